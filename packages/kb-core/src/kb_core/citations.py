@@ -1,0 +1,251 @@
+"""Citations: the place in a source that a text comes from.
+
+A citation is a path, relative to its source's root, and a span. It prints as one
+URI whose fragment a person, an editor or a browser can follow::
+
+    notes/search.md#L12-L34          LineSpan, CodeSpan (one line: #L12)
+    papers/rrf.pdf#page=13           PageSpan
+    scans/receipt.png#xywh=10,20,300,40      RegionSpan
+    photos/cat.jpg#caption           CaptionSpan
+    talks/intro.mp3#t=13:42.000,14:10.000    TimeSpan (W3C media fragment, npt)
+
+Reserved characters of the path are percent-encoded, letters of any script are not.
+
+**Invariant:** ``parse_citation(c.uri) == c.bare()`` for every citation: parsing is
+the exact inverse of printing, for all that the URI carries. A URI does not carry
+symbols, sections, boxes and hashes, nor whether lines are prose or code.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
+from urllib.parse import unquote_to_bytes
+
+from kb_core.errors import InvalidInput
+
+__all__ = [
+    "CaptionSpan",
+    "Citation",
+    "CodeSpan",
+    "LineSpan",
+    "PageSpan",
+    "RegionSpan",
+    "Span",
+    "TimeSpan",
+    "parse_citation",
+    "quote_path",
+    "unquote_path",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LineSpan:
+    """Lines ``start`` to ``end`` of a text, from 1, both included."""
+
+    start: int
+    end: int
+    section: str | None = None
+
+    def __post_init__(self) -> None:
+        _check(1 <= self.start <= self.end, f"lines {self.start}-{self.end} are not a span")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSpan:
+    """Lines ``start`` to ``end`` of a source file, and the symbol they define."""
+
+    start: int
+    end: int
+    symbol: str | None = None
+    lang: str | None = None
+
+    def __post_init__(self) -> None:
+        _check(1 <= self.start <= self.end, f"lines {self.start}-{self.end} are not a span")
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpan:
+    """One page, from 1; perhaps characters of its text and a box in points."""
+
+    page: int
+    char_start: int | None = None
+    char_end: int | None = None
+    bbox: tuple[float, float, float, float] | None = None
+    section: str | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.page >= 1, f"page {self.page} is not a page")
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSpan:
+    """A rectangle of an image, in pixels from the upper left corner."""
+
+    x: int
+    y: int
+    w: int
+    h: int
+
+    def __post_init__(self) -> None:
+        _check(
+            min(self.x, self.y, self.w, self.h) >= 0,
+            f"region {self.x},{self.y},{self.w},{self.h} has a negative side",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionSpan:
+    """The caption that a model wrote for an image."""
+
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """Part of a recording, in milliseconds from its start."""
+
+    start_ms: int
+    end_ms: int
+    speaker: str | None = None
+
+    def __post_init__(self) -> None:
+        _check(
+            0 <= self.start_ms <= self.end_ms,
+            f"time {self.start_ms}-{self.end_ms} ms is not a span",
+        )
+
+
+Span: TypeAlias = LineSpan | CodeSpan | PageSpan | RegionSpan | CaptionSpan | TimeSpan
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A span of the file at ``path``, with ``/``, relative to its source's root."""
+
+    path: str
+    span: Span
+    content_hash: str | None = None
+
+    def __post_init__(self) -> None:
+        _check(bool(self.path), "a citation needs a path")
+
+    @property
+    def uri(self) -> str:
+        """The printed form."""
+        return f"{quote_path(self.path)}#{_fragment(self.span)}"
+
+    def bare(self) -> Citation:
+        """Return only what the URI carries."""
+        return replace(self, span=_bare(self.span), content_hash=None)
+
+
+def _fragment(span: Span) -> str:
+    match span:
+        case LineSpan(start, end) | CodeSpan(start, end):
+            return f"L{start}" if start == end else f"L{start}-L{end}"
+        case PageSpan(page):
+            return f"page={page}"
+        case RegionSpan(x, y, w, h):
+            return f"xywh={x},{y},{w},{h}"
+        case CaptionSpan():
+            return "caption"
+        case TimeSpan(start_ms, end_ms):
+            return f"t={_npt(start_ms)},{_npt(end_ms)}"
+        case _:
+            assert_never(span)
+
+
+def _bare(span: Span) -> Span:
+    match span:
+        case LineSpan(start, end) | CodeSpan(start, end):
+            return LineSpan(start, end)
+        case PageSpan(page):
+            return PageSpan(page)
+        case RegionSpan():
+            return span
+        case CaptionSpan():
+            return CaptionSpan()
+        case TimeSpan(start_ms, end_ms):
+            return TimeSpan(start_ms, end_ms)
+        case _:
+            assert_never(span)
+
+
+_LINES = re.compile(r"L(\d+)(?:-L(\d+))?", re.ASCII)
+_PAGE = re.compile(r"page=(\d+)", re.ASCII)
+_REGION = re.compile(r"xywh=(\d+),(\d+),(\d+),(\d+)", re.ASCII)
+_NPT = r"(?:(\d+):)?(\d+):(\d\d)\.(\d{3})"
+_TIME = re.compile(rf"t={_NPT},{_NPT}", re.ASCII)
+
+
+def parse_citation(uri: str) -> Citation:
+    """Read a citation back from its printed form, or raise ``InvalidInput``."""
+    path, separator, fragment = uri.rpartition("#")
+    if not separator or not path:
+        raise InvalidInput(
+            f"citation {uri!r} has no path or no fragment",
+            hint="a citation looks like 'notes/a.md#L12-L34'",
+            details={"field": "uri", "value": uri},
+        )
+    return Citation(unquote_path(path), _parse_fragment(uri, fragment))
+
+
+def _parse_fragment(uri: str, fragment: str) -> Span:
+    if lines := _LINES.fullmatch(fragment):
+        return LineSpan(int(lines[1]), int(lines[2] or lines[1]))
+    if page := _PAGE.fullmatch(fragment):
+        return PageSpan(int(page[1]))
+    if region := _REGION.fullmatch(fragment):
+        x, y, w, h = (int(side) for side in region.groups())
+        return RegionSpan(x, y, w, h)
+    if fragment == "caption":
+        return CaptionSpan()
+    if time := _TIME.fullmatch(fragment):
+        return TimeSpan(_milliseconds(time.groups()[:4]), _milliseconds(time.groups()[4:]))
+    raise InvalidInput(
+        f"citation {uri!r} has an unknown fragment {fragment!r}",
+        hint="fragments are L12, L12-L34, page=13, xywh=x,y,w,h, caption, t=0:05.000,0:09.500",
+        details={"field": "uri", "value": uri},
+    )
+
+
+def _npt(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}:{minutes:02}:{seconds:02}.{rest:03}"
+    return f"{minutes}:{seconds:02}.{rest:03}"
+
+
+def _milliseconds(parts: tuple[str | None, ...]) -> int:
+    hours, minutes, seconds, rest = (int(part or 0) for part in parts)
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + rest
+
+
+_PLAIN = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/!$&'()*+,;=:@"
+)
+
+
+def quote_path(path: str) -> str:
+    """Percent-encode what a URI path may not hold; keep letters of every script."""
+    return "".join(
+        c if c in _PLAIN or (c > "\x9f" and c.isprintable()) else _percent(c) for c in path
+    )
+
+
+def unquote_path(quoted: str) -> str:
+    """Undo ``quote_path``."""
+    return unquote_to_bytes(quoted).decode("utf-8", "surrogateescape") if "%" in quoted else quoted
+
+
+def _percent(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
+def _check(holds: bool, complaint: str) -> None:  # noqa: FBT001 - reads as an assertion
+    if not holds:
+        raise InvalidInput(complaint, details={"field": "citation"})

@@ -1,0 +1,130 @@
+"""What a parser makes of one file, and what a chunker makes of that.
+
+``ParsedDocument.text`` is the decoded text of the file, newline-normalised, for
+everything that is text, and the extracted text for the rest. Everything else
+points into it with half-open character ranges; nothing is re-serialised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kb_core.citations import Span
+
+__all__ = [
+    "Block",
+    "ChunkDraft",
+    "ChunkLimits",
+    "Link",
+    "Metadata",
+    "ParsedDocument",
+    "SourceFile",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """What is known of a file before it is read."""
+
+    source_id: str
+    path: str
+    """Relative to the source's root, POSIX, NFC."""
+    media: str
+    code_lang: str | None = None
+    size: int = 0
+    mtime_ns: int = 0
+    source_type: str = "note"
+    trust_level: str = "primary"
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Settings that change this medium's output; part of the fingerprint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A structural part of a document.
+
+    ``kind`` is ``heading``, ``paragraph``, ``list_item``, ``code``, ``table``,
+    ``quote``, ``html``, ``front_matter``, ``unit`` (of code), or ``gap`` (what lies
+    between the units of code). A block of level *n* is inside its heading path.
+    """
+
+    kind: str
+    start: int
+    end: int
+    heading_path: tuple[str, ...] = ()
+    level: int = 0
+    symbol: str | None = None
+    symbol_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link out of a document, as written: ``wiki`` or ``markdown``."""
+
+    kind: str
+    target: str
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """What a document says of itself. ``user`` keeps keys that mean nothing to us."""
+
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    lang: str | None = None
+    created: datetime | None = None
+    updated: datetime | None = None
+    name_date: datetime | None = None
+    """A date at the start of the file's name."""
+    source_type: str | None = None
+    trust_level: str | None = None
+    user: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedDocument:
+    """A file, parsed."""
+
+    text: str
+    media: str
+    metadata: Metadata = Metadata()
+    code_lang: str | None = None
+    blocks: tuple[Block, ...] = ()
+    links: tuple[Link, ...] = ()
+    warnings: tuple[str, ...] = ()
+    parser_version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkLimits:
+    """Sizes in tokens of the embedding model, special tokens and prefix excluded.
+
+    No chunk is longer than ``max_tokens``; chunks aim at ``target_tokens``; where
+    one block had to be cut, neighbours share about ``overlap_tokens``.
+    """
+
+    target_tokens: int
+    overlap_tokens: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkDraft:
+    """A half-open range of a document's text that a chunker chose.
+
+    ``span`` overrides the line span that is computed from the range (pages, regions,
+    times). ``part`` counts from 1 where an oversize unit was cut.
+    """
+
+    start: int
+    end: int
+    heading_path: tuple[str, ...] = ()
+    symbol: str | None = None
+    part: int | None = None
+    token_count: int = 0
+    span: Span | None = None

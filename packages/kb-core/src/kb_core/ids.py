@@ -1,0 +1,101 @@
+"""Ids: one recipe, so that equal things have equal ids on every machine.
+
+An id is the BLAKE2b hash, 16 bytes in 32 lowercase hex digits, of canonical JSON
+(sorted keys, no spaces, UTF-8) of what identifies the thing:
+
+    doc_id    source id and path             stable while the file is edited
+    chunk_id  doc_id, hash of the chunk's    stable while other parts of the
+              text, occurrence number        document are edited
+
+Hashes of content are 16 bytes too; ``content_hash``, which travels in citations,
+is their first 8 bytes in hex.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import NewType
+
+from kb_core.errors import InvalidInput
+
+__all__ = [
+    "ChunkId",
+    "DocId",
+    "bytes_hash",
+    "canonical_json",
+    "chunk_id",
+    "chunk_ids",
+    "content_hash",
+    "doc_id",
+    "fingerprint",
+    "parse_id_prefix",
+    "text_hash",
+]
+
+DocId = NewType("DocId", str)
+ChunkId = NewType("ChunkId", str)
+
+_HEX = re.compile(r"[0-9a-f]{8,32}", re.ASCII)
+
+
+def canonical_json(value: object) -> bytes:
+    """Return *value* as JSON with sorted keys, no spaces and no escapes, in UTF-8."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def fingerprint(value: object) -> str:
+    """Return the 32-digit hash of a JSON value; the one recipe behind every id."""
+    return blake2b(canonical_json(value), digest_size=16).hexdigest()
+
+
+def doc_id(source_id: str, path: str) -> DocId:
+    """Return the id of the document at *path* of a source."""
+    return DocId(fingerprint({"path": path, "source": source_id}))
+
+
+def chunk_id(doc: DocId, hash_of_text: str, occurrence: int) -> ChunkId:
+    """Return the id of the *occurrence*-th chunk, from 0, with that text in *doc*."""
+    return ChunkId(fingerprint({"doc": doc, "n": occurrence, "text": hash_of_text}))
+
+
+def chunk_ids(doc: DocId, hashes: Iterable[str]) -> list[ChunkId]:
+    """Return the ids of a document's chunks, given the hashes of their texts in order."""
+    seen: Counter[str] = Counter()
+    ids = []
+    for digest in hashes:
+        ids.append(chunk_id(doc, digest, seen[digest]))
+        seen[digest] += 1
+    return ids
+
+
+def bytes_hash(data: bytes) -> str:
+    """Return the 32-digit hash of a file's bytes."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def text_hash(text: str) -> str:
+    """Return the 32-digit hash of a text."""
+    return bytes_hash(text.encode("utf-8", "surrogatepass"))
+
+
+def content_hash(text: str) -> str:
+    """Return the 16-digit hash of a cited text that a citation carries."""
+    return text_hash(text)[:16]
+
+
+def parse_id_prefix(text: str, *, what: str) -> str:
+    """Return a lower-case id or id prefix of at least 8 digits, or raise ``InvalidInput``."""
+    lowered = text.strip().lower()
+    if not _HEX.fullmatch(lowered):
+        raise InvalidInput(
+            f"{what} {text!r} is not 8 to 32 hex digits",
+            hint="copy the id from a search hit or from 'kebab list docs'",
+            details={"field": what, "value": text},
+        )
+    return lowered

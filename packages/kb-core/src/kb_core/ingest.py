@@ -1,0 +1,116 @@
+"""Ingest: what is asked for, what happens, what came of it.
+
+Long work yields events and ends with a report; closing the generator cancels.
+Counters of a report derive from its items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+__all__ = [
+    "IngestEvent",
+    "IngestItem",
+    "IngestOptions",
+    "IngestReport",
+    "ItemKind",
+    "SkipReason",
+]
+
+
+class ItemKind(StrEnum):
+    """What became of one file in one run."""
+
+    NEW = "new"
+    UPDATED = "updated"
+    MOVED = "moved"
+    UNCHANGED = "unchanged"
+    SKIPPED = "skipped"
+    DELETED = "deleted"
+    ERROR = "error"
+
+
+class SkipReason(StrEnum):
+    """Why a file was not indexed; ``missing_extra`` is followed by ``:`` and its name."""
+
+    IGNORED = "ignored"
+    UNSUPPORTED = "unsupported"
+    TOO_LARGE = "too_large"
+    GENERATED = "generated"
+    BINARY = "binary"
+    EMPTY = "empty"
+    MISSING_EXTRA = "missing_extra"
+    UNREADABLE = "unreadable"
+    ENCRYPTED = "encrypted"
+    SECRET_SUSPECTED = "secret_suspected"  # noqa: S105 - a reason, not a password
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestOptions:
+    """What one run shall do."""
+
+    paths: tuple[str, ...] = ()
+    """Absolute files or folders inside known sources; none means everything."""
+    force: bool = False
+    dry_run: bool = False
+    embed: bool = True
+    retry_failed: bool = False
+    allow_empty: bool = False
+    summary_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestItem:
+    """One file's outcome."""
+
+    kind: ItemKind
+    source_id: str
+    doc_path: str
+    doc_id: str | None = None
+    media: str | None = None
+    byte_len: int | None = None
+    chunk_count: int | None = None
+    parser_version: str | None = None
+    chunker_version: str | None = None
+    reason: str | None = None
+    moved_from: str | None = None
+    warnings: tuple[str, ...] = ()
+    error: Mapping[str, Any] | None = None
+    duration_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestEvent:
+    """One thing that happened; ``kind`` is one of ``ingest_progress.v1``."""
+
+    kind: str
+    at: datetime
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """JSON values under the names of ``ingest_progress.v1``; ``item`` is an ``IngestItem``."""
+    report: IngestReport | None = None
+    """With ``completed`` and ``aborted``, which are always last, and only with them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestReport:
+    """What a run did, counted."""
+
+    scope: Mapping[str, Any]
+    items: tuple[IngestItem, ...] | None
+    counts: Mapping[str, int]
+    scanned: int
+    duration_ms: int
+    aborted: bool = False
+    corpus_revision: int = 0
+    embedded: int = 0
+    embeddings_missing: int = 0
+    skipped_by_reason: Mapping[str, int] = field(default_factory=dict)
+    skipped_by_extension: Mapping[str, int] = field(default_factory=dict)
+    skip_examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    slowest: tuple[Mapping[str, Any], ...] = ()
+    phases_ms: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,185 @@
+"""Ports: what the application needs from the outside, and nothing more.
+
+Shaped by their callers, not by the library behind them. The retrieval side is the
+index: a reader hands out snapshots, a writer publishes. The work side is parsing,
+counting, embedding. Fakes of the retrieval side live in ``kb_core.testing`` with one
+contract suite for all implementations. Implementations raise ``KbError`` and nothing
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias
+
+from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
+from kb_core.filters import Filter
+from kb_core.models_info import EmbeddingModel
+from kb_core.records import Control, Publication
+from kb_core.search import LexicalQuery, Scored
+
+__all__ = [
+    "Chunker",
+    "Clock",
+    "Embedder",
+    "IndexCaps",
+    "IndexReader",
+    "IndexSnapshot",
+    "IndexWriter",
+    "Parser",
+    "StoredChunk",
+    "StoredDoc",
+    "StoredFile",
+    "TokenCounter",
+]
+
+Clock: TypeAlias = Callable[[], datetime]
+"""Tells the time, in UTC. Production passes ``kb_core.clock.utc_now``."""
+
+StoredChunk: TypeAlias = Mapping[str, Any]
+"""A chunk as the index shows it; keys are those of ``ChunkRecord`` and, of its document,
+doc_id, source_id, path, title, media, lang, code_lang, repo, tags, source_type,
+trust_level, indexed_at, doc_date (epoch seconds), size, mtime_ns, chunker_version."""
+
+StoredDoc: TypeAlias = Mapping[str, Any]
+"""A document as the index shows it: ``DocumentRecord`` without text and chunks, times as
+epoch seconds, plus ``chunk_count``."""
+
+StoredFile: TypeAlias = Mapping[str, Any]
+"""A ledger row as the index shows it: ``FileRecord`` with times as epoch seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexCaps:
+    """What an engine can do; a feature it would ignore must be declared missing."""
+
+    phrases: bool = True
+    filters: frozenset[str] = frozenset()
+    vectors: bool = True
+
+
+class IndexSnapshot(Protocol):
+    """One published state; every answer from it is of that state, whatever is written since."""
+
+    @property
+    def control(self) -> Control: ...
+
+    def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> Sequence[Scored]:
+        """Return the best *limit* chunks by BM25, best first, ties by chunk key.
+
+        The filtered list is the exhaustive list restricted to *where*, scores included.
+        """
+        ...
+
+    def vector(
+        self, query: bytes, model_key: str, where: Filter | None, limit: int, /
+    ) -> Sequence[Scored]:
+        """Return the nearest *limit* chunks by cosine; *query* is float32, little-endian."""
+        ...
+
+    def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
+        """Return a chunk's vector as float32, or ``None``."""
+        ...
+
+    def count(self, where: Filter | None, /) -> int:
+        """Return how many chunks pass *where*."""
+        ...
+
+    def chunks(self, keys: Sequence[int], /) -> Mapping[int, StoredChunk]:
+        """Return those chunks that exist."""
+        ...
+
+    def find_chunks(self, id_prefix: str, limit: int, /) -> Sequence[StoredChunk]:
+        """Return chunks whose id starts with *id_prefix*."""
+        ...
+
+    def doc_chunks(self, doc_id: str, /) -> Sequence[StoredChunk]:
+        """Return a document's chunks by ordinal."""
+        ...
+
+    def find_docs(self, id_prefix: str, limit: int, /) -> Sequence[StoredDoc]:
+        """Return documents whose id starts with *id_prefix*; aliases of moved files count."""
+        ...
+
+    def doc_text(self, doc_id: str, /) -> str | None:
+        """Return a document's text."""
+        ...
+
+    def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
+        """Return documents that pass *where*, by source and path."""
+        ...
+
+    def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
+        """Return ledger rows; only ``path`` globs and ``source_id`` can narrow them."""
+        ...
+
+
+class IndexReader(Protocol):
+    """Hands out snapshots; any number of processes may hold one while another writes."""
+
+    def snapshot(self) -> IndexSnapshot:
+        """Return the newest published state; raise ``NotIndexed`` if there is none."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class IndexWriter(Protocol):
+    """The one writer. ``publish`` is atomic: a reader sees all of a publication or nothing."""
+
+    @property
+    def control(self) -> Control | None:
+        """The published control record, or ``None`` for an index without one."""
+        ...
+
+    def publish(self, publication: Publication, /) -> Control: ...
+
+    def close(self) -> None:
+        """Wait for background work and let go."""
+        ...
+
+
+class Parser(Protocol):
+    """Turns one medium's bytes into a document. Pure: no input or output."""
+
+    version: str
+
+    def __call__(self, data: bytes, file: SourceFile, /) -> ParsedDocument: ...
+
+
+class TokenCounter(Protocol):
+    """Counts tokens as the embedding model does, special tokens and prefix excluded."""
+
+    def count(self, text: str, /) -> int: ...
+
+    def count_many(self, texts: Sequence[str], /) -> list[int]: ...
+
+
+class Chunker(Protocol):
+    """Chooses ranges of a document. Pure. Together they cover all but white space."""
+
+    version: str
+
+    def __call__(
+        self, document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits, /
+    ) -> Iterable[ChunkDraft]: ...
+
+
+class Embedder(Protocol):
+    """Turns text into vectors of length 1."""
+
+    @property
+    def model(self) -> EmbeddingModel: ...
+
+    def embed_query(self, text: str, /) -> bytes:
+        """Return one float32 vector, little-endian."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
+        """Return float16 vectors, little-endian, in the order of *texts*.
+
+        A vector does not depend on its neighbours in the call.
+        """
+        ...

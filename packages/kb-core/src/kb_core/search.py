@@ -1,0 +1,214 @@
+"""Search: what is asked, what the channels propose, what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from kb_core.citations import Citation
+from kb_core.errors import InvalidInput
+from kb_core.media import SearchMode
+
+__all__ = [
+    "Candidate",
+    "Clause",
+    "FusionInput",
+    "Hit",
+    "LexicalQuery",
+    "Retrieval",
+    "Scored",
+    "SearchFilters",
+    "SearchQuery",
+    "SearchResponse",
+    "Timing",
+    "Trace",
+]
+
+MAX_K = 100
+MIN_SNIPPET_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilters:
+    """Filters as people and agents give them: AND between keys, OR within a list.
+
+    Times are RFC 3339 or ISO dates, as text; they are checked where they are compiled.
+    """
+
+    tag: tuple[str, ...] = ()
+    lang: tuple[str, ...] = ()
+    path_glob: tuple[str, ...] = ()
+    trust_min: str | None = None
+    media: tuple[str, ...] = ()
+    ingested_after: str | None = None
+    since: str | None = None
+    until: str | None = None
+    doc_id: str | None = None
+    repo: tuple[str, ...] = ()
+    code_lang: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    source_type: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A question, checked: text that is not blank, bounds that make sense."""
+
+    text: str
+    mode: SearchMode = SearchMode.HYBRID
+    k: int = 10
+    filters: SearchFilters = SearchFilters()
+    snippet_chars: int = 220
+    trace: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise InvalidInput(
+                f"query {self.text!r} is blank",
+                hint="give at least one word",
+                details={"field": "query", "value": self.text},
+            )
+        _between("k", self.k, 1, MAX_K)
+        _between("snippet_chars", self.snippet_chars, MIN_SNIPPET_CHARS, 10_000)
+
+
+def _between(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise InvalidInput(
+            f"{name} {value} is not between {low} and {high}",
+            details={"field": name, "value": value, "min": low, "max": high},
+        )
+
+
+ClauseKind: TypeAlias = Literal["should", "must", "must_not"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Words of a query, not analysed yet; a phrase wants them side by side."""
+
+    text: str
+    phrase: bool = False
+    kind: ClauseKind = "should"
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalQuery:
+    """What the lexical channel ranks by."""
+
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A chunk that a channel proposes; scores compare only within one list."""
+
+    chunk_key: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A proposed chunk as the trace shows it."""
+
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FusionInput:
+    """One row of the union of both lists, in fused order."""
+
+    chunk_id: str
+    lexical_rank: int | None
+    vector_rank: int | None
+    fusion_score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Whole milliseconds per stage; they need not add up."""
+
+    lexical_ms: int = 0
+    vector_ms: int = 0
+    fusion_ms: int = 0
+    total_ms: int = 0
+    embed_ms: int | None = None
+    hydrate_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """How one query was answered."""
+
+    lexical: tuple[Candidate, ...] = ()
+    vector: tuple[Candidate, ...] = ()
+    fused: tuple[FusionInput, ...] = ()
+    timing: Timing = Timing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """Where a hit came from; a channel that did not see it gives ``None``."""
+
+    method: str
+    fusion_score: float | None = None
+    lexical_score: float | None = None
+    vector_score: float | None = None
+    lexical_rank: int | None = None
+    vector_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A chunk that made the final list, ready to be shown."""
+
+    rank: int
+    score: float
+    score_kind: str
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    title: str
+    heading_path: tuple[str, ...]
+    section_label: str | None
+    snippet: str
+    snippet_full_text: bool
+    citation: Citation
+    retrieval: Retrieval
+    index_version: str
+    chunker_version: str
+    embedding_model: str | None
+    indexed_at: int
+    """Seconds since the epoch."""
+    stale: bool
+    source_id: str
+    source_type: str
+    trust_level: str
+    lang: str | None
+    media: str
+    repo: str | None = None
+    code_lang: str | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResponse:
+    """The answer to one search, read at one revision."""
+
+    hits: tuple[Hit, ...]
+    corpus_revision: int
+    next_cursor: str | None = None
+    truncated: bool = False
+    omitted: Mapping[str, int] | None = None
+    degraded: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    trace: Trace | None = None
+    mode: SearchMode = SearchMode.HYBRID
+    elapsed_ms: float = 0.0
+    """For people; not on the wire outside the trace."""
+    index_size: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,179 @@
+"""Promises about words: what finds what, and what ranks above what."""
+
+from __future__ import annotations
+
+from kb_core.search import Clause
+from kb_core.testing._contract import Contract, query
+
+__all__ = ["LexicalContract"]
+
+_NASTY = (
+    *('"', "(((", "AND OR NOT", "title:", "path:[* TO *]", "a^b~2", "\\", "+ - ! *", "\x00"),
+    *("\ud800", "'; DROP TABLE chunks; --", "😀" * 50, "ﷺ", "a" * 40_000, "한" * 5_000),
+    *("e\u0301" * 500, "/.*/", "{}[]", "\u202e\u200b", "&&||", "NEAR(a b)", "%s%n"),
+)
+
+
+class LexicalContract(Contract):
+    """``lexical``."""
+
+    def test_words_find_the_chunks_that_hold_them(self) -> None:
+        world = self.filled("the quick brown fox", "lazy dogs sleep", "a fox again")
+
+        assert sorted(world.search("fox")) == ["0.md", "2.md"]
+        assert world.search("sleep") == ["1.md"]
+        assert world.search("elephant") == []
+
+    def test_a_question_needs_only_some_of_its_words(self) -> None:
+        world = self.filled("brown bread and butter", "brown paper", "something else")
+
+        assert world.search("brown butter please") == ["0.md", "1.md"]
+
+    def test_several_clauses_are_alternatives(self) -> None:
+        world = self.filled("apples", "pears", "nuts")
+
+        assert sorted(world.search(query("apples", "nuts"))) == ["0.md", "2.md"]
+
+    def test_the_word_itself_ranks_above_its_relatives(self) -> None:
+        world = self.filled("one connections here", "one connected here", "one connection here")
+
+        assert world.search("connection")[0] == "2.md"
+
+    def test_rare_words_count_more_than_common_ones(self) -> None:
+        texts = [f"common filler {n}" for n in range(8)]
+        world = self.filled("common filler word", "special filler word", *texts)
+
+        assert world.search("common special")[0] == "1.md"
+
+    def test_a_match_in_a_shorter_chunk_ranks_higher(self) -> None:
+        world = self.filled("needle " + "hay " * 200, "needle in hay")
+
+        assert world.search("needle") == ["1.md", "0.md"]
+
+    def test_equal_scores_go_by_chunk_key(self) -> None:
+        world = self.world()
+        for path in ("c.md", "a.md", "b.md"):
+            world.write(path, "the same text", title="Same")
+
+        found = world.snapshot().lexical(query("same text"), None, 10)
+
+        assert len({scored.score for scored in found}) == 1
+        keys = [scored.chunk_key for scored in found]
+        assert keys == sorted(keys)
+
+    def test_scores_are_positive_and_fall(self) -> None:
+        world = self.filled(*("word " * n + "filler" for n in range(1, 7)))
+
+        scores = [s.score for s in world.snapshot().lexical(query("word"), None, 10)]
+
+        assert min(scores) > 0
+        assert scores == sorted(scores, reverse=True)
+
+    def test_the_limit_cuts_the_same_list(self) -> None:
+        world = self.filled(*(f"word {'filler ' * n}" for n in range(9)))
+        snapshot = world.snapshot()
+
+        whole = list(snapshot.lexical(query("word"), None, 100))
+
+        assert len(whole) == 9  # noqa: PLR2004
+        for limit in (1, 2, 5, 9):
+            assert list(snapshot.lexical(query("word"), None, limit)) == whole[:limit]
+
+    def test_case_and_diacritics_fold(self) -> None:
+        world = self.filled("Café Straße", "NAÏVE resume\u0301")
+
+        for text in ("cafe", "CAFÉ", "cafe\u0301", "Café"):
+            assert world.search(text) == ["0.md"], text
+        for text in ("naive", "Naïve", "résumé", "RESUME"):
+            assert world.search(text) == ["1.md"], text
+
+    def test_a_short_korean_word_is_found_inside_a_longer_one(self) -> None:
+        world = self.filled("한국어형태소분석기는 어렵다", "검색엔진을 만든다", "전혀 다른 글")
+
+        assert world.search("분석") == ["0.md"]
+        assert world.search("형태소") == ["0.md"]
+        assert world.search("검색") == ["1.md"]
+        assert world.search("번역") == []
+
+    def test_chinese_and_japanese_words_are_found_without_spaces(self) -> None:
+        world = self.filled("向量数据库的检索方法", "日本語の全文検索エンジン")
+
+        assert world.search("检索") == ["0.md"]
+        assert world.search("エンジン") == ["1.md"]
+
+    def test_part_of_an_english_word_finds_nothing(self) -> None:
+        world = self.filled("concatenate the strings")
+
+        assert world.search("cat") == []
+        assert world.search("ring") == []
+
+    def test_mixed_scripts_are_found_by_either(self) -> None:
+        world = self.filled("tantivy로 한국어검색을 한다", "nothing of the kind")
+
+        assert world.search("tantivy") == ["0.md"]
+        assert world.search("검색") == ["0.md"]
+
+    def test_words_around_a_chunk_find_it_too(self) -> None:
+        world = self.world()
+        world.write("guide/setup.md", "# Installation\n\nplain text", title="Handbook")
+        world.write("other.md", "unrelated")
+
+        for word in ("installation", "handbook", "setup"):
+            assert set(world.search(word)) == {"guide/setup.md"}, word
+
+    def test_a_phrase_wants_its_words_side_by_side(self) -> None:
+        world = self.filled(
+            "new york is large", "york was new once", "new in york", "new, york's rival: new york"
+        )
+
+        for kind in ("should", "must"):
+            wanted = query(Clause("new york", phrase=True, kind=kind))
+            assert sorted(world.search(wanted)) == ["0.md", "3.md"], kind
+
+    def test_a_korean_phrase_wants_its_letters_side_by_side(self) -> None:
+        world = self.filled("형태소분석", "분석형태소")
+
+        assert world.search(query(Clause("형태소분석", phrase=True, kind="must"))) == ["0.md"]
+
+    def test_what_must_match_must(self) -> None:
+        world = self.filled("red apples", "green apples", "red paint")
+
+        found = world.search(query("red", Clause("apples", kind="must")))
+
+        assert found == ["0.md", "1.md"]
+
+    def test_every_word_that_must_match_must(self) -> None:
+        world = self.filled("red apples", "green apples", "red paint")
+
+        assert world.search(query(Clause("red apples", kind="must"))) == ["0.md"]
+
+    def test_what_must_not_match_does_not(self) -> None:
+        world = self.filled("red apples", "green apples", "green apples in red boxes")
+
+        assert world.search(query("apples", Clause("red", kind="must_not"))) == ["1.md"]
+        phrase = Clause("green apples", phrase=True, kind="must_not")
+        assert world.search(query("apples", phrase)) == ["0.md"]
+
+    def test_a_query_without_words_finds_nothing(self) -> None:
+        world = self.filled("text")
+
+        for nothing in (query(), query(""), query(" \n\t"), query("!?, -- …"), query("", "…")):
+            assert world.search(nothing) == [], nothing
+
+    def test_no_text_can_break_a_query(self) -> None:
+        world = self.filled("text with words", "other words")
+        snapshot = world.snapshot()
+
+        for text in _NASTY:
+            for phrase in (False, True):
+                clause = Clause(text, phrase=phrase)
+                assert len(snapshot.lexical(query(clause, "words"), None, 10)) == 2, text  # noqa: PLR2004
+
+    def test_any_text_can_be_indexed(self) -> None:
+        world = self.world()
+        texts = [text for text in _NASTY if text != "\ud800"]  # decoding leaves none of these
+        docs = [world.corpus.document(f"{n}.txt", f"word {t}") for n, t in enumerate(texts)]
+
+        world.put(*docs)
+
+        assert len(world.search("word")) == len(docs)

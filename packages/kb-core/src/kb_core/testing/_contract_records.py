@@ -1,0 +1,207 @@
+"""Promises about what is stored: chunks, documents, texts, files, old ids."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kb_core.clock import to_epoch
+from kb_core.records import FileState
+from kb_core.testing._contract import MODEL, Contract
+from kb_core.testing.documents import NOW, file_row
+
+__all__ = ["RecordsContract"]
+
+_OF_CHUNK = (
+    *("chunk_id", "chunk_key", "ordinal", "start", "end", "text", "line_start", "line_end"),
+    *("token_count", "symbol", "part", "span"),
+)
+_OF_DOC = (
+    *("doc_id", "source_id", "path", "title", "media", "lang", "code_lang", "repo"),
+    *("source_type", "trust_level", "size", "mtime_ns", "chunker_version"),
+)
+
+
+class RecordsContract(Contract):
+    """``chunks``, ``find_*``, ``doc_*``, ``docs``, ``files``."""
+
+    def test_a_chunk_comes_back_with_what_its_document_lends_it(self) -> None:
+        world = self.world()
+        doc = world.corpus.document("a/b.md", "# Heading\n\nText, ünïcode 한국어.", tags=("x", "y"))
+        span = {"kind": "page", "page": 3, "bbox": [0.5, 1.0, 2.0, 3.0]}
+        odd = replace(doc.chunks[1], symbol="A.b", part=2, span=span, flags=("odd",))
+        doc = replace(doc, chunks=(doc.chunks[0], odd), repo="kebab", source_type="paper")
+        world.put(doc)
+
+        (shown,) = world.snapshot().chunks([odd.chunk_key]).values()
+
+        assert {key: shown[key] for key in _OF_CHUNK} == {k: getattr(odd, k) for k in _OF_CHUNK}
+        assert {key: shown[key] for key in _OF_DOC} == {k: getattr(doc, k) for k in _OF_DOC}
+        assert tuple(shown["heading_path"]) == ("Heading",)
+        assert (tuple(shown["tags"]), tuple(shown["flags"])) == (("x", "y"), ("odd",))
+        assert shown["indexed_at"] == shown["doc_date"] == to_epoch(NOW)
+
+    def test_unknown_keys_are_absent_not_an_error(self) -> None:
+        world = self.filled("text")
+        (key,) = (c["chunk_key"] for c in world.snapshot().find_chunks("", 10))
+
+        assert list(world.snapshot().chunks([key, 10**12, -1])) == [key]
+        assert dict(world.snapshot().chunks([])) == {}
+
+    def test_a_document_comes_back_without_text_and_with_a_count(self) -> None:
+        world = self.world()
+        doc = world.write(
+            "a.md",
+            "One.\n\nTwo.",
+            aliases=("an alias",),
+            created_at=NOW,
+            metadata={"title": "T", "user": {"k": [1, "é"]}},
+            blocks=({"kind": "paragraph", "start": 0, "end": 4},),
+            warnings=("odd date",),
+        )
+
+        (shown,) = world.snapshot().docs(None)
+
+        assert {"text", "chunks"}.isdisjoint(shown)
+        assert {key: shown[key] for key in _OF_DOC} == {k: getattr(doc, k) for k in _OF_DOC}
+        assert (shown["chunk_count"], shown["byte_len"]) == (2, doc.byte_len)
+        assert (shown["created_at"], shown["updated_at"]) == (to_epoch(NOW), None)
+        assert shown["metadata"] == {"title": "T", "user": {"k": [1, "é"]}}
+        assert [dict(block) for block in shown["blocks"]] == list(doc.blocks)
+        assert (tuple(shown["aliases"]), tuple(shown["warnings"])) == (doc.aliases, doc.warnings)
+
+    def test_the_text_of_a_document_comes_back_verbatim(self) -> None:
+        world = self.world()
+        text = "a\r b\n\n\t한국어 e\u0301 \u2028 \x0c 😀\n\n" + "long " * 20_000
+        doc = world.write("a.md", text)
+
+        assert world.snapshot().doc_text(doc.doc_id) == text
+        assert world.snapshot().doc_text("0" * 32) is None
+
+    def test_a_document_without_chunks_is_a_document(self) -> None:
+        world = self.world()
+        doc = world.write("blank.md", " \n")
+
+        (shown,) = world.snapshot().docs(None)
+
+        assert (shown["doc_id"], shown["chunk_count"]) == (doc.doc_id, 0)
+        assert world.snapshot().doc_text(doc.doc_id) == " \n"
+        assert world.snapshot().count(None) == 0
+
+    def test_replacing_a_document_forgets_what_it_no_longer_has(self) -> None:
+        world = self.world()
+        old = world.write("a.md", "stays\n\ngoes")
+        new = world.write("a.md", "stays\n\ncomes")
+        snapshot = world.snapshot()
+
+        assert [c["text"] for c in snapshot.doc_chunks(new.doc_id)] == ["stays", "comes"]
+        assert new.chunks[0].chunk_key == old.chunks[0].chunk_key
+        assert not snapshot.chunks([old.chunks[1].chunk_key])
+        assert not snapshot.find_chunks(old.chunks[1].chunk_id, 5)
+        assert world.search("goes") == []
+        assert world.search("comes") == world.search("stays") == ["a.md"]
+        assert len(snapshot.docs(None)) == 1
+
+    def test_a_removed_document_leaves_nothing_behind(self) -> None:
+        world = self.filled("one here", "two here")
+        doc = next(d for d in world.corpus.docs.values() if d.path == "0.md")
+
+        world.put(removed=["0.md"])
+
+        snapshot = world.snapshot()
+        assert world.search("here") == ["1.md"]
+        assert world.nearest("one here") == ["1.md"]
+        assert snapshot.doc_text(doc.doc_id) is None
+        assert not snapshot.doc_chunks(doc.doc_id)
+        assert not snapshot.find_docs(doc.doc_id, 5)
+        assert [d["path"] for d in snapshot.docs(None)] == ["1.md"]
+
+    def test_one_step_replaces_removes_and_adds(self) -> None:
+        world = self.filled("old zero", "old one", "old two")
+
+        fresh = [world.corpus.document(f"{n}.md", f"new {n}") for n in (1, 3)]
+        world.put(*fresh, removed=["0.md"])
+
+        assert sorted(world.search("old")) == ["2.md"]
+        assert sorted(world.search("new")) == ["1.md", "3.md"]
+
+    def test_chunks_are_found_by_the_beginning_of_their_id(self) -> None:
+        world = self.filled("one", "two", "three")
+        chunk = world.corpus.docs[world.corpus.document("1.md", "").doc_id].chunks[0]
+        snapshot = world.snapshot()
+
+        assert [c["text"] for c in snapshot.find_chunks(chunk.chunk_id, 5)] == ["two"]
+        assert [c["text"] for c in snapshot.find_chunks(chunk.chunk_id[:12], 5)] == ["two"]
+        assert not snapshot.find_chunks("f" * 32, 5)
+        assert len(snapshot.find_chunks("", 2)) == 2  # noqa: PLR2004
+
+    def test_a_document_lists_its_chunks_by_ordinal(self) -> None:
+        world = self.world()
+        doc = world.write("a.md", "\n\n".join(f"part {n}" for n in range(12)))
+
+        chunks = world.snapshot().doc_chunks(doc.doc_id)
+
+        assert [chunk["ordinal"] for chunk in chunks] == list(range(12))
+        assert [chunk["text"] for chunk in chunks] == [f"part {n}" for n in range(12)]
+        assert not world.snapshot().doc_chunks("0" * 32)
+
+    def test_a_moved_document_keeps_its_keys_and_answers_to_its_old_id(self) -> None:
+        world = self.world()
+        old = world.write("old.md", "wandering text")
+        new = world.corpus.moved(old, "sub/new.md")
+
+        world.put(new, aliases={old.doc_id: new.doc_id})
+
+        snapshot = world.snapshot()
+        assert world.search("wandering") == world.nearest("wandering") == ["sub/new.md"]
+        assert snapshot.vector_of(old.chunks[0].chunk_key, MODEL) is not None
+        for known in (old.doc_id, old.doc_id[:10], new.doc_id):
+            assert [d["path"] for d in snapshot.find_docs(known, 5)] == ["sub/new.md"]
+        assert not snapshot.find_chunks(old.chunks[0].chunk_id, 5)
+
+    def test_an_old_id_leads_through_several_moves(self) -> None:
+        world = self.world()
+        first = world.write("1.md", "wandering text")
+        second = world.corpus.moved(first, "2.md")
+        world.put(second, aliases={first.doc_id: second.doc_id})
+        third = world.corpus.moved(second, "3.md")
+        world.put(third, aliases={second.doc_id: third.doc_id})
+
+        found = world.snapshot().find_docs(first.doc_id, 5)
+
+        assert [doc["path"] for doc in found] == ["3.md"]
+
+    def test_a_document_hides_the_alias_that_its_id_once_was(self) -> None:
+        world = self.world()
+        old = world.write("a.md", "first")
+        new = world.corpus.moved(old, "b.md")
+        world.put(new, aliases={old.doc_id: new.doc_id})
+        world.write("a.md", "second")
+
+        assert [d["path"] for d in world.snapshot().find_docs(old.doc_id, 5)] == ["a.md"]
+
+    def test_documents_come_by_source_and_path(self) -> None:
+        world = self.world()
+        places = [("b", "a.md"), ("a", "z.md"), ("a", "b/c.md"), ("a", "b.md"), ("a", "é.md")]
+        world.put(*(world.corpus.document(path, "x", source_id=s) for s, path in places))
+
+        shown = [(doc["source_id"], doc["path"]) for doc in world.snapshot().docs(None)]
+
+        assert shown == sorted(places)
+
+    def test_files_are_replaced_forgotten_and_come_by_source_and_path(self) -> None:
+        world = self.world()
+        rows = [file_row("b.md"), file_row("a.md"), file_row("z.md", source_id="a")]
+        world.put(files=[*rows, file_row("gone.md")])
+
+        failed = file_row("b.md", FileState.FAILED, reason="unreadable", size=7)
+        world.put(files=[failed], forgotten=[("notes", "gone.md")])
+
+        shown = world.snapshot().files(None)
+        places = [(row["source_id"], row["path"]) for row in shown]
+        assert places == [("a", "z.md"), ("notes", "a.md"), ("notes", "b.md")]
+        assert (shown[2]["state"], shown[2]["reason"], shown[2]["size"]) == (
+            "failed",
+            "unreadable",
+            7,
+        )
+        assert shown[2]["processed_at"] == to_epoch(NOW)

@@ -1,0 +1,245 @@
+"""One state of the index in memory, and the snapshot that answers from it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, TypeVar
+
+from kb_core.clock import to_epoch
+from kb_core.filters import FIELDS, Filter
+from kb_core.media import TrustLevel
+from kb_core.ports import StoredChunk, StoredDoc, StoredFile
+from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
+from kb_core.search import Clause, LexicalQuery, Scored
+from kb_core.testing._filters import Facts, contains_phrase, passes
+from kb_core.testing._vectors import floats, pack_floats
+from kb_core.testing._words import words
+
+__all__ = ["Entry", "MemorySnapshot", "State"]
+
+_K1 = 1.2
+_B = 0.75
+_Row = TypeVar("_Row")
+_OF_DOC = (
+    *("doc_id", "source_id", "path", "title", "media", "lang", "code_lang", "repo", "tags"),
+    *("source_type", "trust_level", "indexed_at", "doc_date", "size", "mtime_ns"),
+    "chunker_version",
+)
+_NOT_SHOWN = frozenset({"text", "chunks"})
+
+
+class Entry:
+    """A chunk with its document, analysed once."""
+
+    def __init__(self, doc: DocumentRecord, chunk: ChunkRecord) -> None:
+        self.doc = doc
+        self.chunk = chunk
+
+    @cached_property
+    def text(self) -> list[str]:
+        """Every word the chunk can be found by; an empty word parts the fields."""
+        around = (self.doc.title, *self.chunk.heading_path, self.chunk.symbol or "", self.doc.path)
+        found = words(self.chunk.text)
+        for part in around:
+            found += ["", *words(part)]
+        return found
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        return Counter(word for word in self.text if word)
+
+    @cached_property
+    def facts(self) -> Facts:
+        values = {**_values(self.doc), "chunk_id": (self.chunk.chunk_id,)}
+        return Facts(values, _text_of(self.doc, self.chunk.text))
+
+    @cached_property
+    def stored(self) -> StoredChunk:
+        return {**_shown(self.chunk), **{key: _plain(self.doc, key) for key in _OF_DOC}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What one publication left behind; never changed, only followed by the next."""
+
+    control: Control
+    docs: Mapping[int, DocumentRecord]
+    entries: Mapping[int, Entry]
+    files: Mapping[tuple[str, str], FileRecord]
+    aliases: Mapping[str, str]
+    vectors: Mapping[str, Mapping[int, Sequence[float]]]
+
+
+class MemorySnapshot:
+    """``IndexSnapshot`` over one state: BM25 over words, exact cosine, all by looking."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def control(self) -> Control:
+        return self._state.control
+
+    def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
+        clauses = [(clause, words(clause.text)) for clause in query.clauses]
+        ranked = [(clause, found) for clause, found in clauses if found]
+        if not any(clause.kind != "must_not" for clause, _ in ranked):
+            return []
+        weights = self._weights({w for _, found in ranked for w in found})
+        scored = [
+            Scored(key, sum(weights(entry, w) for c, found in ranked for w in _scores(c, found)))
+            for key, entry in self._state.entries.items()
+            if _matches(entry, ranked) and passes(entry.facts, where)
+        ]
+        return _best(scored, limit)
+
+    def vector(
+        self, query: bytes, model_key: str, where: Filter | None, limit: int, /
+    ) -> list[Scored]:
+        wanted = floats(query, "f")
+        scored = [
+            Scored(key, math.fsum(a * b for a, b in zip(wanted, vector, strict=True)))
+            for key, vector in self._state.vectors.get(model_key, {}).items()
+            if passes(self._state.entries[key].facts, where)
+        ]
+        return _best(scored, limit)
+
+    def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
+        vector = self._state.vectors.get(model_key, {}).get(chunk_key)
+        return None if vector is None else pack_floats(vector, "f")
+
+    def count(self, where: Filter | None, /) -> int:
+        return sum(passes(entry.facts, where) for entry in self._state.entries.values())
+
+    def chunks(self, keys: Sequence[int], /) -> dict[int, StoredChunk]:
+        entries = self._state.entries
+        return {key: entries[key].stored for key in keys if key in entries}
+
+    def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
+        found = [e for e in self._state.entries.values() if e.chunk.chunk_id.startswith(id_prefix)]
+        return [e.stored for e in sorted(found, key=lambda e: e.chunk.chunk_id)[:limit]]
+
+    def doc_chunks(self, doc_id: str, /) -> list[StoredChunk]:
+        found = [entry for entry in self._state.entries.values() if entry.doc.doc_id == doc_id]
+        return [entry.stored for entry in sorted(found, key=lambda entry: entry.chunk.ordinal)]
+
+    def find_docs(self, id_prefix: str, limit: int, /) -> list[StoredDoc]:
+        by_id = {doc.doc_id: doc for doc in self._state.docs.values()}
+        found = {i: doc for i, doc in by_id.items() if i.startswith(id_prefix)}
+        for old in self._state.aliases:
+            new = self._follow(old)
+            if old.startswith(id_prefix) and old not in by_id and new in by_id:
+                found[new] = by_id[new]
+        return [_shown_doc(found[key]) for key in sorted(found)][:limit]
+
+    def doc_text(self, doc_id: str, /) -> str | None:
+        texts = (doc.text for doc in self._state.docs.values() if doc.doc_id == doc_id)
+        return next(texts, None)
+
+    def docs(self, where: Filter | None, /) -> list[StoredDoc]:
+        found = [
+            doc
+            for doc in self._state.docs.values()
+            if passes(Facts(_values(doc), _text_of(doc, doc.text)), where)
+        ]
+        return [_shown_doc(doc) for doc in _in_order(found, lambda d: (d.source_id, d.path))]
+
+    def files(self, where: Filter | None, /) -> list[StoredFile]:
+        rows = [
+            row
+            for row in self._state.files.values()
+            if passes(Facts({"path": (row.path,), "source_id": (row.source_id,)}, _no_text), where)
+        ]
+        return [_shown(row) for row in _in_order(rows, lambda r: (r.source_id, r.path))]
+
+    def _follow(self, doc_id: str) -> str:
+        seen = set[str]()
+        while doc_id in self._state.aliases and doc_id not in seen:
+            seen.add(doc_id)
+            doc_id = self._state.aliases[doc_id]
+        return doc_id
+
+    def _weights(self, wanted: Iterable[str]) -> Callable[[Entry, str], float]:
+        """Return BM25 of a word in a chunk, over all chunks, whatever the filter."""
+        entries = self._state.entries.values()
+        total = len(entries)
+        lengths = [entry.counts.total() for entry in entries]
+        mean = sum(lengths) / max(total, 1) or 1.0
+        df = {word: sum(word in entry.counts for entry in entries) for word in wanted}
+
+        def weigh(entry: Entry, word: str) -> float:
+            tf = entry.counts[word]
+            idf = math.log(1 + (total - df[word] + 0.5) / (df[word] + 0.5))
+            return idf * tf * (_K1 + 1) / (tf + _K1 * (1 - _B + _B * entry.counts.total() / mean))
+
+        return weigh
+
+
+def _scores(clause: Clause, found: Sequence[str]) -> Sequence[str]:
+    return () if clause.kind == "must_not" else found
+
+
+def _matches(entry: Entry, clauses: Sequence[tuple[Clause, list[str]]]) -> bool:
+    """Nothing excluded; everything demanded; and, where nothing is, something wanted."""
+    holds = [(clause.kind, _holds(entry, clause, found)) for clause, found in clauses]
+    if any(held for kind, held in holds if kind == "must_not"):
+        return False
+    demanded = [held for kind, held in holds if kind == "must"]
+    return all(demanded) if demanded else any(held for kind, held in holds if kind == "should")
+
+
+def _holds(entry: Entry, clause: Clause, found: Sequence[str]) -> bool:
+    if clause.phrase:
+        return contains_phrase(entry.text, found)
+    present = [word in entry.counts for word in found]
+    return all(present) if clause.kind == "must" else any(present)
+
+
+def _best(scored: Iterable[Scored], limit: int) -> list[Scored]:
+    return sorted(scored, key=lambda s: (-s.score, s.chunk_key))[:limit]
+
+
+def _values(doc: DocumentRecord) -> dict[str, tuple[str | int, ...]]:
+    values: dict[str, tuple[str | int, ...]] = {}
+    for name in FIELDS.keys() - {"chunk_id", "tag", "trust"}:
+        value = _plain(doc, name)
+        values[name] = () if value is None else (value,)
+    lang = values["lang"] or ("",)
+    return values | {
+        "lang": lang,
+        "tag": doc.tags,
+        "trust": (TrustLevel(doc.trust_level).rank,),
+    }
+
+
+def _text_of(doc: DocumentRecord, body: str) -> Callable[[str], list[str]]:
+    texts = {"body": body, "title": doc.title, "path": doc.path}
+    return lambda field: words(texts[field])
+
+
+def _no_text(field: str) -> list[str]:
+    del field
+    return []
+
+
+def _plain(record: object, name: str) -> Any:  # noqa: ANN401 - a column of a record
+    value = getattr(record, name)
+    return to_epoch(value) if hasattr(value, "timestamp") else value
+
+
+def _shown(record: DocumentRecord | ChunkRecord | FileRecord) -> dict[str, Any]:
+    names = (field.name for field in fields(record))
+    return {name: _plain(record, name) for name in names}
+
+
+def _shown_doc(doc: DocumentRecord) -> StoredDoc:
+    shown = {name: value for name, value in _shown(doc).items() if name not in _NOT_SHOWN}
+    return {**shown, "chunk_count": len(doc.chunks)}
+
+
+def _in_order(rows: Iterable[_Row], key: Callable[[_Row], tuple[str, str]]) -> list[_Row]:
+    return sorted(rows, key=key)

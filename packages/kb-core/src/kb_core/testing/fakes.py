@@ -1,0 +1,177 @@
+"""Fakes of the ports: an index, an embedder and a counter in a few lines each.
+
+They keep the promises of ``kb_core.testing.contracts`` by the plainest means, so that
+a test over them says something about the code that uses a port, and a difference
+between them and an engine says something about the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import blake2b
+from threading import Lock
+
+from kb_core.clock import parse_rfc3339, to_epoch
+from kb_core.errors import NotIndexed
+from kb_core.models_info import EmbeddingModel
+from kb_core.ports import Clock
+from kb_core.records import Control, Publication, VectorFiles
+from kb_core.testing._memory import Entry, MemorySnapshot, State
+from kb_core.testing._vectors import floats, normalized, pack_floats
+from kb_core.testing._words import words
+from kb_core.testing.documents import NOW
+
+__all__ = ["HashEmbedder", "MemoryIndex", "WordCounter", "fixed_clock"]
+
+_FIRST = State(control=Control(store_id=""), docs={}, entries={}, files={}, aliases={}, vectors={})
+
+
+class MemoryIndex:
+    """``IndexWriter`` and ``IndexReader`` at once, over one immutable state.
+
+    A publication builds the next state and then replaces the old one, so readers in
+    other threads see all of it or nothing.
+    """
+
+    def __init__(self) -> None:
+        self._state: State | None = None
+        self._writing = Lock()
+
+    @property
+    def control(self) -> Control | None:
+        return self._state.control if self._state else None
+
+    def snapshot(self) -> MemorySnapshot:
+        if self._state is None:
+            raise NotIndexed("there is no index here", hint="run 'kebab ingest'")
+        return MemorySnapshot(self._state)
+
+    def publish(self, publication: Publication, /) -> Control:
+        with self._writing:
+            self._state = _follow(self._state or _FIRST, publication)
+            return self._state.control
+
+    def close(self) -> None:
+        """Keep everything: whoever holds the index may go on."""
+
+
+def _follow(state: State, step: Publication) -> State:
+    replaced = {doc.doc_key for doc in step.documents} | set(step.removed_docs)
+    docs = {key: doc for key, doc in state.docs.items() if key not in replaced}
+    docs |= {doc.doc_key: doc for doc in step.documents}
+    entries = {key: e for key, e in state.entries.items() if e.doc.doc_key not in replaced}
+    entries |= {c.chunk_key: Entry(doc, c) for doc in step.documents for c in doc.chunks}
+    rows = {key: row for key, row in state.files.items() if key not in set(step.forgotten_files)}
+    rows |= {(row.source_id, row.path): row for row in step.files}
+    vectors = _vectors(state, step, entries.keys() - set(step.dead_chunks))
+    return State(
+        control=_control(state.control, step, vectors),
+        docs=docs,
+        entries=entries,
+        files=rows,
+        aliases={**state.aliases, **step.aliases},
+        vectors=vectors,
+    )
+
+
+def _vectors(
+    state: State, step: Publication, alive: set[int]
+) -> dict[str, dict[int, Sequence[float]]]:
+    vectors = {}
+    for model in state.vectors.keys() | step.vectors.keys():
+        rows = dict(state.vectors.get(model, {}))
+        rows |= {r.chunk_key: floats(r.vector, "e") for r in step.vectors.get(model, ())}
+        vectors[model] = {key: rows[key] for key in sorted(rows) if key in alive}
+    return vectors
+
+
+def _control(
+    before: Control, step: Publication, vectors: Mapping[str, Mapping[int, Sequence[float]]]
+) -> Control:
+    files = {}
+    for model, rows in sorted(vectors.items()):
+        old = before.vectors.get(model)
+        size = len(next(iter(rows.values()), ())) or (old.dimensions if old else 0)
+        files[model] = VectorFiles(
+            model_key=model,
+            dimensions=size,
+            generation=1,
+            rows=len(rows),
+            dead=0,
+            model=step.models.get(model) or (old.model if old else {}),
+        )
+    return replace(
+        before,
+        store_id=step.store_id,
+        sequence=step.sequence,
+        corpus_revision=step.corpus_revision,
+        vector_revision=step.vector_revision,
+        index_version="memory-1",
+        published_at=to_epoch(NOW),
+        vectors=files,
+        stats=step.stats or before.stats,
+        sources=step.sources or before.sources,
+    )
+
+
+class HashEmbedder:
+    """``Embedder`` that adds up one pseudo-random direction per word.
+
+    Texts that share words are near, equal bags of words are equal; a text without
+    words is a direction of its own.
+    """
+
+    def __init__(self, dimensions: int = 64, *, name: str = "hash") -> None:
+        self._model = EmbeddingModel(
+            name=name,
+            revision="1",
+            dimensions=dimensions,
+            max_tokens=512,
+            quantization="none",
+            pooling="sum",
+            query_prefix="",
+            passage_prefix="",
+            provider="fake",
+        )
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return self._model
+
+    def embed_query(self, text: str, /) -> bytes:
+        return pack_floats(self._embed(text), "f")
+
+    def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
+        return [pack_floats(self._embed(text), "e") for text in texts]
+
+    def _embed(self, text: str) -> list[float]:
+        total = [0.0] * self._model.dimensions
+        for word in words(text):
+            for at, part in enumerate(self._direction(word)):
+                total[at] += part
+        return normalized(total)
+
+    def _direction(self, word: str) -> list[float]:
+        data = b"".join(
+            blake2b(word.encode(), digest_size=64, salt=block.to_bytes(2)).digest()
+            for block in range(-(-self._model.dimensions // 64))
+        )
+        return [byte - 127.5 for byte in data[: self._model.dimensions]]
+
+
+class WordCounter:
+    """``TokenCounter``: a token per word, and one more for every further eight characters."""
+
+    def count(self, text: str, /) -> int:
+        return sum(-(-len(word) // 8) for word in text.split())
+
+    def count_many(self, texts: Sequence[str], /) -> list[int]:
+        return [self.count(text) for text in texts]
+
+
+def fixed_clock(at: datetime | str = NOW) -> Clock:
+    """Return a clock that stands still at *at*, an instant or RFC 3339."""
+    instant = parse_rfc3339(at) if isinstance(at, str) else at
+    return lambda: instant

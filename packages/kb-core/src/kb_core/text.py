@@ -1,0 +1,161 @@
+"""Text rules that ids, citations and chunks rely on.
+
+A line ends at LF only; CRLF becomes LF when a file is decoded, and a lone CR,
+U+2028 or a form feed is an ordinary character (ruling R6). Offsets count Unicode
+code points of the decoded text, from 0, half open. Lines count from 1.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_right
+
+__all__ = ["LineIndex", "is_grapheme_boundary", "nfc", "normalize_newlines", "snap_to_grapheme"]
+
+_ZWJ = "\u200d"
+_REGIONAL = range(0x1F1E6, 0x1F200)
+_EXTEND_CATEGORIES = frozenset({"Mn", "Me", "Mc"})
+_ALSO_EXTENDS = frozenset("\u200c\u200d\u0e33\u0eb3\uff9e\uff9f")
+"""Joiners, and vowels and marks that Unicode calls letters."""
+_EMOJI_MODIFIER = range(0x1F3FB, 0x1F400)
+_TAG = range(0xE0020, 0xE0080)
+_VIRAMAS = frozenset(
+    "\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2\u1a60\u1b44\u1bab\ua9c0\uaaf6"
+    "\U00010a3f\U00011133\U000113d0\U0001193e\U00011a47\U00011a99\U00011f42"
+)
+_PREPENDED = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e"
+    "\U000110bd\U000110cd\U000111c2\U000111c3\U000113d1\U0001193f\U00011941\U00011a3a"
+    "\U00011a84\U00011a85\U00011a86\U00011a87\U00011a88\U00011a89\U00011d46\U00011f02"
+)
+_HANGUL_L = (range(0x1100, 0x1160), range(0xA960, 0xA97D))
+_HANGUL_V = (range(0x1160, 0x11A8), range(0xD7B0, 0xD7C7))
+_HANGUL_T = (range(0x11A8, 0x1200), range(0xD7CB, 0xD7FC))
+_HANGUL_SYLLABLE = range(0xAC00, 0xD7A4)
+
+
+def nfc(text: str) -> str:
+    """Return *text* in Unicode normal form C."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def normalize_newlines(text: str) -> str:
+    """Turn CRLF into LF; leave every other character alone."""
+    return text.replace("\r\n", "\n") if "\r\n" in text else text
+
+
+class LineIndex:
+    r"""Translates between offsets and lines of one text.
+
+    The text ``"a\nb\n"`` has two lines; a text without characters has none. A
+    newline belongs to the line that it ends.
+    """
+
+    __slots__ = ("_length", "_starts")
+
+    def __init__(self, text: str) -> None:
+        starts = [0]
+        at = text.find("\n")
+        while at != -1:
+            starts.append(at + 1)
+            at = text.find("\n", at + 1)
+        if starts[-1] == len(text):
+            starts.pop()  # the text ended with a newline, or was empty
+        self._starts = starts
+        self._length = len(text)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def line_at(self, offset: int) -> int:
+        """Return the line, from 1, that holds the character at *offset*."""
+        return max(1, bisect_right(self._starts, offset))
+
+    def lines_of(self, start: int, end: int) -> tuple[int, int]:
+        """Return the first and last line that the range ``start..end`` touches."""
+        first = self.line_at(start)
+        return first, max(first, self.line_at(max(start, end - 1)))
+
+    def range_of(self, first: int, last: int) -> tuple[int, int]:
+        """Return the offsets of lines *first* to *last*, the last newline included."""
+        start = self._starts[first - 1]
+        end = self._starts[last] if last < len(self._starts) else self._length
+        return start, end
+
+
+def is_grapheme_boundary(text: str, at: int) -> bool:
+    """Say whether *text* may be cut before the character at *at*.
+
+    Extended grapheme clusters of Unicode Standard Annex 29: CR LF, combining marks,
+    joined and modified emoji, flags, Hangul jamo, Indic conjuncts. Cuts that it allows
+    are cuts that UAX 29 allows; it refuses a few more, after a joiner that joins nothing.
+    """
+    if at <= 0 or at >= len(text):
+        return True
+    before, after = text[at - 1], text[at]
+    if before.isascii() and after.isascii():
+        return not (before == "\r" and after == "\n")
+    if _extends(after) or before == _ZWJ or before in _PREPENDED or _in_conjunct(text, at):
+        return False
+    if ord(after) in _REGIONAL and ord(before) in _REGIONAL:
+        return _flags_before(text, at) % 2 == 0
+    return not _jamo_joined(ord(before), ord(after))
+
+
+def snap_to_grapheme(text: str, at: int, *, floor: int) -> int:
+    """Return the nearest boundary at or before *at*, but after *floor*.
+
+    Where one cluster fills everything between, the next boundary after *at* is
+    returned, so a cluster of any length stays whole.
+    """
+    cut = at
+    while cut > floor and not is_grapheme_boundary(text, cut):
+        cut -= 1
+    if cut > floor:
+        return cut
+    cut = at
+    while cut < len(text) and not is_grapheme_boundary(text, cut):
+        cut += 1
+    return cut
+
+
+def _extends(character: str) -> bool:
+    code = ord(character)
+    return (
+        character in _ALSO_EXTENDS
+        or unicodedata.category(character) in _EXTEND_CATEGORIES
+        or code in _EMOJI_MODIFIER
+        or code in _TAG
+    )
+
+
+def _flags_before(text: str, at: int) -> int:
+    start = at
+    while start > 0 and ord(text[start - 1]) in _REGIONAL:
+        start -= 1
+    return at - start
+
+
+def _in_conjunct(text: str, at: int) -> bool:
+    """Say whether the letter at *at* follows a virama, which joins it to the last one."""
+    if unicodedata.category(text[at]) != "Lo":
+        return False
+    start = at - 1
+    while start > 0 and text[start] not in _VIRAMAS and _extends(text[start]):
+        start -= 1
+    return text[start] in _VIRAMAS
+
+
+def _jamo_joined(before: int, after: int) -> bool:
+    if _is_in(_HANGUL_L, before):
+        return any((_is_in(_HANGUL_L, after), _is_in(_HANGUL_V, after), after in _HANGUL_SYLLABLE))
+    if _is_in(_HANGUL_V, before) or (
+        before in _HANGUL_SYLLABLE and (before - _HANGUL_SYLLABLE.start) % 28 == 0
+    ):
+        return _is_in(_HANGUL_V, after) or _is_in(_HANGUL_T, after)
+    joins = _is_in(_HANGUL_T, before) or before in _HANGUL_SYLLABLE
+    return joins and _is_in(_HANGUL_T, after)
+
+
+def _is_in(ranges: tuple[range, ...], code: int) -> bool:
+    return any(code in part for part in ranges)

@@ -1,0 +1,86 @@
+"""The wire: every object that ``--json`` prints and every MCP tool returns.
+
+Plain functions from core types to dictionaries, each named after its schema in
+``kb_core.schemas``, which is the contract; the standard library only, and quick to
+import, since a cold search on the command line waits for it.
+
+* A field that has no value is left out, unless its schema declares it nullable: then
+  it is always there.
+* Instants are RFC 3339 in UTC with ``Z``. Numbers have at most six decimals.
+* ``dumps`` makes the one line; nothing else in the project turns wire objects to text.
+  What must stay an object takes ``json.loads(dumps(x))`` where file names are not UTF-8.
+
+**Invariant:** what an emitter returns has no field that its schema does not name.
+"""
+
+from __future__ import annotations
+
+from kb_core.wire._documents import (
+    chunk,
+    chunk_inspection,
+    doc_inspection,
+    doc_list,
+    doc_summary,
+    fetch_chunk,
+    fetch_doc,
+    fetch_span,
+)
+from kb_core.wire._errors import error
+from kb_core.wire._ingest import (
+    coverage,
+    file_status,
+    ingest_event,
+    ingest_item,
+    ingest_report,
+)
+from kb_core.wire._json import Json, dumps
+from kb_core.wire._operations import (
+    CAPABILITIES,
+    config_migration,
+    config_report,
+    doctor,
+    init_report,
+    model_list,
+    reset_report,
+    schema_report,
+    source,
+    source_list,
+    stats,
+    stats_report,
+)
+from kb_core.wire._search import citation, hit, search_response, trace
+
+__all__ = [
+    "CAPABILITIES",
+    "Json",
+    "chunk",
+    "chunk_inspection",
+    "citation",
+    "config_migration",
+    "config_report",
+    "coverage",
+    "doc_inspection",
+    "doc_list",
+    "doc_summary",
+    "doctor",
+    "dumps",
+    "error",
+    "fetch_chunk",
+    "fetch_doc",
+    "fetch_span",
+    "file_status",
+    "hit",
+    "ingest_event",
+    "ingest_item",
+    "ingest_report",
+    "init_report",
+    "model_list",
+    "reset_report",
+    "schema_report",
+    "search_response",
+    "source",
+    "source_list",
+    "stats",
+    "stats_report",
+    "trace",
+]

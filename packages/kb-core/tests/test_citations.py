@@ -1,0 +1,160 @@
+"""Citations print and parse back; places store and load."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kb_core.citations import (
+    CaptionSpan,
+    Citation,
+    CodeSpan,
+    LineSpan,
+    PageSpan,
+    RegionSpan,
+    Span,
+    TimeSpan,
+    parse_citation,
+    quote_path,
+    unquote_path,
+)
+from kb_core.errors import InvalidInput
+from kb_core.ids import content_hash
+from kb_core.places import citation_of, kind_of, span_of, stored_span
+
+numbers = st.integers(min_value=1, max_value=10**9)
+naturals = st.integers(min_value=0, max_value=10**9)
+words = st.none() | st.text(min_size=1, max_size=8)
+pairs = st.tuples(numbers, numbers).map(lambda pair: (min(pair), max(pair)))
+boxes = st.none() | st.tuples(*[st.floats(-1e4, 1e4)] * 4)
+spans: st.SearchStrategy[Span] = st.one_of(
+    st.builds(lambda pair, section: LineSpan(pair[0], pair[1], section), pairs, words),
+    st.builds(
+        lambda pair, symbol, lang: CodeSpan(pair[0], pair[1], symbol, lang), pairs, words, words
+    ),
+    st.builds(PageSpan, numbers, st.none() | naturals, st.none() | naturals, boxes, words),
+    st.builds(RegionSpan, naturals, naturals, naturals, naturals),
+    st.builds(CaptionSpan, words),
+    st.builds(lambda pair, speaker: TimeSpan(pair[0], pair[1], speaker), pairs, words),
+)
+# What a path can be: text, or bytes that are no text, as the file system gives them.
+paths = st.text(min_size=1) | st.binary(min_size=1).map(
+    lambda b: b.decode(errors="surrogateescape")
+)
+paths = paths.filter(
+    lambda p: not any(0xD800 <= ord(c) < 0xDC80 or 0xDCFF < ord(c) < 0xE000 for c in p)
+)
+citations = st.builds(Citation, paths, spans, st.none() | st.text("0123456789abcdef", min_size=16))
+
+
+@given(citations)
+def test_parsing_is_the_exact_inverse_of_printing(citation: Citation) -> None:
+    """The module's invariant, over paths nobody would think to type."""
+    parsed = parse_citation(citation.uri)
+
+    assert parsed == citation.bare()
+    assert parsed.uri == citation.uri
+
+
+@given(paths)
+def test_a_quoted_path_is_one_word_and_comes_back(path: str) -> None:
+    quoted = quote_path(path)
+
+    assert unquote_path(quoted) == path
+    assert not re.search(r"[\s#?\x00-\x1f\"<>\\^`{|}]", quoted)
+    assert quoted.encode()
+
+
+@pytest.mark.parametrize(
+    ("path", "span", "uri"),
+    [
+        ("notes/search.md", LineSpan(12, 34, "S"), "notes/search.md#L12-L34"),
+        ("a.md", LineSpan(7, 7), "a.md#L7"),
+        ("src/a.py", CodeSpan(10, 42, "A.b", "python"), "src/a.py#L10-L42"),
+        ("p/rrf.pdf", PageSpan(13, bbox=(0, 0, 1, 1)), "p/rrf.pdf#page=13"),
+        ("r.png", RegionSpan(10, 20, 300, 40), "r.png#xywh=10,20,300,40"),
+        ("cat.jpg", CaptionSpan("m"), "cat.jpg#caption"),
+        ("i.mp3", TimeSpan(822_000, 850_000), "i.mp3#t=13:42.000,14:10.000"),
+        ("i.mp3", TimeSpan(0, 3_600_001), "i.mp3#t=0:00.000,1:00:00.001"),
+        ("c# notes/100%.md", LineSpan(1, 1), "c%23%20notes/100%25.md#L1"),
+        ("노트/한국어.md", LineSpan(1, 1), "노트/한국어.md#L1"),
+        ("caf\udce9.md", LineSpan(1, 1), "caf%E9.md#L1"),
+    ],
+)
+def test_citations_print_as_documented(path: str, span: Span, uri: str) -> None:
+    assert Citation(path, span).uri == uri
+
+
+@pytest.mark.parametrize(
+    ("uri", "complaint"),
+    [
+        ("notes/a.md", "no path or no fragment"),
+        ("#L1-L2", "no path or no fragment"),
+        ("a.md#", "unknown fragment ''"),
+        ("a.md#section", "unknown fragment 'section'"),
+        ("a.md#L9-L3", "lines 9-3 are not a span"),
+        ("a.md#L0", "lines 0-0 are not a span"),
+        ("a.md#L١", "unknown fragment"),
+        ("a.md#L1-L2-L3", "unknown fragment"),
+        ("a.pdf#page=0", "page 0 is not a page"),
+        ("a.png#xywh=1,2,3", "unknown fragment"),
+        ("a.mp3#t=0:09.000,0:05.000", "not a span"),
+    ],
+)
+def test_a_broken_citation_says_what_is_broken(uri: str, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        parse_citation(uri)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: LineSpan(0, 1),
+        lambda: CodeSpan(3, 2),
+        lambda: PageSpan(0),
+        lambda: RegionSpan(0, 0, -1, 0),
+        lambda: TimeSpan(-1, 0),
+        lambda: Citation("", LineSpan(1, 1)),
+    ],
+)
+def test_nonsense_cannot_be_built(build: object) -> None:
+    assert callable(build)
+    with pytest.raises(InvalidInput):
+        build()
+
+
+@given(spans)
+def test_a_stored_span_comes_back(span: Span) -> None:
+    stored = stored_span(span)
+
+    assert span_of(stored) == span
+    assert stored["kind"] == kind_of(span)
+
+
+def test_a_span_of_no_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="'verse' is none of ours"):
+        span_of({"kind": "verse"})
+
+
+def test_a_chunk_is_cited_by_what_it_is() -> None:
+    chunk = {
+        "path": "a",
+        "text": "t",
+        "media": "markdown",
+        "line_start": 2,
+        "line_end": 3,
+        "heading_path": ("A", "B"),
+        "symbol": "f",
+        "code_lang": "python",
+        "span": None,
+    }
+    digest = content_hash("t")
+
+    assert citation_of(chunk) == Citation("a", LineSpan(2, 3, "B"), digest)
+    assert citation_of(chunk | {"heading_path": []}) == Citation("a", LineSpan(2, 3), digest)
+    assert citation_of(chunk | {"media": "code"}) == Citation(
+        "a", CodeSpan(2, 3, "f", "python"), digest
+    )
+    assert citation_of(chunk | {"span": {"kind": "page", "page": 4}}).uri == "a#page=4"

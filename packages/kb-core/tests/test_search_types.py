@@ -1,0 +1,79 @@
+"""Queries cannot be nonsense; media and trust are what people type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kb_core.errors import InvalidInput
+from kb_core.media import MEDIA_ALIASES, MEDIA_ALWAYS_COUNTED, Media, SearchMode, TrustLevel
+from kb_core.models_info import EmbeddingModel
+from kb_core.records import ChunkRecord
+from kb_core.search import SearchQuery
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"text": " \t"}, "query"),
+        ({"text": "x", "k": 0}, "k"),
+        ({"text": "x", "k": 101}, "k"),
+        ({"text": "x", "snippet_chars": 59}, "snippet_chars"),
+        ({"text": "x", "snippet_chars": 10_001}, "snippet_chars"),
+    ],
+)
+def test_a_query_that_cannot_be_answered_cannot_be_built(
+    fields: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        SearchQuery(**fields)
+
+    assert caught.value.details["field"] == named
+
+
+def test_a_query_has_sensible_defaults() -> None:
+    query = SearchQuery(text="x")
+
+    assert (query.mode, query.k, query.snippet_chars) == (SearchMode.HYBRID, 10, 220)
+
+
+def test_trust_is_an_order() -> None:
+    ranks = [TrustLevel(level).rank for level in ("generated", "secondary", "primary")]
+
+    assert ranks == [0, 1, 2]
+
+
+def test_aliases_and_counted_media_are_media() -> None:
+    media = {str(medium) for medium in Media}
+
+    assert set(MEDIA_ALIASES.values()) <= media
+    assert set(MEDIA_ALWAYS_COUNTED) - media == {"other"}
+
+
+def test_a_models_key_names_what_its_vectors_depend_on() -> None:
+    model = EmbeddingModel(
+        name="e5",
+        revision="abc",
+        dimensions=384,
+        max_tokens=512,
+        quantization="int8",
+        pooling="mean",
+        query_prefix="query: ",
+        passage_prefix="passage: ",
+    )
+
+    assert model.key == "e5.int8.abc"
+
+
+def test_a_passage_is_context_and_text() -> None:
+    chunk = ChunkRecord(
+        chunk_id="c", ordinal=0, start=0, end=1, text="t", line_start=1, line_end=1, token_count=1
+    )
+
+    assert chunk.passage == "t"
+    assert ChunkRecord(**{**_fields(chunk), "context": "Title"}).passage == "Title\n\nt"
+
+
+def _fields(chunk: ChunkRecord) -> dict[str, Any]:
+    return {name: getattr(chunk, name) for name in ChunkRecord.__dataclass_fields__}

@@ -1,0 +1,241 @@
+"""Analysis: how text becomes terms, for indexing and for asking alike.
+
+One configuration serves every language. A text gives four streams of terms, each a
+string of terms joined by spaces, for a field of its own that splits at white space:
+
+    exact   words, case-folded and without diacritics         phrases, exactness
+    stem    the same words, stemmed by the document's         ranking of prose
+            language (English where that is not known)
+    ident   parts of camelCase words, and compounds kept      identifiers, versions,
+            whole: ``snake_case``, ``dotted.name``,            ticket numbers
+            ``dec-0054``, ``c++``
+    cjk     bigrams of runs in scripts written without        a two-character word is
+            spaces (Han, Kana, Hangul, Thai …); a lone         found inside a longer one
+            character stays as it is
+
+Words are runs of letters and digits; an underscore, like a hyphen, parts them. The
+stemmers are Snowball's, as tantivy ships them. Nothing here is ever shown to anyone:
+snippets come from the text itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import tantivy
+
+__all__ = ["ANALYSIS_VERSION", "STEMMED", "Streams", "Term", "analyze", "fold", "query_terms"]
+
+ANALYSIS_VERSION = "a1"
+"""Part of the index version: a change of terms is a rebuild of the index."""
+
+STEMMED = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+"""Languages with a stemmer, by ISO 639-1 code."""
+
+_MAX_TERM_BYTES = 255
+"""Longer runs (base64, minified code) are cut; tantivy drops terms over 65,530 bytes."""
+
+_REMEMBERED_LENGTH = 40
+_REMEMBERED_TOKENS = 200_000
+
+# Scripts that are written without spaces between words.
+_CJK = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029"
+    "\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
+)
+_CJK_RUN = re.compile(f"[{_CJK}]+")
+_TOKEN = re.compile(r"[^\W_]+(?:(?:[._\-'’]|::)+[^\W_]+)*")
+"""A word, or words joined by what identifiers are joined by; one pass over the text."""
+_WORD = re.compile(r"[^\W_]+")
+_APOSTROPHE = re.compile(r"['’](?:[sS]\b)?")
+_SYMBOLIC = re.compile(r"\b[A-Za-z](?:\+\+|#)")
+_CAMEL = re.compile(r"[^\W\d_][0-9]|[0-9][^\W\d_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
+_MARKS = re.compile("[\u0300-\u036f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The terms of a text, one string per field."""
+
+    exact: str
+    stem: str
+    ident: str
+    cjk: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a query and every form under which a document may hold it.
+
+    ``kind`` is ``word``, ``part`` (of a camelCase word), ``whole`` (a compound) or
+    ``cjk`` (a run; its bigrams are in ``forms``, in order).
+    """
+
+    kind: str
+    exact: str
+    stems: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
+
+
+def fold(text: str) -> str:
+    """Case-fold and drop the diacritics of alphabetic scripts; width forms become plain."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
+
+
+def analyze(text: str, lang: str | None = None) -> Streams:
+    """Return the four streams of *text*, stemmed as *lang* (ISO 639-1)."""
+    spoken, grams = _part(text)
+    known = _tokens_of(STEMMED.get(lang or "en", "english"))
+    exact, stem, ident = [], [], []
+    for token in _TOKEN.findall(spoken):
+        forms = known(token)
+        exact.append(forms.exact)
+        stem.append(forms.stem)
+        if forms.ident:
+            ident.append(forms.ident)
+    if "+" in spoken or "#" in spoken:
+        ident += [fold(name) for name in _SYMBOLIC.findall(spoken)]
+    return Streams(" ".join(exact), " ".join(stem), " ".join(ident), " ".join(grams))
+
+
+def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
+    """Return the terms of a query, each once, in order.
+
+    *langs* are the languages that documents are stemmed by; a word has the stems of
+    all of them, since a question is too short to tell its language.
+    """
+    terms: dict[tuple[str, str], Term] = {}
+    plain = _plain(text)
+    for token in _TOKEN.findall(_part(plain)[0]):
+        for term in _token_terms(token, tuple(langs)):
+            terms.setdefault((term.kind, term.exact), term)
+    for name in map(fold, _SYMBOLIC.findall(plain)):
+        terms.setdefault(("whole", name), Term("whole", name))
+    for run in _CJK_RUN.findall(plain):
+        terms.setdefault(("cjk", run), Term("cjk", run, forms=tuple(_bigrams(run))))
+    return list(terms.values())
+
+
+def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
+    words = _words(token)
+    for word in words:
+        yield _word_term("word", word, langs)
+        for part in _parts(word):
+            yield _word_term("part", part, langs)
+    if len(words) > 1:
+        yield Term("whole", _whole(token))
+
+
+def _word_term(kind: str, word: str, langs: tuple[str, ...]) -> Term:
+    stems = (_tokens_of(STEMMED[lang])(word).stem for lang in langs)
+    return Term(kind, _cut(fold(word)), tuple(dict.fromkeys(stems)))
+
+
+def _plain(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def _part(text: str) -> tuple[str, list[str]]:
+    """Return the text without its CJK runs, and the bigrams of those runs."""
+    text = _plain(text)
+    if text.isascii():
+        return text, []
+    grams: list[str] = []
+    for run in _CJK_RUN.findall(text):
+        grams += _bigrams(run)
+    return (_CJK_RUN.sub(" ", text) if grams else text), grams
+
+
+def _bigrams(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    exact: str
+    stem: str
+    ident: str
+
+
+@cache
+def _tokens_of(language: str) -> Callable[[str], _Forms]:
+    """Return the function that analyses one token for a stemmer, remembering the common ones."""
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    stemmer = builder.filter(tantivy.Filter.stemmer(language)).build()
+    remembered: dict[str, _Forms] = {}
+
+    def forms(token: str) -> _Forms:
+        found = remembered.get(token)
+        if found is None:
+            found = _forms(token, stemmer)
+            if len(token) <= _REMEMBERED_LENGTH:
+                if len(remembered) >= _REMEMBERED_TOKENS:
+                    remembered.clear()
+                remembered[token] = found
+        return found
+
+    return forms
+
+
+def _forms(token: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
+    words = _words(token)
+    stems = stemmer.analyze(" ".join(words).lower())
+    ident = [_cut(fold(part)) for word in words for part in _parts(word)]
+    if len(words) > 1:
+        ident.append(_whole(token))
+    return _Forms(
+        " ".join(_cut(fold(word)) for word in words),
+        " ".join(_cut(fold(stem)) for stem in stems),
+        " ".join(ident),
+    )
+
+
+def _words(token: str) -> list[str]:
+    if "'" in token or "’" in token:
+        token = _APOSTROPHE.sub("", token)
+    return _WORD.findall(token)
+
+
+def _whole(token: str) -> str:
+    return _cut(fold(_APOSTROPHE.sub("", token)))
+
+
+def _parts(word: str) -> list[str]:
+    if not _CAMEL.search(word):
+        return []
+    parts = _CAMEL_PART.findall(word)
+    return parts if len(parts) > 1 else []
+
+
+def _cut(term: str) -> str:
+    if len(term) * 4 <= _MAX_TERM_BYTES or len(term.encode()) <= _MAX_TERM_BYTES:
+        return term
+    return term.encode()[:_MAX_TERM_BYTES].decode("utf-8", "ignore")

@@ -1,0 +1,144 @@
+"""What a pack becomes before it is run: a graph to open and a tokenizer to ask.
+
+For weights that are run by a graph of ours, preparing means converting them once into a
+``weights.bin`` that onnxruntime maps, with the graph beside it, and the vocabulary into
+a file of its own, since counting tokens needs no weights. A model with a graph of its own
+is run as it is; preparing it is comparing its files with their pins, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kb_core.models_info import EmbeddingModel
+from kb_search.embed import e5
+from kb_search.embed.cache import Artefact, load_artefact
+from kb_search.embed.e5_file import read_source
+from kb_search.embed.packs import ModelPack, check_pins, locate
+from kb_search.embed.tokenize import LibraryTokenizer, Tokenizer, UnigramTokenizer
+from kb_search.embed.unigram import Vocabulary, pack_vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["PreparedModel", "load_tokenizer", "prepare"]
+
+_FORMAT = "1"
+"""Raised when prepared files of earlier versions must not be used any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedModel:
+    """All that an embedder needs.
+
+    *graph* is a file, or the bytes of one with *weights* to go with it. Unless *is_final*,
+    onnxruntime's optimiser has still something to do.
+    """
+
+    model: EmbeddingModel
+    tokenizer: Tokenizer
+    graph: Path | bytes
+    weights: Mapping[str, np.ndarray[Any, np.dtype[Any]]]
+    is_final: bool
+
+
+def prepare(pack: ModelPack, quality: str, cache_dir: Path) -> PreparedModel:
+    """Make *pack* ready to run at *quality*; quick if *cache_dir* has what that takes."""
+    tokenizer = load_tokenizer(pack, cache_dir)
+    if pack.family == "onnx":
+        graph: Path | bytes = _checked(pack, cache_dir) / pack.files[0].path
+        return PreparedModel(
+            model=pack.describe(quality),
+            tokenizer=tokenizer,
+            graph=graph,
+            weights={},
+            is_final=False,
+        )
+    artefact = _load(pack, cache_dir, quality, lambda root: _e5_files(pack, root, quality))
+    directory = artefact.directory
+    return PreparedModel(
+        model=pack.describe(quality),
+        tokenizer=tokenizer,
+        graph=directory / "model.onnx" if directory else bytes(artefact.read("model.onnx")),
+        weights={} if directory else _views(artefact, quality),
+        is_final=True,
+    )
+
+
+# The vocabulary of a quarter of a million pieces is shared by counting and embedding.
+@lru_cache(maxsize=4)
+def load_tokenizer(pack: ModelPack, cache_dir: Path) -> Tokenizer:
+    """Return the pack's tokenizer; the same object for the same arguments."""
+    if pack.tokenizer == "unigram":
+        artefact = _load(pack, cache_dir, "vocabulary", lambda root: _vocabulary(pack, root))
+        return UnigramTokenizer(Vocabulary(artefact.read("vocabulary.bin")), pack.max_tokens)
+    file = _checked(pack, cache_dir) / pack.files[1].path
+    return LibraryTokenizer(file, pack.max_tokens, cuts_words=pack.tokenizer == "words")
+
+
+def _load(
+    pack: ModelPack,
+    cache_dir: Path,
+    part: str,
+    build: Callable[[Path], Mapping[str, bytes]],
+) -> Artefact:
+    def build_from_checked() -> Mapping[str, bytes]:
+        root = locate(pack)
+        check_pins(pack, root)
+        return build(root)
+
+    pins = "".join(file.sha256 for file in pack.files)
+    return load_artefact(cache_dir, _key(pack, part, pins), build_from_checked)
+
+
+def _key(pack: ModelPack, part: str, identity: str) -> str:
+    identity = f"{_FORMAT}:{pack.revision}:{identity}"
+    return f"{pack.name}.{part}.{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+
+
+def _e5_files(pack: ModelPack, root: Path, quality: str) -> dict[str, bytes]:
+    from importlib import resources  # 5 ms, for what is done once
+
+    source = read_source(root / pack.files[0].path)
+    content = bytearray()
+    for tensor, values in zip(e5.tensors(quality), e5.arrays(source, quality), strict=True):
+        content.extend(bytes(tensor.offset - len(content)))
+        content += values.tobytes()
+    graph = resources.files(__package__) / "graphs" / f"e5-small-{quality}.onnx"
+    return {"weights.bin": bytes(content), "model.onnx": graph.read_bytes()}
+
+
+def _vocabulary(pack: ModelPack, root: Path) -> dict[str, bytes]:
+    source = read_source(root / pack.files[0].path, weights=False)
+    return {"vocabulary.bin": pack_vocabulary(source.words)}
+
+
+def _views(artefact: Artefact, quality: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+    import numpy as np
+
+    content, views = artefact.read("weights.bin"), {}
+    for tensor in e5.tensors(quality):
+        part = content[tensor.offset : tensor.offset + tensor.size]
+        views[tensor.name] = np.frombuffer(part, tensor.dtype).reshape(tensor.shape)
+    return views
+
+
+def _checked(pack: ModelPack, cache_dir: Path) -> Path:
+    """Return the root of a pack that is run as it is, its pins compared once per change."""
+    root = locate(pack)
+    if not any(file.sha256 for file in pack.files):
+        return root
+    stats = ((root / file.path).stat() for file in pack.files)
+    state = ",".join(f"{stat.st_size}:{stat.st_mtime_ns}" for stat in stats)
+
+    def build() -> Mapping[str, bytes]:
+        check_pins(pack, root)
+        return {"checked": b"the files have the pinned hashes\n"}
+
+    load_artefact(cache_dir, _key(pack, "checked", f"{root}:{state}"), build)
+    return root

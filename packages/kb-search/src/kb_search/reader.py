@@ -1,0 +1,153 @@
+"""Reading the index: snapshots of one published state, for any number of processes.
+
+Protocol: before each question, ``stat`` the chunk index's ``meta.json``; when it changed,
+reload, take searchers, read the control record and map the vector files to the published
+lengths. The records of a batch are committed before its chunks, so the records that a
+snapshot sees are at or ahead of its control record; each carries the sequence it was
+written at, and a snapshot takes the newest at or below its own. Superseded records are
+deleted one batch later, which is why the chunk index must not have moved on while the
+records were opened.
+
+No lock is taken, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import tantivy
+
+from kb_core.errors import IoError, KbError, NotIndexed
+from kb_core.ports import IndexCaps
+from kb_core.records import Control
+from kb_search._errors import NO_INDEX_HINT, translate_errors
+from kb_search.lexical import only
+from kb_search.schema import (
+    CONTROL,
+    INDEX_VERSION,
+    control_of,
+    index_state,
+    open_index,
+    payload_of,
+)
+from kb_search.snapshot import Snapshot, VectorSet
+
+__all__ = ["Reader"]
+
+_TRIES = 50
+_PAUSE_SECS = 0.005
+
+Signature = tuple[int, int, int]
+
+
+class Reader:
+    """An ``IndexReader`` over ``lexical/`` and ``vectors/`` below a data directory."""
+
+    caps = IndexCaps(filters=frozenset({"all"}))
+
+    def __init__(self, data_dir: Path) -> None:
+        self._chunks_dir = data_dir / "lexical" / "chunks"
+        self._records_dir = data_dir / "lexical" / "records"
+        self._vectors_dir = data_dir / "vectors"
+        self._lock = threading.Lock()
+        self._chunks: tantivy.Index | None = None
+        self._records: tantivy.Index | None = None
+        self._signature: Signature | None = None
+        self._snapshot: Snapshot | None = None
+        self._vector_sets: dict[tuple[object, ...], VectorSet] = {}
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest published state; raise ``NotIndexed`` if there is none."""
+        with self._lock:
+            signature = self._sign()
+            if self._snapshot is None or signature != self._signature:
+                self._snapshot, self._signature = self._load(signature)
+            return self._snapshot
+
+    def close(self) -> None:
+        """Let go of searchers and maps; snapshots that were handed out stay good."""
+        with self._lock:
+            self._chunks = self._records = self._snapshot = None
+            self._vector_sets.clear()
+
+    def _sign(self) -> Signature:
+        try:
+            status = (self._chunks_dir / "meta.json").stat()
+        except FileNotFoundError as error:
+            raise NotIndexed("nothing has been indexed here yet", hint=NO_INDEX_HINT) from error
+        except OSError as error:
+            raise IoError(f"could not read the index: {error}") from error
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _load(self, signature: Signature) -> tuple[Snapshot, Signature]:
+        for _ in range(_TRIES):
+            snapshot: Snapshot | None = None
+            problem: KbError | OSError | None = None
+            try:
+                with translate_errors("open the index"):
+                    snapshot = self._read()
+            except (KbError, OSError) as error:
+                self._chunks = self._records = None
+                problem = error
+            newest = self._sign()
+            if newest == signature:
+                if snapshot is not None:
+                    return snapshot, signature
+                if isinstance(problem, NotIndexed):
+                    raise problem
+                time.sleep(_PAUSE_SECS)
+            # Otherwise the writer published while this was read: look again.
+            signature = newest
+        raise IoError(
+            "could not get a steady view of the index",
+            hint="run 'kebab doctor'; 'kebab reset --index-only' and 'kebab ingest' rebuild it",
+        )
+
+    def _read(self) -> Snapshot:
+        if self._chunks is None or self._records is None:
+            self._chunks = _opened(self._chunks_dir)
+            self._records = _opened(self._records_dir)
+        else:
+            self._chunks.reload()
+        searcher = self._chunks.searcher()
+        state = index_state(self._chunks_dir)
+        control = replace(_control(self._chunks, searcher), index_state=state)
+        self._records.reload()
+        return Snapshot(
+            control=control,
+            chunks=(self._chunks.schema, searcher),
+            records=(self._records.schema, self._records.searcher()),
+            vectors={key: self._vectors(control, key) for key in control.vectors},
+        )
+
+    def _vectors(self, control: Control, model_key: str) -> VectorSet:
+        files = control.vectors[model_key]
+        key = (model_key, files.generation, files.rows, files.dead)
+        found = self._vector_sets.get(key)
+        if found is None:
+            for stale in [known for known in self._vector_sets if known[0] == model_key]:
+                del self._vector_sets[stale]
+            found = self._vector_sets[key] = VectorSet.open(self._vectors_dir, files)
+        return found
+
+
+def _opened(path: Path) -> tantivy.Index:
+    index = open_index(path)
+    index.config_reader("manual", 0)
+    return index
+
+
+def _control(index: tantivy.Index, searcher: tantivy.Searcher) -> Control:
+    hits = searcher.search(only(CONTROL, index.schema), 2, count=False).hits
+    if not hits:
+        raise NotIndexed("the index is empty: no run has finished yet", hint="run 'kebab ingest'")
+    control = control_of(payload_of(searcher.doc(hits[0][1])))
+    if control.index_version != INDEX_VERSION:
+        raise NotIndexed(
+            f"the index is of version {control.index_version!r}, this is {INDEX_VERSION!r}",
+            hint="run 'kebab ingest' to rebuild it; nothing is parsed or embedded again",
+        )
+    return control

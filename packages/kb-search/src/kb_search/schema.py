@@ -1,0 +1,308 @@
+"""The two tantivy indexes: their fields, and records as tantivy documents.
+
+``chunks`` holds one document per chunk and the control record; ``records`` holds the
+documents, their texts, the ledger's rows and the aliases of moved documents. They are
+two, because tantivy counts every document of an index in BM25, also those without the
+field (ruling R1).
+
+What an interface shows travels as one JSON payload per record; the other fields exist
+to be searched and filtered by. Every text field splits at white space or not at all:
+``kb_search.analysis`` has made the terms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from kb_core.clock import to_epoch
+from kb_core.media import TrustLevel
+from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, VectorFiles
+from kb_search.analysis import ANALYSIS_VERSION, Streams, analyze
+
+__all__ = [
+    "CHUNK_STREAMS",
+    "CONTROL",
+    "INDEX_VERSION",
+    "RAW_FIELDS",
+    "alias_document",
+    "chunk_document",
+    "chunks_schema",
+    "control_document",
+    "control_of",
+    "doc_document",
+    "doc_shared",
+    "file_document",
+    "index_state",
+    "key_of",
+    "open_index",
+    "payload_of",
+    "records_schema",
+    "text_document",
+    "tombstone",
+]
+
+INDEX_VERSION = f"i1-{ANALYSIS_VERSION}"
+"""An index of another version is rebuilt from the truth by the next writer."""
+
+CONTROL = "control"
+_TERMS = "kebab_terms"
+"""The analyser of every analysed field: terms are there already, parted by spaces."""
+
+CHUNK_STREAMS = ("stem", "exact", "ident", "cjk", "head", "title", "path_words")
+RAW_FIELDS = (
+    "chunk_id",
+    "code_lang",
+    "doc_id",
+    "lang",
+    "media",
+    "path",
+    "repo",
+    "source_id",
+    "source_type",
+    "tag",
+)
+_NUMBERS = ("trust", "indexed_at", "doc_date")
+
+
+def chunks_schema() -> tantivy.Schema:
+    """Return the schema of ``lexical/chunks``."""
+    builder = tantivy.SchemaBuilder()
+    for name in ("chunk_key", "doc_key", *_NUMBERS):
+        builder.add_integer_field(name, indexed=True, fast=True)
+    for name in ("kind", *RAW_FIELDS):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    for name in CHUNK_STREAMS:
+        option = "position" if name in {"exact", "cjk"} else "freq"
+        builder.add_text_field(name, tokenizer_name=_TERMS, index_option=option)
+    builder.add_bytes_field("payload", stored=True)
+    return builder.build()
+
+
+def records_schema() -> tantivy.Schema:
+    """Return the schema of ``lexical/records``."""
+    builder = tantivy.SchemaBuilder()
+    for name in ("key", "rev", "dead", "doc_key", *_NUMBERS):
+        builder.add_integer_field(name, indexed=True, fast=True)
+    for name in ("kind", "state", *RAW_FIELDS):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    for name in ("title", "path_words"):
+        builder.add_text_field(name, tokenizer_name=_TERMS, index_option="basic")
+    builder.add_bytes_field("payload", stored=True)
+    return builder.build()
+
+
+def open_index(path: Path, schema: tantivy.Schema | None = None) -> tantivy.Index:
+    """Open the index in *path*, or make an empty one of *schema* there."""
+    if schema is None:
+        index = tantivy.Index.open(str(path))
+    else:
+        index = tantivy.Index(schema, path=str(path))
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    index.register_tokenizer(_TERMS, builder.build())
+    return index
+
+
+def index_state(path: Path) -> int:
+    """Number the segments that scores depend on: a merge changes BM25 without a publication."""
+    segments: list[dict[str, Any]] = json.loads((path / "meta.json").read_bytes())["segments"]
+    described = sorted(json.dumps([s["segment_id"], s["deletes"]]) for s in segments)
+    digest = blake2b("".join(described).encode(), digest_size=6).digest()
+    return int.from_bytes(digest, "big")
+
+
+def key_of(kind: str, *parts: str) -> int:
+    """Return the integer key of a record that has none of its own."""
+    digest = blake2b("\0".join((kind, *parts)).encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def payload_of(document: tantivy.Document) -> dict[str, Any]:
+    """Return the JSON payload of a stored record."""
+    stored: Any = document.get_first("payload")
+    payload: dict[str, Any] = json.loads(bytes(stored))
+    return payload
+
+
+def chunk_document(
+    chunk: ChunkRecord, doc: DocumentRecord, shared: Mapping[str, Any], streams: Streams
+) -> tantivy.Document:
+    """Return a chunk as tantivy indexes it; *shared* is ``doc_shared(doc)``."""
+    made = tantivy.Document()
+    made.add_integer("chunk_key", chunk.chunk_key)
+    made.add_integer("doc_key", doc.doc_key)
+    made.add_text("kind", "chunk")
+    made.add_text("chunk_id", chunk.chunk_id)
+    _add_filters(made, doc)
+    made.add_text("exact", streams.exact)
+    made.add_text("stem", streams.stem)
+    made.add_text("ident", streams.ident)
+    made.add_text("cjk", streams.cjk)
+    made.add_text("head", _terms(_head(chunk, doc), doc.lang))
+    made.add_text("title", _terms(doc.title, doc.lang))
+    made.add_text("path_words", _terms(doc.path, None))
+    made.add_bytes("payload", _json({**shared, **_chunk_payload(chunk)}))
+    return made
+
+
+def control_document(control: Control) -> tantivy.Document:
+    """Return the control record."""
+    made = tantivy.Document()
+    made.add_text("kind", CONTROL)
+    fields = {name: getattr(control, name) for name in Control.__dataclass_fields__}
+    fields["vectors"] = {
+        key: {name: getattr(files, name) for name in VectorFiles.__dataclass_fields__}
+        for key, files in control.vectors.items()
+    }
+    made.add_bytes("payload", _json(fields))
+    return made
+
+
+def control_of(payload: Mapping[str, Any]) -> Control:
+    """Read a control record back; unknown fields of a newer version are left out."""
+    known = {k: v for k, v in payload.items() if k in Control.__dataclass_fields__}
+    vectors = {key: VectorFiles(**files) for key, files in payload.get("vectors", {}).items()}
+    return Control(**{**known, "vectors": vectors})
+
+
+def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
+    """Return a document's metadata as a record."""
+    made = _record("doc", doc.doc_key, rev)
+    made.add_integer("doc_key", doc.doc_key)
+    _add_filters(made, doc)
+    made.add_text("title", _terms(doc.title, doc.lang))
+    made.add_text("path_words", _terms(doc.path, None))
+    made.add_bytes("payload", _json(_doc_payload(doc)))
+    return made
+
+
+def text_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
+    """Return a document's text as a record of its own: lists need not read it."""
+    made = _record("text", doc.doc_key, rev)
+    made.add_text("doc_id", doc.doc_id)
+    made.add_bytes("payload", _json({"text": doc.text}))
+    return made
+
+
+def file_document(file: FileRecord, rev: int) -> tantivy.Document:
+    """Return a row of the ledger as a record."""
+    made = _record("file", key_of("file", file.source_id, file.path), rev)
+    made.add_text("source_id", file.source_id)
+    made.add_text("path", file.path)
+    made.add_text("state", file.state)
+    fields = {name: getattr(file, name) for name in FileRecord.__dataclass_fields__}
+    for name in ("processed_at", "changed_at"):
+        fields[name] = to_epoch(fields[name]) if fields[name] else None
+    made.add_bytes("payload", _json(fields))
+    return made
+
+
+def alias_document(old_id: str, new_id: str, rev: int) -> tantivy.Document:
+    """Return the record that leads from a moved document's old id to its new one."""
+    made = _record("alias", key_of("alias", old_id), rev)
+    made.add_text("doc_id", old_id)
+    made.add_bytes("payload", _json({"old": old_id, "new": new_id}))
+    return made
+
+
+def tombstone(kind: str, key: int, rev: int) -> tantivy.Document:
+    """Return a record that says: from *rev* on there is none."""
+    made = tantivy.Document()
+    made.add_text("kind", kind)
+    made.add_integer("key", key)
+    made.add_integer("rev", rev)
+    made.add_integer("dead", 1)
+    made.add_bytes("payload", b"{}")
+    return made
+
+
+def doc_shared(doc: DocumentRecord) -> dict[str, Any]:
+    """Return what every chunk's payload says of its document."""
+    return {
+        "doc_id": doc.doc_id,
+        "source_id": doc.source_id,
+        "path": doc.path,
+        "title": doc.title,
+        "media": doc.media,
+        "lang": doc.lang,
+        "code_lang": doc.code_lang,
+        "repo": doc.repo,
+        "tags": list(doc.tags),
+        "source_type": doc.source_type,
+        "trust_level": doc.trust_level,
+        "indexed_at": to_epoch(doc.indexed_at),
+        "doc_date": to_epoch(doc.doc_date) if doc.doc_date else None,
+        "size": doc.size,
+        "mtime_ns": doc.mtime_ns,
+        "chunker_version": doc.chunker_version,
+        "asset": doc.asset,
+    }
+
+
+def _record(kind: str, key: int, rev: int) -> tantivy.Document:
+    made = tantivy.Document()
+    made.add_text("kind", kind)
+    made.add_integer("key", key)
+    made.add_integer("rev", rev)
+    made.add_integer("dead", 0)
+    return made
+
+
+def _add_filters(made: tantivy.Document, doc: DocumentRecord) -> None:
+    made.add_text("doc_id", doc.doc_id)
+    made.add_text("source_id", doc.source_id)
+    made.add_text("source_type", doc.source_type)
+    made.add_text("path", doc.path)
+    made.add_text("media", doc.media)
+    made.add_text("lang", doc.lang or "")
+    for name, value in (("code_lang", doc.code_lang), ("repo", doc.repo)):
+        if value:
+            made.add_text(name, value)
+    for tag in doc.tags:
+        made.add_text("tag", tag)
+    made.add_integer("trust", TrustLevel(doc.trust_level).rank)
+    made.add_integer("indexed_at", to_epoch(doc.indexed_at))
+    if doc.doc_date is not None:
+        made.add_integer("doc_date", to_epoch(doc.doc_date))
+
+
+def _chunk_payload(chunk: ChunkRecord) -> dict[str, Any]:
+    return {name: getattr(chunk, name) for name in _CHUNK_FIELDS}
+
+
+_CHUNK_FIELDS = tuple(
+    name for name in ChunkRecord.__dataclass_fields__ if name not in {"context", "passage_hash"}
+)
+_DOC_FIELDS = tuple(
+    name for name in DocumentRecord.__dataclass_fields__ if name not in {"text", "chunks"}
+)
+_DOC_TIMES = ("doc_date", "created_at", "updated_at", "indexed_at")
+
+
+def _doc_payload(doc: DocumentRecord) -> dict[str, Any]:
+    fields = {name: getattr(doc, name) for name in _DOC_FIELDS}
+    for name in _DOC_TIMES:
+        fields[name] = to_epoch(fields[name]) if fields[name] else None
+    fields["chunk_count"] = len(doc.chunks)
+    fields["text_chars"] = len(doc.text)
+    return fields
+
+
+def _head(chunk: ChunkRecord, doc: DocumentRecord) -> str:
+    return "\n".join((doc.title, *chunk.heading_path, chunk.symbol or "", doc.path))
+
+
+def _terms(text: str, lang: str | None) -> str:
+    streams = analyze(text, lang)
+    return " ".join(filter(None, (streams.stem, streams.ident, streams.cjk)))
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode(
+        "utf-8", "surrogatepass"
+    )

@@ -1,0 +1,284 @@
+"""One published state of the index, and every question that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tantivy
+from tantivy import FieldType, Occur, Query
+
+from kb_core.filters import Filter
+from kb_core.records import Control, VectorFiles
+from kb_core.search import LexicalQuery, Scored
+from kb_search._errors import translate_errors
+from kb_search.analysis import STEMMED
+from kb_search.lexical import build_filter, build_query, only
+from kb_search.schema import payload_of
+from kb_search.vectors.layout import Maps, map_files
+
+if TYPE_CHECKING:
+    from kb_search.vectors.view import VectorView
+
+__all__ = ["Snapshot", "VectorSet"]
+
+_SPARE = 16
+_GATHER_SHARE = 0.15
+_GATHER_ROWS = 20_000
+_REMEMBERED = 50_000
+_LANGUAGE_SHARE = 0.01
+_MOST_LANGUAGES = 6
+
+Part = tuple[tantivy.Schema, tantivy.Searcher]
+
+
+class VectorSet:
+    """One model's published vectors: mapped at once, given to numpy when first asked."""
+
+    def __init__(self, maps: Maps, files: VectorFiles) -> None:
+        self._maps = maps
+        self.files = files
+
+    @classmethod
+    def open(cls, root: Path, files: VectorFiles) -> VectorSet:
+        """Map the published files below *root*."""
+        return cls(map_files(root, files), files)
+
+    @cached_property
+    def view(self) -> VectorView:
+        """The vectors as arrays."""
+        from kb_search.vectors.view import VectorView  # numpy: not on the lexical path
+
+        return VectorView(self._maps, self.files)
+
+
+class Snapshot:
+    """An ``IndexSnapshot``. Immutable, safe to share by threads, good for as long as held."""
+
+    def __init__(
+        self, *, control: Control, chunks: Part, records: Part, vectors: Mapping[str, VectorSet]
+    ) -> None:
+        self.control = control
+        self._schema, self._chunks = chunks
+        self._record_schema, self._records = records
+        self._vectors = vectors
+        self._addresses: dict[int, tantivy.DocAddress] = {}
+
+    # ---------------------------------------------------------------- ranking
+
+    def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
+        """Return the best *limit* chunks by BM25, best first, ties by chunk key."""
+        with translate_errors("search by words"):
+            wanted = build_query(self._schema, query, self.languages)
+            if wanted is None or limit < 1:
+                return []
+            if where is not None:
+                # A constant 0 adds nothing to the score, and BM25 counts the whole index.
+                narrow = Query.const_score_query(build_filter(self._schema, where), 0.0)
+                wanted = Query.boolean_query([(Occur.Must, wanted), (Occur.Must, narrow)])
+            return self._ranked(wanted, limit)
+
+    def vector(
+        self, query: bytes, model_key: str, where: Filter | None, limit: int, /
+    ) -> list[Scored]:
+        """Return the nearest *limit* chunks by cosine, best first, ties by chunk key."""
+        vectors = self._vectors.get(model_key)
+        if vectors is None or limit < 1:
+            return []
+        view = vectors.view
+        if where is None:
+            return view.nearest(query, limit)
+        with translate_errors("filter"):
+            passing = self.count(where)
+            if passing == 0:
+                return []
+            total = max(1, len(view))
+            if passing <= max(_GATHER_ROWS, _GATHER_SHARE * total):
+                return view.nearest(query, limit, self._keys(where))
+            depth = int(limit * total / min(passing, total) * 1.5) + _SPARE
+            return view.deepening(query, limit, lambda keys: self._passing(where, keys), depth)
+
+    def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
+        """Return a chunk's vector as float32, or ``None``."""
+        vectors = self._vectors.get(model_key)
+        return None if vectors is None else vectors.view.vector(chunk_key)
+
+    def count(self, where: Filter | None, /) -> int:
+        """Return how many chunks pass *where*."""
+        with translate_errors("count"):
+            found: Any = self._chunks.search(self._narrow(where), 1, count=True)
+        return int(found.count)
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that documents here are stemmed by; English is always among them."""
+        counts: Mapping[str, int] = self.control.stats.get("lang_breakdown", {})
+        known = sorted((-n, lang) for lang, n in counts.items() if lang in STEMMED and lang != "en")
+        enough = _LANGUAGE_SHARE * sum(counts.values())
+        often = [lang for n, lang in known if -n >= enough]
+        return ("en", *often[: _MOST_LANGUAGES - 1])
+
+    # ----------------------------------------------------------------- chunks
+
+    def chunks(self, keys: Sequence[int], /) -> dict[int, dict[str, Any]]:
+        """Return those chunks that exist, by key."""
+        found = {}
+        with translate_errors("read chunks"):
+            for key in keys:
+                address = self._addresses.get(key)
+                if address is None:
+                    address = self._find_one(Query.term_query(self._schema, "chunk_key", key))
+                if address is not None:
+                    found[key] = payload_of(self._chunks.doc(address))
+        return found
+
+    def find_chunks(self, id_prefix: str, limit: int, /) -> list[dict[str, Any]]:
+        """Return chunks whose id starts with *id_prefix*."""
+        with translate_errors("find a chunk"):
+            query = Query.regex_query(self._schema, "chunk_id", f"{id_prefix}.*")
+            hits = self._chunks.search(query, limit, count=False).hits
+            return [payload_of(self._chunks.doc(address)) for _, address in hits]
+
+    def doc_chunks(self, doc_id: str, /) -> list[dict[str, Any]]:
+        """Return a document's chunks by ordinal."""
+        with translate_errors("read a document's chunks"):
+            query = Query.term_query(self._schema, "doc_id", doc_id, "basic")
+            hits = self._chunks.search(query, _most(self._chunks), count=False).hits
+            found = [payload_of(self._chunks.doc(address)) for _, address in hits]
+        return sorted(found, key=lambda chunk: chunk["ordinal"])
+
+    # ---------------------------------------------------------------- records
+
+    def find_docs(self, id_prefix: str, limit: int, /) -> list[dict[str, Any]]:
+        """Return documents whose id starts with *id_prefix*; aliases of moved files count."""
+        pattern = Query.regex_query(self._record_schema, "doc_id", f"{id_prefix}.*")
+        found = list(self._newest("doc", pattern, limit + _SPARE))
+        if not found:
+            moved = [alias["new"] for alias in self._newest("alias", pattern, limit + _SPARE)]
+            for new_id in moved:
+                found += self.find_docs(new_id, limit)
+        return found[:limit]
+
+    def doc_text(self, doc_id: str, /) -> str | None:
+        """Return a document's text."""
+        query = Query.term_query(self._record_schema, "doc_id", doc_id, "basic")
+        for text in self._newest("text", query, _SPARE):
+            return str(text["text"])
+        return None
+
+    def docs(self, where: Filter | None, /) -> list[dict[str, Any]]:
+        """Return documents that pass *where*, by source and path."""
+        narrow = None if where is None else build_filter(self._record_schema, where)
+        found = self._newest("doc", narrow, _most(self._records))
+        return sorted(found, key=lambda doc: (doc["source_id"], doc["path"]))
+
+    def files(self, where: Filter | None, /) -> list[dict[str, Any]]:
+        """Return rows of the ledger, by source and path."""
+        narrow = None if where is None else build_filter(self._record_schema, where)
+        found = self._newest("file", narrow, _most(self._records))
+        return sorted(found, key=lambda file: (file["source_id"], file["path"]))
+
+    # ---------------------------------------------------------------- private
+
+    def _ranked(self, query: Query, limit: int) -> list[Scored]:
+        """Search deep enough that the cut at *limit* never splits a tie arbitrarily."""
+        asked = limit + _SPARE
+        while True:
+            hits = self._chunks.search(query, asked, count=False).hits
+            if len(hits) < asked or _rounded(hits[limit - 1]) > _rounded(hits[-1]):
+                break
+            asked *= 4
+        addresses = [address for _, address in hits]
+        keys = self._chunks.fast_field_values("chunk_key", addresses)
+        scored = [Scored(_int(key), _rounded(hit)) for key, hit in zip(keys, hits, strict=True)]
+        self._remember(scored, addresses)
+        return sorted(scored, key=lambda row: (-row.score, row.chunk_key))[:limit]
+
+    def _remember(self, scored: Sequence[Scored], addresses: Sequence[tantivy.DocAddress]) -> None:
+        if len(self._addresses) > _REMEMBERED:
+            self._addresses.clear()
+        for row, address in zip(scored, addresses, strict=True):
+            self._addresses[row.chunk_key] = address
+
+    def _narrow(self, where: Filter | None) -> Query:
+        chunks = only("chunk", self._schema)
+        if where is None:
+            return chunks
+        narrow = build_filter(self._schema, where)
+        return Query.boolean_query([(Occur.Must, chunks), (Occur.Must, narrow)])
+
+    def _keys(self, where: Filter) -> list[int]:
+        return self._keys_of(self._narrow(where), _most(self._chunks))
+
+    def _passing(self, where: Filter, keys: Sequence[int]) -> set[int]:
+        among = Query.term_set_query(self._schema, "chunk_key", list(keys))
+        both = Query.boolean_query([(Occur.Must, self._narrow(where)), (Occur.Must, among)])
+        return set(self._keys_of(both, max(1, len(keys))))
+
+    def _keys_of(self, query: Query, limit: int) -> list[int]:
+        hits = self._chunks.search(Query.const_score_query(query, 1.0), limit, count=False).hits
+        values = self._chunks.fast_field_values("chunk_key", [address for _, address in hits])
+        return [_int(value) for value in values]
+
+    def _find_one(self, query: Query) -> tantivy.DocAddress | None:
+        hits = self._chunks.search(query, 1, count=False).hits
+        return hits[0][1] if hits else None
+
+    def _newest(self, kind: str, narrow: Query | None, limit: int) -> Iterator[dict[str, Any]]:
+        """Yield the payloads of a kind's records as they are at this snapshot's sequence."""
+        with translate_errors(f"read {kind} records"):
+            parts = [only(kind, self._record_schema), self._published, self._alive]
+            query = Query.boolean_query(
+                [(Occur.Must, part) for part in (*parts, narrow) if part is not None]
+            )
+            hits = self._records.search(query, limit, count=False).hits
+            addresses = [address for _, address in hits]
+            keys = self._records.fast_field_values("key", addresses)
+            revs = self._records.fast_field_values("rev", addresses)
+            recent = self._recent[kind]
+            for key, rev, address in zip(keys, revs, addresses, strict=True):
+                if _int(rev) >= recent.get(_int(key), _int(rev)):
+                    yield payload_of(self._records.doc(address))
+
+    @cached_property
+    def _published(self) -> Query:
+        return self._rev(None, self.control.sequence)
+
+    @cached_property
+    def _alive(self) -> Query:
+        return Query.term_query(self._record_schema, "dead", 0)
+
+    def _rev(self, low: int | None, high: int | None) -> Query:
+        return Query.range_query(self._record_schema, "rev", FieldType.Integer, low, high)
+
+    @cached_property
+    def _recent(self) -> Mapping[str, Mapping[int, int]]:
+        """Per kind, the keys of the newest batch: only they can have an older record too."""
+        recent: dict[str, dict[int, int]] = {}
+        window = self._rev(self.control.records_sequence, self.control.sequence)
+        for kind in ("doc", "text", "file", "alias"):
+            query = Query.boolean_query(
+                [(Occur.Must, only(kind, self._record_schema)), (Occur.Must, window)]
+            )
+            hits = self._records.search(query, _most(self._records), count=False).hits
+            addresses = [address for _, address in hits]
+            keys = self._records.fast_field_values("key", addresses)
+            revs = self._records.fast_field_values("rev", addresses)
+            newest: dict[int, int] = recent.setdefault(kind, {})
+            for key, rev in zip(keys, revs, strict=True):
+                newest[_int(key)] = max(_int(rev), newest.get(_int(key), 0))
+        return recent
+
+
+def _rounded(hit: tuple[Any, tantivy.DocAddress]) -> float:
+    return round(float(hit[0]), 6)
+
+
+def _int(value: float | bool | None) -> int:  # noqa: FBT001 - tantivy's own union
+    return int(value or 0)
+
+
+def _most(searcher: tantivy.Searcher) -> int:
+    return max(1, searcher.num_docs)

@@ -1,0 +1,89 @@
+"""Where one model's vectors lie, and how long the published part of each file is.
+
+Per model and generation there are five append-only files; row *i* of each belongs
+together:
+
+    <model>.<generation>.i8      dimensions x int8      for scanning
+    <model>.<generation>.scale   float32                int8 x scale = component
+    <model>.<generation>.f16     dimensions x float16   for re-scoring
+    <model>.<generation>.keys    int64                  the chunk key of the row
+    <model>.<generation>.dead    uint32                 rows whose chunk is gone
+
+A reader never looks beyond the lengths that the control record publishes, so a torn
+tail is invisible; the next writer cuts it off.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kb_core.records import VectorFiles
+
+__all__ = ["Layout", "Maps", "generations", "map_files"]
+
+Maps = Mapping[str, mmap.mmap | bytes]
+"""The published part of each file, mapped read-only; empty where nothing is published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of one model and generation below *root*."""
+
+    root: Path
+    model_key: str
+    generation: int
+    dimensions: int
+
+    @classmethod
+    def of(cls, root: Path, files: VectorFiles) -> Layout:
+        """Return the layout that a control record names."""
+        return cls(root, files.model_key, files.generation, files.dimensions)
+
+    def path(self, part: str) -> Path:
+        """Return the file of one part: ``i8``, ``scale``, ``f16``, ``keys`` or ``dead``."""
+        return self.root / f"{_safe(self.model_key)}.{self.generation}.{part}"
+
+    def widths(self) -> dict[str, int]:
+        """Return the bytes per row of each part that grows with the rows."""
+        return {"i8": self.dimensions, "scale": 4, "f16": 2 * self.dimensions, "keys": 8}
+
+
+def map_files(root: Path, files: VectorFiles) -> Maps:
+    """Map the published part of every file, without numpy.
+
+    Maps are made when a control record is read and not when they are needed: a later
+    generation may unlink the files, which open maps survive.
+    """
+    layout = Layout.of(root, files)
+    lengths = {part: width * files.rows for part, width in layout.widths().items()}
+    lengths["dead"] = 4 * files.dead
+    return {part: _map(layout.path(part), length) for part, length in lengths.items()}
+
+
+def _map(path: Path, length: int) -> mmap.mmap | bytes:
+    if length == 0:
+        return b""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return mmap.mmap(descriptor, length, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
+
+
+def generations(root: Path, model_key: str) -> dict[int, list[Path]]:
+    """Return the files that lie in *root* for a model, by generation."""
+    name = re.compile(rf"{re.escape(_safe(model_key))}\.(\d+)\.(?:i8|scale|f16|keys|dead)")
+    found: dict[int, list[Path]] = {}
+    for path in root.iterdir() if root.is_dir() else ():
+        if match := name.fullmatch(path.name):
+            found.setdefault(int(match[1]), []).append(path)
+    return found
+
+
+def _safe(model_key: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", model_key)

@@ -1,0 +1,327 @@
+"""Writing the index: one publication is one atomic step for every reader.
+
+Order of a publication: vectors are appended and synced beyond the published lengths;
+the record index is committed, each record with its sequence; the chunk index is
+committed with the batch's chunks and the new control record. **That last commit is the
+publication.** Whatever was interrupted before it is invisible, and replaying the
+publication repeats it exactly.
+
+Two faults of tantivy 0.27 are remedied whenever an index is opened, before anything
+else: files that a killed commit left behind are collected (or every later commit fails
+with "file already exists"), and one no-op delete is made (or a delete that is the first
+operation of a writer can be lost while small segments wait for a merge).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+import tantivy
+from tantivy import FieldType, Occur, Query
+
+from kb_core.errors import KbError, NotIndexed
+from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
+from kb_search._errors import translate_errors
+from kb_search.analysis import analyze
+from kb_search.lexical import only
+from kb_search.schema import (
+    CONTROL,
+    INDEX_VERSION,
+    alias_document,
+    chunk_document,
+    chunks_schema,
+    control_document,
+    control_of,
+    doc_document,
+    doc_shared,
+    file_document,
+    index_state,
+    key_of,
+    open_index,
+    payload_of,
+    records_schema,
+    text_document,
+    tombstone,
+)
+from kb_search.vectors import writer as vectors
+
+__all__ = ["Writer"]
+
+_CHUNK_HEAP_BYTES = 96_000_000
+_RECORD_HEAP_BYTES = 32_000_000
+
+
+class Writer:
+    """An ``IndexWriter``. The caller holds the writer lock; one per data directory."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._lexical_dir = data_dir / "lexical"
+        self._vectors_dir = data_dir / "vectors"
+        with translate_errors("open the index for writing"):
+            self._chunks = _Part(self._lexical_dir / "chunks", chunks_schema(), _CHUNK_HEAP_BYTES)
+            self._records = _Part(
+                self._lexical_dir / "records", records_schema(), _RECORD_HEAP_BYTES
+            )
+            self._control = self._read_control()
+
+    @property
+    def control(self) -> Control | None:
+        """The published control record; ``None`` where the index has to be rebuilt."""
+        return self._control
+
+    def publish(self, publication: Publication, /) -> Control:
+        """Make *publication* what readers see; publishing it again changes nothing."""
+        before = self._control or Control(store_id=publication.store_id)
+        with translate_errors("publish"):
+            try:
+                files = self._append(before, publication)
+                control = _advance(before, publication, files)
+                if _has_records(publication):
+                    self._write_records(before, publication)
+                    control = replace(control, records_sequence=publication.sequence)
+                self._write_chunks(publication, control)
+            except BaseException:
+                self._roll_back()
+                raise
+        return self._published(control)
+
+    def rebuild(self, publications: Iterable[Publication]) -> Control:
+        """Replace everything by what *publications* add up to, published in one step."""
+        control = Control(store_id="")
+        with translate_errors("rebuild the index"):
+            try:
+                self._chunks.writer.delete_all_documents()
+                self._records.writer.delete_all_documents()
+                for publication in publications:
+                    files = self._append(control, publication)
+                    control = _advance(control, publication, files)
+                    self._add_records(publication)
+                    self._add_chunks(publication.documents)
+                control = replace(control, records_sequence=control.sequence)
+                self._records.writer.commit()
+                self._chunks.writer.add_document(control_document(control))
+                self._chunks.writer.commit()
+            except BaseException:
+                self._roll_back()
+                raise
+        return self._published(control)
+
+    def _published(self, control: Control) -> Control:
+        for files in control.vectors.values():
+            vectors.remove_other_generations(self._vectors_dir, files)
+        self._control = replace(control, index_state=index_state(self._lexical_dir / "chunks"))
+        return self._control
+
+    def close(self) -> None:
+        """Wait for merges and let go; closing twice is harmless."""
+        self._chunks.close()
+        self._records.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---------------------------------------------------------------- opening
+
+    def _read_control(self) -> Control | None:
+        """Return the control record if the whole index can be gone on with."""
+        if self._chunks.made or self._records.made:
+            return None
+        searcher = self._chunks.index.searcher()
+        hits = searcher.search(only(CONTROL, self._chunks.index.schema), 2, count=False).hits
+        if len(hits) != 1:
+            return None
+        control = control_of(payload_of(searcher.doc(hits[0][1])))
+        if control.index_version != INDEX_VERSION:
+            return None
+        try:
+            for files in control.vectors.values():
+                vectors.cut_tails(self._vectors_dir, files)
+        except OSError:
+            return None
+        return control
+
+    # ---------------------------------------------------------------- vectors
+
+    def _append(self, before: Control, publication: Publication) -> dict[str, VectorFiles]:
+        known = dict(before.vectors)
+        for key, description in publication.models.items():
+            if key not in known:
+                size = description["dimensions"]
+                assert isinstance(size, int)  # noqa: S101 - the store checked it
+                known[key] = vectors.start(self._vectors_dir, key, description, size)
+        return {key: self._append_to(files, publication) for key, files in known.items()}
+
+    def _append_to(self, files: VectorFiles, publication: Publication) -> VectorFiles:
+        # A failed publication may have left a tail in this very process.
+        vectors.cut_tails(self._vectors_dir, files)
+        rows = publication.vectors.get(files.model_key, ())
+        if rows or publication.dead_chunks:
+            files = vectors.append(self._vectors_dir, files, rows, publication.dead_chunks)
+        return vectors.rewrite(self._vectors_dir, files) or files
+
+    # ---------------------------------------------------------------- records
+
+    def _write_records(self, before: Control, publication: Publication) -> None:
+        part = self._records
+        rev = publication.sequence
+        part.delete(self._rev(before.sequence + 1, None))
+        self._delete_superseded(before)
+        keys = _record_keys(publication)
+        if keys:
+            part.delete(part.terms("key", keys), self._rev(rev, None))
+        for removed in publication.removed_docs:
+            part.writer.add_document(tombstone("doc", removed, rev))
+            part.writer.add_document(tombstone("text", removed, rev))
+        for source_id, path in publication.forgotten_files:
+            key = key_of("file", source_id, path)
+            part.writer.add_document(tombstone("file", key, rev))
+        self._add_records(publication)
+        part.writer.commit()
+
+    def _add_records(self, publication: Publication) -> None:
+        rev = publication.sequence
+        add = self._records.writer.add_document
+        for doc in publication.documents:
+            add(doc_document(doc, rev))
+            add(text_document(doc, rev))
+        for file in publication.files:
+            add(file_document(file, rev))
+        for old_id, new_id in publication.aliases.items():
+            add(alias_document(old_id, new_id, rev))
+
+    def _delete_superseded(self, before: Control) -> None:
+        """Delete what the newest published batch replaced: no snapshot needs it any more."""
+        part = self._records
+        newest = self._rev(before.records_sequence, before.sequence)
+        part.index.reload()
+        searcher = part.index.searcher()
+        hits = searcher.search(newest, max(1, searcher.num_docs), count=False).hits
+        keys = searcher.fast_field_values("key", [address for _, address in hits])
+        if keys:
+            older = self._rev(None, before.records_sequence - 1)
+            part.delete(part.terms("key", [int(key or 0) for key in keys]), older)
+        dead = Query.term_query(part.index.schema, "dead", 1)
+        part.delete(dead, self._rev(None, before.sequence))
+
+    def _rev(self, low: int | None, high: int | None) -> Query:
+        return Query.range_query(self._records.index.schema, "rev", FieldType.Integer, low, high)
+
+    # ----------------------------------------------------------------- chunks
+
+    def _write_chunks(self, publication: Publication, control: Control) -> None:
+        part = self._chunks
+        gone = [doc.doc_key for doc in publication.documents] + list(publication.removed_docs)
+        if gone:
+            part.delete(part.terms("doc_key", gone))
+        self._add_chunks(publication.documents)
+        part.delete(only(CONTROL, part.index.schema))
+        part.writer.add_document(control_document(control))
+        part.writer.commit()
+
+    def _add_chunks(self, documents: Iterable[DocumentRecord]) -> None:
+        for doc in documents:
+            shared = doc_shared(doc)
+            for chunk in doc.chunks:
+                streams = analyze(chunk.text, doc.lang)
+                self._chunks.writer.add_document(chunk_document(chunk, doc, shared, streams))
+
+    def _roll_back(self) -> None:
+        for part in (self._chunks, self._records):
+            try:
+                part.writer.rollback()
+                part.burn_first_operation()
+            except ValueError:  # the writer is gone already; the next open recovers
+                continue
+
+
+class _Part:
+    """One of the two indexes with its writer, opened with the remedies for both faults."""
+
+    def __init__(self, path: Path, schema: tantivy.Schema, heap_bytes: int) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.made = not _is_good(path, schema)
+        if self.made:
+            shutil.rmtree(path)
+            path.mkdir()
+        self.index = open_index(path, schema)
+        self.index.config_reader("manual", 0)
+        self.writer = self.index.writer(heap_bytes, 1)
+        self.writer.garbage_collect_files()
+        self.burn_first_operation()
+        self._closed = False
+
+    def burn_first_operation(self) -> None:
+        self.writer.delete_documents_by_query(Query.empty_query())
+
+    def delete(self, *conditions: Query) -> None:
+        """Delete what meets every condition. Never by term: on some fields that does nothing."""
+        query = Query.boolean_query([(Occur.Must, condition) for condition in conditions])
+        self.writer.delete_documents_by_query(query)
+
+    def terms(self, field: str, values: list[int]) -> Query:
+        return Query.term_set_query(self.index.schema, field, values)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            with translate_errors("finish merging"):
+                self.writer.wait_merging_threads()
+
+
+def _is_good(path: Path, schema: tantivy.Schema) -> bool:
+    if not (path / "meta.json").exists():
+        return False
+    try:
+        with translate_errors("open the index"):
+            index = open_index(path, schema)
+            index.searcher()
+    except (KbError, NotIndexed):
+        return False
+    return True
+
+
+def _advance(before: Control, publication: Publication, files: dict[str, VectorFiles]) -> Control:
+    return replace(
+        before,
+        store_id=publication.store_id,
+        sequence=publication.sequence,
+        corpus_revision=publication.corpus_revision,
+        vector_revision=publication.vector_revision,
+        index_version=INDEX_VERSION,
+        vectors=files,
+        stats=publication.stats or before.stats,
+        sources=publication.sources or before.sources,
+    )
+
+
+def _has_records(publication: Publication) -> bool:
+    return bool(
+        publication.documents
+        or publication.removed_docs
+        or publication.files
+        or publication.forgotten_files
+        or publication.aliases
+    )
+
+
+def _record_keys(publication: Publication) -> list[int]:
+    return list(_iter_record_keys(publication))
+
+
+def _iter_record_keys(publication: Publication) -> Iterator[int]:
+    for doc in publication.documents:
+        yield doc.doc_key
+    yield from publication.removed_docs
+    for file in publication.files:
+        yield key_of("file", file.source_id, file.path)
+    for source_id, path in publication.forgotten_files:
+        yield key_of("file", source_id, path)
+    for old_id in publication.aliases:
+        yield key_of("alias", old_id)

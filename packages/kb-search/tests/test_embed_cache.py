@@ -1,0 +1,120 @@
+"""What is derived from a model's weights: made once, whole, and again when damaged."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from kb_search.embed.cache import load_artefact
+
+FILES = {"weights.bin": bytes(range(256)) * 64, "note": b"hello"}
+
+
+class Builder:
+    """Makes ``FILES`` and counts how often it had to."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> Mapping[str, bytes]:
+        self.calls += 1
+        return FILES
+
+
+@pytest.fixture
+def build() -> Builder:
+    return Builder()
+
+
+def test_an_artefact_is_built_once(tmp_path: Path, build: Builder) -> None:
+    artefacts = [load_artefact(tmp_path, "key", build) for _ in range(3)]
+
+    assert build.calls == 1
+    for artefact in artefacts:
+        assert {name: bytes(artefact.read(name)) for name in FILES} == FILES
+
+
+def test_nothing_is_left_over_from_writing(tmp_path: Path, build: Builder) -> None:
+    load_artefact(tmp_path, "key", build)
+
+    assert sorted(file.name for file in (tmp_path / "key").iterdir()) == [
+        "note",
+        "prepared.json",
+        "weights.bin",
+    ]
+
+
+def truncate(file: Path) -> None:
+    os.truncate(file, 100)
+
+
+def overwrite(file: Path) -> None:
+    with file.open("r+b") as stream:
+        stream.seek(5000)
+        stream.write(b"\0\0\0\0")
+    os.utime(file, ns=(1, 1))
+
+
+def scribble_record(file: Path) -> None:
+    file.with_name("prepared.json").write_text('{"weights.bin": ["a", 1]}')
+
+
+def empty_record(file: Path) -> None:
+    file.with_name("prepared.json").write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    "damage", [truncate, overwrite, scribble_record, empty_record, Path.unlink]
+)
+def test_a_damaged_artefact_is_built_again(
+    tmp_path: Path, build: Builder, damage: Callable[[Path], None]
+) -> None:
+    load_artefact(tmp_path, "key", build)
+
+    damage(tmp_path / "key" / "weights.bin")
+    healed = load_artefact(tmp_path, "key", build)
+
+    assert build.calls == 2
+    assert bytes(healed.read("weights.bin")) == FILES["weights.bin"]
+    load_artefact(tmp_path, "key", build)
+    assert build.calls == 2
+
+
+def test_a_copied_cache_is_still_sound(tmp_path: Path, build: Builder) -> None:
+    """Other times, same bytes: hashed once, then trusted again."""
+    load_artefact(tmp_path / "old", "key", build)
+    shutil.copytree(tmp_path / "old", tmp_path / "new", copy_function=shutil.copyfile)
+
+    load_artefact(tmp_path / "new", "key", build)
+
+    assert build.calls == 1
+    for name in FILES:
+        old, new = ((tmp_path / which / "key" / name).stat() for which in ("old", "new"))
+        assert old.st_mtime_ns == new.st_mtime_ns
+
+
+def test_a_cache_that_cannot_be_written_leaves_the_files_in_memory(
+    tmp_path: Path, build: Builder, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("a file, where a directory would have to be")
+
+    artefact = load_artefact(tmp_path / "file" / "cache", "key", build)
+
+    assert artefact.directory is None
+    assert bytes(artefact.read("note")) == b"hello"
+    assert "cannot be written" in caplog.text
+
+
+def test_a_writer_that_stopped_half_way_is_not_believed(tmp_path: Path, build: Builder) -> None:
+    """Without the record, which comes last, there is no artefact."""
+    load_artefact(tmp_path, "key", build)
+    (tmp_path / "key" / "prepared.json").unlink()
+    (tmp_path / "key" / ".weights.bin.99.abcd").write_bytes(b"half")
+
+    load_artefact(tmp_path, "key", build)
+
+    assert build.calls == 2

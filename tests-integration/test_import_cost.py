@@ -1,0 +1,131 @@
+"""What a fresh process loads, and what it must do without.
+
+import-linter reads the source; only a fresh process proves that an import is deferred.
+These are lists of modules, not stop-watches: they mean the same on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KEBAB = Path(sys.executable).with_name("kebab")
+
+# `kebab WORDS`, then the names of all loaded modules as the last line of stderr.
+COMMAND = """
+import json, sys
+from kb_cli.main import main
+sys.argv[0] = "kebab"
+try:
+    main()
+finally:
+    print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+HEAVY = {
+    "duckdb",
+    "mcp",
+    "numpy",
+    "onnxruntime",
+    "pyarrow",
+    "pydantic",
+    "tantivy",
+    "textual",
+    "tokenizers",
+}
+
+
+def loaded_by(statement: str, *words: str, env: dict[str, str] | None = None) -> set[str]:
+    """Run a statement in a fresh process and return the top-level names it loaded."""
+    process = subprocess.run(
+        [sys.executable, "-c", statement, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(env or {})},
+    )
+    assert process.returncode == 0, process.stderr
+    modules: list[str] = json.loads(process.stderr.splitlines()[-1])
+    return {name.partition(".")[0] for name in modules}
+
+
+def loaded_by_import(module: str) -> set[str]:
+    """Return what importing one module adds to a bare interpreter."""
+    show = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    return loaded_by(f"import {module}; {show}") - loaded_by(show)
+
+
+def test_the_core_loads_only_itself_and_the_standard_library() -> None:
+    others = {name for name in loaded_by_import("kb_core") if name not in sys.stdlib_module_names}
+
+    assert others == {"kb_core"}
+
+
+@pytest.mark.parametrize(
+    ("module", "lower"),
+    [
+        ("kb_store", {"kb_core", "kb_store"}),
+        ("kb_search", {"kb_core", "kb_search"}),
+    ],
+)
+def test_an_adapter_loads_only_what_is_below_it(module: str, lower: set[str]) -> None:
+    ours = {name for name in loaded_by_import(module) if name.startswith("kb_")}
+
+    assert ours <= lower
+
+
+@pytest.mark.parametrize("module", ["kb_app", "kb_mcp", "kb_tui"])
+def test_a_package_costs_little_until_it_is_used(module: str) -> None:
+    assert loaded_by_import(module).isdisjoint(HEAVY)
+
+
+def test_help_loads_no_engine_and_no_other_interface() -> None:
+    loaded = loaded_by(COMMAND, "--help")
+
+    assert loaded.isdisjoint(HEAVY | {"kb_mcp", "kb_store", "kb_tui"})
+
+
+@pytest.fixture(scope="module")
+def small_knowledge_base(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """Build a knowledge base of one note by running the command; return its configuration."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "notes").mkdir()
+    note = "# Locks\n\nA search stays readable while ingest runs.\n"
+    (home / "notes" / "locks.md").write_text(note, "utf-8")
+    config = home / "config.toml"
+    config.write_text(
+        "[storage]\n"
+        'data_dir = "data"\n'
+        "[[sources]]\n"
+        'id = "notes"\n'
+        'root = "notes"\n'
+        "[embedding]\n"
+        'model = "none"\n',
+        "utf-8",
+    )
+    env = {f"XDG_{kind}_HOME": str(home / kind) for kind in ("CONFIG", "DATA", "STATE", "CACHE")}
+    words = [str(KEBAB), "--config", str(config), "ingest"]
+    run = subprocess.run(
+        words, capture_output=True, text=True, check=False, env={**os.environ, **env}
+    )
+    assert run.returncode == 0, run.stderr
+    return config, env
+
+
+def test_a_cold_lexical_search_loads_no_database_and_no_model(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    """A reader is served from the index alone, which is also why it never meets a lock."""
+    config, env = small_knowledge_base
+
+    words = ("--config", str(config), "--json", "search", "--mode", "lexical", "readable")
+    loaded = loaded_by(COMMAND, *words, env=env)
+
+    assert "tantivy" in loaded
+    unwanted = {"duckdb", "numpy", "onnxruntime", "pyarrow", "pydantic", "tokenizers"}
+    assert loaded.isdisjoint(unwanted)
