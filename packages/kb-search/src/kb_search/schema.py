@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,7 @@ def chunk_document(
     made.add_text("stem", streams.stem)
     made.add_text("ident", streams.ident)
     made.add_text("cjk", streams.cjk)
-    made.add_text("head", _terms(_head(chunk, doc), doc.lang))
+    made.add_text("head", _head(chunk, doc))
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
     made.add_bytes("payload", _json({**shared, **_chunk_payload(chunk)}))
@@ -294,10 +295,13 @@ def _doc_payload(doc: DocumentRecord) -> dict[str, Any]:
 
 
 def _head(chunk: ChunkRecord, doc: DocumentRecord) -> str:
-    return "\n".join((doc.title, *chunk.heading_path, chunk.symbol or "", doc.path))
+    parts = (doc.title, *chunk.heading_path, chunk.symbol or "", doc.path)
+    return " ".join(_terms(part, doc.lang) for part in parts if part)
 
 
+@lru_cache(maxsize=8192)
 def _terms(text: str, lang: str | None) -> str:
+    """Return the terms of a short text; the chunks of a document share most of theirs."""
     streams = analyze(text, lang)
     return " ".join(filter(None, (streams.stem, streams.ident, streams.cjk)))
 

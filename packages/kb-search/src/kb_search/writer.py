@@ -253,11 +253,16 @@ class _Part:
         self.index = open_index(path, schema)
         self.index.config_reader("manual", 0)
         self.writer = self.index.writer(heap_bytes, 1)
-        self.writer.garbage_collect_files()
+        self.collect_leftovers()
         self.burn_first_operation()
         self._closed = False
 
+    def collect_leftovers(self) -> None:
+        """Remove what a killed commit left: its files would stand in the way of the next."""
+        self.writer.garbage_collect_files()
+
     def burn_first_operation(self) -> None:
+        """Delete nothing, so that no real delete is the first operation of a writer."""
         self.writer.delete_documents_by_query(Query.empty_query())
 
     def delete(self, *conditions: Query) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +99,7 @@ class VectorView:
             best = self._rescored(asked, _largest(rough, wanted))[:depth]
             good = passes([scored.chunk_key for scored in best])
             kept = [scored for scored in best if scored.chunk_key in good]
-            if len(kept) >= limit or wanted >= self._rows:
+            if len(kept) >= limit or depth >= self._rows:
                 return kept[:limit]
             depth *= 4
 
@@ -106,7 +107,7 @@ class VectorView:
         matrix = self._i8 if rows is None else self._i8[rows]
         scale = self._scale if rows is None else self._scale[rows]
         row, _ = quantize(asked[None, :])
-        scores = _dots(matrix, row) * scale
+        scores: npt.NDArray[np.float32] = _dots(matrix, row) * scale
         if rows is None and len(self._dead):
             scores[self._dead] = -np.inf
         return scores
@@ -130,15 +131,18 @@ def _dots(matrix: npt.NDArray[np.int8], row: npt.NDArray[np.int8]) -> npt.NDArra
     except ImportError:  # no wheel for this platform
         return _numpy_dots(matrix, row)
     packed = numkong.dots_pack(row, dtype="int8")
-    products = np.asarray(numkong.dots_packed(np.ascontiguousarray(matrix), packed))
-    scores: npt.NDArray[np.float32] = products.reshape(-1).astype(np.float32)
+    products: Any = numkong.dots_packed(np.ascontiguousarray(matrix), packed)
+    scores: npt.NDArray[np.float32] = np.asarray(products).reshape(-1).astype(np.float32)
     return scores
 
 
 def _numpy_dots(matrix: npt.NDArray[np.int8], row: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
     asked = row[0].astype(np.float32)
-    blocks = range(0, len(matrix), _NUMPY_ROWS)
-    return np.concatenate([matrix[b : b + _NUMPY_ROWS].astype(np.float32) @ asked for b in blocks])
+    scores = np.empty(len(matrix), np.float32)
+    for start in range(0, len(matrix), _NUMPY_ROWS):
+        block = matrix[start : start + _NUMPY_ROWS]
+        scores[start : start + len(block)] = block.astype(np.float32) @ asked
+    return scores
 
 
 def _largest(scores: npt.NDArray[np.float32], wanted: int) -> Rows:

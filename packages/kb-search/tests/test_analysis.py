@@ -1,0 +1,100 @@
+"""Analysis: which words find which texts. All four kinds of query must work at once."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kb_search.analysis import analyze, fold, query_terms
+
+
+def finds(query: str, text: str, lang: str = "en") -> bool:
+    """Say whether any term of *query* stands in a stream of *text*."""
+    streams = analyze(text, lang)
+    exact, stem = set(streams.exact.split()), set(streams.stem.split())
+    ident, cjk = set(streams.ident.split()), set(streams.cjk.split())
+    for term in query_terms(query, ("en", "de")):
+        if term.kind == "cjk":
+            hit = cjk.issuperset(term.forms)
+        else:
+            hit = term.exact in exact | ident or not stem.isdisjoint(term.stems)
+        if hit:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("parsing", "it parses dates"),
+        ("PARSES", "parsing"),
+        ("cafe", "Café au lait"),
+        ("café", "cafe"),
+        ("strasse", "Straße"),
+        ("Häuser", "das Haus am Markt"),
+        ("request", "def parseHTTPRequest(raw):"),
+        ("http", "def parseHTTPRequest(raw):"),
+        ("parseHTTPRequest", "the parse_http_request function"),
+        ("parse_http_request", "calls parseHTTPRequest"),
+        ("snake_case", "a snake_case name"),
+        ("os.path.join", "use os.path.join here"),
+        ("DEC-0054", "see DEC-0054."),
+        ("dec 0054", "see DEC-0054."),
+        ("c++", "modern C++ code"),
+        ("C#", "in C# and F#"),
+        ("don't", "we dont know"),
+        ("parser", "the parser's output"),
+        ("v1.2.3", "released as v1.2.3"),
+        ("한국", "한국어는 어렵다"),
+        ("헌법", "대한민국헌법은"),
+        ("テスト", "日本語テストです"),
+        ("数据库", "关系数据库管理系统"),
+        ("ﬁle", "a file"),
+        ("ｆｕｌｌ", "full width"),
+    ],
+)
+def test_17_a_word_finds_its_other_forms(query: str, text: str) -> None:
+    lang = "de" if "Haus" in text else "en"
+
+    assert finds(query, text, lang)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"), [("art", "cartoon"), ("한국", "한 국가"), ("cat", "concatenate")]
+)
+def test_17_a_word_does_not_find_what_only_looks_alike(query: str, text: str) -> None:
+    assert not finds(query, text)
+
+
+@given(st.text())
+def test_20_normal_forms_are_one(text: str) -> None:
+    composed = unicodedata.normalize("NFC", text)
+    decomposed = unicodedata.normalize("NFD", text)
+
+    assert analyze(composed) == analyze(decomposed)
+
+
+@given(st.text())
+def test_no_text_raises_and_no_term_is_too_long(text: str) -> None:
+    streams = analyze(text * 3)
+
+    for stream in (streams.exact, streams.stem, streams.ident, streams.cjk):
+        assert all(0 < len(term.encode()) <= 255 for term in stream.split(" ") if stream)
+    for term in query_terms(text, ("en",)):
+        assert term.exact
+
+
+@given(st.text(alphabet="abcdefgh ", min_size=1))
+def test_a_plain_text_finds_itself(text: str) -> None:
+    words = text.split()
+
+    assert analyze(text).exact.split() == [fold(word) for word in words]
+
+
+def test_query_terms_come_once_and_in_order() -> None:
+    terms = query_terms("date parse date HTTPDate", ("en",))
+
+    assert [term.exact for term in terms] == ["date", "parse", "httpdate", "http", "date"]
+    assert len({(term.kind, term.exact) for term in terms}) == len(terms)

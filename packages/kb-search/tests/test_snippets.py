@@ -1,0 +1,47 @@
+"""Snippets are slices of the text, near the words of the query."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kb_search.snippets import Highlighter
+
+FILLER = "Nothing of interest stands in this sentence. " * 12
+
+
+@given(st.text(max_size=400), st.text(max_size=40), st.integers(60, 220))
+def test_a_snippet_is_a_slice_within_the_limit(text: str, query: str, limit: int) -> None:
+    snippet, whole = Highlighter(query).snippet(text, limit)
+
+    assert snippet in text
+    assert whole == (snippet == text.strip())
+    assert len(snippet) <= limit or not whole  # one grapheme may be longer than the limit
+
+
+@pytest.mark.parametrize(
+    ("query", "needle"),
+    [
+        ("parse an http date", "parse the HTTP date header"),
+        ("헌법", "대한민국헌법은 민주공화국"),
+        ("request handler", "class RequestHandler:"),
+        ("naïve", "a naive approach"),
+    ],
+)
+def test_the_window_is_where_the_words_are(query: str, needle: str) -> None:
+    snippet, whole = Highlighter(query).snippet(f"{FILLER}{needle} {FILLER}", 120)
+
+    assert needle in snippet
+    assert not whole
+
+
+def test_most_different_words_win_over_most_words() -> None:
+    text = f"alpha alpha alpha {FILLER} alpha beta gamma {FILLER}"
+
+    assert "beta gamma" in Highlighter("alpha beta gamma").snippet(text, 80)[0]
+
+
+def test_19_short_words_match_only_at_the_start_of_a_word() -> None:
+    text = f"happy apples {FILLER} the app is here {FILLER}"
+
+    assert "the app is" in Highlighter("app is").snippet(text, 60)[0]

@@ -1,0 +1,127 @@
+"""Vector files: exact against brute force, whatever was appended, killed or compacted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kb_core.records import VectorFiles, VectorRecord
+from kb_search.vectors import view as view_module
+from kb_search.vectors.layout import generations, map_files
+from kb_search.vectors.view import VectorView
+from kb_search.vectors.writer import append, cut_tails, remove_other_generations, rewrite, start
+
+DIMENSIONS = 24
+MODEL = "model.int8.r1"
+
+Vectors = npt.NDArray[np.float32]
+
+
+def unit(rows: int, seed: int) -> Vectors:
+    made = np.random.default_rng(seed).standard_normal((rows, DIMENSIONS)).astype(np.float32)
+    scaled: Vectors = made / np.linalg.norm(made, axis=1, keepdims=True)
+    return scaled
+
+
+def records(vectors: Vectors, first_key: int = 1) -> list[VectorRecord]:
+    return [VectorRecord(first_key + i, v.astype("<f2").tobytes()) for i, v in enumerate(vectors)]
+
+
+def opened(root: Path, files: VectorFiles) -> VectorView:
+    return VectorView(map_files(root, files), files)
+
+
+def filled(root: Path, vectors: Vectors) -> VectorFiles:
+    return append(root, start(root, MODEL, {}, DIMENSIONS), records(vectors), [])
+
+
+def nearest_by_brute_force(vectors: Vectors, query: Vectors, keys: list[int], k: int) -> list[int]:
+    half = vectors.astype(np.float16).astype(np.float32)
+    return sorted(keys, key=lambda key: (-float(half[key - 1] @ query), key))[:k]
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 5000])
+def test_the_scan_is_exact(tmp_path: Path, rows: int) -> None:
+    vectors = unit(rows, 1)
+    view = opened(tmp_path, filled(tmp_path, vectors))
+    every = list(range(1, rows + 1))
+
+    for query in unit(5, 2):
+        found = view.nearest(query.tobytes(), 10)
+        assert [s.chunk_key for s in found] == nearest_by_brute_force(vectors, query, every, 10)
+
+
+def test_without_numkong_the_answer_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = unit(700, 3)
+    view = opened(tmp_path, filled(tmp_path, vectors))
+    query = unit(1, 4)[0].tobytes()
+    fast = view.nearest(query, 20)
+    monkeypatch.setattr(view_module, "_dots", view_module._numpy_dots)
+
+    assert view.nearest(query, 20) == fast
+
+
+@given(st.sets(st.integers(1, 300)), st.sets(st.integers(1, 300), min_size=1))
+@settings(max_examples=30)
+def test_a_filter_gives_the_exhaustive_list_restricted(dead: set[int], among: set[int]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        files = append(root, filled(root, unit(300, 5)), [], dead)
+        view = opened(root, files)
+        query = unit(1, 6)[0].tobytes()
+        everything = view.nearest(query, 300)
+        wanted = [s for s in everything if s.chunk_key in among]
+
+        assert {s.chunk_key for s in everything} == set(range(1, 301)) - dead
+        assert view.nearest(query, 300, sorted(among)) == wanted
+        deepened = view.deepening(query, 7, lambda keys: set(keys) & among, 3)
+        assert deepened == wanted[:7]
+
+
+def test_a_tail_that_was_not_published_is_invisible_and_cut(tmp_path: Path) -> None:
+    published = filled(tmp_path, unit(10, 7))
+    append(tmp_path, published, records(unit(5, 8), 100), [3])
+
+    assert len(opened(tmp_path, published)) == 10
+    cut_tails(tmp_path, published)
+    again = append(tmp_path, published, records(unit(5, 8), 100), [3])
+    assert len(opened(tmp_path, again)) == 14
+
+
+def test_a_replayed_append_changes_nothing(tmp_path: Path) -> None:
+    files = filled(tmp_path, unit(10, 9))
+
+    assert append(tmp_path, files, records(unit(10, 9)), []) == files
+
+
+def test_a_generation_that_is_mostly_dead_is_rewritten(tmp_path: Path) -> None:
+    vectors = unit(1000, 10)
+    files = append(tmp_path, filled(tmp_path, vectors), [], range(1, 401))
+    before = opened(tmp_path, files)
+    query = unit(1, 11)[0].tobytes()
+
+    made = rewrite(tmp_path, files)
+    assert made is not None
+    assert (made.rows, made.dead, made.generation) == (600, 0, files.generation + 1)
+    after = opened(tmp_path, made)
+    remove_other_generations(tmp_path, made)
+
+    assert list(generations(tmp_path, MODEL)) == [made.generation]
+    assert after.nearest(query, 50) == before.nearest(query, 50)  # the old maps still serve
+
+
+def test_a_file_shorter_than_published_is_refused(tmp_path: Path) -> None:
+    files = filled(tmp_path, unit(10, 12))
+    path = next(tmp_path.glob("*.i8"))
+    path.write_bytes(path.read_bytes()[:-1])
+
+    with pytest.raises(OSError, match="were published"):
+        cut_tails(tmp_path, files)
