@@ -13,6 +13,8 @@ __all__ = ["milliseconds", "quantile", "render_table", "run_rounds", "summarize"
 
 T = TypeVar("T")
 
+_DIGITS = 3
+
 
 def render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table with aligned columns: the first to the left, the others to the right."""
@@ -45,10 +47,10 @@ def summarize(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def milliseconds(value: float) -> str:
-    """Return a duration in milliseconds with about three digits."""
+    """Return a duration in milliseconds with three digits."""
     if value != value:  # noqa: PLR0124 - not a number: nothing was measured
         return "-"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return f"{value:.{max(0, _DIGITS - len(f'{value:.0f}'))}f}"
 
 
 def run_rounds(

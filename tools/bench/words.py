@@ -39,7 +39,7 @@ def _sources() -> tuple[str, ...]:
 
 @cache
 def _sentences() -> tuple[tuple[str, ...], ...]:
-    found = {}
+    found: dict[tuple[str, ...], None] = {}
     for source in _sources():
         for docstring in _DOCSTRING.findall(source):
             for sentence in _SENTENCE_END.split(docstring):

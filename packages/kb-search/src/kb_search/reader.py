@@ -25,6 +25,7 @@ from kb_core.ports import IndexCaps
 from kb_core.records import Control
 from kb_search._errors import NO_INDEX_HINT, translate_errors
 from kb_search.lexical import only
+from kb_search.mirror import Mirror
 from kb_search.schema import (
     CONTROL,
     INDEX_VERSION,
@@ -57,6 +58,7 @@ class Reader:
         self._records: tantivy.Index | None = None
         self._signature: Signature | None = None
         self._snapshot: Snapshot | None = None
+        self._mirror = Mirror()
         self._vector_sets: dict[tuple[object, ...], VectorSet] = {}
 
     def snapshot(self) -> Snapshot:
@@ -108,13 +110,15 @@ class Reader:
 
     def _read(self) -> Snapshot:
         if self._chunks is None or self._records is None:
-            self._chunks = _opened(self._chunks_dir)
-            self._records = _opened(self._records_dir)
+            self._chunks = _opened(self._mirror.of(self._chunks_dir))
+            self._records = _opened(self._mirror.of(self._records_dir))
         else:
+            self._mirror.of(self._chunks_dir)
             self._chunks.reload()
         searcher = self._chunks.searcher()
         state = index_state(self._chunks_dir)
         control = replace(_control(self._chunks, searcher), index_state=state)
+        self._mirror.of(self._records_dir)
         self._records.reload()
         return Snapshot(
             control=control,

@@ -1,0 +1,81 @@
+"""When a document has to be made again: its bytes, or anything that shapes its output.
+
+A fingerprint is two hashes: of every setting and version that can change what comes of
+a file of its kind, and of the file's bytes. The first can be compared without reading
+the file. The embedding model is not part of it: another model embeds the same chunks
+again. Its window is, through the limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from functools import lru_cache
+
+from kb_app._ingest.registry import chunker_for, parser_for
+from kb_app._ingest.settings import Settings
+from kb_app._ingest.sniff import Caps
+from kb_core.documents import ChunkLimits, SourceFile
+from kb_core.ids import fingerprint
+from kb_core.media import Media
+
+__all__ = ["RECORD_VERSION", "UNKNOWN", "fingerprint_of", "settings_hash"]
+
+UNKNOWN = "unknown"
+"""The medium of a file whose name says nothing, until its bytes are looked at."""
+
+_NO_CODE = Caps()
+
+RECORD_VERSION = "r1"
+"""How records are made of what parsers and chunkers give: context, flags, dates."""
+
+
+def fingerprint_of(bytes_hash: str, hash_of_settings: str) -> str:
+    """Return the fingerprint of a file."""
+    return f"{hash_of_settings[:16]}{bytes_hash[:16]}"
+
+
+def settings_hash(file: SourceFile, settings: Settings) -> str:
+    """Return the hash of what shapes the output for files of this kind.
+
+    *file* is as its name tells: what its bytes tell is a matter of its bytes.
+    """
+    caps = (
+        settings.caps
+        if file.media == Media.CODE
+        else replace(_NO_CODE, max_file_mb=settings.caps.max_file_mb)
+    )
+    return _hash(
+        file.media,
+        file.code_lang,
+        (file.source_type, file.trust_level),
+        settings.limits,
+        caps,
+        allow_secrets=settings.allow_secrets,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _hash(  # noqa: PLR0913 - the cache key, part by part
+    media: str,
+    code_lang: str | None,
+    provenance: tuple[str, str],
+    limits: ChunkLimits,
+    caps: Caps,
+    *,
+    allow_secrets: bool,
+) -> str:
+    # A name that says nothing may turn out to be prose or code.
+    kinds = [Media.TEXT, Media.CODE] if media == UNKNOWN else [media]
+    return fingerprint(
+        {
+            "allow_secrets": allow_secrets,
+            "caps": asdict(caps),
+            "chunkers": [chunker_for(kind).version for kind in kinds],
+            "lang": code_lang,
+            "limits": asdict(limits),
+            "media": media,
+            "parsers": [parser_for(kind, code_lang).version for kind in kinds],
+            "provenance": list(provenance),
+            "record": RECORD_VERSION,
+        }
+    )

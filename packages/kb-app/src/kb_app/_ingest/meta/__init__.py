@@ -1,0 +1,1 @@
+"""What a document says of itself: front matter, title, language, dates, links."""

@@ -1,0 +1,74 @@
+"""Names: how a file is called on disk, and what it is called in here.
+
+In here a path is valid Unicode in normal form C, unique within its folder; on disk a
+name is bytes. Where the two differ, the raw path (``os.fsencode``, in hex) is kept beside
+the path, and ``location`` finds the file again.
+
+* A name in another normal form is shown in form C, unless another file has that name:
+  then, of several in the order of their bytes, the later ones keep their raw spelling.
+* A name that is not UTF-8 shows each byte that is not as ``%XX``, and ``%`` as ``%25``;
+  should another file be called just that, ``%`` is added until nothing is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from kb_core.errors import InvalidInput
+from kb_core.text import nfc
+
+__all__ = ["is_utf8", "location", "relative_parts", "spell"]
+
+_ESCAPED = re.compile("[%\udc80-\udcff]")
+
+
+def spell(names: Sequence[str]) -> list[str]:
+    """Return what each of the *names* of one folder, as ``os`` gives them, is called in here."""
+    if all(map(str.isascii, names)):
+        return list(names)
+    # A name that needs no change has the first right to it.
+    given = {name: name for name in names if is_utf8(name) and nfc(name) == name}
+    taken = set(given)
+    for name in sorted((name for name in names if name not in given), key=os.fsencode):
+        shown = _shown(name)
+        if shown in taken and is_utf8(name):
+            shown = name
+        while shown in taken:
+            shown += "%"
+        given[name] = shown
+        taken.add(shown)
+    return [given[name] for name in names]
+
+
+def is_utf8(name: str) -> bool:
+    """Say whether *name*, as ``os`` gives it, is UTF-8 on disk."""
+    return name.isascii() or not any("\udc80" <= character <= "\udcff" for character in name)
+
+
+def location(root: str, path: str, raw_path: str | None) -> str:
+    """Return where the file is on disk, for ``open``; *path* and *raw_path* as a walk saw them.
+
+    Raises ``InvalidInput`` for a path that would leave *root*.
+    """
+    relative = path if raw_path is None else os.fsdecode(bytes.fromhex(raw_path))
+    relative_parts(relative)
+    return os.path.join(root, relative)  # noqa: PTH118 - a Path loses speed here, and wins nothing
+
+
+def relative_parts(path: str) -> list[str]:
+    """Return the names that *path* consists of; raise ``InvalidInput`` if it leads outside."""
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    if path.startswith("/") or ".." in parts or "\0" in path:
+        raise InvalidInput(
+            f"path {path!r} leads out of its source",
+            hint="name a file or folder inside the source, relative to its root",
+        )
+    return parts
+
+
+def _shown(name: str) -> str:
+    if is_utf8(name):
+        return nfc(name)
+    return nfc(_ESCAPED.sub(lambda match: f"%{os.fsencode(match[0]).hex().upper()}", name))

@@ -1,0 +1,117 @@
+"""Code and resources without a grammar: a unit from each header line to the next.
+
+What the header lines look like is in ``kb_app._ingest.code.rules``. Comments right before a
+header belong to its unit; lines before the first header are a gap. YAML is cut at its
+document markers first: a document that says what ``kind`` of resource it is and what its
+name is (Kubernetes) is one unit, ``Kind/namespace/name``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kb_app._ingest.code.rules import RULES, Rule
+from kb_app._ingest.decode import decode
+from kb_app._ingest.meta.fields import code_metadata
+from kb_app._ingest.structure import Lines, Region, paragraphs
+from kb_core.documents import ParsedDocument, SourceFile
+
+__all__ = ["VERSION", "OutlineParser"]
+
+VERSION = "outline-1"
+
+_LONGEST_LINE = 1000
+_SYMBOL_MAX = 120
+_RESOURCE = re.compile(r"(apiVersion|kind|metadata):[ \t]*(.{0,200})")
+_NAMED = re.compile(r"[ \t]+(name|namespace):[ \t]*(.{1,200})")
+
+
+class OutlineParser:
+    """``Parser`` of the languages in ``kb_app._ingest.code.rules``."""
+
+    version = VERSION
+
+    def __call__(self, data: bytes, file: SourceFile, /) -> ParsedDocument:
+        decoded = decode(data)
+        lines = Lines(decoded.text)
+        find = _yaml if file.code_lang == "yaml" else _units
+        regions = find(lines, RULES[file.code_lang or ""], 0, len(lines))
+        return ParsedDocument(
+            text=decoded.text,
+            media=file.media,
+            metadata=code_metadata(file.path),
+            code_lang=file.code_lang,
+            blocks=tuple(block for region in regions if (block := lines.block(region))),
+            warnings=decoded.warnings,
+            parser_version=VERSION,
+        )
+
+
+def _units(lines: Lines, rule: Rule, first: int, end: int) -> Iterator[Region]:
+    at, symbol, kind = first, None, None
+    for line in range(first, end):
+        match = rule.header.match(lines.texts[line], 0, _LONGEST_LINE)
+        if match is None:
+            continue
+        start = line
+        while start > at and lines.texts[start - 1].startswith(rule.comment):
+            start -= 1
+        yield from _unit(lines, at, start, symbol, kind)
+        groups = match.groupdict()
+        kind = (groups.get("kind") or rule.kind).lower().lstrip("@")
+        symbol = _clean(groups.get("name") or "", kind) if groups.get("name") else kind
+        at = start
+    yield from _unit(lines, at, end, symbol, kind)
+
+
+def _unit(
+    lines: Lines, first: int, end: int, symbol: str | None, kind: str | None
+) -> Iterator[Region]:
+    if symbol is None:
+        yield from paragraphs(lines, first, end, "gap")
+    elif first < end:
+        yield Region(first, end, "unit", 1, symbol, kind)
+
+
+def _clean(name: str, kind: str) -> str:
+    parts = name.replace("::", ".").replace(":", ".").split()
+    named = [part.strip("\"'`[]") for part in parts]
+    # The labels of a block of Terraform are told apart by what they label.
+    return ".".join([kind, *named] if parts[0].startswith('"') and parts else named)[:_SYMBOL_MAX]
+
+
+def _yaml(lines: Lines, rule: Rule, first: int, end: int) -> Iterator[Region]:
+    at = first
+    for line in range(first, end + 1):
+        if line < end and not lines.texts[line].startswith("---"):
+            continue
+        resource = _resource(lines, at, line)
+        if resource is not None:
+            yield Region(at, line, "unit", 1, resource, "resource")
+        else:
+            yield from _units(lines, rule, at, line)
+        at = line
+
+
+def _resource(lines: Lines, first: int, end: int) -> str | None:
+    """Return ``Kind/namespace/name`` of the document, if it is a resource."""
+    found: dict[str, str] = {}
+    in_metadata = False
+    for line in range(first, end):
+        text = lines.texts[line]
+        if match := _RESOURCE.match(text):
+            found.setdefault(match[1], _scalar(match[2]))
+            in_metadata = match[1] == "metadata"
+        elif text[:1] not in {"", " ", "\t", "#"}:
+            in_metadata = False
+        elif in_metadata and (match := _NAMED.match(text)):
+            found.setdefault(match[1], _scalar(match[2]))
+    if "apiVersion" not in found or not found.get("kind"):
+        return None
+    parts = (found["kind"], found.get("namespace", ""), found.get("name", ""))
+    return "/".join(part for part in parts if part)[:_SYMBOL_MAX]
+
+
+def _scalar(value: str) -> str:
+    return value.partition(" #")[0].strip().strip("\"'")

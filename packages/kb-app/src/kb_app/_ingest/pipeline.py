@@ -1,0 +1,437 @@
+"""The first phase of ingest: walk, read, parse, chunk, commit, publish.
+
+A generator of events; the last one carries the report. Every batch is committed to the
+truth and published before the next one, so closing the generator, or killing the
+process, leaves whole documents behind, and the next run goes on. Parsing happens in
+worker processes; only this driver writes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from kb_app._ingest.executor import Executor
+from kb_app._ingest.plan import Plan, SourceSpec, Wanted, make_plan, skipped_item
+from kb_app._ingest.repository import RepositoryFinder
+from kb_app._ingest.settings import Settings
+from kb_app._ingest.tally import Tally
+from kb_app._ingest.walk import walk
+from kb_app._ingest.work import Made, Task
+from kb_app._write import WriteSession
+from kb_core.clock import to_epoch
+from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
+from kb_core.records import Changes, DocumentRecord, FileRecord, FileState, Move
+
+__all__ = ["Run", "plan_sources", "process"]
+
+_ROWS_PER_BATCH = 5000
+_CHUNKS_PER_BATCH = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run: what it works with, and what it adds up to."""
+
+    session: WriteSession
+    settings: Settings
+    options: IngestOptions
+    executor: Executor[Task, Made]
+    clock: Callable[[], datetime]
+    stop: Event
+    tally: Tally
+    batch_docs: int
+    batch_secs: float
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What the next commit will hold."""
+
+    documents: list[DocumentRecord] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    files: list[FileRecord] = field(default_factory=list)
+    chunks: int = 0
+    opened: float = field(default_factory=time.perf_counter)
+
+    def changes(self, sources: Mapping[str, Mapping[str, Any]]) -> Changes:
+        return Changes(
+            documents=tuple(self.documents),
+            moves=tuple(self.moves),
+            deleted_docs=tuple(self.deleted),
+            files=tuple(self.files),
+            sources=sources,
+        )
+
+    def is_full(self, run: Run) -> bool:
+        documents = len(self.documents) + len(self.moves)
+        return (
+            documents >= run.batch_docs
+            or self.chunks >= _CHUNKS_PER_BATCH
+            or len(self.files) >= _ROWS_PER_BATCH
+            or (bool(documents) and time.perf_counter() - self.opened > run.batch_secs)
+        )
+
+
+def plan_sources(
+    sources: Sequence[SourceSpec],
+    ledger_of: Callable[[str], Mapping[str, FileRecord]],
+    settings: Settings,
+    options: IngestOptions,
+    known_sources: Mapping[str, Mapping[str, Any]],
+) -> Iterator[Plan]:
+    """Walk every source and decide what has to be done."""
+    for source in sources:
+        seen = walk(
+            source.root,
+            source_id=source.source_id,
+            include=source.include,
+            exclude=source.exclude,
+            follow_links=source.follow_links,
+            narrow=source.narrow,
+        )
+        yield make_plan(
+            source,
+            seen,
+            ledger_of(source.source_id),
+            settings,
+            force=options.force,
+            retry_failed=options.retry_failed,
+            allow_empty=options.allow_empty,
+            device_before=known_sources.get(source.source_id, {}).get("device"),
+        )
+
+
+def process(run: Run, plans: Sequence[Plan]) -> Generator[IngestEvent]:
+    """Do what was planned, batch by batch; stops after the current batch when told to."""
+    writer = _Writing(run, plans)
+    for plan in plans:
+        for item in plan.items:
+            run.tally.add(item)
+        run.tally.scanned += plan.scanned
+        run.tally.warnings += plan.warnings
+    yield from writer.rows(row for plan in plans for row in plan.rows)
+    yield from writer.outcomes(plans)
+    if not run.stop.is_set():
+        yield from writer.removals()
+        writer.note_verified()
+    yield from writer.flush(force=True)
+
+
+class _Writing:
+    """Collects outcomes into batches and commits them."""
+
+    def __init__(self, run: Run, plans: Sequence[Plan]) -> None:
+        self._run = run
+        self._batch = _Batch()
+        self._now = run.clock()
+        self._sources = {plan.source.source_id: _source_row(plan) for plan in plans}
+        self._pending_sources: dict[str, Mapping[str, Any]] = {}
+        self._describe(plans)
+        self._gone = {(row.source_id, row.path): row for plan in plans for row in plan.gone}
+        self._rows_of_gone = {(r.source_id, r.path) for plan in plans for r in plan.rows}
+        self._movable: defaultdict[str, list[FileRecord]] = defaultdict(list)
+        for row in self._gone.values():
+            if row.state is FileState.INDEXED and row.bytes_hash and row.reason is None:
+                self._movable[row.bytes_hash].append(row)
+        self._plans = plans
+
+    def rows(self, rows: Iterable[FileRecord]) -> Generator[IngestEvent]:
+        """Commit ledger rows that need no reading."""
+        for row in rows:
+            self._batch.files.append(replace(row, changed_at=self._now, processed_at=self._now))
+            yield from self.flush()
+
+    def outcomes(self, plans: Sequence[Plan]) -> Generator[IngestEvent]:
+        """Have every wanted file made, and take in what comes of it."""
+        run = self._run
+        wanted = [(plan, want) for plan in plans for want in plan.wanted]
+        total = len(wanted)
+        known = {(w.file.source_id, w.file.path): w for _, w in wanted}
+        repositories = RepositoryFinder()
+        tasks = (_task(plan, want, run, repositories) for plan, want in wanted)
+        results = run.executor.run(tasks)
+        try:
+            for done, result in enumerate(results, start=1):
+                file = result.task.file
+                want = known[(file.source_id, file.path)]
+                item = self._take(want, result.value, result.error)
+                run.tally.add(item)
+                yield self._event(
+                    "asset_finished",
+                    source_id=file.source_id,
+                    doc_path=file.path,
+                    item=item,
+                    done=done,
+                    total=total,
+                )
+                yield from self.flush()
+                if run.stop.is_set():
+                    return
+        finally:
+            run.executor.close()
+
+    def removals(self) -> Generator[IngestEvent]:
+        """Remove what is gone and was not moved."""
+        for key, row in self._gone.items():
+            if row.doc_id:
+                self._batch.deleted.append(row.doc_id)
+                self._run.tally.add(
+                    IngestItem(
+                        kind=ItemKind.DELETED,
+                        source_id=row.source_id,
+                        doc_path=row.path,
+                        doc_id=row.doc_id,
+                        media=row.media,
+                        reason=row.reason,
+                    )
+                )
+            if key not in self._rows_of_gone:
+                self._batch.files.append(
+                    replace(row, state=FileState.DELETED, doc_id=None, changed_at=self._now)
+                )
+            yield from self.flush()
+
+    def note_verified(self) -> None:
+        """Remember that these sources were seen whole."""
+        verified = to_epoch(self._now)
+        for plan in self._plans:
+            if plan.verified:
+                source_id = plan.source.source_id
+                self._pending_sources[source_id] = {
+                    **self._sources[source_id],
+                    "verified_at": verified,
+                }
+
+    def flush(self, *, force: bool = False) -> Generator[IngestEvent]:
+        """Commit and publish the batch when it is full, or anyway."""
+        batch, run = self._batch, self._run
+        if not (force or batch.is_full(run)):
+            return
+        changes = batch.changes(self._pending_sources)
+        if changes == Changes():
+            return
+        started = time.perf_counter()
+        control = run.session.commit(changes)
+        run.tally.phase_secs["store"] += time.perf_counter() - started
+        self._batch, self._pending_sources = _Batch(), {}
+        if batch.documents or batch.moves or batch.deleted:
+            yield self._event(
+                "committed",
+                revision=control.corpus_revision,
+                documents=len(batch.documents) + len(batch.moves),
+                chunks=batch.chunks,
+            )
+
+    def _describe(self, plans: Sequence[Plan]) -> None:
+        """Readers need a source's root from its first document on."""
+        published = self._run.session.control.sources
+        for plan in plans:
+            source_id = plan.source.source_id
+            known = published.get(source_id, {})
+            row = {**self._sources[source_id], "verified_at": known.get("verified_at")}
+            self._sources[source_id] = row
+            if row != known:
+                self._pending_sources[source_id] = row
+
+    def _take(self, want: Wanted, made: Made | None, error: Mapping[str, Any] | None) -> IngestItem:
+        if made is None:
+            return self._fail(want, error or {})
+        for name, millis in made.phases_ms.items():
+            self._run.tally.phase_secs[name] += millis / 1000
+        if made.skipped is not None:
+            return self._skip(want, made)
+        if made.document is None:
+            return self._touch(want, made)
+        return self._store(want, made, made.document)
+
+    def _store(self, want: Wanted, made: Made, document: DocumentRecord) -> IngestItem:
+        moved_from = self._moved_from(want, document.bytes_hash)
+        was_indexed = want.known is not None and want.known.doc_id is not None
+        kind = ItemKind.UPDATED if was_indexed else ItemKind.NEW
+        if moved_from is not None:
+            kind = ItemKind.MOVED
+            self._batch.moves.append(Move(old_doc_id=moved_from.doc_id or "", document=document))
+            self._batch.files.append(
+                replace(
+                    moved_from,
+                    state=FileState.DELETED,
+                    reason="moved",
+                    detail=document.path,
+                    doc_id=None,
+                    changed_at=self._now,
+                )
+            )
+        else:
+            self._batch.documents.append(document)
+        self._batch.chunks += len(document.chunks)
+        self._batch.files.append(
+            self._row(want, made, FileState.INDEXED, media=document.media, doc_id=document.doc_id)
+        )
+        return IngestItem(
+            kind=kind,
+            source_id=document.source_id,
+            doc_path=document.path,
+            doc_id=document.doc_id,
+            media=document.media,
+            byte_len=document.byte_len,
+            chunk_count=len(document.chunks),
+            parser_version=document.parser_version,
+            chunker_version=document.chunker_version,
+            moved_from=moved_from.path if moved_from else None,
+            warnings=document.warnings,
+            duration_ms=round(sum(made.phases_ms.values())),
+        )
+
+    def _moved_from(self, want: Wanted, digest: str) -> FileRecord | None:
+        """Return the row of a file with these bytes whose path is gone, and use it up."""
+        if want.known is not None and want.known.state is FileState.INDEXED:
+            return None
+        candidates = self._movable.get(digest)
+        if not candidates:
+            return None
+        # Of several equal files the one in the same source with the same name comes first.
+        name = want.file.path.rpartition("/")[2]
+        best = max(
+            candidates,
+            key=lambda row: (
+                row.source_id == want.file.source_id,
+                row.path.rpartition("/")[2] == name,
+                row.path,
+            ),
+        )
+        candidates.remove(best)
+        del self._gone[(best.source_id, best.path)]
+        return best
+
+    def _touch(self, want: Wanted, made: Made) -> IngestItem:
+        """Take in a file whose bytes and settings are what they were."""
+        known = want.known
+        assert known is not None  # noqa: S101 - only a known fingerprint can be equal
+        self._batch.files.append(
+            replace(known, size=want.file.size, mtime_ns=want.file.mtime_ns, raw_path=want.raw_path)
+        )
+        return IngestItem(
+            kind=ItemKind.UNCHANGED,
+            source_id=want.file.source_id,
+            doc_path=want.file.path,
+            doc_id=known.doc_id,
+            media=made.file.media,
+            byte_len=want.file.size,
+        )
+
+    def _skip(self, want: Wanted, made: Made) -> IngestItem:
+        self._drop(want)
+        self._batch.files.append(
+            self._row(
+                want,
+                made,
+                FileState.SKIPPED,
+                reason=made.skipped,
+                detail=made.detail,
+                media=made.file.media,
+            )
+        )
+        return skipped_item(made.file, made.skipped or "")
+
+    def _fail(self, want: Wanted, error: Mapping[str, Any]) -> IngestItem:
+        # What was indexed before stays searchable; the ledger says that it is out of date.
+        message = str(error.get("message", "the worker died"))
+        code = str(error.get("code", "internal"))
+        known_doc = want.known.doc_id if want.known else None
+        self._batch.files.append(
+            FileRecord(
+                source_id=want.file.source_id,
+                path=want.file.path,
+                raw_path=want.raw_path,
+                state=FileState.FAILED,
+                detail=message,
+                error_code=code,
+                media=want.file.media,
+                size=want.file.size,
+                mtime_ns=want.file.mtime_ns,
+                fingerprint=self._settings_print(want),
+                doc_id=known_doc,
+                processed_at=self._now,
+                changed_at=self._now,
+            )
+        )
+        return IngestItem(
+            kind=ItemKind.ERROR,
+            source_id=want.file.source_id,
+            doc_path=want.file.path,
+            media=want.file.media,
+            byte_len=want.file.size,
+            error={"code": code, "message": message},
+        )
+
+    def _settings_print(self, want: Wanted) -> str:
+        from kb_app._ingest.fingerprint import fingerprint_of, settings_hash
+
+        return fingerprint_of("", settings_hash(want.file, self._run.settings))
+
+    def _drop(self, want: Wanted) -> None:
+        """A document whose file is skipped now is not searchable any more."""
+        if want.known is not None and want.known.doc_id:
+            self._batch.deleted.append(want.known.doc_id)
+
+    def _row(
+        self,
+        want: Wanted,
+        made: Made,
+        state: FileState,
+        **more: Any,  # noqa: ANN401 - further fields of the row
+    ) -> FileRecord:
+        before = want.known
+        changed = before is None or before.state is not state
+        return FileRecord(
+            source_id=want.file.source_id,
+            path=want.file.path,
+            raw_path=want.raw_path,
+            state=state,
+            size=want.file.size,
+            mtime_ns=want.file.mtime_ns,
+            bytes_hash=made.bytes_hash,
+            fingerprint=made.fingerprint,
+            processed_at=self._now,
+            changed_at=self._now if changed else before.changed_at if before else None,
+            **more,
+        )
+
+    def _event(self, kind: str, **data: Any) -> IngestEvent:  # noqa: ANN401 - JSON values
+        return IngestEvent(kind=kind, at=self._run.clock(), data=data)
+
+
+def _task(plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder) -> Task:
+    root = Path(plan.source.root)
+    repository = repositories.of_folder((root / want.file.path).parent)
+    known = want.known
+    usable = known is not None and known.state in {FileState.INDEXED, FileState.SKIPPED}
+    return Task(
+        root=plan.source.root,
+        file=want.file,
+        raw_path=want.raw_path,
+        settings=run.settings,
+        known_fingerprint=known.fingerprint if known and usable and not run.options.force else None,
+        indexed_at=run.clock(),
+        repo=repository.name if repository else None,
+        repo_branch=repository.branch if repository else None,
+        repo_commit=repository.commit if repository else None,
+    )
+
+
+def _source_row(plan: Plan) -> dict[str, Any]:
+    source = plan.source
+    return {
+        "root": source.root,
+        "trust_level": source.trust_level,
+        "source_type": source.source_type,
+        "device": plan.device,
+    }

@@ -1,0 +1,266 @@
+"""What a run has to do, decided before anything is opened: the walk beside the ledger.
+
+Pure but for the walk itself. A file whose size, time and settings are those of the
+ledger is not read; a file that is gone is told apart from one that could not be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kb_app._ingest.detect import Kind, detect
+from kb_app._ingest.fingerprint import UNKNOWN, settings_hash
+from kb_app._ingest.secrets import check_secret_name
+from kb_app._ingest.settings import Settings
+from kb_app._ingest.sniff import Skip, check_size
+from kb_app._ingest.walk import Seen, Walk
+from kb_core.documents import SourceFile
+from kb_core.ingest import IngestItem, ItemKind, SkipReason
+from kb_core.media import Media
+from kb_core.records import FileRecord, FileState
+
+__all__ = ["Plan", "SourceSpec", "Wanted", "make_plan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """A source as a run sees it. ``narrow`` limits the run to paths at or below these."""
+
+    source_id: str
+    root: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    trust_level: str = "primary"
+    source_type: str = "note"
+    follow_links: bool = False
+    narrow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file that has to be read, and what the ledger knew of it."""
+
+    file: SourceFile
+    raw_path: str | None
+    known: FileRecord | None
+
+
+@dataclass(slots=True)
+class Plan:
+    """The work of one source."""
+
+    source: SourceSpec
+    wanted: list[Wanted] = field(default_factory=list)
+    rows: list[FileRecord] = field(default_factory=list)
+    """Ledger rows that are decided without reading: skipped or ignored, new or changed."""
+    items: list[IngestItem] = field(default_factory=list)
+    gone: list[FileRecord] = field(default_factory=list)
+    """Rows whose file is really gone, or is ignored now (``reason``)."""
+    scanned: int = 0
+    unchanged: int = 0
+    warnings: list[str] = field(default_factory=list)
+    verified: bool = False
+    """The whole source was seen: its unchanged documents count as verified."""
+    device: int = 0
+
+
+def make_plan(
+    source: SourceSpec,
+    walk: Walk,
+    ledger: Mapping[str, FileRecord],
+    settings: Settings,
+    *,
+    force: bool = False,
+    retry_failed: bool = False,
+    allow_empty: bool = False,
+    device_before: int | None = None,
+) -> Plan:
+    """Walk *source* and compare with its ledger."""
+    plan = Plan(source, device=walk.device)
+    seen: set[str] = set()
+    for found in walk:
+        seen.add(found.path)
+        _consider(plan, found, ledger.get(found.path), settings, force, retry_failed)
+    missing = [row for path, row in ledger.items() if path not in seen and _counts(row)]
+    _sweep(plan, walk, missing, bool(seen), allow_empty, device_before)
+    plan.verified = walk.root_exists and not source.narrow
+    return plan
+
+
+def _counts(row: FileRecord) -> bool:
+    return row.state is not FileState.DELETED
+
+
+def _consider(  # noqa: PLR0913, PLR0917 - one file beside its row, and how to judge it
+    plan: Plan,
+    found: Seen,
+    known: FileRecord | None,
+    settings: Settings,
+    force: bool,  # noqa: FBT001
+    retry_failed: bool,  # noqa: FBT001
+) -> None:
+    if not found.is_folder:
+        plan.scanned += 1
+    if found.reason is not None:
+        _leave(plan, found, known, found.reason, found.detail)
+        return
+    kind = detect(found.path)
+    skip = _judge_unread(found, kind, settings)
+    if skip is not None:
+        _leave(plan, found, known, skip.reason, skip.detail, kind.media if kind else None)
+        return
+    file = SourceFile(
+        source_id=plan.source.source_id,
+        path=found.path,
+        media=kind.media if kind else UNKNOWN,
+        code_lang=kind.code_lang if kind else None,
+        size=found.size,
+        mtime_ns=found.mtime_ns,
+        source_type=plan.source.source_type,
+        trust_level=plan.source.trust_level,
+    )
+    if not force and known is not None and _is_current(file, known, settings):
+        if known.state is FileState.SKIPPED:
+            plan.items.append(skipped_item(file, known.reason or "", known.media))
+            return
+        if known.state is FileState.INDEXED:
+            plan.unchanged += 1
+            plan.items.append(unchanged_item(file, known.doc_id))
+            return
+        if known.state is FileState.FAILED and not retry_failed:
+            plan.items.append(failed_item(file, known))
+            return
+    plan.wanted.append(Wanted(file, found.raw_path, known))
+
+
+def _judge_unread(found: Seen, kind: Kind | None, settings: Settings) -> Skip | None:
+    if kind is not None and not kind.supported:
+        return Skip(SkipReason.UNSUPPORTED, f"{kind.media} is not indexed yet")
+    if not settings.allow_secrets and (secret := check_secret_name(found.path)):
+        return secret
+    return check_size(found.size, kind.media if kind else Media.TEXT, settings.caps)
+
+
+def _is_current(file: SourceFile, known: FileRecord, settings: Settings) -> bool:
+    same = (file.size, file.mtime_ns) == (known.size, known.mtime_ns)
+    prefix = settings_hash(file, settings)[:16]
+    return same and known.fingerprint is not None and known.fingerprint.startswith(prefix)
+
+
+def _leave(  # noqa: PLR0913, PLR0917 - one row's fields
+    plan: Plan,
+    found: Seen,
+    known: FileRecord | None,
+    reason: str,
+    detail: str | None,
+    media: str | None = None,
+) -> None:
+    """Record a file that is left alone without being read."""
+    row = FileRecord(
+        source_id=plan.source.source_id,
+        path=found.path,
+        raw_path=found.raw_path,
+        state=FileState.SKIPPED,
+        reason=str(reason),
+        detail=detail,
+        media=media,
+        size=found.size,
+        mtime_ns=found.mtime_ns,
+    )
+    if known is None or _differs(known, row):
+        plan.rows.append(row)
+    if known is not None and known.state is FileState.INDEXED:
+        plan.gone.append(_gone(known, row.reason))  # reported as deleted, not as skipped
+        return
+    plan.items.append(
+        IngestItem(
+            kind=ItemKind.SKIPPED,
+            source_id=row.source_id,
+            doc_path=row.path,
+            media=media,
+            reason=row.reason,
+            byte_len=None if found.is_folder else found.size,
+        )
+    )
+
+
+def _differs(known: FileRecord, row: FileRecord) -> bool:
+    fields = ("state", "reason", "detail", "size", "mtime_ns", "raw_path")
+    return any(getattr(known, name) != getattr(row, name) for name in fields)
+
+
+def _sweep(  # noqa: PLR0913, PLR0917 - what makes a missing file really gone
+    plan: Plan,
+    walk: Walk,
+    missing: Sequence[FileRecord],
+    saw_anything: bool,  # noqa: FBT001
+    allow_empty: bool,  # noqa: FBT001
+    device_before: int | None,
+) -> None:
+    """Decide what is gone (ruling R8): never because something could not be seen."""
+    indexed = [row for row in missing if row.state is FileState.INDEXED]
+    source = plan.source
+    if not walk.root_exists:
+        plan.warnings.append(
+            f"source {source.source_id!r}: {source.root} cannot be read; kept as is"
+        )
+        return
+    if device_before and walk.device != device_before:
+        plan.warnings.append(
+            f"source {source.source_id!r}: {source.root} is on another device now; nothing is removed"
+        )
+        return
+    if indexed and not saw_anything and not source.narrow and not allow_empty:
+        plan.warnings.append(
+            f"source {source.source_id!r}: nothing is in {source.root}, where {len(indexed)} "
+            "documents were; nothing is removed without --allow-empty"
+        )
+        return
+    for row in missing:
+        fate = walk.fate_of(row.path)
+        if fate == "gone":
+            plan.gone.append(_gone(row, None))
+        elif fate == "ignored":
+            plan.gone.append(_gone(row, SkipReason.IGNORED.value))
+
+
+def _gone(row: FileRecord, reason: str | None) -> FileRecord:
+    return replace(row, reason=reason)
+
+
+def skipped_item(file: SourceFile, reason: str, media: str | None = None) -> IngestItem:
+    """Return the item of a file that is left alone."""
+    return IngestItem(
+        kind=ItemKind.SKIPPED,
+        source_id=file.source_id,
+        doc_path=file.path,
+        media=media or file.media,
+        byte_len=file.size,
+        reason=reason,
+    )
+
+
+def unchanged_item(file: SourceFile, doc_id: str | None) -> IngestItem:
+    """Return the item of a file that is as it was."""
+    return IngestItem(
+        kind=ItemKind.UNCHANGED,
+        source_id=file.source_id,
+        doc_path=file.path,
+        doc_id=doc_id,
+        media=file.media,
+        byte_len=file.size,
+    )
+
+
+def failed_item(file: SourceFile, known: FileRecord) -> IngestItem:
+    """Return the item of a file that failed before and has not changed since."""
+    return IngestItem(
+        kind=ItemKind.ERROR,
+        source_id=file.source_id,
+        doc_path=file.path,
+        media=file.media,
+        byte_len=file.size,
+        error={"code": known.error_code or "internal", "message": known.detail or ""},
+        reason="failed before; use --retry-failed",
+    )

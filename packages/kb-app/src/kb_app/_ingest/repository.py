@@ -1,0 +1,73 @@
+"""Which repository a file belongs to: the nearest folder above it that holds ``.git``.
+
+Only files of git are read, never its commands run: a repository can be indexed where git
+is not installed, and nothing that a checked-out configuration names is executed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Repository", "RepositoryFinder"]
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A checkout: the name of its folder, and what is checked out there."""
+
+    name: str
+    branch: str | None
+    commit: str | None
+
+
+class RepositoryFinder:
+    """Finds the repository of folders; remembers what it found."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, Repository | None] = {}
+
+    def of_folder(self, folder: Path) -> Repository | None:
+        """Return the repository that *folder*, an absolute path, lies in."""
+        if folder not in self._known:
+            found = _repository(folder)
+            if found is None and folder != folder.parent:
+                found = self.of_folder(folder.parent)
+            self._known[folder] = found
+        return self._known[folder]
+
+
+def _repository(folder: Path) -> Repository | None:
+    git = folder / ".git"
+    try:
+        if git.is_file():  # a worktree or a submodule: "gitdir: elsewhere"
+            git = folder / git.read_text("utf-8").removeprefix("gitdir:").strip()
+        if not (git / "HEAD").is_file():
+            return None
+        head = (git / "HEAD").read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    if not head.startswith("ref: "):
+        return Repository(folder.name, None, head if _COMMIT.fullmatch(head) else None)
+    reference = head.removeprefix("ref: ")
+    branch = reference.removeprefix("refs/heads/")
+    return Repository(folder.name, branch, _commit(git, reference))
+
+
+def _commit(git: Path, reference: str) -> str | None:
+    try:
+        common = git / "commondir"
+        home = git / common.read_text("utf-8").strip() if common.is_file() else git
+        loose = home / reference
+        if loose.is_file():
+            return loose.read_text("utf-8").strip()
+        for line in (home / "packed-refs").read_text("utf-8").splitlines():
+            commit, _, name = line.partition(" ")
+            if name == reference:
+                return commit
+    except (OSError, ValueError):
+        return None
+    return None

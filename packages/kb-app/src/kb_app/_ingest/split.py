@@ -1,0 +1,300 @@
+"""The arithmetic of chunks: pieces of a text, their sizes, and how to pack them.
+
+A piece is a range with its size in tokens and the joint before it: how good a place that is
+to cut. Pieces tile what they were made of. ``break_up`` cuts what is too large at ever
+weaker joints, ``pack`` groups neighbours up to the target, and ``Sizes.checked`` measures
+the groups whose size is not simply the sum of their pieces.
+
+Counting is what costs. A counter adds up over words parted by white space, so each piece is
+counted once and sums are exact; only where pieces meet inside a word (scripts without
+spaces, very long words) the group is counted again. Whatever the text, time is linear, and
+no group is above the maximum unless it is one single character.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
+
+from kb_core.documents import ChunkLimits
+from kb_core.ports import TokenCounter
+from kb_core.text import is_grapheme_boundary, snap_to_grapheme
+
+__all__ = ["BLOCK", "GLUE", "LINE", "PART", "SECTION", "SENTENCE", "WORD"]
+__all__ += ["Group", "Piece", "Sizes", "pack", "trimmed"]
+
+GLUE, WORD, LINE, SENTENCE, PART, BLOCK, SECTION = range(7)
+"""Joints, from the worst place to cut to the best."""
+
+_RUN = 120
+"""Into how many characters, at most, text is cut between words."""
+_CHARACTERS_PER_TOKEN = 32
+"""A token counts for at least so many characters: what a model calls one unknown token may
+be a whole line, and white space none at all."""
+_APART = 32
+"""How many characters lie at least between two cuts at lines or sentences."""
+_LONGEST_CLUSTER = 2048
+_BATCH = 8192
+_SPACES = " \n\t"
+
+_PARTS = re.compile(r"\n(?:[^\S\n]*\n)+")
+_LINES = re.compile(r"\n")
+_SENTENCES = re.compile(
+    r"""\n | [.!?…]["'”’»)\]*_]{0,3}[^\S\n]+(?=[^\sa-z])"""
+    r"""| [。！？｡]["'”’」』）》】]{0,3}(?![。！？｡…"'”’」』）》】])[^\S\n]*""",
+    re.VERBOSE,
+)
+_LEADING_SPACE = re.compile(r"\s*")
+_ENDS = ".!?…。！？｡"
+
+
+class Piece(NamedTuple):
+    """A range of the text, its size, and the joint before it; ``owner`` is the caller's."""
+
+    start: int
+    end: int
+    tokens: int
+    joint: int
+    owner: int = 0
+
+
+class Group(NamedTuple):
+    """Neighbouring pieces that make one chunk."""
+
+    start: int
+    end: int
+    tokens: int
+    first: Piece
+    last: Piece
+
+
+class Sizes:
+    """Measures ranges of one text, and cuts pieces until each can stand in a chunk."""
+
+    def __init__(self, text: str, counter: TokenCounter, limits: ChunkLimits) -> None:
+        self._text = text
+        self._counter = counter
+        self._most = limits.max_tokens
+        self._target = min(limits.target_tokens, limits.max_tokens)
+
+    def of(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the size of each of *ranges*, in few calls of the counter."""
+        sizes: list[int] = []
+        for at in range(0, len(ranges), _BATCH):
+            batch = ranges[at : at + _BATCH]
+            counts = self._counter.count_many([self._text[start:end] for start, end in batch])
+            sizes += [
+                max(tokens, (end - start) // _CHARACTERS_PER_TOKEN)
+                for tokens, (start, end) in zip(counts, batch, strict=True)
+            ]
+        return sizes
+
+    def fitted(self, pieces: list[Piece], is_prose: Callable[[Piece], bool]) -> list[Piece]:
+        """Return *pieces* with those above the maximum cut down to the target.
+
+        The cuts are at blank lines, at lines and, in prose, sentences, between words,
+        and at last between characters.
+        """
+        large = [piece for piece in pieces if piece.tokens > self._most]
+        if not large:
+            return pieces
+
+        def within(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+            return (_sentences if is_prose(piece) else _lines)(text, piece)
+
+        for cuts in (_parts, within, _runs):
+            large = self._cut(large, cuts)
+        halved: list[Piece] = []
+        while len(halved) != len(large):
+            halved, large = large, self._cut(large, self._halves)
+        kept = [piece for piece in pieces if piece.tokens <= self._most]
+        return sorted(kept + large)
+
+    def checked(self, packed: Iterable[Sequence[Piece]]) -> list[Group]:
+        """Return what was packed as groups, those above the maximum after all in halves."""
+        groups: list[Group] = []
+        waiting = [(pieces, self._group(pieces)) for pieces in packed]
+        while waiting:
+            unsure = [group[:2] for pieces, group in waiting if self._is_unsure(pieces)]
+            exact = iter(self.of(unsure))
+            halves: list[Sequence[Piece]] = []
+            for pieces, group in waiting:
+                tokens = next(exact) if self._is_unsure(pieces) else group.tokens
+                if tokens <= self._most or len(pieces) == 1:
+                    groups.append(group._replace(tokens=tokens))
+                else:
+                    middle = len(pieces) // 2
+                    halves += (pieces[:middle], pieces[middle:])
+            waiting = [(pieces, self._group(pieces)) for pieces in halves]
+        return sorted(group for group in groups if group.start < group.end)
+
+    def _group(self, pieces: Sequence[Piece]) -> Group:
+        start, end = trimmed(self._text, pieces[0].start, pieces[-1].end)
+        return Group(start, end, sum(piece.tokens for piece in pieces), pieces[0], pieces[-1])
+
+    def _is_unsure(self, pieces: Sequence[Piece]) -> bool:
+        return any(self._text[piece.start - 1] not in _SPACES for piece in pieces[1:])
+
+    def _cut(self, pieces: list[Piece], cuts: _Cuts) -> list[Piece]:
+        """Cut those of *pieces* that are above the target, and measure what comes of it."""
+        whole, parts = [], []
+        for piece in pieces:
+            if piece.tokens <= self._target:
+                whole.append(piece)
+                continue
+            places = [(piece.start, piece.joint), *cuts(self._text, piece)]
+            if len(places) == 1:
+                whole.append(piece)
+                continue
+            ends = [*(at for at, _ in places[1:]), piece.end]
+            parts += [
+                piece._replace(start=at, end=end, joint=joint)
+                for (at, joint), end in zip(places, ends, strict=True)
+            ]
+        sizes = self.of([(part.start, part.end) for part in parts])
+        parts = [part._replace(tokens=size) for part, size in zip(parts, sizes, strict=True)]
+        return sorted(whole + parts)
+
+    def _halves(self, text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+        """Yield one place near the middle, in a character only if nothing else helps."""
+        start, end = piece.start, piece.end
+        if end - start == 1:
+            return
+        middle, quarter = (start + end) // 2, (end - start) // 4
+        space = max(text.rfind(space, start + quarter, middle) for space in _SPACES)
+        if space > start and _may_cut(text, space + 1):
+            yield space + 1, WORD
+            return
+        cut = start + snap_to_grapheme(text[start:end], middle - start, floor=0)
+        if cut < end:
+            yield cut, GLUE
+        elif piece.tokens > self._most and start < middle:
+            yield middle, GLUE
+
+
+def pack(pieces: Sequence[Piece], limits: ChunkLimits, overlap: int = 0) -> list[Sequence[Piece]]:
+    """Return *pieces* in groups near the target size, none above the maximum.
+
+    A group ends at the best joint of its second half. Where that is inside a block, the
+    next group begins up to *overlap* tokens earlier, at a line or a sentence.
+    """
+    sums = [0, *accumulate(piece.tokens for piece in pieces)]
+    groups = []
+    start, least = 0, 1
+    while start < len(pieces):
+        end = _end(pieces, sums, start, least, limits)
+        groups.append(pieces[start:end])
+        start, least = _next_start(pieces, sums, (start, end), overlap, limits), end + 1
+    return groups
+
+
+def _end(
+    pieces: Sequence[Piece], sums: list[int], start: int, least: int, limits: ChunkLimits
+) -> int:
+    target, most, begun = limits.target_tokens, limits.max_tokens, sums[start]
+    if sums[-1] - begun <= target:
+        return len(pieces)
+    end = max(least, bisect_right(sums, begun + target, lo=start + 1) - 1)
+    if end >= len(pieces):
+        return len(pieces)
+    tail = sums[-1] - sums[end]
+    if tail * 8 < target and sums[-1] - begun <= most:
+        return len(pieces)
+    half = begun + target // 2
+    if sums[end] < half and sums[end + 1] - begun <= most:
+        return end + 1
+    first = max(least, bisect_right(sums, half, lo=start + 1))
+    return max(range(first, end + 1), key=lambda at: (pieces[at].joint, at), default=end)
+
+
+def _next_start(
+    pieces: Sequence[Piece],
+    sums: list[int],
+    group: tuple[int, int],
+    overlap: int,
+    limits: ChunkLimits,
+) -> int:
+    start, end = group
+    if not overlap or end == len(pieces) or pieces[end].owner != pieces[end - 1].owner:
+        return end
+    best, at, owner = end, end - 1, pieces[end].owner
+    while at > start and sums[end] - sums[at] <= overlap and pieces[at].owner == owner:
+        fits = sums[end + 1] - sums[at] <= limits.max_tokens
+        good = pieces[at].joint >= LINE or (best == end and pieces[at].joint == WORD)
+        if fits and good:
+            best = at
+        at -= 1
+    return best
+
+
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the range without blank lines before it and white space after it.
+
+    What begins a line keeps its indentation. An empty range means there was nothing else.
+    """
+    length = len(text[start:end].rstrip())
+    if not length:
+        return start, start
+    match = _LEADING_SPACE.match(text, start)
+    first = match.end() if match else start
+    line = text.rfind("\n", start, first) + 1
+    if line or start == 0 or text[start - 1] == "\n":
+        return line or start, start + length
+    return first if _may_cut(text, first) else start, start + length
+
+
+_Cuts: TypeAlias = Callable[[str, Piece], Iterator[tuple[int, int]]]
+"""Yields places within a piece, in order, and how good each is."""
+
+
+def _parts(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    return _spaced(_PARTS, PART, text, piece)
+
+
+def _lines(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    return _spaced(_LINES, LINE, text, piece)
+
+
+def _sentences(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    return _spaced(_SENTENCES, SENTENCE, text, piece)
+
+
+def _spaced(
+    pattern: re.Pattern[str], joint: int, text: str, piece: Piece
+) -> Iterator[tuple[int, int]]:
+    """Yield the ends of the matches of *pattern*, not too close to each other."""
+    least = piece.start + _APART
+    for match in pattern.finditer(text, piece.start, piece.end):
+        cut = match.end()
+        if cut < least or cut >= piece.end or not _may_cut(text, cut):
+            continue
+        ends_line = match[0] == "\n" and text[match.start() - 1] not in _ENDS
+        yield cut, min(joint, LINE) if ends_line else joint
+        least = cut + _APART
+
+
+def _runs(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    """Yield places between words, or else characters, at least every ``_RUN`` characters."""
+    at, end = piece.start, piece.end
+    while end - at > _RUN:
+        cut = max(text.rfind(space, at, at + _RUN) for space in _SPACES) + 1
+        while 0 < cut < end and text[cut] in _SPACES:
+            cut += 1
+        joint = WORD
+        if cut <= at or not _may_cut(text, cut):
+            cut = at + snap_to_grapheme(text[at : min(end, at + _LONGEST_CLUSTER)], _RUN, floor=0)
+            joint = WORD if text[cut - 1] in _SPACES else GLUE
+        if cut >= end:
+            return
+        yield cut, joint
+        at = cut
+
+
+def _may_cut(text: str, at: int) -> bool:
+    """Say whether a cut at *at* is between two characters as people see them."""
+    if at >= len(text) or text[at].isascii() or text[at - 1] == "\n":
+        return True
+    return is_grapheme_boundary(text[max(0, at - 1) : at + 1], min(at, 1))

@@ -1,0 +1,128 @@
+"""Lines to blocks: what every parser of text needs.
+
+Blocks follow each other and do not overlap; each starts at the beginning of a line and ends
+at the end of one, without the blank lines around it. Whatever no rule claims becomes a
+plain block, so that together they hold everything but white space. A heading path is the
+titles from the outermost heading to the nearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from kb_core.documents import Block
+
+__all__ = ["Headings", "Lines", "Region", "flatten", "paragraphs"]
+
+
+class Region(NamedTuple):
+    """Lines ``first`` up to, not including, ``end``, from 0; may hold further regions."""
+
+    first: int
+    end: int
+    kind: str
+    level: int = 0
+    symbol: str | None = None
+    symbol_kind: str | None = None
+    number: int = -1
+    """Tells the parts of one region, and regions of one name, apart."""
+
+
+class Lines:
+    """The lines of a text, and where they start."""
+
+    __slots__ = ("_starts", "text", "texts")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.texts = text.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in self.texts)]
+        self._starts[-1] = len(text)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def start(self, line: int) -> int:
+        """Return the offset at which *line* starts; the text's length after the last one."""
+        return self._starts[line]
+
+    def is_blank(self, line: int) -> bool:
+        text = self.texts[line]
+        return not text or text.isspace()
+
+    def block(self, region: Region, path: tuple[str, ...] = ()) -> Block | None:
+        """Return *region* as a block, without blank lines around it; ``None`` if all are."""
+        first, end, kind, level, symbol, symbol_kind, _ = region
+        while first < end and self.is_blank(first):
+            first += 1
+        while first < end and self.is_blank(end - 1):
+            end -= 1
+        if first == end:
+            return None
+        last = self._starts[end - 1] + len(self.texts[end - 1])
+        return Block(kind, self._starts[first], last, path, level, symbol, symbol_kind)
+
+
+class Headings:
+    """The headings that are open while a document is read from top to bottom."""
+
+    __slots__ = ("_open", "path")
+
+    def __init__(self) -> None:
+        self._open: list[tuple[int, str]] = []
+        self.path: tuple[str, ...] = ()
+
+    def enter(self, level: int, title: str) -> tuple[str, ...]:
+        """Close what *level* closes, open *title*, and return the path to it."""
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        self._open.append((level, title))
+        self.path = tuple(name for _, name in self._open)
+        return self.path
+
+
+def flatten(regions: Iterable[Region], lines: int, plain: str) -> Iterator[Region]:
+    """Yield *regions* so that none holds another: what lies around the inner ones is cut off.
+
+    *regions* come in the order of their first lines, outer before inner. Lines that belong
+    to none come as regions of the kind *plain*.
+    """
+    open_: list[Region] = [Region(0, lines, plain)]
+    at = 0
+    for region in regions:
+        first = max(region.first, at)
+        end = min(region.end, lines)
+        if first >= end:
+            continue
+        at = yield from _advance(open_, at, first)
+        open_.append(region._replace(first=first, end=min(end, open_[-1].end)))
+    yield from _advance(open_, at, lines)
+
+
+def _advance(open_: list[Region], at: int, line: int) -> Generator[Region, None, int]:
+    """Yield the rest of what ends before *line*, and the open region's part up to it."""
+    while open_[-1].end <= line and len(open_) > 1:
+        region = open_.pop()
+        if at < region.end:
+            yield region._replace(first=at)
+            at = region.end
+    if at < line:
+        yield open_[-1]._replace(first=at, end=line)
+        at = line
+    return at
+
+
+def paragraphs(lines: Lines, first: int, end: int, kind: str) -> Iterator[Region]:
+    """Yield the runs of lines between *first* and *end* that no blank line parts."""
+    start: int | None = None
+    for line in range(first, end):
+        if lines.is_blank(line):
+            if start is not None:
+                yield Region(start, line, kind)
+            start = None
+        elif start is None:
+            start = line
+    if start is not None:
+        yield Region(start, end, kind)

@@ -1,0 +1,271 @@
+"""The walk: what lies in a source, and why some of it is left alone.
+
+Files come in the order of their paths, each with size and mtime, none of them opened. An
+ignored folder is one row and is not entered. A folder that cannot be read is one row, too.
+
+A link whose target lies inside the root is not walked a second time: the target has a
+path of its own, unless that is ignored; then it is seen under the link's. A link that
+leads out of the root is left alone without ``follow_links``. Whatever links do, each
+target is seen once, the walk ends, and no path leads out of the root.
+
+Promise to the sweep: after the walk, ``fate_of`` says whether a path that was not seen is
+really gone; it never says so of what could not be listed.
+"""
+# A Path for every file would cost more than all the rest of the walk.
+# ruff: noqa: PTH112, PTH116, PTH118
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Literal, TypeAlias
+
+from kb_app._ingest.ignore import IncludeRules, Scope, root_scope
+from kb_app._ingest.links import Links, read_rules
+from kb_app._ingest.names import relative_parts, spell
+from kb_core.ingest import SkipReason
+from kb_core.text import nfc
+
+__all__ = ["Fate", "Seen", "Walk", "walk"]
+
+Fate: TypeAlias = Literal["gone", "ignored", "unknown"]
+_Narrow: TypeAlias = "dict[str, _Narrow]"
+
+_NEVER = {".git", ".git/"}
+
+_KINDS = {
+    stat.S_IFSOCK: "socket",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file, or a folder that was not entered; ``reason`` says why it is left alone."""
+
+    source_id: str
+    path: str
+    raw_path: str | None = None
+    size: int = 0
+    mtime_ns: int = 0
+    device: int = 0
+    is_folder: bool = False
+    reason: SkipReason | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder to enter. ``path`` and ``disk`` are relative to the root and end in ``/``."""
+
+    path: str
+    disk: str
+    scope: Scope
+    included: bool = False
+    kept: bool = False
+    """A rule takes it back from the built-ins, so it may be a virtual environment."""
+    narrow: _Narrow = field(default_factory=dict)
+    real: str | None = None
+    """Where it really is, if a link led here."""
+
+
+def walk(
+    root: str,
+    *,
+    source_id: str,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    follow_links: bool = False,
+    narrow: Sequence[str] = (),
+) -> Walk:
+    """Walk the source at *root*; of it only what is at or below the *narrow* paths, if any.
+
+    Raises ``InvalidInput`` for a narrow path that leads out of the root.
+    """
+    root = os.path.realpath(root)
+    wanted, scope = IncludeRules(include), root_scope(exclude)
+    links = Links(root, wanted, scope, follow_links=follow_links)
+    return Walk(root, source_id, links, _Folder("", "", scope, narrow=_tree(narrow)), wanted)
+
+
+class Walk:
+    """One walk: iterate it once, then ask it about what it did not see."""
+
+    def __init__(
+        self, root: str, source_id: str, links: Links, start: _Folder, include: IncludeRules
+    ) -> None:
+        self._root = root
+        self._source_id = source_id
+        self._links = links
+        self._start = start
+        self._include = include
+        self._closed: dict[str, SkipReason] = {}
+        self.listed: set[str] = set()
+        """Folders, ``""`` for the root, of which every name is known."""
+        self.root_exists = os.path.isdir(root)
+        self.device = os.stat(root).st_dev if self.root_exists else 0
+
+    def __iter__(self) -> Iterator[Seen]:
+        stack = [self._enter(self._start)] if self.root_exists else []
+        while stack:
+            for item in stack[-1]:
+                if isinstance(item, _Folder):
+                    stack.append(self._enter(item))
+                    break
+                if item.is_folder:
+                    self._closed[item.path] = item.reason or SkipReason.IGNORED
+                yield item
+            else:
+                stack.pop()
+
+    def fate_of(self, path: str) -> Fate:
+        """Say what became of a *path* that an earlier walk saw and this one did not."""
+        narrow, parts = self._start.narrow, path.split("/")
+        for part in parts:
+            if not narrow:
+                break
+            if part not in narrow:
+                return "unknown"  # this walk was not to look there
+            narrow = narrow[part]
+        if narrow:
+            return "unknown"
+        for cut in range(len(parts) - 1, -1, -1):
+            above = "/".join(parts[:cut])
+            if above in self._closed:
+                return "ignored" if self._closed[above] is SkipReason.IGNORED else "unknown"
+            if above in self.listed:
+                return "gone"
+        return "unknown"
+
+    def _enter(self, folder: _Folder) -> Generator[Seen | _Folder]:
+        here = os.path.join(self._root, folder.disk)
+        try:
+            with os.scandir(here) as listing:
+                entries = list(listing)
+        except FileNotFoundError:
+            return  # it went away meanwhile; the listing of its parent was of another time
+        except OSError as error:
+            yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, _why(error))
+            return
+        names = [entry.name for entry in entries]
+        if folder.path and not folder.kept and "pyvenv.cfg" in names:
+            yield self._left(folder.path, folder.disk, SkipReason.IGNORED, "virtual environment")
+            return
+        self.listed.add(folder.path[:-1])
+        here_rules = read_rules(here, set(names))
+        scope = folder.scope.enter(folder.path, here_rules) if here_rules else folder.scope
+        found = [
+            (name + "/" if _is_folder(entry) else name, entry)
+            for name, entry in zip(spell(names), entries, strict=True)
+        ]
+        found.sort(key=itemgetter(0))
+        for name, entry in found:
+            yield from self._decide(name, entry, folder, scope)
+
+    def _decide(
+        self, name: str, entry: os.DirEntry[str], folder: _Folder, scope: Scope
+    ) -> Iterable[Seen | _Folder]:
+        """Return the row, the folder to enter, or nothing, for one entry of *folder*."""
+        narrow = folder.narrow
+        if narrow:
+            bare = name.removesuffix("/")
+            if bare not in narrow:
+                return ()
+            narrow = narrow[bare]
+        is_folder = name[-1] == "/"
+        path = folder.path + name
+        disk = folder.disk + entry.name + "/" * is_folder
+        rule = scope.decide(name, path) if path.isascii() else scope.decide(nfc(name), nfc(path))
+        included = self._include.wanted(name, path, parent=folder.included)
+        if (rule is not None and rule.ignores) or name in _NEVER:
+            detail = str(rule) if rule else "built-in: .git"
+        elif not included and not (is_folder and self._include.may_hold(path)):
+            detail = "not in include"
+        else:
+            real, detail = self._real(entry, folder, disk, is_folder=is_folder)
+            if not detail:
+                kept = rule is not None
+                enter = _Folder(path, disk, scope, included, kept, narrow, real)
+                return (enter,) if is_folder else self._file(path, disk, entry)
+        return (self._left(path, disk, SkipReason.IGNORED, detail),)
+
+    def _real(
+        self, entry: os.DirEntry[str], folder: _Folder, disk: str, *, is_folder: bool
+    ) -> tuple[str | None, str]:
+        """Return where an entry really is, if links matter, and why it is left alone, if it is."""
+        if entry.is_symlink():
+            here = os.path.join(self._root, disk)
+            real = os.path.realpath(here)
+            # A link that leads nowhere is not refused: to stat it says what is wrong.
+            refusal = self._links.refusal(real, is_folder=is_folder) if _exists(here) else None
+            return real, refusal or ""
+        if folder.real is None:
+            return None, ""
+        real = f"{folder.real}/{entry.name}"
+        return real, "" if self._links.first_time(real) else "already seen through a link"
+
+    def _file(self, path: str, disk: str, entry: os.DirEntry[str]) -> tuple[Seen, ...]:
+        try:
+            found = entry.stat()
+        except FileNotFoundError:
+            if not entry.is_symlink():
+                return ()  # it went away meanwhile
+            return (self._left(path, disk, SkipReason.UNREADABLE, "link leads nowhere"),)
+        except OSError as error:
+            return (self._left(path, disk, SkipReason.UNREADABLE, _why(error)),)
+        if not stat.S_ISREG(found.st_mode):
+            kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a file")
+            return (self._left(path, disk, SkipReason.UNSUPPORTED, kind),)
+        raw = None if path == disk else os.fsencode(disk).hex()
+        return (Seen(self._source_id, path, raw, found.st_size, found.st_mtime_ns, found.st_dev),)
+
+    def _left(self, path: str, disk: str, reason: SkipReason, detail: str) -> Seen:
+        return Seen(
+            source_id=self._source_id,
+            path=path.removesuffix("/") or ".",
+            raw_path=None if path == disk else os.fsencode(disk.removesuffix("/")).hex(),
+            is_folder=path[-1:] in {"", "/"},
+            reason=reason,
+            detail=detail,
+        )
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link in a circle, say; to stat it will say so
+
+
+def _exists(path: str) -> bool:
+    try:
+        os.stat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _tree(paths: Sequence[str]) -> _Narrow:
+    """Return *paths* as a tree of names; the empty tree means everything below."""
+    tree: _Narrow = {}
+    whole: list[_Narrow] = []
+    for parts in sorted(map(relative_parts, paths), key=len):
+        if not parts:
+            return {}
+        node = tree
+        for part in parts:
+            if any(node is known for known in whole):
+                break
+            node = node.setdefault(part, {})
+        else:
+            whole.append(node)
+    return tree

@@ -1,0 +1,137 @@
+"""One file, from bytes to a document record: what a worker process does.
+
+Pure but for reading that one file, and keyed by what the task holds: the same task
+gives the same outcome in any process, any number of times. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from kb_app._ingest.decode import decode
+from kb_app._ingest.detect import HEAD_BYTES, detect_from_bytes
+from kb_app._ingest.fingerprint import UNKNOWN, fingerprint_of, settings_hash
+from kb_app._ingest.names import location
+from kb_app._ingest.records import Provenance, build_record
+from kb_app._ingest.registry import chunker_for, parser_for
+from kb_app._ingest.secrets import find_secret
+from kb_app._ingest.settings import Settings
+from kb_app._ingest.sniff import Skip, check_bytes, check_size, check_text
+from kb_core.documents import SourceFile
+from kb_core.ids import bytes_hash
+from kb_core.ingest import SkipReason
+from kb_core.media import Media
+from kb_core.ports import TokenCounter
+from kb_core.records import DocumentRecord
+
+__all__ = ["Made", "Task", "work"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One file to look at. ``known_fingerprint`` is what it had when last processed."""
+
+    root: str
+    file: SourceFile
+    raw_path: str | None
+    settings: Settings
+    indexed_at: datetime
+    known_fingerprint: str | None = None
+    repo: str | None = None
+    repo_branch: str | None = None
+    repo_commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What came of it: a document, a reason to skip, or neither: nothing changed."""
+
+    file: SourceFile
+    bytes_hash: str | None = None
+    fingerprint: str | None = None
+    document: DocumentRecord | None = None
+    skipped: str | None = None
+    detail: str | None = None
+    phases_ms: Mapping[str, float] = field(default_factory=dict)
+
+
+def work(task: Task) -> Made:
+    """Read, judge, parse and chunk one file."""
+    started = time.perf_counter()
+    path = Path(location(task.root, task.file.path, task.raw_path))
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        why = Skip(SkipReason.UNREADABLE, error.strerror or str(error))
+        return Made(file=task.file, skipped=why.reason, detail=why.detail)
+    digest = bytes_hash(data)
+    print_now = fingerprint_of(digest, settings_hash(task.file, task.settings))
+    made = Made(file=task.file, bytes_hash=digest, fingerprint=print_now)
+    if print_now == task.known_fingerprint:
+        return made
+    skip = _judge(task, data)
+    if isinstance(skip, Skip):
+        return replace(made, skipped=skip.reason, detail=skip.detail)
+    file = skip
+    read = time.perf_counter()
+    return _make(task, replace(made, file=file), data, (started, read))
+
+
+@cache
+def _counter(model: str, cache_dir: str) -> TokenCounter:
+    from kb_search.embed import load_token_counter  # the tokenizer: not where nothing changed
+
+    return load_token_counter(model, cache_dir=Path(cache_dir))
+
+
+def _judge(task: Task, data: bytes) -> SourceFile | Skip:
+    """Return the file with its true medium, or why it is left alone."""
+    file, caps = task.file, task.settings.caps
+    if file.media == UNKNOWN:
+        kind = detect_from_bytes(data[:HEAD_BYTES])
+        if kind is None:
+            return Skip(SkipReason.BINARY, "not text")
+        if not kind.supported:
+            return Skip(SkipReason.UNSUPPORTED, f"{kind.media} is not indexed yet")
+        file = replace(file, media=kind.media, code_lang=kind.code_lang)
+    # The file may have grown since it was seen.
+    return check_size(len(data), Media(file.media), caps) or check_bytes(data) or file
+
+
+def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Made:
+    file, settings = made.file, task.settings
+    decoded = decode(data)
+    text = decoded.text
+    skip = check_text(text, file.path, Media(file.media), file.code_lang, settings.caps)
+    if skip is None and not settings.allow_secrets:
+        skip = find_secret(text)
+    if skip is not None:
+        return replace(made, skipped=skip.reason, detail=skip.detail)
+    counter = _counter(settings.model, settings.cache_dir)
+    parser = parser_for(file.media, file.code_lang)
+    parsed = parser(text.encode("utf-8", "replace"), file)
+    parsed_at = time.perf_counter()
+    chunker = chunker_for(file.media)
+    drafts = list(chunker(parsed, counter, settings.limits))
+    known = Provenance(
+        file=file,
+        bytes_hash=made.bytes_hash or "",
+        fingerprint=made.fingerprint or "",
+        indexed_at=task.indexed_at,
+        chunker_version=chunker.version,
+        byte_len=len(data),
+        repo=task.repo,
+        repo_branch=task.repo_branch,
+        repo_commit=task.repo_commit,
+    )
+    parsed = replace(parsed, warnings=(*decoded.warnings, *parsed.warnings))
+    document = build_record(parsed, drafts, counter, settings.window, known)
+    ended = time.perf_counter()
+    spent = {"read": times[1] - times[0], "parse": parsed_at - times[1], "chunk": ended - parsed_at}
+    phases = {name: round(secs * 1000, 3) for name, secs in spent.items()}
+    return replace(made, document=document, phases_ms=phases)

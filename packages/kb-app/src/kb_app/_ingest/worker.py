@@ -1,0 +1,133 @@
+"""The child's side of ``executor``: a process that does one task after another.
+
+It speaks in frames (eight bytes of length, then a pickle) over two pipes of its own, so what
+a library prints goes nowhere and harms nothing. It ignores Ctrl-C, which is the parent's to
+handle, and dies with the parent, even in the middle of a task: the end of a third
+pipe, which nobody writes to, raises SIGIO. The standard library is all that it imports before
+its first task.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import os
+import pickle
+import resource
+import signal
+import struct
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from io import FileIO
+from typing import IO, Any
+
+__all__ = ["HEADER", "Reply", "Work", "error_of", "main", "resolve"]
+
+HEADER = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a child is for: ``init`` runs once, ``task`` for every task.
+
+    Either is a function that can be imported, or ``"module:function"``.
+    """
+
+    task: Callable[[Any], Any] | str
+    init: Callable[[], object] | str | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a child answers: a value or an error, and whether it gives up afterwards."""
+
+    value: Any = None
+    error: Mapping[str, Any] | None = None
+    seconds: float = 0.0
+    is_last: bool = False
+
+
+def resolve(function: Callable[..., Any] | str) -> Callable[..., Any]:
+    """Return the function that *function* is, or names as ``module:function``."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def error_of(error: BaseException) -> dict[str, Any]:
+    """Return *error* in the form of ``error.v1``; of another's errors, the type leads."""
+    code = getattr(type(error), "code", None)
+    details: dict[str, Any] = {"kind": "exception", "type": type(error).__name__}
+    if isinstance(code, str) and hasattr(error, "hint"):
+        own = {"code": code, "message": str(error), "hint": error.hint}
+        return {**own, "details": {**getattr(error, "details", {}), **details}}
+    text = str(error)
+    message = f"{details['type']}: {text}" if text else details["type"]
+    return {"code": "internal", "message": message[:2000], "hint": None, "details": details}
+
+
+def main(tasks: int, replies: int, life: int) -> None:
+    """Do tasks until there are no more. The arguments are descriptors of pipes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent(life)
+    reader, writer = os.fdopen(tasks, "rb"), FileIO(replies, "wb")
+    try:
+        work: Work = pickle.loads(_frame(reader))  # noqa: S301 - our parent wrote it
+        if work.memory_bytes:
+            resource.setrlimit(resource.RLIMIT_AS, (work.memory_bytes, work.memory_bytes))
+        task = resolve(work.task)
+        if work.init is not None:
+            resolve(work.init)()
+    except BaseException as error:  # noqa: BLE001 - the parent has to hear of anything
+        _send(writer, Reply(error=error_of(error), is_last=True))
+        return
+    _send(writer, Reply())
+    while frame := _frame(reader):
+        reply = _do(task, frame)
+        _send(writer, reply)
+        if reply.is_last:
+            return
+
+
+def _frame(reader: IO[bytes]) -> bytes:
+    header = reader.read(HEADER.size)
+    return reader.read(HEADER.unpack(header)[0]) if len(header) == HEADER.size else b""
+
+
+def _do(task: Callable[[Any], Any], frame: bytes) -> Reply:
+    started = time.perf_counter()
+    try:
+        value = task(pickle.loads(frame))  # noqa: S301 - our parent wrote it
+    except MemoryError as error:
+        # What is left of the heap is in pieces; a new process does better.
+        return Reply(error=error_of(error), seconds=time.perf_counter() - started, is_last=True)
+    except BaseException as error:  # noqa: BLE001 - SystemExit of a library, too, is one task's error
+        return Reply(error=error_of(error), seconds=time.perf_counter() - started)
+    return Reply(value, None, time.perf_counter() - started)
+
+
+def _send(writer: FileIO, reply: Reply) -> None:
+    try:
+        frame = pickle.dumps(reply, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # noqa: BLE001 - whatever a value's own pickling raises
+        frame = pickle.dumps(Reply(error=error_of(error), seconds=reply.seconds))
+    for part in (HEADER.pack(len(frame)), frame):
+        view = memoryview(part)
+        while view:
+            view = view[writer.write(view) :]
+
+
+def _die_with_parent(life: int) -> None:
+    """Have the kernel end this process when the last writer of *life* is gone."""
+    fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    try:
+        gone = os.read(life, 1) == b""
+    except BlockingIOError:
+        gone = False
+    if gone:  # before we listened
+        os._exit(1)

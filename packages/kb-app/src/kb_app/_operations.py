@@ -1,0 +1,272 @@
+"""What the installation is, holds and does: schema, stats, models, doctor."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from kb_app._search.freshness import Freshness
+from kb_app._wiring import model_of, quality_of
+from kb_app.config import Config
+from kb_core import wire
+from kb_core.errors import KbError, NotIndexed
+from kb_core.media import Media
+from kb_core.ports import Embedder, IndexSnapshot
+from kb_core.records import Control
+from kb_search.embed import describe, list_packs
+from kb_search.schema import INDEX_VERSION
+
+__all__ = ["doctor", "models", "part_bytes", "schema", "stats"]
+
+_LOW_DISK_BYTES = 500 * 1024 * 1024
+_PARSED = (Media.MARKDOWN, Media.TEXT, Media.CODE)
+_KNOWN_SENTENCE = "kebab finds passages by words and by meaning"
+_UNLIKE_SENTENCE = "the recipe needs two eggs and a little salt"
+
+Json = dict[str, Any]
+Check = dict[str, Any]
+
+
+def schema(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
+    """Return schema.v1: what this installation can do now, and what is in it."""
+    return wire.schema_report(
+        capabilities={
+            "incremental_ingest": True,
+            "ingest_cancellation": True,
+            "ingest_progress": True,
+            "json_mode": True,
+            "mcp_server": find_spec("kb_mcp") is not None,
+            "multi_source": True,
+            "multilingual": config.embedding.model == "multilingual-e5-small",
+            "readonly": True,
+            "search_trace": True,
+            "verbatim_fetch": True,
+        },
+        models={"embedding": _model_key(config), "index": INDEX_VERSION, **_versions()},
+        counts=_counts(config, snapshot, now),
+    )
+
+
+def stats(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
+    """Return stats.v1."""
+    return wire.stats_report(_counts(config, snapshot, now))
+
+
+def models(config: Config, snapshot: IndexSnapshot | None) -> Json:
+    """Return model_list.v1: packs that are present, selectable, active."""
+    embedded = snapshot.control.stats.get("embedded", {}) if snapshot else {}
+    rows = []
+    for status in list_packs():
+        name = status.pack.name
+        active = name == config.embedding.model
+        model = describe(name, quality_of(config) if active else None)
+        rows.append(
+            {
+                "name": name,
+                "provider": model.provider,
+                "present": status.present,
+                "selectable": status.selectable,
+                "active": active,
+                "key": model.key,
+                "revision": model.revision,
+                "dimensions": model.dimensions,
+                "max_tokens": model.max_tokens,
+                "quantization": model.quantization,
+                "pooling": model.pooling,
+                "licence": model.licence,
+                "languages": model.languages,
+                "embedded": embedded.get(model.key, 0),
+                "detail": status.reason or None,
+            }
+        )
+    return wire.model_list(rows)
+
+
+def part_bytes(data_dir: Path) -> dict[str, int]:
+    """Return the bytes on disk of each part, write-ahead files included."""
+    duckdb = sum(_size(path) for path in data_dir.glob("kebab.duckdb*"))
+    return {
+        "duckdb": duckdb,
+        "tantivy": _tree_size(data_dir / "lexical"),
+        "vectors": _tree_size(data_dir / "vectors"),
+        "assets": _tree_size(data_dir / "assets"),
+    }
+
+
+def doctor(
+    config: Config,
+    snapshot: Callable[[], IndexSnapshot],
+    embedder: Callable[[], Embedder],
+    *,
+    deep: Callable[[], list[str]] | None = None,
+) -> Json:
+    """Return doctor.v1. Checks do not stop at the first that fails."""
+    checks = [
+        *_check_configuration(config),
+        *_check_directories(config),
+        *_check_index(config, snapshot),
+        *_check_model(config, embedder),
+    ]
+    if deep is not None:
+        checks.append(_check_deep(deep))
+    return wire.doctor(checks)
+
+
+def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
+    control = snapshot.control if snapshot else Control(store_id="")
+    stale = 0
+    if snapshot is not None and config.search.stale_threshold_days:
+        days = config.search.stale_threshold_days
+        fresh = Freshness(snapshot, now=now, threshold_days=days)
+        stale = sum(fresh.is_overdue(doc) for doc in snapshot.docs(None))
+    return wire.stats(
+        control.stats,
+        index_bytes=part_bytes(config.storage.data_dir),
+        stale_doc_count=stale,
+        corpus_revision=control.corpus_revision,
+    )
+
+
+def _versions() -> Mapping[str, str | None]:
+    from kb_app._ingest.registry import chunker_for, parser_for
+
+    return {
+        "parser": " ".join(sorted({parser_for(m, None).version for m in _PARSED})),
+        "chunker": " ".join(sorted({chunker_for(m).version for m in _PARSED})),
+    }
+
+
+def _model_key(config: Config) -> str | None:
+    try:
+        model = model_of(config)
+    except KbError:
+        return config.embedding.model
+    return model.key if model else None
+
+
+def _check_configuration(config: Config) -> Iterator[Check]:
+    where = str(config.file) if config.is_found else "defaults (no file)"
+    yield {"name": "configuration", "ok": True, "detail": where}
+    for source in config.sources:
+        there = source.root.is_dir()
+        yield {
+            "name": f"source {source.id}",
+            "ok": there,
+            "detail": str(source.root)
+            if there
+            else f"{source.root} is not a folder that can be read",
+            "hint": None if there else "mount it, or 'kebab remove " + source.id + "'",
+        }
+    for warning in config.warnings:
+        yield {"name": "configuration", "ok": True, "detail": warning}
+
+
+def _check_directories(config: Config) -> Iterator[Check]:
+    data_dir = config.storage.data_dir
+    nearest = next(p for p in (data_dir, *data_dir.parents) if p.exists())
+    writable = os.access(nearest, os.W_OK)
+    yield {
+        "name": "data directory",
+        "ok": writable,
+        "detail": f"{data_dir} {'can' if writable else 'cannot'} be written",
+        "hint": None if writable else "searching works; to index, change its permissions",
+    }
+    free = shutil.disk_usage(nearest).free
+    yield {
+        "name": "disk space",
+        "ok": free >= _LOW_DISK_BYTES,
+        "detail": f"{free // 1024**2:,} MB free",
+        "hint": None if free >= _LOW_DISK_BYTES else "free some space before the next ingest",
+    }
+
+
+def _check_index(config: Config, snapshot: Callable[[], IndexSnapshot]) -> Iterator[Check]:
+    try:
+        found = snapshot()
+    except NotIndexed as error:
+        present = (config.storage.data_dir / "kebab.duckdb").exists()
+        yield {
+            "name": "index",
+            "ok": not present,
+            "detail": str(error) if present else "nothing has been indexed yet",
+            "hint": error.hint,
+        }
+        return
+    except KbError as error:
+        yield {"name": "index", "ok": False, "detail": str(error), "hint": error.hint}
+        return
+    control = found.control
+    chunks = found.count(None)
+    counted = control.stats.get("chunk_count", 0)
+    yield {
+        "name": "index",
+        "ok": chunks == counted,
+        "detail": f"revision {control.corpus_revision}, {chunks:,} chunks"
+        + ("" if chunks == counted else f", the store has {counted:,}"),
+        "hint": None if chunks == counted else "'kebab reset --index-only' and 'kebab ingest'",
+    }
+    key = _model_key(config)
+    files = control.vectors.get(key) if key else None
+    embedded = files.rows - files.dead if files else 0
+    yield {
+        "name": "embeddings",
+        "ok": True,
+        "detail": f"{embedded:,} of {counted:,} chunks have a vector of {key}",
+        "hint": None if embedded >= counted or key is None else "run 'kebab embed'",
+    }
+
+
+def _check_model(config: Config, embedder: Callable[[], Embedder]) -> Iterator[Check]:
+    if config.embedding.model == "none":
+        yield {"name": "embedding model", "ok": True, "detail": "switched off"}
+        return
+    try:
+        model = embedder()
+        near = _cosine(model, _KNOWN_SENTENCE, _KNOWN_SENTENCE)
+        far = _cosine(model, _KNOWN_SENTENCE, _UNLIKE_SENTENCE)
+    except KbError as error:
+        yield {"name": "embedding model", "ok": False, "detail": str(error), "hint": error.hint}
+        return
+    yield {
+        "name": "embedding model",
+        "ok": near > far,
+        "detail": f"{model.model.key}, {model.model.dimensions} dimensions; "
+        f"a sentence is nearer to itself ({near:.2f}) than to another ({far:.2f})",
+    }
+
+
+def _cosine(model: Embedder, question: str, passage: str) -> float:
+    import struct
+
+    query = struct.unpack(f"<{model.model.dimensions}f", model.embed_query(question))
+    vector = struct.unpack(f"<{model.model.dimensions}e", model.embed_passages([passage])[0])
+    return float(sum(a * b for a, b in zip(query, vector, strict=True)))
+
+
+def _check_deep(deep: Callable[[], list[str]]) -> Check:
+    try:
+        problems = deep()
+    except KbError as error:
+        return {"name": "store", "ok": False, "detail": str(error), "hint": error.hint}
+    return {
+        "name": "store",
+        "ok": not problems,
+        "detail": "; ".join(problems) or "every check of the store passes",
+        "hint": "'kebab ingest --force-reingest' makes it anew" if problems else None,
+    }
+
+
+def _tree_size(folder: Path) -> int:
+    return sum(_size(path) for path in folder.rglob("*")) if folder.is_dir() else 0
+
+
+def _size(path: Path) -> int:
+    try:
+        status = path.lstat()
+    except OSError:  # merged or compacted away meanwhile
+        return 0
+    return status.st_size if not path.is_dir() else 0

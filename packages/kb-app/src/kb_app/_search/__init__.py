@@ -1,0 +1,1 @@
+"""Answering a search: read the query, ask both channels, fuse, show."""

@@ -1,0 +1,70 @@
+"""Whether a document may have changed since it was indexed (ruling R16).
+
+A document is stale when no run has verified it for longer than the threshold, or when
+the file on disk has another size or modification time now. That costs one ``stat`` per
+document shown, and is outside the promise that equal questions give equal bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kb_core.filters import And, OneOf
+from kb_core.ports import IndexSnapshot
+
+__all__ = ["Freshness"]
+
+_DAY_SECS = 86_400
+
+
+class Freshness:
+    """Judges the documents of one snapshot; each is looked at once."""
+
+    def __init__(self, snapshot: IndexSnapshot, *, now: int, threshold_days: int) -> None:
+        self._snapshot = snapshot
+        self._now = now
+        self._threshold_secs = threshold_days * _DAY_SECS
+        self._known: dict[str, bool] = {}
+
+    def is_stale(self, doc: Mapping[str, Any]) -> bool:
+        """Say whether a stored document, or the document of a stored chunk, is stale."""
+        doc_id = doc["doc_id"]
+        if doc_id not in self._known:
+            self._known[doc_id] = self._is_overdue(doc) or self._differs(doc)
+        return self._known[doc_id]
+
+    def is_overdue(self, doc: Mapping[str, Any]) -> bool:
+        """Say whether no run has verified the document for too long."""
+        return self._is_overdue(doc)
+
+    def _is_overdue(self, doc: Mapping[str, Any]) -> bool:
+        if not self._threshold_secs:
+            return False
+        source = self._snapshot.control.sources.get(doc["source_id"], {})
+        verified = max(doc["indexed_at"] or 0, source.get("verified_at") or 0)
+        return self._now - verified > self._threshold_secs
+
+    def _differs(self, doc: Mapping[str, Any]) -> bool:
+        root = self._snapshot.control.sources.get(doc["source_id"], {}).get("root")
+        if not root or doc.get("asset"):
+            return False
+        if _same(Path(root, doc["path"]), doc):
+            return False
+        # The name on disk may be spelled otherwise, or the file was only touched.
+        where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (doc["path"],))))
+        for file in self._snapshot.files(where):
+            raw = file.get("raw_path")
+            name = os.fsdecode(bytes.fromhex(raw)) if raw else doc["path"]
+            return not _same(Path(root, name), file)
+        return True
+
+
+def _same(path: Path, seen: Mapping[str, Any]) -> bool:
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return False
+    return bool(status.st_size == seen["size"] and status.st_mtime_ns == seen["mtime_ns"])

@@ -1,0 +1,107 @@
+"""The write protocol: the truth first, then the index; and what heals after a crash.
+
+``kb_store`` and ``kb_search`` do not know each other; this is where they meet. A change
+is committed to DuckDB (durable), then published to the index (visible) in one atomic
+step. When a session opens and the index is behind the truth, the outbox is replayed;
+when the index is missing, unreadable, of another version or ahead of the truth, it is
+rebuilt from the truth, without parsing or embedding anything. Nobody is asked.
+
+One session at a time per data directory; the writer lock says who.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from kb_core.errors import NotIndexed
+from kb_core.records import Changes, Control
+from kb_search.writer import Writer
+from kb_store import Store, WriterLock
+
+__all__ = ["STORE_FILE", "WriteSession"]
+
+logger = logging.getLogger(__name__)
+
+STORE_FILE = "kebab.duckdb"
+_CHECKPOINT_BYTES = 128 * 1024 * 1024
+
+
+class WriteSession:
+    """The one writer of a data directory. ``healed`` says what recovery did, if anything."""
+
+    def __init__(
+        self, data_dir: Path, *, lock_wait_secs: float, clock: Callable[[], datetime]
+    ) -> None:
+        with ExitStack() as resources:
+            self.data_dir = data_dir
+            data_dir.mkdir(parents=True, exist_ok=True)
+            lock = WriterLock(data_dir / "writer.lock", lock_wait_secs, clock)
+            resources.enter_context(lock)
+            self.store = resources.enter_context(Store.open(data_dir / STORE_FILE, clock))
+            self._index = resources.enter_context(Writer(data_dir))
+            self.healed = self._recover()
+            self._resources = resources.pop_all()
+
+    @property
+    def control(self) -> Control:
+        """The control record as it is published."""
+        control = self._index.control
+        assert control is not None  # noqa: S101 - recovery published one
+        return control
+
+    def commit(self, changes: Changes) -> Control:
+        """Commit *changes* to the truth and publish them; return what readers now see."""
+        self.store.commit(changes)
+        self.publish()
+        self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
+        return self.control
+
+    def rebuild(self) -> Control:
+        """Rebuild the index from the truth."""
+        return self._index.rebuild(self.store.rebuild_publications())
+
+    def close(self) -> None:
+        """Finish merges, checkpoint, let go of the lock; closing twice is harmless."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _recover(self) -> str | None:
+        control = self._index.control
+        if control is None or control.store_id != self.store.store_id:
+            return self._rebuild_and_say()
+        try:
+            waiting = self.store.publication(control.sequence)
+        except NotIndexed:  # the index is ahead of the truth, or too far behind it
+            return self._rebuild_and_say()
+        if waiting is None:
+            return None
+        self._index.publish(waiting)
+        return self._say("an interrupted publication was finished")
+
+    def _rebuild_and_say(self) -> str | None:
+        self.rebuild()
+        is_new = self.store.sequence == 0
+        return None if is_new else self._say("the index was rebuilt from the store")
+
+    def publish(self) -> None:
+        """Publish whatever the index lacks; nothing, if it lacks nothing."""
+        published = self.control.sequence
+        publication = self.store.publication(published)
+        if publication is not None:
+            self._index.publish(publication)
+            self.store.prune_outbox(publication.sequence)
+
+    @staticmethod
+    def _say(what: str) -> str:
+        logger.info(what)
+        return what

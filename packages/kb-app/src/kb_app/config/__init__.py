@@ -1,0 +1,100 @@
+"""Configuration: one TOML file, read once, checked, frozen.
+
+    defaults  <  file  <  KEBAB_<SECTION>_<KEY>  <  command line
+
+``load_config`` gives a ``Config``; nothing below the facade sees one. A value that is
+wrong names its file, line and key and says what was expected; an unknown key of the
+file is an error with the nearest valid one. An unknown ``KEBAB_…`` variable is a
+warning only, since an environment is shared with other programs. A variable that
+is set but empty counts as not set; lists in variables are separated by commas.
+
+The other half edits the file: ``init_config``, ``add_source``, ``remove_source``,
+``migrate_config``. Comments and values that people wrote stay as they are, and no
+edit is written that would not load again.
+
+**Invariant:** importing this and loading a file needs nothing but the standard library
+and ``kb_core``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb_app.config._checks import check_chunking
+from kb_app.config._load import load_config, parse_config
+from kb_app.config._settings import (
+    SECTIONS,
+    Ask,
+    Audio,
+    Chunking,
+    Code,
+    CodebaseSearch,
+    Config,
+    Embedding,
+    Ingest,
+    Log,
+    Mcp,
+    Ocr,
+    Origin,
+    Search,
+    Source,
+    Storage,
+    Ui,
+)
+
+if TYPE_CHECKING:
+    from kb_app.config._init import InitReport, init_config
+    from kb_app.config._migrate import Migration, migrate_config
+    from kb_app.config._sources import SourceEdit, add_source, remove_source
+    from kb_app.config._template import toml
+
+__all__ = [
+    "SECTIONS",
+    "Ask",
+    "Audio",
+    "Chunking",
+    "Code",
+    "CodebaseSearch",
+    "Config",
+    "Embedding",
+    "Ingest",
+    "InitReport",
+    "Log",
+    "Mcp",
+    "Migration",
+    "Ocr",
+    "Origin",
+    "Search",
+    "Source",
+    "SourceEdit",
+    "Storage",
+    "Ui",
+    "add_source",
+    "check_chunking",
+    "init_config",
+    "load_config",
+    "migrate_config",
+    "parse_config",
+    "remove_source",
+    "toml",
+]
+
+_EDITING = {
+    "InitReport": "_init",
+    "Migration": "_migrate",
+    "SourceEdit": "_sources",
+    "add_source": "_sources",
+    "init_config": "_init",
+    "migrate_config": "_migrate",
+    "remove_source": "_sources",
+    "toml": "_template",
+}
+"""The half that edits loads when it is asked for: a search only reads."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _EDITING:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_EDITING[name]}"), name)

@@ -1,0 +1,235 @@
+"""Reading: file, environment and command line into one ``Config``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kb_app import paths
+from kb_app.config._checks import check_chunking, check_sources, chunking_fault
+from kb_app.config._faults import ConfigText, nearest, wrong_option, wrong_variable
+from kb_app.config._rules import Misfit, Rule, from_text
+from kb_app.config._settings import SCHEMA_VERSION, SECTIONS, Config, Origin, Source, rules
+from kb_core.errors import ConfigInvalid, ConfigNotFound, IoError
+
+__all__ = ["DEFAULT_WINDOW", "load_config", "parse_config", "read_text"]
+
+DEFAULT_WINDOW = 512
+"""Tokens that the default embedding model reads at once."""
+
+_PREFIX = "KEBAB_"
+_RESERVED = frozenset({"KEBAB_PROGRESS", "KEBAB_READONLY"})
+
+Values = dict[str, dict[str, object]]
+Origins = dict[str, Origin]
+
+
+def load_config(
+    path: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    overrides: Mapping[str, object] | None = None,
+    window: int = DEFAULT_WINDOW,
+) -> Config:
+    """Read the configuration file, named or at its usual place, and what overrides it.
+
+    A file that was named has to exist, else ``ConfigNotFound``; the usual one need not.
+    *overrides* are the command line's, by ``section.key``.
+    """
+    environ = paths.environment() if environ is None else environ
+    file = path or paths.config_file(environ)
+    text = read_text(file)
+    if text is None and path is not None:
+        raise ConfigNotFound(
+            f"there is no configuration at '{file}'",
+            hint=f"kebab --config '{file}' init",
+            details={"file": str(file)},
+        )
+    return parse_config(
+        text or "", file, environ, overrides=overrides, window=window, is_found=text is not None
+    )
+
+
+def read_text(file: Path) -> str | None:
+    """Return the text of a configuration file; ``None`` if there is no such file."""
+    try:
+        # Bytes, because reading as text would turn CRLF into LF, and edits write it back.
+        return file.read_bytes().decode("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise ConfigInvalid(
+            f"{file} is not UTF-8: {error.reason} at byte {error.start}",
+            details={"file": str(file)},
+        ) from error
+    except OSError as error:
+        raise IoError(
+            f"cannot read {file}: {error.strerror}", details={"file": str(file)}
+        ) from error
+
+
+def parse_config(
+    text: str,
+    file: Path,
+    environ: Mapping[str, str],
+    *,
+    overrides: Mapping[str, object] | None = None,
+    window: int = DEFAULT_WINDOW,
+    is_found: bool = True,
+) -> Config:
+    """Return the configuration that *text* would be if it stood in *file*."""
+    source = ConfigText(file, text)
+    tables = source.parse()
+    _check_top(tables, source)
+    values, origins = _defaults(environ), Origins()
+    for section in SECTIONS:
+        _take_table(values, origins, tables.get(section, {}), section, source, environ)
+    warnings = _take_environment(values, origins, environ)
+    _take_overrides(values, origins, overrides or {}, environ)
+    sections = {name: cls(**values[name]) for name, cls in SECTIONS.items()}
+    config = Config(
+        file=file,
+        is_found=is_found,
+        sources=_sources(tables.get("sources", []), source, environ),
+        origins=origins,
+        warnings=warnings,
+        **sections,
+    )
+    _check_chunking(config, source, window)
+    return config
+
+
+def _check_chunking(config: Config, text: ConfigText, window: int) -> None:
+    fault = chunking_fault(config.chunking, window)
+    if fault and config.origins.get(f"chunking.{fault[0]}") == Origin("file"):
+        raise text.wrong(("chunking", fault[0]), fault[1], window=window)
+    check_chunking(config.chunking, window=window)
+
+
+def _check_top(tables: Mapping[str, Any], text: ConfigText) -> None:
+    known = ["schema_version", "sources", *SECTIONS]
+    for name in tables:
+        if name not in known:
+            raise text.unknown((name,), known, "section")
+    version = tables.get("schema_version", SCHEMA_VERSION)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise text.wrong(("schema_version",), f"is not {SCHEMA_VERSION}")
+    if version > SCHEMA_VERSION:
+        raise text.wrong(
+            ("schema_version",), f"is of a newer kebab; this one knows {SCHEMA_VERSION}"
+        )
+
+
+def _defaults(environ: Mapping[str, str]) -> Values:
+    values: Values = {section: {} for section in SECTIONS}
+    values["storage"]["data_dir"] = paths.data_dir(environ)
+    values["log"]["dir"] = paths.state_dir(environ) / "log"
+    return values
+
+
+def _take_table(
+    values: Values,
+    origins: Origins,
+    table: object,
+    section: str,
+    text: ConfigText,
+    environ: Mapping[str, str],
+) -> None:
+    values[section] |= _checked(table, section, (section,), text, environ)
+    origins.update({f"{section}.{key}": Origin("file") for key in _keys(table)})
+
+
+def _keys(table: object) -> list[str]:
+    return list(table) if isinstance(table, dict) else []
+
+
+def _checked(
+    table: object,
+    section: str,
+    path: tuple[str | int, ...],
+    text: ConfigText,
+    environ: Mapping[str, str],
+) -> dict[str, object]:
+    """Return the values of one table, each as its rule wants it."""
+    if not isinstance(table, dict):
+        raise text.wrong(path, "is not a table")
+    known = rules(section)
+    checked = {}
+    for key, value in table.items():
+        if key not in known:
+            raise text.unknown((*path, key), known)
+        try:
+            checked[key] = _fit(known[key], value, text.file.parent, environ)
+        except Misfit as misfit:
+            raise text.wrong((*path, key), str(misfit), expected=known[key].expected) from None
+    return checked
+
+
+def _fit(rule: Rule, value: object, base: Path | None, environ: Mapping[str, str]) -> object:
+    fitting = rule.check(value)
+    if not rule.is_path(fitting):
+        return fitting
+    try:
+        path = paths.resolve(str(fitting), base=base, environ=environ)
+        return path if rule.kind == "path" else str(path)
+    except ValueError as error:
+        raise Misfit(f"is not a path: {error}") from error
+
+
+def _take_environment(
+    values: Values, origins: Origins, environ: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Put in the variables; return a warning for each that means nothing."""
+    names = [n for n in sorted(environ) if n.startswith(_PREFIX) and n not in _RESERVED]
+    known = _variables() if names else {}
+    warnings = []
+    for name in names:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"; did you mean {close}?" if close else ""
+            warnings.append(f"the variable {name} means nothing to kebab{hint}")
+        elif text := environ[name].strip():
+            section, key = known[name]
+            rule = rules(section)[key]
+            try:
+                values[section][key] = _fit(rule, from_text(rule, text), None, environ)
+            except Misfit as misfit:
+                raise wrong_variable(name, text, str(misfit)) from None
+            origins[f"{section}.{key}"] = Origin("environment", name)
+    return tuple(warnings)
+
+
+def _variables() -> dict[str, tuple[str, str]]:
+    """Return every variable; where two read the same, the longer section has it."""
+    by_length = sorted(SECTIONS, key=len)
+    return {f"{_PREFIX}{s}_{key}".upper(): (s, key) for s in by_length for key in rules(s)}
+
+
+def _take_overrides(
+    values: Values, origins: Origins, overrides: Mapping[str, object], environ: Mapping[str, str]
+) -> None:
+    for name, value in overrides.items():
+        section, _, key = name.partition(".")
+        if section not in SECTIONS or key not in rules(section):
+            raise wrong_option(name, value, "is not a setting")
+        try:
+            values[section][key] = _fit(rules(section)[key], value, None, environ)
+        except Misfit as misfit:
+            raise wrong_option(name, value, str(misfit)) from None
+        origins[name] = Origin("command_line")
+
+
+def _sources(entries: object, text: ConfigText, environ: Mapping[str, str]) -> tuple[Source, ...]:
+    if not isinstance(entries, list):
+        raise text.wrong(("sources",), "is not a list of tables: write [[sources]]")
+    sources = []
+    for number, entry in enumerate(entries):
+        path = ("sources", number)
+        fields: dict[str, Any] = _checked(entry, "sources", path, text, environ)
+        for key in ("id", "root"):
+            if key not in fields:
+                raise text.wrong(path, f"has no {key}", missing=key)
+        sources.append(Source(**fields))
+    check_sources(sources, text)
+    return tuple(sources)

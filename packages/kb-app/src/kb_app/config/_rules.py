@@ -1,0 +1,167 @@
+"""What one setting's value may be, and how a person is told."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["Kind", "Misfit", "Rule", "available_cores", "from_text", "rule_of", "setting"]
+
+Kind: TypeAlias = Literal[
+    "int", "float", "bool", "str", "path", "list", "switch", "cores", "id", "model"
+]
+
+_ID = re.compile(r"[\w.-]+")
+_PATH_STARTS = ("/", "./", "../", "~", "$")
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+class Misfit(ValueError):
+    """A value that its rule refuses; whoever knows where it stands says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a setting is for, and which values it takes.
+
+    A ``switch`` is ``"auto"``, ``true`` or ``false``; ``cores`` is a number of workers or
+    threads, where 0 means one for each core; a ``model`` is a name, or the path of a file or
+    folder if it starts like one.
+    """
+
+    doc: str
+    kind: Kind
+    low: float | None = None
+    high: float = math.inf
+    choices: tuple[str, ...] = ()
+    shown: object = None
+    """The default as the file shows it, where that is not the value itself."""
+
+    @property
+    def expected(self) -> str:
+        """Completes the sentence "… is not …"."""
+        if self.choices:
+            *front, last = (f'"{choice}"' for choice in self.choices)
+            return f"{', '.join(front)} or {last}"
+        phrase = _FORMS[self.kind][1]
+        if self.low is None:
+            return phrase
+        return f"{phrase} from {self.low:g} to {self.high:g}"
+
+    def is_path(self, value: object) -> bool:
+        """Say whether *value* is to be resolved as a path."""
+        return self.kind == "path" or (
+            self.kind == "model" and isinstance(value, str) and value.startswith(_PATH_STARTS)
+        )
+
+    def check(self, value: Any) -> object:  # noqa: ANN401 - whatever a person wrote
+        """Return *value* in the form that the settings keep it in, or raise ``Misfit``."""
+        is_good = _FORMS[self.kind][0]
+        fits = is_good(value) and (not self.choices or value in self.choices)
+        if not fits or (self.low is not None and not self.low <= value <= self.high):
+            raise Misfit(f"is not {self.expected}")
+        return _settle(self.kind, value)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return _is_int(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(part, str) for part in value)
+
+
+_FORMS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
+    "int": (_is_int, "a whole number"),
+    "cores": (_is_int, "a whole number"),
+    "float": (_is_number, "a number"),
+    "bool": (lambda value: isinstance(value, bool), "true or false"),
+    "switch": (lambda value: isinstance(value, bool) or value == "auto", '"auto", true or false'),
+    "list": (_is_list, "a list of texts"),
+    "path": (lambda value: _is_text(value) and bool(value), "a path"),
+    "id": (
+        lambda value: _is_text(value) and bool(_ID.fullmatch(value)),
+        "a name of letters, digits, '.', '_' and '-'",
+    ),
+    "str": (_is_text, "a text"),
+    "model": (_is_text, "a text"),
+}
+"""For each kind: what is one, and what one is called."""
+
+
+def setting(
+    default: object,
+    doc: str,
+    *,
+    kind: Kind | None = None,
+    low: float | None = None,
+    high: float = math.inf,
+    choices: tuple[str, ...] = (),
+) -> Any:  # noqa: ANN401 - what dataclasses.field returns
+    """Declare a setting: a dataclass field with its default and its rule."""
+    kind = kind or _kind_of(default)
+    rule = Rule(doc=doc, kind=kind, low=low, high=high, choices=choices, shown=default)
+    metadata = {"rule": rule}
+    if kind in {"path", "id"}:
+        return field(metadata=metadata)  # what identifies a thing has no default
+    if kind == "cores":
+        factory: Callable[[], int] = available_cores
+        return field(default_factory=factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def rule_of(metadata: Any) -> Rule:  # noqa: ANN401 - what dataclasses.Field.metadata is
+    """Return the rule that ``setting`` put there."""
+    rule: Rule = metadata["rule"]
+    return rule
+
+
+def from_text(rule: Rule, text: str) -> object:
+    """Read a value as an environment variable holds it, or raise ``Misfit``."""
+    word = text.strip().lower()
+    if rule.kind in {"bool", "switch"} and word in _TRUE | _FALSE:
+        return word in _TRUE
+    if rule.kind == "switch":
+        return word
+    if rule.kind == "list":
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if rule.kind in {"int", "cores", "float"}:
+        try:
+            return int(word) if rule.kind != "float" else float(word)
+        except ValueError:
+            raise Misfit(f"is not {rule.expected}") from None
+    return text
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _kind_of(default: object) -> Kind:
+    # bool before int: a bool is an int.
+    kinds: dict[type, Kind] = {bool: "bool", int: "int", float: "float", tuple: "list"}
+    return kinds.get(type(default), "str")
+
+
+def _settle(kind: Kind, value: Any) -> object:  # noqa: ANN401 - checked by the caller
+    if kind == "cores":
+        return value or available_cores()
+    if kind == "float":
+        return float(value)
+    return tuple(value) if kind == "list" else value

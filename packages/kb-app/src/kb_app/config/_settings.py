@@ -1,0 +1,299 @@
+"""Every section and key, with its default and the line that explains it.
+
+The declarations are the whole truth: loading, ``kebab init``, ``config migrate`` and
+the reference page are made from them.
+"""
+
+# ruff: noqa: RUF009 - setting() returns a field, not a value
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from kb_app.config._rules import Rule, rule_of, setting
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "SECTIONS",
+    "Ask",
+    "Audio",
+    "Chunking",
+    "Code",
+    "CodebaseSearch",
+    "Config",
+    "Embedding",
+    "Ingest",
+    "Log",
+    "Mcp",
+    "Ocr",
+    "Origin",
+    "Search",
+    "Source",
+    "Storage",
+    "Ui",
+    "rules",
+]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """Where the knowledge base is kept."""
+
+    data_dir: Path = setting(
+        "${XDG_DATA_HOME:-~/.local/share}/kebab", "Documents, indexes and vectors.", kind="path"
+    )
+    lock_wait_secs: float = setting(
+        5.0, "How long a writer waits for another one to finish.", low=0, high=3600
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A folder of documents."""
+
+    id: str = setting("notes", "Its name: letters, digits, `.`, `_`, `-`.", kind="id")
+    root: Path = setting("~/notes", "The folder; relative to this file.", kind="path")
+    include: tuple[str, ...] = setting((), "Patterns of files to take; none means all.")
+    exclude: tuple[str, ...] = setting((), "Patterns of files to leave out, as in .gitignore.")
+    trust_level: str = setting(
+        "primary",
+        "How far it is to be trusted.",
+        choices=("primary", "secondary", "generated"),
+    )
+    source_type: str = setting("note", "A word to filter by, such as note, reference, code.")
+    follow_links: bool = setting(default=False, doc="Follow links that leave the folder.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingest:
+    """Indexing."""
+
+    workers: int = setting(
+        0, "Processes that parse; 0: one for each core.", kind="cores", low=0, high=256
+    )
+    batch_docs: int = setting(64, "Documents published at once.", low=1, high=10_000)
+    batch_secs: float = setting(
+        1.0, "Seconds after which a batch is published, full or not.", low=0.01, high=3600
+    )
+    max_file_mb: int = setting(200, "Larger files are skipped.", low=1, high=100_000)
+    embed: bool = setting(default=True, doc="Compute embeddings after indexing.")
+    allow_secrets: bool = setting(default=False, doc="Index files that look like secrets, too.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunking:
+    """Sizes of chunks, in tokens of the embedding model.
+
+    16 <= target <= max, overlap < target / 2.
+    """
+
+    target_tokens: int = setting(256, "What a chunk aims at.", low=16, high=100_000)
+    overlap_tokens: int = setting(
+        32, "What neighbours share where a block is cut.", low=0, high=100_000
+    )
+    max_tokens: int = setting(480, "What no chunk exceeds.", low=16, high=100_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """Source code."""
+
+    max_file_kb: int = setting(1024, "Larger files of code are skipped.", low=1, high=1_000_000)
+    max_file_lines: int = setting(20_000, "So are longer ones.", low=1, high=100_000_000)
+    skip_generated: bool = setting(default=True, doc="Skip files that a program wrote.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedding:
+    """The model that finds by meaning."""
+
+    model: str = setting(
+        "multilingual-e5-small", "A pack (see `kebab models`), a folder, or `none`.", kind="model"
+    )
+    provider: str = setting("local", "What runs it.", choices=("local", "ollama", "openai"))
+    endpoint: str = setting("", "Address of the server, for the other providers.")
+    threads: int = setting(
+        0, "Threads of the local model; 0: one for each core.", kind="cores", low=0, high=256
+    )
+    quality: str = setting(
+        "int8", "int8 is faster, fp32 a little better.", choices=("int8", "fp32")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Searching."""
+
+    default_k: int = setting(10, "How many hits.", low=1, high=100)
+    snippet_chars: int = setting(220, "Length of a snippet.", low=60, high=10_000)
+    fusion: str = setting(
+        "auto", "How words and meaning are put together.", choices=("auto", "rrf")
+    )
+    rrf_k: int = setting(60, "The constant of reciprocal rank fusion.", low=1, high=1000)
+    rerank: bool = setting(default=False, doc="Reorder the first hits with a second model.")
+    stale_threshold_days: int = setting(
+        30, "Days after which an unverified document is stale; 0: never.", low=0, high=36_500
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodebaseSearch:
+    """The batch search for language models."""
+
+    max_results: int = setting(20, "How many results.", low=1, high=100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Answers."""
+
+    provider: str = setting(
+        "extractive",
+        "Who writes them.",
+        choices=("extractive", "ollama", "openai", "gguf", "none"),
+    )
+    model: str = setting("", "Name of the language model, or its file.", kind="model")
+    endpoint: str = setting("", "Address of the server.")
+    context_tokens: int = setting(8000, "How much evidence is read.", low=256, high=10_000_000)
+    timeout_secs: float = setting(300.0, "Patience with the model; 0: no end.", low=0, high=86_400)
+    temperature: float = setting(0.0, "0: always the likeliest word.", low=0, high=2)
+    seed: int = setting(0, "For repeatable answers.", low=0, high=2**63 - 1)
+    verify: bool | Literal["auto"] = setting(
+        "auto", "Check that the evidence entails the answer.", kind="switch"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ocr:
+    """Text in images and scanned pages."""
+
+    enabled: bool | Literal["auto"] = setting(
+        "auto", "auto: when the extra is installed.", kind="switch"
+    )
+    languages: tuple[str, ...] = setting((), "Languages to expect; none: all that are known.")
+    engine: str = setting("auto", "The engine.")
+    model: str = setting("", "Its model; empty: the packaged one.")
+    max_megapixels: int = setting(50, "Larger images are skipped.", low=1, high=10_000)
+    page_timeout_secs: float = setting(180.0, "Patience with one page.", low=1, high=3600)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audio:
+    """Speech in recordings and videos."""
+
+    enabled: bool | Literal["auto"] = setting(
+        "auto", "auto: when the extra is installed.", kind="switch"
+    )
+    languages: tuple[str, ...] = setting((), "Languages to expect; none: recognised.")
+    engine: str = setting("auto", "The engine.")
+    model: str = setting("", "Its model; empty: the packaged one.")
+    max_minutes: int = setting(600, "Longer recordings are skipped.", low=1, high=100_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mcp:
+    """The server for language models."""
+
+    readonly: bool = setting(default=False, doc="Offer no tool that writes.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ui:
+    """The terminal interface."""
+
+    theme: str = setting("dark", "Its colours.", choices=("dark", "light"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """Logs."""
+
+    level: str = setting(
+        "warning", "What is logged.", choices=("debug", "info", "warning", "error")
+    )
+    dir: Path = setting(
+        "${XDG_STATE_HOME:-~/.local/state}/kebab/log", "The folder of log files.", kind="path"
+    )
+    keep_days: int = setting(30, "Older log files are deleted.", low=1, high=36_500)
+
+
+SECTIONS: Mapping[str, type] = {
+    "storage": Storage,
+    "ingest": Ingest,
+    "chunking": Chunking,
+    "code": Code,
+    "embedding": Embedding,
+    "search": Search,
+    "codebase_search": CodebaseSearch,
+    "ask": Ask,
+    "ocr": Ocr,
+    "audio": Audio,
+    "mcp": Mcp,
+    "ui": Ui,
+    "log": Log,
+}
+"""Names of the sections, in the order of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from, as ``config_report.v1`` says it."""
+
+    kind: Literal["default", "file", "environment", "command_line"]
+    detail: str | None = None
+    """The variable or option."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The effective configuration. ``file`` is where it is, or would be."""
+
+    file: Path
+    is_found: bool
+    storage: Storage
+    log: Log
+    sources: tuple[Source, ...] = ()
+    ingest: Ingest = field(default_factory=Ingest)
+    chunking: Chunking = field(default_factory=Chunking)
+    code: Code = field(default_factory=Code)
+    embedding: Embedding = field(default_factory=Embedding)
+    search: Search = field(default_factory=Search)
+    codebase_search: CodebaseSearch = field(default_factory=CodebaseSearch)
+    ask: Ask = field(default_factory=Ask)
+    ocr: Ocr = field(default_factory=Ocr)
+    audio: Audio = field(default_factory=Audio)
+    mcp: Mcp = field(default_factory=Mcp)
+    ui: Ui = field(default_factory=Ui)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    """By ``section.key``; a key that is missing has its default."""
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def inside(cls, folder: Path, *sources: Source) -> Config:
+        """Return the defaults, with everything kept inside *folder*."""
+        return cls(
+            file=folder / "config.toml",
+            is_found=False,
+            storage=Storage(data_dir=folder / "data"),
+            log=Log(dir=folder / "log"),
+            sources=sources,
+        )
+
+    def settings(self) -> Iterator[tuple[str, Any, Origin]]:
+        """Yield every ``section.key`` with its value and origin, in the order of the file."""
+        for section in SECTIONS:
+            for key in rules(section):
+                name = f"{section}.{key}"
+                value = getattr(getattr(self, section), key)
+                yield name, value, self.origins.get(name, Origin("default"))
+
+
+def rules(section: str) -> dict[str, Rule]:
+    """Return the keys of a section, or of a source for ``sources``, with their rules."""
+    cls = Source if section == "sources" else SECTIONS[section]
+    return {f.name: rule_of(f.metadata) for f in dataclasses.fields(cls)}

@@ -1,0 +1,122 @@
+"""Where things are: XDG directories, ``~`` and variables in paths.
+
+The only module that reads the process environment, the home directory or the
+current folder; the rest is told. Whatever a person may write as a path goes
+through ``resolve``, so ``~``, ``$VAR``, ``${VAR}``, ``${VAR:-default}`` and relative
+paths mean the same everywhere. ``$$`` is a dollar sign.
+
+Nothing in here creates, follows or looks at a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = [
+    "cache_dir",
+    "config_file",
+    "data_dir",
+    "environment",
+    "expand",
+    "from_argument",
+    "resolve",
+    "state_dir",
+]
+
+Environ = Mapping[str, str]
+
+_VARIABLE = re.compile(
+    r"\$(?:(?P<dollar>\$)"
+    r"|(?P<plain>[A-Za-z_]\w*)"
+    # A default may hold one more ${…}.
+    r"|\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>(?:[^{}]|\{[^{}]*\})*))?\}"
+    r"|(?P<broken>\{))",
+    re.ASCII,
+)
+
+
+def environment() -> Environ:
+    """Return the environment of this process."""
+    return os.environ
+
+
+def config_file(environ: Environ) -> Path:
+    """Return where the configuration is when nobody says otherwise."""
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "config.toml"
+
+
+def data_dir(environ: Environ) -> Path:
+    """Return where a knowledge base is kept when nobody says otherwise."""
+    return _xdg(environ, "XDG_DATA_HOME", ".local/share")
+
+
+def state_dir(environ: Environ) -> Path:
+    """Return where logs go when nobody says otherwise."""
+    return _xdg(environ, "XDG_STATE_HOME", ".local/state")
+
+
+def cache_dir(environ: Environ) -> Path:
+    """Return where prepared models are kept; it may be deleted at any time."""
+    return _xdg(environ, "XDG_CACHE_HOME", ".cache")
+
+
+def resolve(text: str, *, base: Path | None, environ: Environ) -> Path:
+    """Return the absolute path that *text* means; relative to *base*, or to the current folder.
+
+    Raises ``ValueError`` for what is no path: empty, or naming a variable that is not set.
+    """
+    expanded = expand(text, environ)
+    if not expanded or "\0" in expanded:
+        raise ValueError(f"{text!r} is not a path")
+    # abspath and not Path.resolve: a link stays the way its owner wrote it.
+    return Path(os.path.abspath(Path(base or Path.cwd(), expanded)))  # noqa: PTH100
+
+
+def from_argument(text: str, environ: Environ) -> Path:
+    """Return the absolute path that an argument of the command line means.
+
+    A shell has put in its variables before: a dollar sign that is left is part of a name.
+    """
+    return resolve(text.replace("$", "$$"), base=None, environ=environ)
+
+
+def expand(text: str, environ: Environ) -> str:
+    """Put in variables, then a leading ``~``."""
+    expanded = _variables(text, environ)
+    head, slash, rest = expanded.partition("/")
+    if head == "~":
+        return f"{_home(environ)}{slash}{rest}"
+    if head.startswith("~"):
+        return os.path.expanduser(expanded)  # noqa: PTH111 - leaves an unknown user alone
+    return expanded
+
+
+def _variables(text: str, environ: Environ) -> str:
+    def value(match: re.Match[str]) -> str:
+        if match["dollar"]:
+            return "$"
+        if match["broken"]:
+            raise ValueError(f"'${{' in {text!r} is not closed, or does not name a variable")
+        name = match["plain"] or match["name"]
+        if found := environ.get(name):
+            return found
+        if match["default"] is None:
+            # An empty text in its place could turn "$X/data" into "/data".
+            raise ValueError(f"the variable {name} in {text!r} is not set")
+        return _variables(match["default"], environ)
+
+    return _VARIABLE.sub(value, text) if "$" in text else text
+
+
+def _xdg(environ: Environ, variable: str, fallback: str) -> Path:
+    named = environ.get(variable, "")
+    # XDG: a relative path is invalid and to be ignored.
+    base = Path(named) if Path(named).is_absolute() else _home(environ) / fallback
+    return base / "kebab"
+
+
+def _home(environ: Environ) -> Path:
+    return Path(environ.get("HOME") or Path.home())

@@ -1,0 +1,103 @@
+"""What files are taken for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kb_app._ingest.detect import SUPPORTED_MEDIA, detect, detect_from_bytes
+from kb_core.media import Media
+
+
+def said(path: str) -> str:
+    kind = detect(path)
+    return "" if kind is None else f"{kind.media}/{kind.code_lang or ''}"
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ("a.md a.mdx d/A.MARKDOWN", "markdown/"),
+        ("a.txt a.rst a.org a.adoc LICENSE requirements.txt d/README", "text/"),
+        ("a.rs", "code/rust"),
+        ("a.py a.pyi", "code/python"),
+        ("a.ts", "code/typescript"),
+        ("a.tsx", "code/tsx"),
+        ("a.js a.mjs", "code/javascript"),
+        ("a.jsx", "code/jsx"),
+        ("a.go", "code/go"),
+        ("A.java", "code/java"),
+        ("a.kt build.gradle.kts", "code/kotlin"),
+        ("a.c a.h", "code/c"),
+        ("a.cc a.cpp a.hpp", "code/cpp"),
+        ("a.cs", "code/csharp"),
+        ("a.rb Gemfile", "code/ruby"),
+        ("a.php", "code/php"),
+        ("a.swift", "code/swift"),
+        ("a.scala", "code/scala"),
+        ("a.sh a.bash .bashrc", "code/shell"),
+        ("a.sql", "code/sql"),
+        ("a.html a.htm", "code/html"),
+        ("a.css", "code/css"),
+        ("a.yaml a.yml", "code/yaml"),
+        ("Dockerfile d/Dockerfile.dev api.dockerfile", "code/dockerfile"),
+        ("a.toml Cargo.lock", "code/toml"),
+        ("a.json", "code/json"),
+        ("a.xml", "code/xml"),
+        ("build.gradle", "code/gradle"),
+        ("go.mod", "code/gomod"),
+        ("Makefile a.mk GNUmakefile", "code/makefile"),
+        ("CMakeLists.txt", "code/cmake"),
+        ("a.tf", "code/terraform"),
+        (".env .env.local", "code/dotenv"),
+        ("a.ipynb", "notebook/"),
+        ("a.csv a.tsv", "csv/"),
+        ("a.pdf", "pdf/"),
+        ("a.docx a.pptx a.xlsx a.odt", "office/"),
+        ("a.eml", "mail/"),
+        ("a.epub", "book/"),
+        ("a.png a.JPG a.webp a.heic", "image/"),
+        ("a.mp3 a.wav a.opus", "audio/"),
+        ("a.mp4 a.webm", "video/"),
+        ("a.xyz noextension .hidden a. .md", ""),
+    ],
+)
+def test_a_name_says_what_a_file_is_made_of(paths: str, expected: str) -> None:
+    assert {path: said(path) for path in paths.split()} == dict.fromkeys(paths.split(), expected)
+
+
+def test_what_has_no_parser_yet_is_not_supported() -> None:
+    assert {Media.MARKDOWN, Media.TEXT, Media.CODE} == SUPPORTED_MEDIA
+    for path in ("a.pdf", "a.png", "a.csv", "a.ipynb", "a.docx", "a.epub", "a.eml", "a.mp3"):
+        kind = detect(path)
+        assert kind is not None
+        assert not kind.supported
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (b"#!/bin/sh\n", "code/shell"),
+        (b"#!/usr/bin/env python3.12\n", "code/python"),
+        (b"#!/usr/bin/env -S node --flag\n", "code/javascript"),
+        (b"#! /usr/bin/perl -w\n", "code/perl"),
+        (b"#!/opt/strange\n", "text/None"),
+        (b"plain words\n", "text/None"),
+        ("Größe".encode("cp1252"), "text/None"),
+        ("日本語\n".encode("utf-16"), "text/None"),
+        (b"\x7fELF\x02\x01\x01\x00\x00\x00", "None"),
+        (b"%PDF-1.7\n", "pdf/None"),
+        (b"\x89PNG\r\n\x1a\n\x00", "image/None"),
+        (b"", "text/None"),
+    ],
+)
+def test_the_first_bytes_say_what_a_name_does_not(head: bytes, expected: str) -> None:
+    kind = detect_from_bytes(head)
+
+    assert (f"{kind.media}/{kind.code_lang}" if kind else "None") == expected
+
+
+@given(st.text(max_size=30), st.binary(max_size=200))
+def test_no_name_and_no_bytes_are_too_strange(name: str, head: bytes) -> None:
+    detect(name)
+    detect_from_bytes(head)

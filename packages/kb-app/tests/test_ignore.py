@@ -1,0 +1,196 @@
+"""The rules of git, held against git itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, reject, settings, strategies as st
+
+from kb_app._ingest.ignore import IncludeRules, root_scope
+from kb_app._ingest.patterns import parse_rules
+from kb_app._ingest.walk import walk
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+NAMES = [
+    "a",
+    "b",
+    "ab",
+    "ba",
+    "a.txt",
+    "b.txt",
+    "A",
+    "x y",
+    "ééé",
+    "-",
+    "[",
+    "a]",
+    "\\",
+    "!a",
+    "#b",
+]
+PIECES = [
+    "a", "b", "ab", "a.txt", "x y", "ééé", "*", "**", "***", "?", "??", "*.txt", "a*", "*b", "[ab]",
+    "[!a]", "[^b]*", "[a-b]b", "[b-a]", "[[:alpha:]]", "[[:upper:]]*", "[]a]", "[\\]a]", "[a",
+    "a]", "\\a", "\\\\", "\\*", "\\[", "a?", "*a*b*", "[-a]", "[a-]", "[[]",
+]  # fmt: skip
+
+segments = st.lists(st.sampled_from(PIECES), min_size=1, max_size=3)
+patterns = st.builds(
+    lambda bang, slash, parts, end, space: bang + slash + "/".join(parts) + end + space,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "", "/", "**/"]),
+    segments,
+    st.sampled_from(["", "", "/", "/**", "/*", "//"]),
+    st.sampled_from(["", "", "", " ", "\\ ", "\t", "\r"]),
+) | st.sampled_from(["", "#a", "\\#b", "\\!a", "!", "/", "//", "*", "!*/", "/*", "!/a/", "**"])
+files_of_rules = st.lists(patterns, max_size=6).map(lambda lines: "\n".join(lines) + "\n")
+folders = st.lists(st.sampled_from(NAMES), max_size=3).map("/".join)
+trees = st.tuples(
+    st.sets(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join), max_size=25),
+    st.dictionaries(folders, files_of_rules, max_size=3),
+)
+
+
+def build(root: Path, paths: Iterable[str], rules: Mapping[str, str]) -> None:
+    """Make files at *paths*; one that would have to be a file and a folder is a folder."""
+    for path in sorted(paths, key=len, reverse=True):
+        target = root / path
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+    for folder, text in rules.items():
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / folder / ".gitignore").write_text(text, newline="")
+
+
+def kept_by_git(root: Path) -> set[str]:
+    env = {"HOME": str(root), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
+    command = ["git", "ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"]
+    listing = subprocess.run(command, cwd=root, env=env, check=True, capture_output=True)
+    return {os.fsdecode(name) for name in listing.stdout.split(b"\0") if name}
+
+
+def kept_by_us(root: Path) -> set[str]:
+    return {seen.path for seen in walk(os.fspath(root), source_id="s") if seen.reason is None}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "-q", root], check=True, capture_output=True)
+    return root
+
+
+@needs_git
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(trees)
+def test_the_walk_keeps_what_git_keeps(
+    repository: Path, tree: tuple[set[str], dict[str, str]]
+) -> None:
+    with tempfile.TemporaryDirectory(dir=repository) as folder:
+        root = Path(folder)
+        try:
+            build(root, *tree)
+        except (FileExistsError, NotADirectoryError):
+            reject()  # a folder of rules that the tree has as a file
+
+        assert kept_by_us(root) == kept_by_git(root)
+
+
+@pytest.mark.parametrize(
+    ("rules", "ignored", "kept"),
+    [
+        ("*.log", ["a.log", "d/a.log", "d.log/"], ["a.txt", "log"]),
+        ("/a", ["a", "a/"], ["d/a"]),
+        ("d/a", ["d/a"], ["x/d/a", "a"]),
+        ("out/", ["out/", "d/out/"], ["out"]),
+        ("d/**", ["d/a", "d/e/"], ["d/"]),
+        ("**/d/x", ["d/x", "e/d/x"], ["x"]),
+        ("d/**/x", ["d/x", "d/e/f/x"], ["x"]),
+        ("*\n!keep", ["a"], ["keep"]),
+        ("\\!a\n\\#b", ["!a", "#b"], ["a", "b"]),
+        ("a\\ ", ["a "], ["a"]),
+        ("[[:digit:]][!a/]", ["1b"], ["1a", "x1"]),
+        ("a\r\nb\r\n", ["a", "b"], []),
+        ("\ufeffa", ["a"], []),
+        ("e\u0301", ["é"], ["e"]),
+    ],
+)
+def test_the_language_by_example(rules: str, ignored: list[str], kept: list[str]) -> None:
+    compiled = parse_rules(rules, "x")
+
+    def says(subject: str) -> bool:
+        name = subject.rstrip("/").rpartition("/")[2] + "/" * subject.endswith("/")
+        rule = compiled.match(name, subject)
+        return rule is not None and rule.ignores
+
+    assert [subject for subject in ignored if not says(subject)] == []
+    assert [subject for subject in kept if says(subject)] == []
+
+
+def test_a_hostile_pattern_does_not_take_for_ever() -> None:
+    rules = parse_rules("*a" * 40 + "*b\nd/" + "*?a" * 40 + "*b", "x")
+    started = time.monotonic()
+
+    assert rules.match("a" * 250, "d/" + "a" * 250) is None
+    assert time.monotonic() - started < 1
+
+
+def test_a_rule_prints_where_it_stands() -> None:
+    scope = root_scope(()).enter("docs/", {".gitignore": "# comment\n*.log\n"})
+
+    assert str(scope.decide("a.log", "docs/a.log")) == "docs/.gitignore:2: *.log"
+
+
+def test_stronger_files_take_back_what_weaker_ones_ignore() -> None:
+    texts = {".gitignore": "*.log\n*.tmp\n", ".kebabignore": "!*.log\n!target/\n*.bak\n"}
+    scope = root_scope(["*.secret", "!a.bak"]).enter("", texts)
+    names = ["a.log", "a.tmp", "a.bak", "b.bak", "a.secret", "target/", "node_modules/", "a.md"]
+
+    ignored = [n for n in names if (rule := scope.decide(n, n)) is not None and rule.ignores]
+
+    assert ignored == ["a.tmp", "b.bak", "a.secret", "node_modules/"]
+
+
+@pytest.mark.parametrize(
+    ("include", "wanted", "unwanted"),
+    [
+        ((), ["a", "d/x"], []),
+        (("*.md",), ["a.md", "d/e/a.md"], ["a.txt"]),
+        (("docs/**",), ["docs/a", "docs/d/a"], ["a", "x/docs/a"]),
+        (("docs",), ["docs/a", "x/docs/d/a"], ["a"]),
+        (("docs/", "!docs/private/"), ["docs/a"], ["docs/private/a"]),
+    ],
+)
+def test_include_names_what_is_wanted(
+    include: tuple[str, ...], wanted: list[str], unwanted: list[str]
+) -> None:
+    rules = IncludeRules(include)
+
+    def says(path: str) -> bool:
+        *parents, name = path.split("/")
+        verdict, folder = False, ""
+        for parent in parents:
+            folder += parent + "/"
+            verdict = rules.wanted(parent + "/", folder, parent=verdict)
+        return rules.wanted(name, path, parent=verdict)
+
+    assert [path for path in wanted if not says(path)] == []
+    assert [path for path in unwanted if says(path)] == []
+
+
+def test_include_knows_which_folders_need_not_be_entered() -> None:
+    bound, free = IncludeRules(("docs/api/*.md", "/src/")), IncludeRules(("docs/**", "*.md"))
+
+    assert [bound.may_hold(f) for f in ("docs/", "docs/api/", "src/a/", "x/", "docs/b/")] == [
+        True, True, True, False, False,
+    ]  # fmt: skip
+    assert free.may_hold("x/")

@@ -1,0 +1,135 @@
+"""What every command shares: the global options, the configuration, the open door.
+
+Tests hand in their own ``CliContext`` as click's ``obj``, with a facade of their own and
+an environment of their own; nothing has to be patched.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from kb_core.errors import ReadonlyMode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kb_app.config import Config
+    from kb_app.knowledge_base import KnowledgeBase
+
+__all__ = ["CliContext", "OpenKb", "pass_cli"]
+
+OpenKb: TypeAlias = "Callable[[Config, bool], KnowledgeBase]"
+"""Opens the knowledge base that a configuration describes, read-only or not."""
+
+
+def _open_kb(config: Config, readonly: bool) -> KnowledgeBase:
+    from kb_app import KnowledgeBase
+
+    return KnowledgeBase.open(config, readonly=readonly)
+
+
+def _configure_logs(cli: CliContext) -> None:
+    from kb_cli._logs import configure_logs
+
+    configure_logs(cli.config, verbose=cli.verbose, readonly=cli.is_readonly)
+
+
+def _can_ask() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _environment() -> Mapping[str, str]:
+    from kb_app import paths
+
+    return paths.environment()
+
+
+@dataclass(slots=True)
+class CliContext:
+    """One run of the command line. The global options are filled in while it is parsed."""
+
+    open_kb: OpenKb = _open_kb
+    environ: Mapping[str, str] = field(default_factory=_environment)
+    configure_logs: Callable[[CliContext], None] = _configure_logs
+    can_ask: Callable[[], bool] = _can_ask
+    """True if there is a person at the other end of stdin."""
+    config_option: str | None = None
+    as_json: bool = False
+    readonly: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    _config: Config | None = None
+
+    @property
+    def config_path(self) -> Path | None:
+        """The file that was named on the command line, if one was."""
+        if self.config_option is None:
+            return None
+        from kb_app import paths
+        from kb_core.errors import InvalidInput
+
+        try:
+            return paths.from_argument(self.config_option, self.environ)
+        except ValueError as error:
+            raise InvalidInput(f"--config: {error}", details={"field": "config"}) from error
+
+    @property
+    def config(self) -> Config:
+        """The effective configuration, read when it is first asked for."""
+        if self._config is None:
+            from kb_app.config import load_config
+
+            self._config = load_config(self.config_path, self.environ)
+            self.warn(*self._config.warnings)
+        return self._config
+
+    @property
+    def is_readonly(self) -> bool:
+        """True if nothing may be written, by option or by ``KEBAB_READONLY``."""
+        word = self.environ.get("KEBAB_READONLY", "").strip().lower()
+        return self.readonly or word not in {"", "0", "false", "no", "off"}
+
+    @property
+    def color(self) -> bool | None:
+        """False where colour is unwanted; ``None`` lets click look at the stream."""
+        return False if self.environ.get("NO_COLOR") else None
+
+    def open(self) -> KnowledgeBase:
+        """Open the knowledge base; a context manager."""
+        self.configure_logs(self)
+        return self.open_kb(self.config, self.is_readonly)
+
+    def writes(self, command: str) -> None:
+        """Refuse *command*, which writes, in read-only mode."""
+        if self.is_readonly:
+            raise ReadonlyMode(
+                f"{command!r} writes, and this is read-only mode",
+                hint="leave out --readonly, and unset KEBAB_READONLY",
+                details={"command": command},
+            )
+
+    def print_json(self, obj: Mapping[str, Any]) -> None:
+        """Print one wire object as one line, at once."""
+        from kb_core import wire
+
+        click.echo(wire.dumps(obj))
+
+    def note(self, *lines: str) -> None:
+        """Tell a person something that is not the result; programs read the result only."""
+        if not self.quiet and not self.as_json:
+            for line in lines:
+                click.echo(line, err=True, color=self.color)
+
+    def warn(self, *lines: str) -> None:
+        """Tell a person what is not as it should be."""
+        from kb_cli._text import printable
+
+        self.note(*(f"warning: {printable(line)}" for line in lines))
+
+
+pass_cli = click.make_pass_decorator(CliContext, ensure=True)

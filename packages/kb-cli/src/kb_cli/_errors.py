@@ -1,0 +1,95 @@
+"""How an error is shown, and the exit code it becomes."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kb_core.errors import InvalidInput, IoError, KbError, ReadonlyMode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kb_cli._context import CliContext
+
+__all__ = ["show"]
+
+_REFUSED = 1
+_FAILED = 2
+
+
+def show(error: Exception, cli: CliContext) -> int:
+    """Print *error* on stderr, and return the exit code."""
+    from kb_core import wire
+
+    known = _translated(error)
+    told = wire.error(known)
+    if cli.as_json:
+        click.echo(wire.dumps(told), err=True)
+    else:
+        _show_text(told, cli)
+    if cli.verbose:
+        import traceback
+
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    return _REFUSED if isinstance(known, ReadonlyMode) else _FAILED
+
+
+def _show_text(told: Mapping[str, Any], cli: CliContext) -> None:
+    from kb_cli._text import printable
+
+    word = click.style("error:", fg="red", bold=True)
+    click.echo(f"{word} {printable(told['message'])}", err=True, color=cli.color)
+    if told["hint"]:
+        click.echo(f"  hint: {printable(told['hint'])}", err=True, color=cli.color)
+
+
+def _translated(error: Exception) -> Exception:
+    if isinstance(error, KbError):
+        return error
+    if isinstance(error, click.UsageError):
+        return _usage(error)
+    if isinstance(error, click.ClickException):
+        return InvalidInput(_lowered(error.format_message()))
+    if isinstance(error, OSError) and error.errno is not None:
+        return IoError(_reason(error), details={"errno": errno.errorcode.get(error.errno)})
+    return error
+
+
+def _usage(error: click.UsageError) -> InvalidInput:
+    """Return what is wrong with the arguments, with the words that are nearest."""
+    path = error.ctx.command_path if error.ctx else "kebab"
+    details: dict[str, object] = {}
+    near: list[str] = []
+    message = error.message  # without click's own suggestions, which go into the hint
+    if isinstance(error, click.NoSuchOption):
+        near = list(error.possibilities or ())
+        details = {"field": error.option_name, "nearest": near}
+    elif isinstance(error, click.NoSuchCommand):
+        near = _near_commands(error)
+        details = {"field": "command", "value": error.command_name, "nearest": near}
+    elif isinstance(error, click.BadParameter):
+        message = error.format_message()
+        details = {"field": error.param.name} if error.param else {}
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"{path} --help"
+    return InvalidInput(_lowered(message.rstrip(".")), hint=hint, details=details)
+
+
+def _near_commands(error: click.NoSuchCommand) -> list[str]:
+    from difflib import get_close_matches
+
+    group = error.ctx.command if error.ctx else None
+    known = group.list_commands(error.ctx) if error.ctx and isinstance(group, click.Group) else []
+    return get_close_matches(error.command_name, known)
+
+
+def _lowered(message: str) -> str:
+    """Return a sentence of click's as our messages are written."""
+    return message[:1].lower() + message[1:]
+
+
+def _reason(error: OSError) -> str:
+    what = (error.strerror or str(error)).lower()
+    return f"'{error.filename}': {what}" if error.filename else what

@@ -1,0 +1,83 @@
+"""Commands that other distributions bring: ``kebab mcp``, ``kebab tui``, yours.
+
+An interface is an entry point in the group ``kebab.interfaces``: a function that takes
+an open ``KnowledgeBase`` and runs until it is done. Its help line is its distribution's
+summary.
+
+Help and completion list the interfaces, so finding them has to be quick: the metadata
+of installed distributions are read as files here, which takes a millisecond where
+importing ``importlib.metadata`` takes twenty.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import click
+
+from kb_cli._command import KebabCommand
+from kb_cli._context import CliContext, pass_cli
+
+__all__ = ["Interface", "installed_interfaces"]
+
+_GROUP = "[kebab.interfaces]"
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A command of another distribution."""
+
+    name: str
+    target: str
+    summary: str
+
+    def command(self) -> click.Command:
+        """Return the command that opens the knowledge base and hands over."""
+
+        @pass_cli
+        def run(cli: CliContext) -> None:
+            from importlib import import_module
+
+            module, _, function = self.target.partition(":")
+            start = getattr(import_module(module), function)
+            with cli.open() as kb:
+                start(kb)
+
+        return KebabCommand(
+            self.name, callback=run, help=self.summary, example=f"kebab {self.name}"
+        )
+
+
+def installed_interfaces() -> dict[str, Interface]:
+    """Return what is installed, by name."""
+    found: dict[str, Interface] = {}
+    for folder in sys.path:
+        with suppress(OSError), os.scandir(folder or os.curdir) as entries:
+            infos = sorted(e.path for e in entries if e.name.endswith(".dist-info"))
+            for interface in (i for info in infos for i in _of_distribution(info)):
+                found.setdefault(interface.name, interface)  # the first folder wins, as in imports
+    return dict(sorted(found.items()))
+
+
+def _of_distribution(info: str) -> Iterator[Interface]:
+    lines = _lines(info, "entry_points.txt")
+    if _GROUP not in lines:
+        return
+    heads = _lines(info, "METADATA")
+    summary = next((line[9:] for line in heads if line.startswith("Summary: ")), "")
+    for line in lines[lines.index(_GROUP) + 1 :]:
+        if line.startswith("["):
+            return
+        name, equals, target = (part.strip() for part in line.partition("="))
+        if equals:
+            yield Interface(name, target, summary)
+
+
+def _lines(info: str, name: str) -> list[str]:
+    with suppress(OSError), open(f"{info}/{name}", encoding="utf-8") as file:  # noqa: PTH123
+        return [line.strip() for line in file]
+    return []

@@ -1,0 +1,106 @@
+"""``kebab search``: the best passages for a question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kb_cli._command import command as make
+from kb_cli._context import CliContext, pass_cli
+from kb_cli._filters import filter_options, filters_of
+from kb_core.errors import ConfigInvalid, InvalidInput
+
+if TYPE_CHECKING:
+    from kb_core.search import SearchQuery
+
+__all__ = ["command"]
+
+_EXAMPLE = """
+kebab search "how are chunks cut" -k 5
+kebab search "parse an http date header" --media code --mode hybrid
+"""
+
+
+@make("search", example=_EXAMPLE)
+@click.argument("words", metavar="QUERY", nargs=-1)
+@click.option("-k", type=click.IntRange(1, 100), help="How many hits.")
+@click.option(
+    "--mode",
+    type=click.Choice(["hybrid", "lexical", "vector"]),
+    default="hybrid",
+    show_default=True,
+    help="By words, by meaning, or by both.",
+)
+@click.option("--snippet-chars", type=click.IntRange(60, 10_000), help="Length of a snippet.")
+@click.option("--trace", is_flag=True, help="Show how the hits were found.")
+@filter_options
+@pass_cli
+def command(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+    """Find the passages that match a question best.
+
+    Hits come best first, each with a citation that names the lines it stands in. Finding
+    nothing is not an error.
+    """
+    query = _query(cli, words, **options)
+    with cli.open() as kb:
+        response = kb.search(query)
+    if cli.as_json:
+        from kb_core import wire
+
+        cli.print_json(wire.search_response(response))
+        return
+    from kb_cli._hits import render
+
+    click.echo("\n".join(render(response)))
+    cli.note(*(f"degraded: {reason}" for reason in response.degraded))
+    cli.warn(*response.warnings)
+
+
+def _query(
+    cli: CliContext,
+    words: tuple[str, ...],
+    *,
+    k: int | None,
+    mode: str,
+    snippet_chars: int | None,
+    trace: bool,
+    **filters: Any,  # noqa: ANN401
+) -> SearchQuery:
+    from kb_core.media import SearchMode
+    from kb_core.search import SearchQuery
+
+    _check_time(filters["ingested_after"])
+    return SearchQuery(
+        text=_text(words),
+        mode=SearchMode(mode),
+        k=k or cli.config.search.default_k,
+        filters=filters_of(filters),
+        snippet_chars=snippet_chars or cli.config.search.snippet_chars,
+        trace=trace,
+    )
+
+
+def _text(words: tuple[str, ...]) -> str:
+    if len(words) == 1:
+        return words[0]
+    example = " ".join(words) or "how are chunks cut"
+    raise InvalidInput(
+        f"one query is expected, not {len(words)} arguments" if words else "the query is missing",
+        hint=f'kebab search "{example}"',
+        details={"field": "query"},
+    )
+
+
+def _check_time(text: str | None) -> None:
+    """Refuse a bad ``--ingested-after`` with the code that it has always had (ruling R17)."""
+    from kb_core.clock import parse_rfc3339
+
+    try:
+        parse_rfc3339(text or "1970-01-01")
+    except ValueError:
+        raise ConfigInvalid(
+            f"--ingested-after {text!r} is not a time",
+            hint="write 2026-05-31 or 2026-05-31T12:00:00Z",
+            details={"field": "ingested_after", "value": text},
+        ) from None

@@ -1,0 +1,72 @@
+"""The installed command over a folder of its own: for tests from outside.
+
+Nothing here imports the rest of the package: what is tested is the command that a person
+runs, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["KEBAB", "InstalledKebab"]
+
+KEBAB = str(Path(sys.executable).with_name("kebab"))
+
+
+class InstalledKebab:
+    """The installed command with a configuration, a data directory and a folder of notes."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.notes = home / "notes"
+        self.notes.mkdir()
+        self.config = home / "config.toml"
+        self.data_dir = home / "data"
+        self.configure()
+
+    def configure(self, *, model: str = "none", extra: str = "") -> None:
+        """Write the configuration: one source, ``notes``."""
+        self.config.write_text(
+            f'[storage]\ndata_dir = "{self.data_dir}"\n'
+            f'[embedding]\nmodel = "{model}"\n{extra}\n'
+            f'[[sources]]\nid = "notes"\nroot = "{self.notes}"\n',
+            "utf-8",
+        )
+
+    def command(self, *words: str) -> list[str]:
+        """Return the command line."""
+        return [KEBAB, "--config", str(self.config), *words]
+
+    def run(self, *words: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end and check its exit code."""
+        done = subprocess.run(
+            self.command(*words), capture_output=True, text=True, check=False, **more
+        )
+        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def json(self, *words: str, code: int = 0) -> Any:
+        """Run with ``--json`` and read the last line of what it printed."""
+        lines = self.run("--json", *words, code=code).stdout.splitlines()
+        return json.loads(lines[-1])
+
+    def ingest(self, *words: str) -> dict[str, Any]:
+        """Ingest, and return the report with its items by path."""
+        report: dict[str, Any] = self.json("ingest", *words)
+        return report
+
+    def write(self, path: str, text: str) -> Path:
+        """Write one note."""
+        file = self.notes / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        return file
+
+    def paths(self, query: str, *words: str) -> list[str]:
+        """Return the paths of a search's hits, each once, best first."""
+        hits = self.json("search", query, *words)["hits"]
+        return list(dict.fromkeys(hit["doc_path"] for hit in hits))

@@ -1,0 +1,236 @@
+"""What holds for every command: global options, exit codes, streams, help."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from jsonschema import Draft202012Validator
+
+from kb_cli._catalog import COMMANDS
+from kb_cli.main import cli
+from kb_cli.testing import FakeKnowledgeBase, run
+from kb_core.errors import ConfigInvalid, KbError, NotIndexed, ReadonlyMode, StoreBusy, Timeout
+from kb_core.testing import closed_schema
+from kb_core.version import __version__
+
+ID = "5669ef18"
+
+READING = [
+    ["search", "q"],
+    ["fetch", "chunk", ID],
+    ["fetch", "doc", ID],
+    ["fetch", "span", ID, "1", "2"],
+    ["list", "docs"],
+    ["inspect", "doc", ID],
+    ["inspect", "chunk", ID],
+    ["status"],
+    ["schema"],
+    ["doctor"],
+    ["stats"],
+    ["models"],
+]
+WRITING = [["ingest"], ["embed"], ["reset", "--all", "--yes"]]
+EDITING = [["remove", "notes"], ["config", "migrate"]]
+SHOWING = [["config", "show"], ["config", "path"]]
+
+
+def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every command that is not a group."""
+    if not isinstance(command, click.Group):
+        yield path
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        if child := command.get_command(context, name):
+            yield from leaves(child, (*path, name))
+
+
+EVERY = sorted(leaves(cli))
+
+
+def named(words: list[str]) -> tuple[str, ...]:
+    return tuple(word for word in words if not word.startswith("-") and word.islower())[:2]
+
+
+@pytest.mark.parametrize("words", [*READING, *WRITING, *EDITING, *SHOWING], ids=" ".join)
+def test_lesson_37_every_command_heeds_config(words: list[str], tmp_path: Path) -> None:
+    """``--config`` was ignored by half of the commands, and a missing one meant defaults."""
+    file = str(tmp_path / "missing.toml")
+
+    before = run("--config", file, "--json", *words)
+    after = run(*words, "--json", "--config", file)
+
+    for result in (before, after):
+        assert (result.exit_code, result.stdout) == (2, "")
+        told = json.loads(result.stderr)
+        assert (told["code"], told["details"]["file"]) == ("config_not_found", file)
+
+
+@pytest.mark.parametrize("words", [*READING, *WRITING], ids=" ".join)
+def test_lesson_37_the_named_configuration_reaches_the_facade(
+    words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "c.toml").write_text('[storage]\ndata_dir = "here"\n')
+    kb = FakeKnowledgeBase()
+
+    result = run("--config", "~/kb/c.toml", *words, kb=kb, home=tmp_path)
+
+    assert result.exit_code == 0
+    assert kb.config.storage.data_dir == tmp_path / "kb" / "here"
+
+
+@pytest.mark.parametrize("words", [*WRITING, *EDITING, ["init"], ["add", "."]], ids=" ".join)
+@pytest.mark.parametrize("how", ["before", "after", "environment"])
+def test_read_only_mode_refuses_to_write_and_exits_1(words: list[str], how: str) -> None:
+    kb = FakeKnowledgeBase()
+    environ = {"KEBAB_READONLY": "1"} if how == "environment" else {}
+    front = ["--readonly"] if how == "before" else []
+    back = ["--readonly"] if how == "after" else []
+
+    result = run(*front, *words, *back, "--json", kb=kb, environ=environ)
+
+    assert (result.exit_code, result.stdout, kb.asked) == (1, "", [])
+    assert json.loads(result.stderr)["code"] == "readonly_mode"
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_reading_commands_open_read_only_when_asked(words: list[str]) -> None:
+    kb = FakeKnowledgeBase()
+
+    assert run(*words, "--readonly", kb=kb).exit_code == 0
+    assert kb.readonly
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "exit_code"),
+    [
+        (NotIndexed("nothing here", hint="kebab ingest"), "not_indexed", 2),
+        (StoreBusy("process 7 writes"), "store_busy", 2),
+        (Timeout("too slow"), "timeout", 2),
+        (ConfigInvalid("bad"), "config_invalid", 2),
+        (ReadonlyMode("no writing"), "readonly_mode", 1),
+        (KbError("odd"), "internal", 2),
+        (ZeroDivisionError("division by zero"), "internal", 2),
+        (PermissionError(13, "Permission denied", "/data"), "io_error", 2),
+    ],
+)
+@pytest.mark.parametrize("words", [["search", "q"], ["ingest"], ["doctor"]], ids=" ".join)
+def test_an_error_is_one_object_on_stderr_and_an_exit_code(
+    words: list[str], error: Exception, code: str, exit_code: int
+) -> None:
+    result = run(*words, "--json", kb=FakeKnowledgeBase(error=error))
+
+    told = json.loads(result.stderr)
+    assert (result.exit_code, result.stdout, told["code"]) == (exit_code, "", code)
+    Draft202012Validator(closed_schema("error")).validate(told)
+
+
+def test_a_bug_shows_its_traceback_only_when_asked() -> None:
+    kb = FakeKnowledgeBase(error=ZeroDivisionError("division\nby zero"))
+
+    quiet, loud = run("stats", kb=kb), run("stats", "--verbose", kb=kb)
+
+    assert quiet.stderr == (
+        "error: unexpected ZeroDivisionError: division\n"
+        "  hint: this is a bug in kebab: please report it, with the output of --verbose\n"
+    )
+    assert "Traceback" in loud.stderr
+    assert "ZeroDivisionError" in loud.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["searhc", "q"], "no such command 'searhc'", "did you mean 'search'?"),
+        (
+            ["search", "q", "--tga", "x"],
+            "no such option '--tga'",
+            "did you mean '--tag' or '--trace'?",
+        ),
+        (["fetch"], "missing command", "kebab fetch --help"),
+        (["fetch", "chnk"], "no such command 'chnk'", "did you mean 'chunk'?"),
+        (["fetch", "doc"], "missing argument 'ID'", "kebab fetch doc --help"),
+        (["--quite", "stats"], "no such option '--quite'", "did you mean '--quiet'?"),
+        (["stats", "x"], "got unexpected extra argument (x)", "kebab stats --help"),
+        (["stats", "--config"], "option '--config' requires an argument", "kebab --help"),
+    ],
+)
+def test_lesson_39_a_usage_error_is_invalid_input_with_the_nearest_word(
+    words: list[str], message: str, hint: str
+) -> None:
+    text, machine = run(*words), run(*words, "--json")
+
+    assert (text.exit_code, text.stdout) == (2, "")
+    assert text.stderr == f"error: {message}\n  hint: {hint}\n"
+    if words[-1] != "--config":
+        told = json.loads(machine.stderr)
+        assert (told["code"], told["message"], told["hint"]) == ("invalid_input", message, hint)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt(), EOFError()])
+def test_an_interruption_outside_of_ingest_is_130(interruption: BaseException) -> None:
+    class Interrupted(FakeKnowledgeBase):
+        def stats(self) -> object:
+            raise interruption
+
+    result = run("stats", kb=Interrupted())
+
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("words", [(), *EVERY], ids=" ".join)
+def test_every_help_shows_an_example(words: tuple[str, ...], flag: str) -> None:
+    result = run(*words, flag)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    if words:
+        assert "\nExample:\n  $ kebab " in result.stdout
+        assert f"$ kebab {words[0]}" in result.stdout or "$ kebab --config" in result.stdout
+
+
+def test_kebab_alone_prints_its_help() -> None:
+    alone, asked = run(), run("--help")
+
+    assert (alone.exit_code, alone.stderr) == (0, "")
+    assert alone.stdout == asked.stdout
+
+
+@pytest.mark.parametrize("words", [["--version"], ["search", "--version"], ["fetch", "--version"]])
+def test_the_version_is_printed_before_anything_else_is_looked_at(words: list[str]) -> None:
+    result = run(*words)
+
+    assert (result.exit_code, result.stdout) == (0, f"kebab {__version__}\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_catalog_has_the_first_line_of_each_commands_help(name: str) -> None:
+    module, line = COMMANDS[name]
+    command: click.Command = import_module(f"kb_cli.commands.{module}").command
+
+    assert command.name == name
+    assert (command.help or "").splitlines()[0] == line
+    assert command.get_short_help_str(limit=1000) in {line, line.removesuffix(".")}
+
+
+def test_a_query_may_look_like_an_option_after_two_dashes() -> None:
+    kb = FakeKnowledgeBase()
+
+    run("search", "--", "--json", kb=kb)
+
+    assert kb.asked[0][1].text == "--json"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(shell: str) -> None:
+    result = run("completion", shell)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "_KEBAB_COMPLETE" in result.stdout

@@ -1,0 +1,83 @@
+"""Commands that other distributions bring, found without being imported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from kb_cli.testing import FakeKnowledgeBase, run
+
+MODULE = """
+import click
+
+def start(kb):
+    click.echo(f"open: {kb.is_open}, read-only: {kb.readonly}")
+
+def broken(kb):
+    raise RuntimeError("oh")
+"""
+ENTRY_POINTS = """
+[console_scripts]
+x = y:z
+
+[kebab.interfaces]
+demo = kb_demo_interface:start
+broken=kb_demo_interface:broken
+
+[other]
+nope = a:b
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    info = tmp_path / "kb_demo-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.4\nName: kb-demo\nSummary: Show a demo.\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    (tmp_path / "kb_demo_interface.py").write_text(MODULE)
+    (tmp_path / "no-entry-points.dist-info").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "kb_demo_interface", raising=False)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("installed")
+def test_help_lists_them_by_their_summary_and_imports_none() -> None:
+    result = run("--help")
+
+    assert "  demo        Show a demo.\n" in result.stdout
+    assert "nope" not in result.stdout
+    assert "kb_demo_interface" not in sys.modules
+    assert "Show a demo." in run("demo", "--help").stdout
+    assert "kb_demo_interface" not in sys.modules
+
+
+@pytest.mark.usefixtures("installed")
+def test_they_get_the_open_knowledge_base_and_the_global_options() -> None:
+    kb = FakeKnowledgeBase()
+
+    result = run("demo", "--readonly", kb=kb)
+
+    assert (result.exit_code, result.stdout) == (0, "open: True, read-only: True\n")
+    assert not kb.is_open
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_goes_wrong_in_them_is_shown_as_everywhere() -> None:
+    result = run("--json", "broken")
+
+    assert (result.exit_code, json.loads(result.stderr)["code"]) == (2, "internal")
+
+
+def test_one_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", [])
+
+    result = run("tui", "--json")
+
+    told = json.loads(result.stderr)
+    assert (result.exit_code, told["code"]) == (2, "missing_extra")
+    assert "kb-tui" in told["message"]

@@ -1,0 +1,165 @@
+"""The command as a process: pipes, colour, what it imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = [
+    *("kb_app.config", "kb_app.knowledge_base", "kb_core.wire", "kb_core.search", "json"),
+    *("importlib.metadata", "tomllib", "tomlkit", "pydantic", "logging", "asyncio", "duckdb"),
+    *("mcp", "textual", "tantivy", "numpy", "onnxruntime", "kb_mcp", "kb_tui", "traceback"),
+]
+
+
+def kebab(*words: str, home: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kb_cli", *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HOME": str(home), "PYTHONUTF8": "0"} | environ,
+        check=False,
+    )
+
+
+def test_lesson_51_help_imports_click_and_nothing_else_of_weight(tmp_path: Path) -> None:
+    """Importing a heavy library at the top of the command line cost more than the search."""
+    code = (
+        "import sys\nfrom kb_cli.main import cli\n"
+        "try: cli.main(['--help'])\nexcept SystemExit: pass\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)\n"
+        "print([n for n in sys.modules if n.startswith('kb_cli.commands.')], file=sys.stderr)\n"
+    )
+
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert result.stderr == "[]\n[]\n"
+    assert "  search " in result.stdout
+
+
+@pytest.mark.parametrize("words", ["--help", "config show", "config show --json"])
+def test_a_closed_pipe_ends_it_quietly(words: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m kb_cli {words} | true; echo ${{PIPESTATUS[0]}}"
+
+    result = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+        check=False,
+    )
+
+    assert (result.stdout, result.stderr) == ("0\n", "")
+
+
+INGEST = """
+import sys
+from kb_cli._context import CliContext
+from kb_cli.main import cli
+from kb_cli.testing import FakeKnowledgeBase, event
+kb = FakeKnowledgeBase(events=[event("scan_started", root="x" * 100)] * 100_000)
+obj = CliContext(open_kb=lambda config, readonly: kb, configure_logs=lambda _: None)
+try:
+    cli.main(["ingest", "--json"], obj=obj)
+finally:
+    print("ended open:", kb.ended_open, file=sys.stderr)
+"""
+
+
+def test_when_nobody_reads_on_the_work_ends_before_its_stores_close(tmp_path: Path) -> None:
+    command = f"{sys.executable} -c '{INGEST}' | head -n 1; echo ${{PIPESTATUS[0]}}"
+
+    result = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+        check=False,
+    )
+
+    first, code = result.stdout.splitlines()
+    assert json.loads(first)["kind"] == "scan_started"
+    assert (code, result.stderr) == ("0", "ended open: True\n")
+
+
+def test_a_full_disk_is_an_error_and_not_a_traceback(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    command = f"{sys.executable} -m kb_cli config show > /dev/full"
+
+    result = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+        check=False,
+    )
+
+    assert result.returncode == 2
+    assert result.stderr == "error: no space left on device\n"
+
+
+def test_a_terminal_that_lacks_a_character_gets_an_escape(tmp_path: Path) -> None:
+    result = kebab("config", "show", "--config", "노트", home=tmp_path, PYTHONIOENCODING="latin-1")
+
+    assert result.returncode == 2
+    assert r"\ub178\ud2b8" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_json_of_a_path_that_is_not_utf8_is_json(tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"odd\xff.toml")
+    odd.write_text("")
+
+    result = kebab("config", "show", "--json", "--config", str(odd), home=tmp_path)
+
+    assert result.stderr == ""
+    assert json.loads(result.stdout)["config_path"].startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_no_colour_off_a_terminal_nor_where_it_is_unwanted(no_color: str, tmp_path: Path) -> None:
+    result = kebab("search", home=tmp_path, NO_COLOR=no_color)
+
+    assert result.stderr.startswith("error: the query is missing\n")
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_colour_on_a_terminal_unless_it_is_unwanted(no_color: str, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    environ = os.environ | {"HOME": str(tmp_path), "NO_COLOR": no_color, "TERM": "xterm"}
+
+    subprocess.run(
+        [sys.executable, "-m", "kb_cli", "search"], stderr=theirs, env=environ, check=False
+    )
+
+    os.close(theirs)
+    said = os.read(ours, 1000).decode()
+    os.close(ours)
+    assert ("\x1b[" in said) is (no_color == "")
+    assert "the query is missing" in said
+
+
+def test_completion_completes_commands_and_options(tmp_path: Path) -> None:
+    environ = {"_KEBAB_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv[0] = 'kebab'; from kb_cli.main import main; main()"
+
+    def complete(line: str, word: int) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=os.environ | environ | {"COMP_WORDS": line, "COMP_CWORD": str(word)},
+            check=False,
+        ).stdout
+
+    assert "plain,search" in complete("kebab sea", 1)
+    assert "plain,--media" in complete("kebab search --me", 2)

@@ -1,0 +1,80 @@
+"""``kebab reset``: nothing goes that was not shown, or agreed to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from kb_cli.testing import FakeKnowledgeBase, run
+from kb_core.testing import closed_schema
+
+SHOWN = "    4.1 kB  /data/kebab/truth.duckdb\n    1.2 MB  /data/kebab/lexical\n"
+SUM = "2 files and folders, 1.2 MB\n"
+
+
+def test_on_a_terminal_it_shows_what_would_go_and_asks() -> None:
+    kb = FakeKnowledgeBase()
+
+    result = run("reset", "--data-only", kb=kb, answer="y\n")
+
+    assert kb.asked == [("reset", ("data-only", True)), ("reset", ("data-only", False))]
+    assert result.stderr.startswith(SHOWN + "would delete " + SUM + "delete this?")
+    assert result.stdout.endswith(SHOWN + "deleted " + SUM)
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n"])
+def test_anything_but_yes_deletes_nothing(answer: str) -> None:
+    kb = FakeKnowledgeBase()
+
+    result = run("reset", "--all", kb=kb, answer=answer)
+
+    assert kb.asked == [("reset", ("all", True))]
+    assert result.exit_code == 0
+    assert "nothing was deleted" in result.stderr
+
+
+def test_off_a_terminal_it_wants_yes() -> None:
+    kb = FakeKnowledgeBase()
+
+    refused = run("reset", "--index-only", kb=kb)
+    done = run("reset", "--index-only", "--yes", kb=kb)
+
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "hint: kebab reset --index-only --yes" in refused.stderr
+    assert kb.asked == [("reset", ("index-only", False))]
+    assert (done.exit_code, done.stdout, done.stderr) == (0, SHOWN + "deleted " + SUM, "")
+
+
+def test_json_never_asks() -> None:
+    refused = run("reset", "--all", "--json", answer="y\n")
+    done = run("reset", "--all", "--json", "--yes")
+
+    assert json.loads(refused.stderr)["code"] == "invalid_input"
+    Draft202012Validator(closed_schema("reset_report")).validate(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("words", [(), ("--all", "--data-only")])
+def test_exactly_one_scope_is_wanted(words: tuple[str, ...]) -> None:
+    kb = FakeKnowledgeBase()
+
+    result = run("reset", "--yes", *words, kb=kb)
+
+    assert (result.exit_code, kb.asked) == (2, [])
+    assert "one expected" in result.stderr
+
+
+def test_lesson_8_reset_works_on_the_configuration_that_was_named(tmp_path: Path) -> None:
+    """It erased default directories although ``--config`` pointed elsewhere."""
+    file = tmp_path / "other" / "config.toml"
+    assert run("--config", str(file), "init", home=tmp_path).exit_code == 0
+    kb = FakeKnowledgeBase()
+
+    run("reset", "--all", "--yes", "--config", str(file), kb=kb, home=tmp_path)
+
+    assert kb.config.file == file
+    assert kb.config.storage.data_dir == tmp_path / "other" / "kebab-data"
+    assert kb.config.storage.data_dir != file.parent, "data and configuration do not share a folder"

@@ -1,0 +1,101 @@
+"""``init``, ``add``, ``remove``: from nothing to a configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+
+from kb_app.config import load_config
+from kb_cli.testing import run
+from kb_core.testing import closed_schema
+
+
+def test_a_fresh_machine_needs_add_only(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+
+    result = run("add", "~/notes", home=tmp_path)
+
+    assert result.exit_code == 0
+    assert result.stdout == (
+        f"made {tmp_path}/.config/kebab/config.toml\nsource 'notes' is {tmp_path}/notes\n"
+    )
+    assert result.stderr == "next: kebab ingest\n"
+    (source,) = load_config(None, {"HOME": str(tmp_path)}).sources
+    assert (source.id, source.root) == ("notes", tmp_path / "notes")
+
+
+def test_add_takes_an_id_a_type_and_a_trust_level(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    words = ("--id", "kebab", "--source-type", "code", "--trust", "secondary")
+
+    result = run("add", str(tmp_path / "src"), *words, "--json", home=tmp_path)
+
+    listed = json.loads(result.stdout)
+    Draft202012Validator(closed_schema("source_list")).validate(listed)
+    assert listed["added"] == "kebab"
+    assert listed["sources"][0]["trust_level"] == "secondary"
+    assert listed["sources"][0]["source_type"] == "code"
+
+
+def test_remove_takes_the_source_out_and_says_what_stays(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    run("add", "~/notes", home=tmp_path)
+
+    wrong, right = (run("remove", name, home=tmp_path) for name in ("note", "notes"))
+
+    assert wrong.exit_code == 2
+    assert wrong.stderr == "error: there is no source 'note'\n  hint: did you mean 'notes'?\n"
+    assert right.stdout == f"source 'notes', {tmp_path}/notes, is removed\n"
+    assert "reset --orphans-only" in right.stderr
+    assert load_config(None, {"HOME": str(tmp_path)}).sources == ()
+
+
+def test_removing_with_json_lists_what_is_left(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        run("add", f"~/{name}", home=tmp_path)
+
+    listed = json.loads(run("remove", "a", "--json", home=tmp_path).stdout)
+
+    Draft202012Validator(closed_schema("source_list")).validate(listed)
+    assert (listed["removed"], [s["id"] for s in listed["sources"]]) == ("a", ["b"])
+
+
+def test_init_writes_everything_at_the_usual_places(tmp_path: Path) -> None:
+    result = run("init", home=tmp_path)
+
+    made = [".config/kebab/config.toml", ".local/share/kebab", ".local/state/kebab/log"]
+    assert result.stdout == "".join(f"made {tmp_path}/{name}\n" for name in made)
+    assert all((tmp_path / name).exists() for name in made)
+
+
+def test_init_keeps_everything_beside_a_file_that_was_named(tmp_path: Path) -> None:
+    file = tmp_path / "kb" / "my.toml"
+
+    report = json.loads(run("init", "--json", "--config", str(file), home=tmp_path).stdout)
+
+    Draft202012Validator(closed_schema("init_report")).validate(report)
+    assert report["config_path"] == str(file)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kb"]
+
+
+def test_init_does_not_overwrite_unless_forced_and_then_keeps_a_copy(tmp_path: Path) -> None:
+    run("init", home=tmp_path)
+    file = tmp_path / ".config/kebab/config.toml"
+    file.write_text("# mine\n")
+
+    refused, forced = run("init", home=tmp_path), run("init", "--force", home=tmp_path)
+
+    assert (refused.exit_code, forced.exit_code) == (2, 0)
+    assert "already" in refused.stderr
+    assert file.with_name("config.toml.bak-1").read_text() == "# mine\n"
+    assert file.read_text() != "# mine\n"
+
+
+def test_a_folder_that_is_not_there_is_invalid_input(tmp_path: Path) -> None:
+    result = run("add", "~/nowhere", "--json", home=tmp_path)
+
+    assert (result.exit_code, json.loads(result.stderr)["code"]) == (2, "invalid_input")
+    assert not (tmp_path / ".config").exists()

@@ -1,0 +1,115 @@
+"""Commit: one batch becomes part of the truth, all of it or nothing.
+
+The rows, what the index is owed for them, and the counters change in one
+transaction. A batch that changes nothing leaves the sequence where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kb_core.records import Changes
+from kb_store._aliases import forget_aliases, record_moves
+from kb_store._chunks import (
+    keep_keys,
+    passage_hash,
+    stored_chunks,
+    write_chunks,
+)
+from kb_store._documents import delete_documents, find_keys, write_documents
+from kb_store._embeddings import describe_models, embed
+from kb_store._ledger import forget_files, write_files
+from kb_store._meta import Keys, load_meta, save_meta
+from kb_store._outbox import Outbox, write_outbox
+from kb_store._plan import Plan, check, plan
+from kb_store._session import Session
+from kb_store._sources import describe_sources
+
+__all__ = ["commit", "forget"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turnover:
+    """Passage hashes of chunks that came and went, by chunk key."""
+
+    born: Mapping[int, str]
+    dead: Mapping[int, str]
+
+
+def commit(session: Session, changes: Changes, now: datetime) -> int:
+    """Commit *changes*; return the sequence number the store is at."""
+    check(changes)
+    with session.transaction():
+        meta = load_meta(session)
+        keys = Keys(meta)
+        outbox = Outbox()
+        decided = plan(changes, find_keys(session, _named_ids(changes)), keys.doc_key)
+        turnover = _write(session, decided, keys, outbox)
+        _record_moves(session, decided, now, outbox)
+        described = describe_models(session, changes.models)
+        embedded = embed(session, changes.embeddings, turnover.born, turnover.dead, outbox)
+        outbox.files.update(write_files(session, changes.files))
+        outbox.files.update(forget_files(session, changes.forgotten_files))
+        relocated = describe_sources(session, changes.sources)
+        written = bool(decided.touched)
+        if not (written or described or embedded or outbox.files or relocated):
+            return meta.sequence
+        after = replace(
+            meta,
+            sequence=meta.sequence + 1,
+            corpus_revision=meta.corpus_revision + written,
+            vector_revision=meta.vector_revision + embedded,
+        )
+        write_outbox(session, outbox, after.sequence)
+        save_meta(session, after, keys)
+    return after.sequence
+
+
+def forget(session: Session, files: Sequence[tuple[str, str]], old_doc_ids: Sequence[str]) -> None:
+    """Delete ledger rows and aliases, and owe the index the news; part of a transaction."""
+    if not files and not old_doc_ids:
+        return
+    meta = load_meta(session)
+    forget_files(session, files)
+    forget_aliases(session, old_doc_ids)
+    after = replace(meta, sequence=meta.sequence + 1)
+    write_outbox(session, Outbox(files=set(files), aliases=set(old_doc_ids)), after.sequence)
+    save_meta(session, after, Keys(meta))
+
+
+def _named_ids(changes: Changes) -> set[str]:
+    return {
+        *(document.doc_id for document in changes.documents),
+        *(move.old_doc_id for move in changes.moves),
+        *(move.document.doc_id for move in changes.moves),
+        *changes.deleted_docs,
+    }
+
+
+def _write(session: Session, decided: Plan, keys: Keys, outbox: Outbox) -> _Turnover:
+    if not decided.touched:
+        return _Turnover({}, {})
+    old = stored_chunks(session, decided.touched)
+    chunks = []
+    for write in decided.writes:
+        records = write.document.chunks
+        moved = write.moved_from is not None
+        kept = keep_keys(old.get(write.doc_key, ()), records, keys.chunk_key, moved=moved)
+        chunks += [(write.doc_key, key, chunk) for key, chunk in zip(kept, records, strict=True)]
+    delete_documents(session, decided.touched)
+    write_documents(session, [(write.doc_key, write.document) for write in decided.writes])
+    write_chunks(session, chunks)
+    before = {s.chunk_key: s.passage_hash for stored in old.values() for s in stored}
+    after = {key: passage_hash(chunk) for _, key, chunk in chunks}
+    dead = {key: before[key] for key in before.keys() - after.keys()}
+    outbox.documents.update(decided.touched)
+    outbox.dead_chunks.update(dead)
+    return _Turnover({key: after[key] for key in after.keys() - before.keys()}, dead)
+
+
+def _record_moves(session: Session, decided: Plan, now: datetime, outbox: Outbox) -> None:
+    written = {write.document.doc_id for write in decided.writes}
+    if written:
+        outbox.aliases |= record_moves(session, decided.moves, written, now)

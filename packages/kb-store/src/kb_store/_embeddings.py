@@ -1,0 +1,167 @@
+"""Embeddings at rest, and which chunks owe a vector to the vector files.
+
+Invariant: for every model, the vector files must hold exactly the chunks whose
+passage has an embedding of that model. A vector is therefore owed when an embedding
+arrives for a passage that chunks have, and when a chunk arrives whose passage is
+embedded already: a copy, a revert, a forced ingest. ``models.chunk_count`` counts
+those chunks, so that nobody has to join two large tables to know.
+
+An embedding that exists is never replaced, and one that no chunk needs stays until
+the store is compacted: text that comes back costs no model call.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Set as AbstractSet
+
+from kb_core.errors import KbError
+from kb_core.records import VectorRecord
+from kb_store._outbox import Outbox
+from kb_store._rows import blobs, from_json, integers, strings, to_json
+from kb_store._session import Session
+
+__all__ = ["describe_models", "embed", "load_models", "read_vectors"]
+
+_MODELS = "SELECT model_key, description FROM models ORDER BY model_key"
+_ADD_MODEL = "INSERT INTO models BY NAME SELECT * FROM incoming"
+_DESCRIBE = "UPDATE models SET description = ?::JSON WHERE model_key = ?"
+_COUNT = "UPDATE models SET chunk_count = chunk_count + ? WHERE model_key = ?"
+_STORED = """
+SELECT passage_hash, model_key FROM embeddings
+WHERE passage_hash IN (SELECT unnest(?::VARCHAR[]))
+"""
+_INSERT = "INSERT INTO embeddings BY NAME SELECT * FROM incoming"
+_CHUNKS_OF = """
+SELECT chunk_key, passage_hash FROM chunks WHERE passage_hash IN (SELECT unnest(?::VARCHAR[]))
+"""
+_PASSAGES_OF = """
+SELECT chunk_key, passage_hash FROM chunks WHERE chunk_key IN (SELECT unnest(?::BIGINT[]))
+"""
+# Finding rows by hash first and fetching blobs by row number keeps the scan off the blobs.
+_ROWS_OF = """
+SELECT rowid FROM embeddings
+WHERE model_key = ? AND passage_hash IN (SELECT unnest(?::VARCHAR[]))
+"""
+_VECTORS_AT = """
+SELECT passage_hash, vector FROM embeddings
+WHERE rowid BETWEEN ? AND ? AND rowid IN (SELECT unnest(?::BIGINT[]))
+"""
+
+
+def load_models(session: Session) -> dict[str, dict[str, object]]:
+    """Return the description of every model, by key."""
+    return {key: from_json(description) for key, description in session.rows(_MODELS)}
+
+
+def describe_models(session: Session, models: Mapping[str, Mapping[str, object]]) -> bool:
+    """Write descriptions; return whether anything was different."""
+    if not models:
+        return False
+    stored = {key: to_json(value, "a model") for key, value in load_models(session).items()}
+    given = {key: to_json(dict(value), f"model {key!r}") for key, value in models.items()}
+    changed = {key: text for key, text in given.items() if stored.get(key) != text}
+    for key in changed.keys() & stored.keys():
+        session.run(_DESCRIBE, [changed[key], key])
+    if fresh := sorted(changed.keys() - stored.keys()):
+        columns = {
+            "model_key": strings(fresh),
+            "description": strings(changed[key] for key in fresh),
+            "chunk_count": integers(0 for _ in fresh),
+        }
+        session.insert(_ADD_MODEL, columns)
+    return bool(changed)
+
+
+def embed(
+    session: Session,
+    given: Mapping[str, Mapping[str, bytes]],
+    born: Mapping[int, str],
+    dead: Mapping[int, str],
+    outbox: Outbox,
+) -> bool:
+    """Store embeddings, owe vectors for them and for *born* chunks, forget *dead* ones.
+
+    *born* and *dead* map chunk keys to passage hashes. Return whether embeddings were added.
+    """
+    models = load_models(session)
+    if unknown := given.keys() - models.keys():
+        raise KbError(f"embeddings of models without a description: {sorted(unknown)}")
+    if not models:
+        return False
+    wanted = {*born.values(), *dead.values(), *(h for vectors in given.values() for h in vectors)}
+    stored = _stored(session, wanted)
+    fresh = {
+        model: {h: vector for h, vector in vectors.items() if h not in stored.get(model, ())}
+        for model, vectors in given.items()
+    }
+    _insert(session, fresh)
+    owed = _owed(born, stored) | _owed(_chunks_of(session, fresh), fresh)
+    outbox.vectors |= owed
+    counts = Counter(model for model, _ in owed)
+    counts.subtract(model for model, _ in _owed(dead, stored))
+    for model, count in counts.items():
+        if count:
+            session.run(_COUNT, [count, model])
+    return any(fresh.values())
+
+
+def _stored(session: Session, hashes: AbstractSet[str]) -> Mapping[str, AbstractSet[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    if hashes:
+        for passage_hash, model in session.rows(_STORED, [list(hashes)]):
+            found[model].add(passage_hash)
+    return found
+
+
+def _insert(session: Session, fresh: Mapping[str, Mapping[str, bytes]]) -> None:
+    rows = [(h, model, v) for model, vectors in fresh.items() for h, v in vectors.items()]
+    if rows:
+        columns = {
+            "passage_hash": strings(passage_hash for passage_hash, _, _ in rows),
+            "model_key": strings(model for _, model, _ in rows),
+            "vector": blobs(vector for _, _, vector in rows),
+        }
+        session.insert(_INSERT, columns)
+
+
+def _chunks_of(session: Session, fresh: Mapping[str, Mapping[str, bytes]]) -> dict[int, str]:
+    hashes = {h for vectors in fresh.values() for h in vectors}
+    return session.mapping(_CHUNKS_OF, [list(hashes)]) if hashes else {}
+
+
+def _owed(chunks: Mapping[int, str], embedded: Mapping[str, Iterable[str]]) -> set[tuple[str, int]]:
+    """Return model key and chunk key of every chunk whose passage is among *embedded*."""
+    return {
+        (model, chunk_key)
+        for model, hashes in embedded.items()
+        for chunk_key, passage_hash in chunks.items()
+        if passage_hash in hashes
+    }
+
+
+def read_vectors(
+    session: Session, owed: Iterable[tuple[str, int]]
+) -> dict[str, tuple[VectorRecord, ...]]:
+    """Return the vectors of those chunks that still exist, by model and chunk key."""
+    keys_by_model: defaultdict[str, list[int]] = defaultdict(list)
+    for model, chunk_key in owed:
+        keys_by_model[model].append(chunk_key)
+    found = {
+        model: _vectors_of(session, model, chunk_keys)
+        for model, chunk_keys in sorted(keys_by_model.items())
+    }
+    return {model: vectors for model, vectors in found.items() if vectors}
+
+
+def _vectors_of(session: Session, model: str, chunk_keys: list[int]) -> tuple[VectorRecord, ...]:
+    passages = session.mapping(_PASSAGES_OF, [chunk_keys])
+    rows = sorted(row for (row,) in session.rows(_ROWS_OF, [model, list(set(passages.values()))]))
+    if not rows:
+        return ()
+    vectors = session.mapping(_VECTORS_AT, [rows[0], rows[-1], rows])
+    return tuple(
+        VectorRecord(chunk_key, vectors[passage_hash])
+        for chunk_key, passage_hash in sorted(passages.items())
+        if passage_hash in vectors
+    )

@@ -1,0 +1,100 @@
+"""The one place that knows DuckDB's exceptions.
+
+Whatever DuckDB, pyarrow or the file system raises leaves this package as a
+``KbError`` whose ``__cause__`` is the original. DuckDB tells most of its failures
+apart by message only, so the words it uses are listed here, once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
+
+__all__ = ["translate_errors"]
+
+_LOCKED = "could not set lock"
+_DAMAGED = (
+    "not a valid duckdb database",
+    "corrupt",
+    "checksum",
+    "could not read enough bytes",
+    "wal does not match",
+    "failed to replay wal",
+    "failure while replaying wal",
+)
+_NEWER = re.compile(r"version number \d+.*can (only )?read", re.DOTALL)
+_HOLDER = re.compile(r"\(PID (\d+)\)")
+_UNUSABLE_CLASSES = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
+
+_CORRUPT_HINT = (
+    "restore a backup with 'kebab import', or move the file away and run 'kebab ingest' "
+    "to build it again from your files"
+)
+
+
+@contextmanager
+def translate_errors(action: str) -> Generator[None]:
+    """Raise a ``KbError`` for whatever fails while we *action*."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise _not_text(action, error) from error
+    except duckdb.Error as error:
+        raise _translated(action, error) from error
+    except pa.ArrowException as error:
+        raise KbError(f"could not {action}: {error}") from error
+    except OSError as error:
+        raise IoError(f"could not {action}: {error}") from error
+
+
+def _not_text(action: str, error: UnicodeEncodeError) -> KbError:
+    return InvalidInput(
+        f"could not {action}: character {error.start} of a text is a lone surrogate "
+        f"({error.object[error.start]!a}), which is not Unicode text",
+        details={"position": error.start},
+    )
+
+
+def _translated(action: str, error: duckdb.Error) -> KbError:
+    message = str(error)
+    lowered = message.lower()
+    if _LOCKED in lowered:
+        return _busy(action, message)
+    if _NEWER.search(lowered):
+        return StoreNewer(
+            f"could not {action}: the file was written by a newer DuckDB: {message}",
+            hint="upgrade kebab",
+        )
+    if any(words in lowered for words in _DAMAGED):
+        return StoreCorrupt(f"could not {action}: {message}", hint=_CORRUPT_HINT)
+    if isinstance(error, duckdb.IOException):
+        return IoError(f"could not {action}: {message}", hint=_io_hint(lowered))
+    if isinstance(error, _UNUSABLE_CLASSES):
+        return IoError(
+            f"could not {action}: the database gave up: {message}",
+            hint="run the command again; 'kebab doctor --deep' checks the store",
+        )
+    return KbError(f"could not {action}: {message}")
+
+
+def _busy(action: str, message: str) -> KbError:
+    holder = _HOLDER.search(message)
+    pid = int(holder[1]) if holder else None
+    by = f"process {pid}" if pid else "another process"
+    return StoreBusy(
+        f"could not {action}: {by} has the store open",
+        hint="wait until it is done, or stop it",
+        details={"pid": pid},
+    )
+
+
+def _io_hint(lowered: str) -> str | None:
+    if "no space" in lowered or "disk full" in lowered:
+        return "free some disk space and run the command again; nothing committed is lost"
+    return None

@@ -1,0 +1,127 @@
+"""The ledger at rest: one row for every file that a walk saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from kb_core.records import FileRecord, FileState
+from kb_store._rows import from_us, instants, integers, strings
+from kb_store._session import Row, Session
+
+__all__ = ["expired_files", "forget_files", "ledger", "read_files", "write_files"]
+
+_COLUMNS = """
+source_id, path, raw_path, state, reason, detail, media, size, mtime_ns, bytes_hash,
+fingerprint, doc_id, error_code, epoch_us(processed_at), epoch_us(changed_at)
+"""
+_PAIRS = "(source_id, path) IN (SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]))"
+_OF_SOURCE = f"SELECT {_COLUMNS} FROM files WHERE source_id = ?"  # noqa: S608 (constants)
+_READ = f"SELECT {_COLUMNS} FROM files WHERE {_PAIRS}"  # noqa: S608 (constants)
+_EXPIRED = """
+SELECT source_id, path FROM files WHERE state = 'deleted' AND epoch_us(changed_at) < ?
+"""
+_DELETE = f"DELETE FROM files WHERE {_PAIRS}"  # noqa: S608 (constants)
+_INSERT = "INSERT INTO files BY NAME SELECT * FROM incoming"
+
+_STATES = {state.value: state for state in FileState}
+_TEXTS = (
+    "source_id",
+    "path",
+    "raw_path",
+    "state",
+    "reason",
+    "detail",
+    "media",
+    "bytes_hash",
+    "fingerprint",
+    "doc_id",
+    "error_code",
+)
+_Key = tuple[str, str]
+
+
+def ledger(session: Session, source_id: str) -> dict[str, FileRecord]:
+    """Return every row of a source, by path."""
+    return {row[1]: _from_row(row) for row in session.rows(_OF_SOURCE, [source_id])}
+
+
+def read_files(session: Session, keys: Iterable[_Key]) -> list[FileRecord]:
+    """Return those rows that exist, by source and path."""
+    rows = session.rows(_READ, _unzipped(keys))
+    return [_from_row(row) for row in sorted(rows, key=lambda row: row[:2])]
+
+
+def write_files(session: Session, files: Sequence[FileRecord]) -> list[_Key]:
+    """Replace rows; return the keys of those that were not so already."""
+    given = {(file.source_id, file.path): file for file in files}
+    if not given:
+        return []
+    stored = {(file.source_id, file.path): file for file in read_files(session, given)}
+    changed = {key: file for key, file in given.items() if stored.get(key) != file}
+    if replaced := stored.keys() & changed.keys():
+        session.run(_DELETE, _unzipped(replaced))
+    if changed:
+        _insert(session, list(changed.values()))
+    return list(changed)
+
+
+def forget_files(session: Session, keys: Iterable[_Key]) -> list[_Key]:
+    """Delete rows; return the keys of those that were there."""
+    wanted = list(keys)
+    if not wanted:
+        return []
+    stored = [(file.source_id, file.path) for file in read_files(session, wanted)]
+    if stored:
+        session.run(_DELETE, _unzipped(stored))
+    return stored
+
+
+def expired_files(session: Session, before_us: int) -> list[_Key]:
+    """Return the keys of files that were deleted before an instant."""
+    return [(source_id, path) for source_id, path in session.rows(_EXPIRED, [before_us])]
+
+
+def _unzipped(keys: Iterable[_Key]) -> list[list[str]]:
+    pairs = list(keys)
+    return [[source_id for source_id, _ in pairs], [path for _, path in pairs]]
+
+
+def _insert(session: Session, files: Sequence[FileRecord]) -> None:
+    columns = {name: strings(getattr(file, name) for file in files) for name in _TEXTS}
+    columns |= {
+        "size": integers(file.size for file in files),
+        "mtime_ns": integers(file.mtime_ns for file in files),
+        "processed_at": instants(file.processed_at for file in files),
+        "changed_at": instants(file.changed_at for file in files),
+    }
+    session.insert(_INSERT, columns)
+
+
+def _from_row(row: Row) -> FileRecord:
+    (source_id, path, raw_path, state, reason, detail, media, size) = row[:8]
+    (mtime_ns, bytes_hash, fingerprint, doc_id, error_code, processed, changed) = row[8:]
+    return FileRecord(
+        source_id=source_id,
+        path=path,
+        raw_path=raw_path,
+        state=_STATES[state],
+        reason=reason,
+        detail=detail,
+        media=media,
+        size=size,
+        mtime_ns=mtime_ns,
+        bytes_hash=bytes_hash,
+        fingerprint=fingerprint,
+        doc_id=doc_id,
+        error_code=error_code,
+        processed_at=_instant(processed),
+        changed_at=_instant(changed),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _instant(microseconds: int | None) -> datetime | None:
+    # Files of one batch share their instants, and a ledger has 100,000 rows.
+    return from_us(microseconds)

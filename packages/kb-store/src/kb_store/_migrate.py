@@ -1,0 +1,105 @@
+"""Migrations: numbered SQL files, applied in order, never edited once released.
+
+A file brought up to date is indistinguishable from a new one. What was applied is
+recorded with its hash, so a file that was written by a newer kebab, or by a
+migration that was edited afterwards, is recognised and refused untouched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib import resources
+
+from kb_core.errors import StoreCorrupt, StoreNewer
+from kb_core.ports import Clock
+from kb_store._rows import instants, integers, strings
+from kb_store._session import Session
+
+__all__ = ["Migration", "migrate", "migrations"]
+
+_TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal"
+_CREATE = """
+CREATE TABLE migrations (
+    number BIGINT NOT NULL, name VARCHAR NOT NULL, hash VARCHAR NOT NULL,
+    applied_at TIMESTAMPTZ NOT NULL
+)
+"""
+_APPLIED = "SELECT number, name, hash FROM migrations ORDER BY number"
+_RECORD = "INSERT INTO migrations BY NAME SELECT * FROM incoming"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered SQL file."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def hash(self) -> str:
+        """Return what a recorded migration is compared by."""
+        return blake2b(self.sql.encode(), digest_size=16).hexdigest()
+
+
+def migrations() -> list[Migration]:
+    """Return the migrations of this version, in order."""
+    folder = resources.files("kb_store") / "migrations"
+    return sorted(
+        (
+            Migration(int(file.name[1:5]), file.name, file.read_text(encoding="utf-8"))
+            for file in folder.iterdir()
+            if file.name.endswith(".sql")
+        ),
+        key=lambda migration: migration.number,
+    )
+
+
+def migrate(session: Session, clock: Clock) -> None:
+    """Bring the file up to date; the caller's transaction makes it all or nothing."""
+    tables = {name for (name,) in session.rows(_TABLES)}
+    if not tables:
+        session.run(_CREATE)
+    elif "migrations" not in tables:
+        raise StoreCorrupt(
+            f"{str(session.path)!r} is a DuckDB file, but not a store of kebab",
+            hint="point storage.data_dir at another folder, or move the file away",
+        )
+    known = migrations()
+    applied = session.rows(_APPLIED)
+    _refuse_foreign(applied, {migration.number: migration for migration in known})
+    done = {number for number, _, _ in applied}
+    for migration in known:
+        if migration.number not in done:
+            session.run(migration.sql)
+            _record(session, migration, clock)
+
+
+def _refuse_foreign(applied: list[tuple[int, str, str]], known: dict[int, Migration]) -> None:
+    for number, name, digest in applied:
+        if number not in known:
+            raise StoreNewer(
+                f"the store was written by a newer kebab: it has migration {name!r}, "
+                f"and this version ends at {max(known)}",
+                hint="upgrade kebab",
+                details={"migration": name, "newest_known": max(known)},
+            )
+        if digest != known[number].hash:
+            raise StoreCorrupt(
+                f"the store was made by another version of migration {name!r}",
+                hint="move the file away and run 'kebab ingest', or restore a backup",
+                details={"migration": name},
+            )
+
+
+def _record(session: Session, migration: Migration, clock: Clock) -> None:
+    session.insert(
+        _RECORD,
+        {
+            "number": integers([migration.number]),
+            "name": strings([migration.name]),
+            "hash": strings([migration.hash]),
+            "applied_at": instants([clock()]),
+        },
+    )

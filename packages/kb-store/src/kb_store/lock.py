@@ -1,0 +1,128 @@
+"""The writer lock: one writer per data directory, told apart by flock.
+
+The lock is the kernel's, so it is free the moment its holder ends, however it ends.
+The file's content (pid, host, start) only serves the message that another process
+prints; it may be stale, and it is never used to decide. The file is never deleted:
+two processes could otherwise each hold a lock of the same name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from kb_core.clock import to_rfc3339, utc_now
+from kb_core.errors import IoError, StoreBusy
+from kb_core.ports import Clock
+
+__all__ = ["WriterLock"]
+
+_POLL_SECS = 0.05
+_MODE = 0o644
+
+
+class WriterLock:
+    """Holds the writer lock at *path* between ``acquire`` and ``release``."""
+
+    def __init__(self, path: Path, wait_secs: float = 0.0, clock: Clock = utc_now) -> None:
+        self._path = path
+        self._wait_secs = wait_secs
+        self._clock = clock
+        self._descriptor: int | None = None
+
+    def acquire(self) -> Self:
+        """Take the lock, waiting at most ``wait_secs``; raise ``StoreBusy`` naming the holder."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, _MODE)
+        except OSError as error:
+            raise IoError(f"could not open the writer lock {str(self._path)!r}: {error}") from error
+        if not _lock_within(descriptor, self._wait_secs):
+            holder = _read_holder(descriptor)
+            os.close(descriptor)
+            raise _busy(holder)
+        self._descriptor = descriptor
+        _held.add(self)
+        _write_holder(descriptor, self._clock)
+        return self
+
+    def release(self) -> None:
+        """Give the lock back; releasing twice is harmless."""
+        if self._descriptor is None:
+            return
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        self._forget()
+
+    def __enter__(self) -> Self:
+        return self.acquire()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def _forget(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        _held.discard(self)
+
+
+_held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    # A forked worker shares the descriptor, and with it the lock: it would keep the
+    # lock of a parent that was killed. Closing its copy leaves the parent's untouched.
+    for lock in list(_held):
+        lock._forget()  # noqa: SLF001 (the same module)
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def _lock_within(descriptor: int, wait_secs: float) -> bool:
+    deadline = time.monotonic() + wait_secs
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_SECS)
+        else:
+            return True
+
+
+def _write_holder(descriptor: int, clock: Clock) -> None:
+    holder = {"pid": os.getpid(), "host": socket.gethostname(), "started": to_rfc3339(clock())}
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+
+
+def _read_holder(descriptor: int) -> dict[str, Any]:
+    try:
+        holder = json.loads(os.pread(descriptor, 4096, 0))
+    except ValueError:  # taken a moment ago and not signed yet
+        return {}
+    return holder if isinstance(holder, dict) else {}
+
+
+def _busy(holder: dict[str, Any]) -> StoreBusy:
+    who = f"process {holder['pid']} on {holder.get('host')}" if "pid" in holder else "a process"
+    since = f", since {holder['started']}" if "started" in holder else ""
+    return StoreBusy(
+        f"another kebab is writing: {who}{since}",
+        hint="wait until it is done, or stop it",
+        details=holder,
+    )

@@ -1,0 +1,257 @@
+"""The store: one DuckDB file that holds what cannot be rebuilt from anything else.
+
+Promises: a commit is durable and whole, whatever kills the process; keys are never
+given twice; what the index has not been told is kept until it has been.
+
+It is opened by the one writer, who holds the ``WriterLock``, and by maintenance
+commands that wait for it. No reader ever opens it: searches are served from the
+index. Methods may be called from any thread, one at a time is served; they raise
+only ``KbError``, and return values that stay good after ``close``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from kb_core.clock import utc_now
+from kb_core.ports import Clock
+from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
+from kb_store import _compact, _documents, _keepsakes, _outbox, _pending, _publication, _runs
+from kb_store._aliases import expired_aliases
+from kb_store._check import deep_check
+from kb_store._commit import commit, forget
+from kb_store._errors import translate_errors
+from kb_store._files import beside, remove_leftovers, take_place
+from kb_store._ledger import expired_files, ledger
+from kb_store._meta import Meta, create_meta, load_meta
+from kb_store._migrate import migrate
+from kb_store._rows import to_us
+from kb_store._session import Session
+from kb_store._stats import stats
+
+__all__ = ["Store"]
+
+
+class Store:
+    """An open store. Get one with ``Store.open(path)``."""
+
+    def __init__(self, session: Session, clock: Clock) -> None:
+        self._session = session
+        self._clock = clock
+
+    @classmethod
+    def open(cls, path: Path, clock: Clock = utc_now) -> Self:
+        """Open the store at *path*, make it if it is missing, bring it up to date.
+
+        Raises ``StoreBusy`` if a process has it open, ``StoreNewer`` if a newer kebab
+        wrote it, and ``StoreCorrupt`` if it is damaged or something else.
+        """
+        with translate_errors(f"open the store {str(path)!r}"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(path)
+            if not path.exists():
+                # A process that is killed while it makes the file leaves none there.
+                _open(beside(path), clock).close()
+                take_place(path)
+        return cls(_open(path, clock), clock)
+
+    def close(self) -> None:
+        """Write a checkpoint and let go of the file; closing twice is harmless."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What is stored
+
+    @property
+    def store_id(self) -> str:
+        """Return the random id that the store was given when it was made."""
+        return self._meta.store_id
+
+    @property
+    def sequence(self) -> int:
+        """Return how many commits changed anything."""
+        return self._meta.sequence
+
+    @property
+    def corpus_revision(self) -> int:
+        """Return how many commits changed documents."""
+        return self._meta.corpus_revision
+
+    @property
+    def vector_revision(self) -> int:
+        """Return how many commits added embeddings."""
+        return self._meta.vector_revision
+
+    @property
+    def _meta(self) -> Meta:
+        with self._session.use("read the counters"):
+            return load_meta(self._session)
+
+    def ledger(self, source_id: str) -> dict[str, FileRecord]:
+        """Return every ledger row of a source, by path."""
+        with self._session.use("read the ledger"):
+            return ledger(self._session, source_id)
+
+    def document(self, doc_id: str) -> DocumentRecord | None:
+        """Return a document, whole, or ``None``."""
+        with self._session.use("read a document"):
+            keys = _documents.find_keys(self._session, [doc_id])
+            found = _documents.read_documents(self._session, list(keys.values()))
+        return found[0] if found else None
+
+    def documents_by_hash(self, bytes_hash: str) -> list[DocumentRecord]:
+        """Return the documents made from these bytes, whole: where a new file may come from."""
+        with self._session.use("read documents by hash"):
+            keys = _documents.keys_by_hash(self._session, bytes_hash)
+            return _documents.read_documents(self._session, keys)
+
+    def doc_ids(self, source_id: str) -> list[str]:
+        """Return the ids of a source's documents, by path."""
+        with self._session.use("read document ids"):
+            return _documents.doc_ids(self._session, source_id)
+
+    def stats(self) -> dict[str, Any]:
+        """Return the counts that publications carry."""
+        with self._session.use("count"):
+            return stats(self._session)
+
+    # Changing it
+
+    def commit(self, changes: Changes) -> int:
+        """Commit *changes*, all or nothing; return the sequence the store is at then."""
+        with self._session.use("commit"):
+            return commit(self._session, changes, self._clock())
+
+    def forget_expired(self, now: datetime, days: int = 90) -> int:
+        """Forget deleted files and aliases older than *days*; return how many."""
+        before = to_us(now - timedelta(days=days)) or 0
+        with self._session.use("forget what expired"), self._session.transaction():
+            files = expired_files(self._session, before)
+            aliases = expired_aliases(self._session, before)
+            forget(self._session, files, aliases)
+        return len(files) + len(aliases)
+
+    # Telling the index
+
+    def publication(self, since: int) -> Publication | None:
+        """Return what an index at *since* lacks, or ``None`` if it lacks nothing.
+
+        Raises ``NotIndexed`` if that index can only be rebuilt: it is ahead of the
+        store, or so far behind that the outbox has been pruned.
+        """
+        with self._session.use("prepare a publication"):
+            return _publication.publication(self._session, since)
+
+    def prune_outbox(self, published: int) -> None:
+        """Forget what an index at *published* shows already."""
+        with self._session.use("prune the outbox"):
+            _outbox.prune_outbox(self._session, published)
+
+    def rebuild_publications(self, batch_chunks: int = 4000) -> Iterator[Publication]:
+        """Yield the whole truth, at least one publication, all at the current sequence."""
+        return _publication.rebuild(self._session, batch_chunks)
+
+    # Embedding
+
+    def missing_passages(self, model_key: str, limit: int) -> list[PendingPassage]:
+        """Return passages that *model_key* has not embedded, newest documents first."""
+        with self._session.use("look for passages without embeddings"):
+            return _pending.missing_passages(self._session, model_key, limit)
+
+    def count_missing(self, model_key: str) -> int:
+        """Return how many different passages *model_key* has not embedded."""
+        with self._session.use("count passages without embeddings"):
+            return _pending.count_missing(self._session, model_key)
+
+    # Runs, costly results, settings
+
+    def start_run(self, run_id: str, kind: str, scope: Mapping[str, Any]) -> None:
+        """Record that a run begins."""
+        with self._session.use("record a run"):
+            _runs.start_run(self._session, run_id, kind, scope, self._clock())
+
+    def finish_run(self, run_id: str, state: str, report: Mapping[str, Any]) -> None:
+        """Record how a run ended, and owe the index the time of it."""
+        with self._session.use("record a run"):
+            _runs.finish_run(self._session, run_id, state, report, self._clock())
+
+    def last_runs(self, count: int) -> list[dict[str, Any]]:
+        """Return the newest runs, newest first; one that died is ``interrupted``."""
+        with self._session.use("read the runs"):
+            return _runs.last_runs(self._session, count)
+
+    def get_derivation(self, kind: str, content_hash: str, settings_hash: str) -> bytes | None:
+        """Return a costly result that was kept, or ``None``."""
+        with self._session.use("read a derivation"):
+            return _keepsakes.get_derivation(self._session, (kind, content_hash, settings_hash))
+
+    def put_derivation(
+        self, kind: str, content_hash: str, settings_hash: str, value: bytes
+    ) -> None:
+        """Keep a costly result."""
+        key = (kind, content_hash, settings_hash)
+        with self._session.use("keep a derivation"):
+            _keepsakes.put_derivation(self._session, key, value, self._clock())
+
+    def get_setting(self, name: str) -> Any:  # noqa: ANN401 (JSON)
+        """Return a setting, or ``None``."""
+        with self._session.use("read a setting"):
+            return _keepsakes.get_setting(self._session, name)
+
+    def put_setting(self, name: str, value: object) -> None:
+        """Write a setting."""
+        with self._session.use("write a setting"):
+            _keepsakes.put_setting(self._session, name, value)
+
+    # Care
+
+    def sizes(self) -> dict[str, int]:
+        """Return bytes of ``database``, ``wal``, and ``free`` (inside the database)."""
+        with self._session.use("measure the store"):
+            return _compact.sizes(self._session)
+
+    def checkpoint(self) -> None:
+        """Fold the log into the file; for the end of a run, never inside a burst."""
+        with self._session.use("write a checkpoint"):
+            _compact.checkpoint(self._session)
+
+    def checkpoint_if_large(self, max_wal_bytes: int) -> bool:
+        """Write a checkpoint if the log is larger than *max_wal_bytes*."""
+        with self._session.use("write a checkpoint"):
+            large = _compact.wal_bytes(self._session) > max_wal_bytes
+            if large:
+                _compact.checkpoint(self._session)
+        return large
+
+    def compact(self, min_free_share: float = 0.25) -> bool:
+        """Drop unused embeddings, and rewrite the file if that share of it is free."""
+        with self._session.use("compact the store"):
+            return _compact.compact(self._session, min_free_share)
+
+    def deep_check(self) -> list[str]:
+        """Return what is wrong with the store: nothing, if all is well."""
+        with self._session.use("check the store"):
+            return deep_check(self._session)
+
+
+def _open(path: Path, clock: Clock) -> Session:
+    """Return a session of the file at *path*, brought up to date."""
+    session = Session(path)
+    try:
+        with session.use(f"open the store {str(path)!r}"):
+            with session.transaction():
+                migrate(session, clock)
+                create_meta(session, clock())
+            _runs.interrupt_runs(session)
+    except BaseException:
+        session.close()
+        raise
+    return session

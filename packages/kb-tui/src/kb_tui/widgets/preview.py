@@ -1,0 +1,102 @@
+"""The preview: a passage in its place, with the match marked.
+
+A gutter tells without colour: the line's number, a heavy bar beside the chunk and a
+thin one beside its surroundings, and ``>`` before every line that holds a match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kb_tui._marks import marks
+from kb_tui._passage import Line
+
+__all__ = ["Preview"]
+
+_INSIDE, _OUTSIDE = "┃", "│"
+
+
+class Preview(ScrollView):
+    """Shows lines, wrapped to its width, from a little above the best place to look."""
+
+    can_focus = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "preview--gutter",
+        "preview--inside",
+        "preview--match",
+        "preview--outside",
+    }
+    DEFAULT_CSS = """
+    Preview { overflow-x: hidden; scrollbar-gutter: stable; scrollbar-size-vertical: 1; }
+    Preview > .preview--gutter { color: $foreground 60%; }
+    Preview > .preview--inside { color: $foreground; }
+    Preview > .preview--outside { color: $foreground 60%; }
+    Preview > .preview--match { color: $warning; text-style: bold underline; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
+        super().__init__(id=id)
+        self._lines: tuple[Line, ...] = ()
+        self._query = ""
+        self._rows: list[Content] = []
+
+    def show(self, lines: Sequence[Line], query: str = "") -> None:
+        """Show *lines*, with the words of *query* marked."""
+        self._lines = tuple(lines)
+        self._query = query
+        self.scroll_to(y=self._lay_out(), animate=False, force=True)
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        at = y + self.scroll_offset.y
+        row = self._rows[at] if at < len(self._rows) else Content("")
+        line = row.truncate(width, pad=True)
+        return Strip(line.render_segments(self.visual_style), width)
+
+    def _lay_out(self) -> int:
+        """Wrap the lines; return the row that should be on top."""
+        self._rows = []
+        digits = max((len(str(line.number)) for line in self._lines if line.number), default=0)
+        chunk_row = match_row = None
+        for line in self._lines:
+            ranges = marks(line.text, self._query) if line.inside else []
+            if line.inside and chunk_row is None:
+                chunk_row = len(self._rows)
+            if ranges and match_row is None:
+                match_row = len(self._rows)
+            self._rows += self._wrapped(line, ranges, digits)
+        self.virtual_size = Size(0, len(self._rows))
+        self.refresh()
+        return self._top(chunk_row or 0, match_row)
+
+    def _top(self, chunk_row: int, match_row: int | None) -> int:
+        """Choose the chunk's first row, unless the match would then be out of sight."""
+        height = max(1, self.scrollable_content_region.height)
+        if match_row is not None and match_row >= chunk_row - 1 + height:
+            return match_row - height // 2
+        return max(0, chunk_row - 1)
+
+    def _wrapped(self, line: Line, ranges: Sequence[tuple[int, int]], digits: int) -> list[Content]:
+        bar = _INSIDE if line.inside else _OUTSIDE
+        number = "" if line.number is None else str(line.number)
+        gutter = f"{'>' if ranges else ' '}{number:>{digits}} {bar} "
+        blank = f" {'':>{digits}} {bar} "
+        kind = "preview--inside" if line.inside else "preview--outside"
+        text = Content.styled(line.text, self.get_visual_style(kind))
+        for start, end in ranges:
+            text = text.stylize(self.get_visual_style("preview--match"), start, end)
+        room = max(8, self.scrollable_content_region.width - len(gutter))
+        style = self.get_visual_style("preview--gutter")
+        return [
+            Content.styled(blank if at else gutter, style) + row
+            for at, row in enumerate(text.wrap(room) or [text])
+        ]

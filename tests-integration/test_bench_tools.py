@@ -1,0 +1,172 @@
+"""The benchmarks' own reading and counting; what they measure is not tested."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCH = ROOT / "tools" / "bench"
+
+
+@pytest.fixture(autouse=True)
+def bench_on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the benchmarks find each other, and leave none of their plain names behind."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(BENCH))
+    yield
+    for name in set(sys.modules) - before:
+        if (BENCH / f"{name}.py").exists():
+            del sys.modules[name]
+
+
+def tool(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    """A collection of two documents, three queries, and one judgement of each kind."""
+    folder = tmp_path / "tiny"
+    (folder / "qrels").mkdir(parents=True)
+    docs = [
+        {"_id": "a/1", "title": "Locks\nand keys", "text": "A writer waits."},
+        {"_id": "b", "title": "", "text": "Readers never do."},
+    ]
+    queries = [{"_id": f"q{n}", "text": f"question {n}"} for n in (1, 2, 3)]
+    for name, rows in (("corpus", docs), ("queries", queries)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines, "utf-8")
+    judged = "query-id\tcorpus-id\tscore\nq1\ta/1\t2\nq2\tb\t0\nq9\tb\t1\n"
+    (folder / "qrels" / "test.tsv").write_text(judged, "utf-8")
+    return folder
+
+
+def test_only_queries_with_something_to_find_are_asked(collection: Path) -> None:
+    """One is judged worthless, one is not judged, one is judged but has no text."""
+    loaded = tool("beir").load_collection(collection)
+
+    assert loaded.queries == {"q1": "question 1"}
+    assert loaded.qrels == {"q1": {"a/1": 2}}
+
+
+def test_a_document_becomes_a_file_whose_name_tells_nothing(
+    collection: Path, tmp_path: Path
+) -> None:
+    beir = tool("beir")
+
+    names = beir.write_documents(beir.load_collection(collection).docs, tmp_path / "files")
+
+    assert names == {"d000000.md": "a/1", "d000001.md": "b"}
+    first, second = ((tmp_path / "files" / name).read_text("utf-8") for name in names)
+    assert first == "# Locks and keys\n\nA writer waits.\n"
+    assert second == "Readers never do.\n"
+
+
+def test_pages_are_judged_as_their_file() -> None:
+    beir = tool("beir")
+    pages = (beir.Doc("report.pdf#page=2", "", "text"),)
+
+    by_file = beir.Collection("pages", pages, {}, {}, by_file=True)
+    by_page = beir.Collection("pages", pages, {}, {})
+
+    assert by_file.judged_as("report.pdf#page=2") == "report.pdf"
+    assert by_page.judged_as("guide.md#install") == "guide.md#install"
+
+
+def test_a_sample_is_the_same_for_the_same_seed(collection: Path) -> None:
+    lines = [f"q{n}\tb\t1" for n in (1, 2, 3)]
+    qrels = "\n".join(["query-id\tcorpus-id\tscore", *lines, ""])
+    (collection / "qrels" / "test.tsv").write_text(qrels, "utf-8")
+    load = tool("beir").load_collection
+
+    first, again = (load(collection, sample=2, seed=3).queries for _ in range(2))
+
+    assert len(first) == 2
+    assert first == again
+
+
+def test_import_times_are_summed_by_top_level_name() -> None:
+    report = (
+        "import time: self [us] | cumulative | imported package\n"
+        "import time:       100 |        100 |   click.types\n"
+        "import time:      2000 |       2100 | click\n"
+        "import time:       300 |        300 | json\n"
+        "a line of the program itself\n"
+    )
+
+    costs = tool("startup").read_import_times(report)
+
+    assert [(cost.name, cost.ms) for cost in costs] == [
+        ("click", 2.1),
+        ("(standard library)", 0.3),
+    ]
+
+
+def test_a_process_that_fails_is_not_measured() -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        tool("startup").run_process([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def outcome(load: ModuleType, *steps: object, code: int = 0, stderr: str = "") -> dict[str, object]:
+    """Summarize readers' steps around an ingest that ran from second 10 to second 20."""
+    ran = load.Outcome(list(steps), [80.0], 10.0, 20.0, code, stderr)
+    found: dict[str, object] = load.summarize_outcome(ran)
+    return found
+
+
+def test_steps_are_counted_by_when_they_began() -> None:
+    load = tool("load")
+
+    found = outcome(
+        load,
+        load.Step("search", 5.0, 0.001, 1),
+        load.Step("search", 15.0, 0.003, 2),
+        load.Step("search", 25.0, 0.009, 3),
+    )
+
+    assert found["alone"]["search"]["count"] == 1  # type: ignore[index]
+    assert found["during"]["search"]["max_ms"] == 3.0  # type: ignore[index]
+    assert found["revisions_seen"] == 3
+    assert found["errors"] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "stderr"),
+    [(2, "disk full"), (0, "waiting for the lock"), (0, "store_busy: StoreBusy")],
+)
+def test_a_failed_or_waiting_ingest_is_an_error(code: int, stderr: str) -> None:
+    load = tool("load")
+
+    found = outcome(load, load.Step("search", 15.0, 0.1, 1), code=code, stderr=stderr)
+
+    assert len(found["errors"]) == 1  # type: ignore[arg-type]
+
+
+def test_readers_that_do_nothing_are_an_error() -> None:
+    """A load test in which nobody reads would otherwise always pass."""
+    assert outcome(tool("load"))["errors"] == ["no reader did anything"]
+
+
+def test_words_are_the_same_for_the_same_seed() -> None:
+    words = tool("words")
+
+    assert words.Words(3).passage() == words.Words(3).passage()
+    assert words.Words(3).passage() != words.Words(4).passage()
+    assert len(words.Words(3).query(4).split()) == 4
+
+
+def test_without_collections_nothing_is_measured(tmp_path: Path) -> None:
+    command = [sys.executable, str(BENCH / "ir.py"), "--data", str(tmp_path)]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0
+    assert "--data" in done.stderr

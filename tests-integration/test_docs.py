@@ -1,0 +1,305 @@
+"""What the documentation says exists: links, commands, options, codes, settings, examples.
+
+The pages are read as they are. A command line in an ``sh`` block is parsed by the commands
+themselves and never run; a Python block marked ``run`` is run in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from urllib.parse import unquote
+
+import click
+import pytest
+
+from kb_app._ingest.code.languages import LANGUAGES
+from kb_app._ingest.detect import SUPPORTED_MEDIA
+from kb_app.config import SECTIONS
+from kb_app.config._settings import rules
+from kb_cli._catalog import COMMANDS, EXTRAS
+from kb_cli.main import cli
+from kb_core import schemas
+from kb_core.ingest import SkipReason
+from kb_core.records import FileState
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+import config_reference  # noqa: E402 - a script, not a module of any distribution
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
+WRITTEN = [page for page in PAGES if page.parent.name != "reference"]
+
+FENCE = re.compile(r"^(```+)([^\n`]*)\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+CODE_SPAN = re.compile(r"`[^`\n]+`")
+HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
+SOURCE_FILE = re.compile(r"\b(kb_\w+/[\w/]+\.\w+)\b")
+DOTTED = re.compile(r"`(kb_[a-z]+(?:\.\w+)+)`")
+NAMES = {"cpp": "C++", "csharp": "C#", "css": "CSS", "php": "PHP", "tsx": "TSX"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    page: Path
+    line: int
+    info: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{name_of(self.page)}:{self.line}"
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks() -> Iterator[Block]:
+    for page in WRITTEN:
+        text = page.read_text("utf-8")
+        for match in FENCE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield Block(page, line, match[2].strip(), match[3])
+
+
+def blocks_of(language: str) -> list[Block]:
+    return [block for block in BLOCKS if block.info.split()[:1] == [language]]
+
+
+def guide() -> str:
+    return "\n".join(page.read_text("utf-8") for page in GUIDE)
+
+
+BLOCKS = list(blocks())
+
+
+# --------------------------------------------------------------------- links
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as they are made on a code forge."""
+    prose = FENCE.sub("", page.read_text("utf-8"))
+    titles = [re.sub(r"[`*]", "", title).lower() for title in HEADING.findall(prose)]
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    prose = CODE_SPAN.sub("", FENCE.sub("", page.read_text("utf-8")))
+    broken = []
+    for link in LINK.findall(prose):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / unquote(path)).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+
+    assert broken == []
+
+
+def test_every_page_of_the_documentation_is_linked_from_its_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    decisions = (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8")
+    pages = [page for page in PAGES if page.name != "README.md"]
+
+    assert [name_of(p) for p in pages if f"{p.name})" not in index + decisions] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_every_file_and_name_of_the_code_exists(page: Path) -> None:
+    text = page.read_text("utf-8")
+    files = [file for file in SOURCE_FILE.findall(text) if not list(ROOT.glob(f"*/*/src/{file}"))]
+    names = [name for name in DOTTED.findall(text) if not exists(name)]
+
+    assert (files, names) == ([], [])
+
+
+def exists(dotted: str) -> bool:
+    """Say whether a dotted name is a module, or a name in one."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found: object = import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+# ------------------------------------------------------------------ commands
+
+
+@dataclass(frozen=True)
+class Line:
+    """One command line of an ``sh`` block."""
+
+    where: str
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.where} {' '.join(self.words)}"
+
+
+def lines(program: str) -> list[Line]:
+    found = []
+    for block in blocks_of("sh"):
+        for line in block.text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            for end in ("|", "&&", ">", ">>", "<"):
+                words = words[: words.index(end)] if end in words else words
+            while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                del words[0]
+            if words and words[0] == program:
+                found.append(Line(str(block), tuple(words[1:])))
+    return found
+
+
+def parse(words: list[str]) -> None:
+    """Have the commands read *words*, as far as that is possible without running one."""
+    command: click.Command = cli
+    context = click.Context(cli, info_name="kebab")
+    while isinstance(command, click.Group):
+        _, rest, _ = command.make_parser(context).parse_args(list(words))
+        if not rest:
+            return
+        found = command.get_command(context, rest[0])
+        if found is None:
+            raise click.UsageError(f"no such command {rest[0]!r}")
+        command, words = found, rest[1:]
+        context = click.Context(command, info_name=rest[0], parent=context)
+    command.make_context(command.name, list(words), parent=context.parent)
+
+
+@pytest.mark.parametrize("line", lines("kebab"), ids=str)
+def test_every_command_line_is_one_that_the_commands_understand(line: Line) -> None:
+    try:
+        parse(list(line.words))
+    except click.exceptions.Exit:
+        pass
+    except click.UsageError as error:
+        pytest.fail(f"{line}: {error.format_message()}")
+
+
+def test_a_command_line_that_is_wrong_is_caught() -> None:
+    for words in (["serach", "x"], ["search", "x", "--limit", "3"], ["fetch", "page", "1"]):
+        with pytest.raises(click.UsageError):
+            parse(words)
+
+
+@pytest.mark.parametrize("line", lines("tools/dev"), ids=str)
+def test_every_word_of_the_development_script_exists(line: Line) -> None:
+    hatch = tomllib.loads((ROOT / "hatch.toml").read_text("utf-8"))
+    known = {*hatch["envs"]["default"]["scripts"], "help", "run", "shell"}
+
+    assert line.words[0] in known
+
+
+# ------------------------------------------------------------- completeness
+
+
+def test_every_command_is_in_the_guide() -> None:
+    text = guide()
+
+    assert [name for name in (*COMMANDS, *EXTRAS) if f"kebab {name}" not in text] == []
+
+
+def test_every_error_code_is_in_the_guide() -> None:
+    codes = schemas.load("error")["properties"]["code"]["enum"]
+    text = guide()
+
+    assert [code for code in codes if f"`{code}`" not in text] == []
+
+
+def test_every_state_reason_and_medium_is_in_the_guide() -> None:
+    text = guide()
+    words = [*FileState, *SkipReason, *SUPPORTED_MEDIA]
+
+    assert [str(word) for word in words if f"`{word}`" not in text] == []
+
+
+def test_every_language_with_a_grammar_is_in_the_guide() -> None:
+    page = (ROOT / "docs" / "guide" / "sources-and-ingest.md").read_text("utf-8").lower()
+
+    assert [name for name in LANGUAGES if NAMES.get(name, name).lower() not in page] == []
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text("utf-8")
+    keys = [(section, key) for section in (*SECTIONS, "sources") for key in rules(section)]
+
+    assert [pair for pair in keys if f"| `{pair[1]}`" not in section_of(page, pair[0])] == []
+
+
+def section_of(page: str, section: str) -> str:
+    """Return the part of the reference page that is about *section*."""
+    title = "[[sources]]" if section == "sources" else f"[{section}]"
+    return page.partition(f"## `{title}`\n")[2].partition("\n## ")[0]
+
+
+def test_every_setting_that_a_page_names_exists() -> None:
+    known = {f"{section}.{key}" for section in SECTIONS for key in rules(section)}
+    pattern = re.compile(rf"`((?:{'|'.join(SECTIONS)})\.[a-z_]+)\b[^`]*`")
+    named = {(name_of(p), m) for p in WRITTEN for m in pattern.findall(p.read_text("utf-8"))}
+
+    assert {pair for pair in named if pair[1] not in known and not pair[1].endswith(".py")} == set()
+
+
+def test_the_configuration_reference_is_up_to_date() -> None:
+    assert config_reference.main(["check"]) == 0
+
+
+def test_the_architecture_can_be_read_in_one_sitting() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
+
+    assert page.count("\n") <= 400
+    assert page.count("**Invariant:**") >= 20
+
+
+# ------------------------------------------------------------------ examples
+
+
+@pytest.mark.parametrize("block", blocks_of("python"), ids=str)
+def test_python_compiles_and_runs_where_it_says_so(block: Block, tmp_path: Path) -> None:
+    compile(block.text, str(block), "exec")
+    if "run" not in block.info.split():
+        return
+    command = [sys.executable, "-W", "error", "-c", block.text]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("block", [*blocks_of("toml"), *blocks_of("json")], ids=str)
+def test_data_can_be_read(block: Block) -> None:
+    read = tomllib.loads if block.info == "toml" else json.loads
+
+    assert read(block.text)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_a_line_is_a_sentence_or_less(page: Path) -> None:
+    """Semantic newlines: prose outside tables and lists does not run on after a full stop."""
+    prose = FENCE.sub("", page.read_text("utf-8"))
+    long = [
+        line
+        for line in prose.splitlines()
+        if not re.match(r"\s*([-|*>]|\d+\.)", line) and re.search(r"[a-z`)*]\. [A-Z`*\[]", line)
+    ]
+
+    assert long == []

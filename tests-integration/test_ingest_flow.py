@@ -1,0 +1,201 @@
+"""A folder that lives: what a run reports, and what a search finds, after every change."""
+
+from __future__ import annotations
+
+import base64
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb_cli.testing.installed import KEBAB, InstalledKebab
+
+COUNTS = ("new", "updated", "moved", "unchanged", "skipped", "deleted", "errors")
+
+
+def counts(report: dict[str, Any]) -> dict[str, int]:
+    """Return the counts of a report that are not zero."""
+    return {name: report[name] for name in COUNTS if report[name]}
+
+
+@pytest.fixture
+def library(kebab: InstalledKebab) -> InstalledKebab:
+    """Return a small indexed folder."""
+    kebab.write("search.md", "# Search\n\nReciprocal rank fusion adds up reciprocal ranks.\n")
+    kebab.write("store.md", "# Store\n\nThe store is the truth, indexes are derived.\n")
+    kebab.write("deep/er/note.md", "---\ntags: [attic]\n---\n# Attic\n\nOld marmalade recipes.\n")
+    kebab.write("tool.py", "def parse_http_date(text):\n    return text.strip()\n")
+    assert counts(kebab.ingest()) == {"new": 4}
+    return kebab
+
+
+def test_a_second_run_reads_no_file_and_loads_no_model(library: InstalledKebab) -> None:
+    library.configure(model="multilingual-e5-small")
+    library.ingest()
+    for file in library.notes.rglob("*"):
+        if file.is_file():
+            os.utime(file, ns=(0, file.stat().st_mtime_ns))  # never read, as far as atime tells
+    script = (
+        f"import sys\nsys.argv = {library.command('--json', 'ingest')!r}\n"
+        "from kb_cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert '"unchanged":4' in done.stdout
+    loaded = set(done.stderr.split())
+    assert loaded.isdisjoint({"onnxruntime", "tokenizers", "tree_sitter", "markdown_it"})
+    assert {f.stat().st_atime_ns for f in library.notes.rglob("*") if f.is_file()} == {0}
+
+
+def test_an_edit_replaces_what_is_found(library: InstalledKebab) -> None:
+    library.write("store.md", "# Store\n\nA walrus sleeps here now.\n")
+
+    assert counts(library.ingest()) == {"updated": 1, "unchanged": 3}
+    assert library.paths("walrus") == ["store.md"]
+    assert library.paths("truth derived") == []
+
+
+def test_a_touched_file_is_unchanged(library: InstalledKebab) -> None:
+    os.utime(library.notes / "store.md")
+
+    assert counts(library.ingest()) == {"unchanged": 4}
+    assert not library.json("search", "truth")["hits"][0]["stale"]
+
+
+def test_a_moved_file_keeps_its_text_and_its_old_id_leads_to_it(library: InstalledKebab) -> None:
+    old = library.json("search", "marmalade")["hits"][0]["doc_id"]
+    (library.notes / "deep/er/note.md").rename(library.notes / "kitchen.md")
+
+    report = library.ingest()
+
+    assert counts(report) == {"moved": 1, "unchanged": 3}
+    moved = next(item for item in report["items"] if item["kind"] == "moved")
+    assert (moved["moved_from"], moved["doc_path"]) == ("deep/er/note.md", "kitchen.md")
+    assert library.paths("marmalade") == ["kitchen.md"]
+    assert library.json("fetch", "doc", old)["doc_path"] == "kitchen.md"
+
+
+def test_a_renamed_folder_is_so_many_moves(library: InstalledKebab) -> None:
+    for n in range(5):
+        library.write(f"trip/day{n}.md", f"# Day {n}\n\nThe kangaroo of day {n}.\n")
+    library.ingest()
+    (library.notes / "trip").rename(library.notes / "journey")
+
+    assert counts(library.ingest()) == {"moved": 5, "unchanged": 4}
+    assert set(library.paths("kangaroo")) == {f"journey/day{n}.md" for n in range(5)}
+
+
+def test_a_deleted_file_is_gone_from_every_answer(library: InstalledKebab) -> None:
+    (library.notes / "search.md").unlink()
+
+    assert counts(library.ingest()) == {"deleted": 1, "unchanged": 3}
+    assert library.paths("reciprocal rank fusion") == []
+    assert len(library.json("list", "docs")["items"]) == 3
+    states = {f["doc_path"]: f["state"] for f in library.json("status")["files"]}
+    assert states["search.md"] == "deleted"
+
+
+def test_a_file_that_became_ignored_is_deleted(library: InstalledKebab) -> None:
+    library.write(".gitignore", "store.md\n")
+
+    report = library.ingest()
+
+    assert report["deleted"] == 1
+    assert library.paths("truth") == []
+
+
+def test_3_equal_files_are_two_documents_and_stay_unchanged(library: InstalledKebab) -> None:
+    shutil.copy(library.notes / "store.md", library.notes / "copy.md")
+
+    assert counts(library.ingest()) == {"new": 1, "unchanged": 4}
+    assert counts(library.ingest()) == {"unchanged": 5}
+    assert set(library.paths("truth")) == {"store.md", "copy.md"}
+
+
+def test_5_a_setting_that_matters_makes_documents_anew(library: InstalledKebab) -> None:
+    library.configure(extra="[chunking]\ntarget_tokens = 64\noverlap_tokens = 8\nmax_tokens = 128\n")
+
+    assert counts(library.ingest()) == {"updated": 4}
+    assert counts(library.ingest()) == {"unchanged": 4}
+
+
+def test_7_an_unmounted_root_deletes_nothing(library: InstalledKebab) -> None:
+    library.notes.rename(library.home / "elsewhere")
+
+    gone = library.ingest()
+    library.notes.mkdir()
+    empty = library.ingest()
+
+    assert gone["deleted"] == empty["deleted"] == 0
+    assert gone["warnings"]
+    assert "allow-empty" in empty["warnings"][0]
+    assert library.paths("truth") == ["store.md"]
+    assert library.ingest("--allow-empty")["deleted"] == 4
+
+
+def test_a_narrowed_run_touches_nothing_else(library: InstalledKebab) -> None:
+    library.write("store.md", "# Store\n\nwalrus\n")
+    (library.notes / "search.md").unlink()
+
+    report = library.ingest(str(library.notes / "store.md"))
+
+    assert counts(report) == {"updated": 1}
+    assert library.paths("reciprocal") == ["search.md"]
+
+
+def test_what_cannot_be_indexed_is_reported_with_a_reason(library: InstalledKebab) -> None:
+    (library.notes / "blob").write_bytes(bytes(range(256)) * 40)
+    (library.notes / "paper.pdf").write_bytes(b"%PDF-1.4\n")
+    library.write("empty.md", "")
+    key = base64.b64encode(random.Random(1).randbytes(600)).decode()
+    library.write("key.pem", f"-----BEGIN RSA PRIVATE KEY-----\n{key}\n")
+
+    report = library.ingest()
+
+    reasons = {i["doc_path"]: i["reason"] for i in report["items"] if i["kind"] == "skipped"}
+    assert reasons == {
+        "blob": "binary",
+        "paper.pdf": "unsupported",
+        "empty.md": "empty",
+        "key.pem": "secret_suspected",
+    }
+    again = library.ingest()
+    assert counts(again) == {"unchanged": 4, "skipped": 4}
+
+
+def test_a_dry_run_says_what_would_happen_and_changes_nothing(library: InstalledKebab) -> None:
+    library.write("new.md", "fresh")
+    (library.notes / "search.md").unlink()
+
+    assert counts(library.ingest("--dry-run")) == {"new": 1, "deleted": 1, "unchanged": 3}
+    assert library.paths("reciprocal") == ["search.md"]
+
+
+def test_every_citation_is_the_lines_of_the_file(library: InstalledKebab) -> None:
+    for hit in library.json("search", "store truth parse recipes fusion", "-k", "20")["hits"]:
+        citation = hit["citation"]
+        first = citation.get("start") or citation["line_start"]
+        last = citation.get("end") or citation["line_end"]
+        lines = Path(library.notes, citation["path"]).read_text("utf-8").split("\n")
+        cited = "\n".join(lines[first - 1 : last])
+        chunk = library.json("fetch", "chunk", hit["chunk_id"])["chunk"]["text"]
+        assert chunk.strip() in cited
+        span = library.json("fetch", "span", hit["doc_id"], str(first), str(last))["text"]
+        assert span.rstrip("\n") == cited.rstrip("\n")
+
+
+def test_an_index_that_was_deleted_comes_back_without_parsing(library: InstalledKebab) -> None:
+    shutil.rmtree(library.data_dir / "lexical")
+    done = subprocess.run([KEBAB, "--config", library.config, "search", "truth"], check=False)
+    assert done.returncode == 2
+
+    assert counts(library.ingest()) == {"unchanged": 4}
+    assert library.paths("truth") == ["store.md"]

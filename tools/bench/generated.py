@@ -1,0 +1,274 @@
+"""Knowledge bases of made-up documents, of any size, without parsing or a model.
+
+Records are made here and written the way an ingest writes them: batch by batch to the
+truth and then to the index, by one ``WriteSession``. The files exist too, because a search
+looks at those of its hits. The same size gives the same documents.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from peers import FullTextSearch
+from tables import quantile
+from words import Words
+
+from kb_app import Config
+from kb_app._operations import part_bytes as sizes_of
+from kb_app._wiring import model_of, models_dir
+from kb_app._write import WriteSession
+from kb_app.config import Source
+from kb_core.clock import utc_now
+from kb_core.errors import NotIndexed
+from kb_core.ids import chunk_ids, doc_id, text_hash
+from kb_core.models_info import EmbeddingModel
+from kb_core.records import Changes, ChunkRecord, DocumentRecord, FileRecord, FileState
+from kb_search.reader import Reader
+
+__all__ = [
+    "build",
+    "config_of",
+    "documents",
+    "fts_file",
+    "models_dir",
+    "part_bytes",
+    "publish_more",
+    "text_bytes",
+]
+
+SOURCE = "made-up"
+CHUNKS_PER_DOC = 10
+BUILD_DOCS = 400
+"""Documents of a batch while building; nobody waits for those."""
+PUBLISHED_DOCS, PUBLISHED_BATCHES = 64, 15
+"""Batches as large as those of an ingest by default."""
+_CLUSTERS = 3000
+_SEPARATOR = "\n\n"
+
+
+def config_of(home: Path) -> Config:
+    """Return the configuration of a knowledge base below *home*."""
+    return Config.inside(home, Source(id=SOURCE, root=home / "files"))
+
+
+def fts_file(config: Config) -> Path:
+    """Return where the same texts are kept for SQLite."""
+    return config.storage.data_dir.parent / "fts.sqlite"
+
+
+def build(config: Config, n_chunks: int) -> dict[str, float]:
+    """Make the knowledge base unless it is there; return what that took."""
+    data_dir = config.storage.data_dir
+    try:
+        if Reader(data_dir).snapshot().control.stats["chunk_count"] >= n_chunks:
+            return {"built before": 1}
+    except NotIndexed:
+        pass
+    model = model_of(config)
+    assert model is not None  # noqa: S101 - the default configuration has one
+    texts = FullTextSearch(fts_file(config))
+    vectors = _Vectors(model.dimensions)
+    started = time.perf_counter()
+    seconds = {"records": 0.0, "published": 0.0}
+    with _session(config) as session:
+        for batch in _batches(config, range(n_chunks // CHUNKS_PER_DOC), BUILD_DOCS):
+            begun = time.perf_counter()
+            changes = _changes(batch, config, model, vectors)
+            texts.add(chunk.text for document in batch for chunk in document.chunks)
+            made = time.perf_counter()
+            session.commit(changes)
+            seconds["records"] += made - begun
+            seconds["published"] += time.perf_counter() - made
+    texts.close()
+    return {
+        "built in s": time.perf_counter() - started,
+        "of which publishing": seconds["published"],
+        "chunks/s published, with vectors": n_chunks / seconds["published"],
+    }
+
+
+def publish_more(config: Config, beyond: int) -> dict[str, float]:
+    """Publish some batches into the store that is there, without vectors, and time them."""
+    first = beyond // CHUNKS_PER_DOC
+    wanted = range(first, first + PUBLISHED_DOCS * PUBLISHED_BATCHES)
+    batches = [
+        Changes(documents=tuple(batch), files=tuple(map(_file_record, batch)))
+        for batch in _batches(config, wanted, PUBLISHED_DOCS)
+    ]
+    truth, index = [], []
+    with _session(config) as session:
+        for changes in batches:
+            started = time.perf_counter()
+            session.store.commit(changes)
+            committed = time.perf_counter()
+            # Nothing of its own to commit: it publishes what the index is behind.
+            session.commit(Changes())
+            truth.append(committed - started)
+            index.append(time.perf_counter() - committed)
+        closing = time.perf_counter()
+    closed = time.perf_counter() - closing
+    # Publishing the same batches anew would measure replacement: take them away again.
+    with _session(config) as session:
+        gone = tuple(doc.doc_id for changes in batches for doc in changes.documents)
+        session.commit(Changes(deleted_docs=gone))
+    chunks = sum(len(doc.chunks) for changes in batches for doc in changes.documents)
+    both = [a + b for a, b in zip(truth, index, strict=True)]
+    return {
+        "chunks": chunks,
+        "chunks/s": chunks / sum(both),
+        "chunks/s, last merges included": chunks / (sum(both) + closed),
+        "truth ms a batch, p50": quantile(truth, 0.5) * 1000,
+        "index ms a batch, p50": quantile(index, 0.5) * 1000,
+        "both, p95": quantile(both, 0.95) * 1000,
+    }
+
+
+def documents(config: Config, numbers: Sequence[int]) -> Iterator[DocumentRecord]:
+    """Yield documents as records, and write their files."""
+    root = config.sources[0].root
+    for number in numbers:
+        yield _document(number, root)
+
+
+def text_bytes(config: Config) -> int:
+    """Return the bytes of all files together."""
+    return sum(path.stat().st_size for path in config.sources[0].root.rglob("*.md"))
+
+
+def part_bytes(config: Config) -> Mapping[str, int]:
+    """Return the bytes on disk of every part that has any."""
+    return {name: size for name, size in sizes_of(config.storage.data_dir).items() if size}
+
+
+def _session(config: Config) -> WriteSession:
+    return WriteSession(config.storage.data_dir, lock_wait_secs=1.0, clock=utc_now)
+
+
+def _batches(config: Config, numbers: range, size: int) -> Iterator[list[DocumentRecord]]:
+    for start in range(0, len(numbers), size):
+        yield list(documents(config, numbers[start : start + size]))
+
+
+def _changes(
+    batch: Sequence[DocumentRecord], config: Config, model: EmbeddingModel, vectors: _Vectors
+) -> Changes:
+    source = config.sources[0]
+    hashes = [chunk.passage_hash for document in batch for chunk in document.chunks]
+    return Changes(
+        documents=tuple(batch),
+        files=tuple(map(_file_record, batch)),
+        sources={
+            source.id: {
+                "root": str(source.root),
+                "trust_level": source.trust_level,
+                "source_type": source.source_type,
+                "verified_at": int(utc_now().timestamp()),
+            }
+        },
+        embeddings={model.key: dict(zip(hashes, vectors.draw(len(hashes)), strict=True))},
+        models={model.key: asdict(model)},
+    )
+
+
+def _document(number: int, root: Path) -> DocumentRecord:
+    words = Words(number)
+    path = f"{number // 1000:03}/{number:06}.md"
+    title = words.title()
+    passages = [words.passage() for _ in range(CHUNKS_PER_DOC)]
+    text = _SEPARATOR.join(passages)
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    status = file.stat()
+    identity = doc_id(SOURCE, path)
+    instant = utc_now()
+    return DocumentRecord(
+        doc_id=identity,
+        source_id=SOURCE,
+        path=path,
+        title=title,
+        media="markdown",
+        text=text,
+        lang="en",
+        doc_date=instant,
+        indexed_at=instant,
+        byte_len=status.st_size,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        bytes_hash=text_hash(text),
+        fingerprint=text_hash(path),
+        parser_version="made-up",
+        chunker_version="made-up",
+        chunks=_chunks(title, passages, chunk_ids(identity, map(text_hash, passages))),
+    )
+
+
+def _chunks(title: str, passages: Sequence[str], ids: Sequence[str]) -> tuple[ChunkRecord, ...]:
+    made = []
+    start = 0
+    for ordinal, (chunk_id, text) in enumerate(zip(ids, passages, strict=True)):
+        line = 1 + 2 * ordinal
+        made.append(
+            ChunkRecord(
+                chunk_id=chunk_id,
+                ordinal=ordinal,
+                start=start,
+                end=start + len(text),
+                text=text,
+                line_start=line,
+                line_end=line,
+                token_count=len(text) // 4,
+                heading_path=(title,),
+                context=title,
+                passage_hash=text_hash(f"{title}\n\n{text}"),
+            )
+        )
+        start += len(text) + len(_SEPARATOR)
+    return tuple(made)
+
+
+def _file_record(document: DocumentRecord) -> FileRecord:
+    return FileRecord(
+        source_id=document.source_id,
+        path=document.path,
+        state=FileState.INDEXED,
+        media=document.media,
+        size=document.size,
+        mtime_ns=document.mtime_ns,
+        bytes_hash=document.bytes_hash,
+        fingerprint=document.fingerprint,
+        doc_id=document.doc_id,
+        processed_at=document.indexed_at,
+        changed_at=document.indexed_at,
+    )
+
+
+class _Vectors:
+    """Unit vectors as embeddings lie: in clusters of unequal size, all on one side."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._generator = np.random.default_rng(5)
+        # A few directions carry most of the differences.
+        self._spread = (1.0 / np.sqrt(np.arange(1, dimensions + 1))).astype(np.float32)
+        self._side = self._normal(1, dimensions)
+        self._centres = self._normal(_CLUSTERS, dimensions)
+        weights = 1.0 / np.arange(1, _CLUSTERS + 1)
+        self._weights = weights / weights.sum()
+
+    def draw(self, count: int) -> list[bytes]:
+        """Return so many vectors, float16, little-endian."""
+        clusters = self._generator.choice(_CLUSTERS, count, p=self._weights)
+        near = self._centres[clusters] + 0.5 * self._normal(count, len(self._spread))
+        rows = 1.5 * self._side + near
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return [row.tobytes() for row in rows.astype("<f2")]
+
+    def _normal(
+        self, count: int, dimensions: int
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        drawn = self._generator.standard_normal((count, dimensions), np.float32)
+        return drawn * self._spread

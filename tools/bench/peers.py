@@ -1,0 +1,104 @@
+"""What the product is measured against, over the same texts and vectors.
+
+Each peer does the least that answers the question. They read the product's own files
+where they can, so that nobody has an easier corpus.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from tantivy import Occur, Query
+
+from kb_core.records import VectorFiles
+from kb_core.search import Clause, LexicalQuery
+from kb_search.analysis import query_terms
+from kb_search.lexical import build_query
+from kb_search.schema import open_index
+from kb_search.vectors.layout import Layout
+
+__all__ = ["BruteForce", "FullTextSearch", "RawTantivy", "load_vectors"]
+
+Vectors = npt.NDArray[np.float32]
+
+
+class RawTantivy:
+    """The chunk index, asked without the product around it."""
+
+    def __init__(self, data_dir: Path, languages: Sequence[str]) -> None:
+        index = open_index(data_dir / "lexical" / "chunks")
+        self._schema = index.schema
+        self._searcher = index.searcher()
+        self._languages = languages
+
+    def stems(self, text: str, limit: int, fetched: int) -> list[bytes]:
+        """Search the stems of *text*, OR-ed, in the field of stems."""
+        stems = {stem: None for term in query_terms(text, self._languages) for stem in term.stems}
+        terms = [Query.term_query(self._schema, "stem", stem, "freq") for stem in stems]
+        return self._fetch(Query.boolean_query([(Occur.Should, t) for t in terms]), limit, fetched)
+
+    def same_query(self, text: str, limit: int, fetched: int) -> list[bytes]:
+        """Search what the product would search."""
+        query = build_query(self._schema, LexicalQuery((Clause(text),)), self._languages)
+        return [] if query is None else self._fetch(query, limit, fetched)
+
+    def _fetch(self, query: Query, limit: int, fetched: int) -> list[bytes]:
+        hits = self._searcher.search(query, limit, count=False).hits
+        documents = (self._searcher.doc(address) for _, address in hits[:fetched])
+        return [bytes(document.get_first("payload") or b"") for document in documents]
+
+
+class FullTextSearch:
+    """SQLite FTS5 with its own stemmer and BM25, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(path)
+        self._connection.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS chunks"
+            " USING fts5(text, tokenize='porter unicode61')"
+        )
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Store and index *texts*."""
+        with self._connection:
+            self._connection.executemany(
+                "INSERT INTO chunks (text) VALUES (?)", ((text,) for text in texts)
+            )
+
+    def search(self, text: str, limit: int) -> list[tuple[int, str]]:
+        """Return the best rows that hold any of the words."""
+        words = " OR ".join(f'"{term.exact}"' for term in query_terms(text, ()))
+        return self._connection.execute(
+            "SELECT rowid, text FROM chunks WHERE chunks MATCH ? ORDER BY rank LIMIT ?",
+            (words, limit),
+        ).fetchall()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+
+class BruteForce:
+    """Every vector in float32, multiplied with the question by numpy."""
+
+    def __init__(self, rows: Vectors) -> None:
+        self._rows = rows
+
+    def nearest(self, asked: Vectors, limit: int) -> list[tuple[int, float]]:
+        """Return rows and cosines, best first."""
+        scores = self._rows @ asked
+        best = np.argpartition(scores, len(scores) - limit)[len(scores) - limit :]
+        best = best[np.argsort(-scores[best])]
+        return list(zip(best.tolist(), scores[best].tolist(), strict=True))
+
+
+def load_vectors(data_dir: Path, files: VectorFiles) -> Vectors:
+    """Return all published vectors as float32."""
+    path = Layout.of(data_dir / "vectors", files).path("f16")
+    half = np.fromfile(path, "<f2", files.rows * files.dimensions)
+    return half.reshape(files.rows, files.dimensions).astype(np.float32)
