@@ -47,7 +47,9 @@ def test_a_second_run_reads_no_file_and_loads_no_model(library: InstalledKebab) 
         "print(*sys.modules, file=sys.stderr)\n"
     )
 
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
 
     assert '"unchanged":4' in done.stdout
     loaded = set(done.stderr.split())
@@ -121,7 +123,9 @@ def test_3_equal_files_are_two_documents_and_stay_unchanged(library: InstalledKe
 
 
 def test_5_a_setting_that_matters_makes_documents_anew(library: InstalledKebab) -> None:
-    library.configure(extra="[chunking]\ntarget_tokens = 64\noverlap_tokens = 8\nmax_tokens = 128\n")
+    library.configure(
+        extra="[chunking]\ntarget_tokens = 64\noverlap_tokens = 8\nmax_tokens = 128\n"
+    )
 
     assert counts(library.ingest()) == {"updated": 4}
     assert counts(library.ingest()) == {"unchanged": 4}

@@ -16,6 +16,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -97,17 +100,13 @@ def assert_all_agree(kebab: InstalledKebab) -> None:
     with WriteSession(kebab.data_dir, lock_wait_secs=5, clock=utc_now) as session:
         assert session.healed is None
         problems = session.store.deep_check()
-        truth = {
-            chunk.chunk_key: chunk.text
-            for publication in session.store.rebuild_publications()
-            for doc in publication.documents
-            for chunk in doc.chunks
-        }
-        owed = {
-            key: {v.chunk_key for p in session.store.rebuild_publications() for v in p.vectors[key]}
-            for p in session.store.rebuild_publications()
-            for key in p.vectors
-        }
+        truth: dict[int, str] = {}
+        owed: defaultdict[str, set[int]] = defaultdict(set)
+        for publication in session.store.rebuild_publications():
+            for doc in publication.documents:
+                truth |= {chunk.chunk_key: chunk.text for chunk in doc.chunks}
+            for key, vectors in publication.vectors.items():
+                owed[key] |= {vector.chunk_key for vector in vectors}
     snapshot = Reader(kebab.data_dir).snapshot()
     shown = {
         chunk["chunk_key"]: chunk["text"]
@@ -118,8 +117,8 @@ def assert_all_agree(kebab: InstalledKebab) -> None:
     assert shown == truth
     assert snapshot.count(None) == len(truth)
     for key, files in snapshot.control.vectors.items():
-        vectors: VectorView = snapshot._vectors[key].view
-        assert len(vectors) == files.rows - files.dead
+        view: VectorView = snapshot._vectors[key].view
+        assert len(view) == files.rows - files.dead
         assert {k for k in truth if snapshot.vector_of(k, key)} == owed[key] == set(truth)
 
 
@@ -136,41 +135,53 @@ def test_a_killed_ingest_heals_and_no_reader_notices(kebab: InstalledKebab) -> N
     for n in range(FILES):
         kebab.write(f"{n}.md", paragraphs(str(n), 0))
     kebab.ingest()
-    stop = kebab.home / "stop"
-    readers = [
-        subprocess.Popen(
-            [sys.executable, "-c", READER, str(kebab.data_dir), str(stop)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
     killed = 0
-    for round_ in range(1, KILLS + 1):
-        change_some(kebab, choose, round_)
-        ingest = subprocess.Popen(
-            kebab.command("--quiet", "ingest"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        time.sleep(choose.uniform(0.15, 1.6))
-        ingest.send_signal(signal.SIGKILL)
-        _, errors = ingest.communicate()
-        killed += ingest.returncode == -signal.SIGKILL
-        assert b"Traceback" not in errors, errors.decode()
-        if round_ % 5 == 0:
-            kebab.ingest()
-            assert_all_agree(kebab)
-    kebab.ingest()
-    assert_all_agree(kebab)
-    stop.touch()
-    for reader in readers:
-        out, err = reader.communicate(timeout=60)
-        assert reader.returncode == 0, f"seed {seed}: {err}"
-        assert int(re.findall(r"\d+", out)[0]) > 0
+    with running_readers(kebab) as finish:
+        for round_ in range(1, KILLS + 1):
+            change_some(kebab, choose, round_)
+            killed += ingest_and_kill(kebab, after_secs=choose.uniform(0.15, 1.6))
+            if round_ % 5 == 0:
+                kebab.ingest()
+                assert_all_agree(kebab)
+        kebab.ingest()
+        assert_all_agree(kebab)
+        for reads, errors in finish():
+            assert not errors, f"seed {seed}: {errors}"
+            assert reads > 0
     assert _listed(kebab) == names_on_disk(kebab)
     print(f"seed {seed}: {killed} of {KILLS} killed while running")
+
+
+def ingest_and_kill(kebab: InstalledKebab, *, after_secs: float) -> bool:
+    """Start an ingest, kill it, and say whether it was still running."""
+    with subprocess.Popen(
+        kebab.command("--quiet", "ingest"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as ingest:
+        time.sleep(after_secs)
+        ingest.send_signal(signal.SIGKILL)
+        _, errors = ingest.communicate()
+    assert b"Traceback" not in errors, errors.decode()
+    return ingest.returncode == -signal.SIGKILL
+
+
+@contextmanager
+def running_readers(kebab: InstalledKebab) -> Iterator[Callable[[], list[tuple[int, str]]]]:
+    """Run two readers; the function given ends them and returns reads and errors of each."""
+    stop = kebab.home / "stop"
+    command = [sys.executable, "-c", READER, str(kebab.data_dir), str(stop)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with ExitStack() as running:
+        readers = [
+            running.enter_context(subprocess.Popen(command, text=True, **pipes)) for _ in range(2)
+        ]
+        running.callback(stop.touch)
+
+        def finish() -> list[tuple[int, str]]:
+            stop.touch()
+            ended = [reader.communicate(timeout=60) for reader in readers]
+            return [(int(re.findall(r"\d+", out + " 0")[0]), err) for out, err in ended]
+
+        yield finish
 
 
 def _listed(kebab: InstalledKebab) -> set[str]:
@@ -199,9 +210,18 @@ def test_a_data_directory_that_cannot_be_written_can_be_searched(
     frozen = tmp_path / "frozen"
     frozen.mkdir()
     mounted = subprocess.run(
-        ["unshare", "-m", "sh", "-c", _READ_ONLY.format(data=kebab.data_dir), "sh",
-         *kebab.command("--json", "search", "walrus")],
-        capture_output=True, text=True, check=False,
+        [
+            "unshare",
+            "-m",
+            "sh",
+            "-c",
+            _READ_ONLY.format(data=kebab.data_dir),
+            "sh",
+            *kebab.command("--json", "search", "walrus"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if "permission" in mounted.stderr.lower() and "mount" in mounted.stderr.lower():
         pytest.skip("mounting is not permitted here")

@@ -76,7 +76,9 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     for n, text in enumerate(naughty()):
         safe = text.encode("utf-8", "replace").decode("utf-8")
         quoted = json.dumps(safe)
-        (notes / f"title{n}.md").write_text(f"---\ntitle: {quoted}\ntags: {quoted}\n---\nbody\n", "utf-8")
+        (notes / f"title{n}.md").write_text(
+            f"---\ntitle: {quoted}\ntags: {quoted}\n---\nbody\n", "utf-8"
+        )
         (notes / f"content{n}.md").write_text(f"word {safe} word\n", "utf-8")
         (notes / f"raw{n}.md").write_text(safe, "utf-8")
         _write_named(notes, safe)
@@ -132,7 +134,9 @@ def test_an_unchanged_folder_of_naughty_names_stays_unchanged(kb: KnowledgeBase)
     report = run(kb)
 
     assert report.counts["unchanged"] > 0
-    changed = {kind: n for kind, n in report.counts.items() if n and kind not in {"unchanged", "skipped"}}
+    changed = {
+        kind: n for kind, n in report.counts.items() if n and kind not in {"unchanged", "skipped"}
+    }
     assert changed == {}
 
 

@@ -7,6 +7,7 @@ looks at those of its hits. The same size gives the same documents.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -68,6 +69,8 @@ def build(config: Config, n_chunks: int) -> dict[str, float]:
             return {"built before": 1}
     except NotIndexed:
         pass
+    # Half a store, or one that another version wrote, would be measured as it never is.
+    shutil.rmtree(data_dir.parent, ignore_errors=True)
     model = model_of(config)
     assert model is not None  # noqa: S101 - the default configuration has one
     texts = FullTextSearch(fts_file(config))

@@ -57,7 +57,8 @@ root = "files"
 dir = "log"
 """
 LOCK_WORDS = re.compile(r"\b(lock|locked|busy|StoreBusy)\b", re.IGNORECASE)
-GRACE_SECS = 30.0
+GRACE_SECS = 120.0
+QUESTIONS = 500
 SHOWN_ERRORS = 10
 
 
@@ -78,15 +79,14 @@ class _Reader:
     def __init__(self, kb: KnowledgeBase, mode: SearchMode, seed: int) -> None:
         self._kb = kb
         self._mode = mode
-        self._words = Words(seed)
-        self._asked = 0
+        words = Words(seed)
+        self._questions = cycle([words.query(1 + at % 5) for at in range(QUESTIONS)])
         self._hit: Hit | None = None
 
     def search(self) -> int:
         """Ask something; return the revision that answered."""
-        self._asked += 1
-        text = self._words.query(1 + self._asked % 5)
-        answer = self._kb.search(SearchQuery(text=text, mode=self._mode))
+        query = SearchQuery(text=next(self._questions), mode=self._mode)
+        answer = self._kb.search(query)
         self._hit = answer.hits[0] if answer.hits else self._hit
         return answer.corpus_revision
 
@@ -111,9 +111,12 @@ class _Reader:
 
 
 def read_for_a_while(
-    kb: KnowledgeBase, mode: SearchMode, seed: int, stop: Path, pause_secs: float
+    kb: KnowledgeBase, mode: SearchMode, seed: int, home: Path, pause_secs: float
 ) -> Iterator[Step]:
-    """Search, fetch what was found, list; again and again until *stop* exists."""
+    """Search, fetch what was found, list; again and again until ``home/stop`` exists.
+
+    The first search, which opens everything, comes before ``home/ready<seed>`` is written.
+    """
     reader = _Reader(kb, mode, seed)
     operations: Mapping[str, Callable[[], int | None]] = {
         "search": reader.search,
@@ -122,6 +125,9 @@ def read_for_a_while(
         "fetch span": reader.fetch_span,
         "list docs": reader.list_docs,
     }
+    yield _step("first search", reader.search)
+    (home / f"ready{seed}").touch()
+    stop = home / "stop"
     for name, operation in cycle(operations.items()):
         if stop.exists():
             return
@@ -142,10 +148,10 @@ def _step(name: str, operation: Callable[[], int | None]) -> Step:
 def _be_reader(options: argparse.Namespace) -> int:
     """Be a reader process: print every step as a line of JSON when it is over."""
     kb = KnowledgeBase.open(load_config(options.reader), readonly=True)
-    stop = options.reader.parent / "stop"
     pause_secs = options.pause_ms / 1000
     mode = SearchMode(options.mode)
-    steps = list(read_for_a_while(kb, mode, options.seed, stop, pause_secs))
+    home = options.reader.parent
+    steps = list(read_for_a_while(kb, mode, options.seed, home, pause_secs))
     print(json.dumps({"peak_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
     for step in steps:
         print(json.dumps(asdict(step)))
@@ -182,6 +188,7 @@ def conduct(home: Path, options: argparse.Namespace) -> Outcome:
             for seed, output in enumerate(outputs)
         ]
         resources.callback((home / "stop").touch)
+        _wait_for([home / f"ready{seed}" for seed in range(options.readers)])
         time.sleep(options.alone)
         _write_files(home / "files", range(options.start_docs, options.start_docs + options.docs))
         began = time.monotonic()
@@ -192,6 +199,13 @@ def conduct(home: Path, options: argparse.Namespace) -> Outcome:
         steps, peaks = _collect(output.name for output in outputs)
     steps += [Step("process", ended, 0.0, error=f"exit code {code}") for code in codes if code]
     return Outcome(steps, peaks, began, ended, done.returncode, done.stderr)
+
+
+def _wait_for(files: Sequence[Path]) -> None:
+    """Wait until all *files* exist, or for so long that something must be wrong."""
+    deadline = time.monotonic() + GRACE_SECS
+    while not all(file.exists() for file in files) and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def _write_files(folder: Path, numbers: range) -> None:

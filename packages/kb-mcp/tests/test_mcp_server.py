@@ -256,7 +256,7 @@ async def test_the_handshake_does_not_wait_for_a_slow_knowledge_base(
     monkeypatch.setattr("kb_mcp.server._HANDSHAKE_WAIT_S", 0.01)
     release = threading.Event()
     kb = FakeKnowledgeBase()
-    kb.before = lambda: cast("None", release.wait(10))
+    kb.before = lambda: cast("None", release.wait(30))
     try:
         async with client_of(kb, "legacy") as client:
             assert (client.instructions or "").startswith("Call search")
@@ -465,19 +465,19 @@ async def test_a_slow_call_delays_no_other_and_can_be_cancelled(mode: Mode) -> N
 
     def wait() -> None:
         started.set()
-        release.wait(10)
+        release.wait(30)
 
     try:
         async with client_of(kb, mode) as client:
             kb.before = wait
             async with anyio.create_task_group() as group:
                 group.start_soon(client.call_tool, "search", {"query": "slow"})
-                await anyio.to_thread.run_sync(started.wait, 10)
+                await anyio.to_thread.run_sync(started.wait, 20)
                 kb.before = lambda: None
-                with anyio.fail_after(5):
+                with anyio.fail_after(20):
                     quick = await client.call_tool("search", {"query": "quick"})
                 group.cancel_scope.cancel()
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 after = await client.call_tool("search", {"query": "after"})
     finally:
         release.set()

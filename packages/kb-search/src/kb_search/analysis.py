@@ -92,8 +92,8 @@ class Streams:
 class Term:
     """One word of a query and every form under which a document may hold it.
 
-    ``kind`` is ``word``, ``part`` (of a camelCase word), ``whole`` (a compound) or
-    ``cjk`` (a run; its bigrams are in ``forms``, in order).
+    ``kind`` is ``word``, ``identifier`` (a camelCase word), ``part`` (of one), ``whole``
+    (a compound) or ``cjk`` (a run; its bigrams are in ``forms``, in order).
     """
 
     kind: str
@@ -147,8 +147,9 @@ def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
     words = _words(token)
     for word in words:
-        yield _word_term("word", word, langs)
-        for part in _parts(word):
+        parts = _parts(word)
+        yield _word_term("identifier" if parts else "word", word, langs)
+        for part in parts:
             yield _word_term("part", part, langs)
     if len(words) > 1:
         yield Term("whole", _whole(token))

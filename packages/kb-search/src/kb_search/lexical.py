@@ -4,8 +4,8 @@ No text that a person typed reaches tantivy's own query parser: that one refuses
 nothing, or kills the process on input of a known kind (lesson 49).
 
 Ranking. A query is a question: its words are OR-ed. A word scores in the field of
-stems; the unstemmed word, the parts of identifiers and the words around the passage
-(title, headings, symbol, path) add to that. Weights are below, chosen once for all
+stems; the unstemmed word, the parts of identifiers, the words around the passage (title,
+headings, path) and the symbol that it defines add to that. Weights are below, chosen once for all
 languages and collections (``tools/bench/ir.py`` measures them).
 """
 
@@ -33,10 +33,13 @@ _FAR = 2**62
 class Weights:
     """How much each field counts; the field of stems and that of bigrams are 1."""
 
-    exact: float = 0.25
-    ident: float = 0.5
-    whole: float = 1.5
-    head: float = 0.3
+    exact: float = 0.2
+    ident: float = 0.1
+    whole: float = 0.5
+    head: float = 0.15
+    symbol: float = 0.3
+    name: float = 4.0
+    """For what is written as an identifier: a plain word is the name of too many things."""
     phrase: float = 1.0
 
 
@@ -89,10 +92,16 @@ def _term(schema: tantivy.Schema, term: Term, weights: Weights) -> list[Query]:
             *(scored("head", gram, weights.head) for gram in grams),
         ]
     if term.kind == "whole":
-        return [scored(field, term.exact, weights.whole) for field in ("ident", "head")]
+        return [
+            *(scored(field, term.exact, weights.whole) for field in ("ident", "head", "symbol")),
+            scored("name", term.exact, weights.name),
+        ]
+    named = [scored("name", term.exact, weights.name)] if term.kind == "identifier" else []
     return [
+        *named,
         *(scored("stem", stem, 1.0) for stem in term.stems),
         *(scored("head", stem, weights.head) for stem in term.stems),
+        *(scored("symbol", stem, weights.symbol) for stem in term.stems),
         scored("exact", term.exact, weights.exact),
         scored("ident", term.exact, weights.ident),
     ]

@@ -24,7 +24,7 @@ import tantivy
 from kb_core.clock import to_epoch
 from kb_core.media import TrustLevel
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, VectorFiles
-from kb_search.analysis import ANALYSIS_VERSION, Streams, analyze
+from kb_search.analysis import ANALYSIS_VERSION, Streams, analyze, fold
 
 __all__ = [
     "CHUNK_STREAMS",
@@ -48,14 +48,14 @@ __all__ = [
     "tombstone",
 ]
 
-INDEX_VERSION = f"i1-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i2-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 CONTROL = "control"
 _TERMS = "kebab_terms"
 """The analyser of every analysed field: terms are there already, parted by spaces."""
 
-CHUNK_STREAMS = ("stem", "exact", "ident", "cjk", "head", "title", "path_words")
+CHUNK_STREAMS = ("stem", "exact", "ident", "cjk", "head", "symbol", "name", "title", "path_words")
 RAW_FIELDS = (
     "chunk_id",
     "code_lang",
@@ -145,6 +145,9 @@ def chunk_document(
     made.add_text("ident", streams.ident)
     made.add_text("cjk", streams.cjk)
     made.add_text("head", _head(chunk, doc))
+    if chunk.symbol:
+        made.add_text("symbol", _terms(chunk.symbol, None))
+        made.add_text("name", fold(chunk.symbol.rpartition(".")[2]))
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
     made.add_bytes("payload", _json({**shared, **_chunk_payload(chunk)}))
@@ -295,7 +298,7 @@ def _doc_payload(doc: DocumentRecord) -> dict[str, Any]:
 
 
 def _head(chunk: ChunkRecord, doc: DocumentRecord) -> str:
-    parts = (doc.title, *chunk.heading_path, chunk.symbol or "", doc.path)
+    parts = (doc.title, *chunk.heading_path, doc.path)
     return " ".join(_terms(part, doc.lang) for part in parts if part)
 
 

@@ -93,6 +93,9 @@ def flatten(regions: Iterable[Region], lines: int, plain: str) -> Iterator[Regio
     at = 0
     for region in regions:
         first = max(region.first, at)
+        top = open_[-1]
+        if region.number >= 0 and top.number >= 0 and region.level <= top.level:
+            first = max(first, top.end)  # siblings that share a line: it is the first one's
         end = min(region.end, lines)
         if first >= end:
             continue

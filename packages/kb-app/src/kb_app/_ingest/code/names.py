@@ -168,6 +168,7 @@ _FINDERS: dict[str, Callable[[Node], str]] = {
     "subscript_declaration": _own("subscript"),
     "supports_statement": _head,
     "type_alias": lambda node: _text(node.child_by_field_name("type")) or _by_field(node),
+    "type_alias_statement": lambda node: _text(node.child_by_field_name("left")),
     "type_declaration": _first_spec,
     "type_definition": lambda node: _by_field(node) or _declarator(node),
     "val_definition": _constant,

@@ -50,7 +50,7 @@ RULES: dict[str, Rule] = {
                      "#", '"'),
     "groovy": _rule("function", r"(?:(?:public|private|static|final|abstract)\s+){0,4}"
                     r"(?P<kind>class|def|trait|interface|enum)\s+(?P<name>\w+)", *_SLASHES, "@"),
-    "haskell": _rule("function", r"(?:(?P<kind>data|newtype|class|instance|type)\s+)?"
+    "haskell": _rule("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
                      r"(?P<name>[\w']+)(?:\s*::|.{0,200}=|.{0,200}\bwhere\b)", "--", "{-"),
     "html": _rule("section", r"\s{0,20}<(?P<kind>h[1-3]|section|article|main|nav|header|footer|"
                   r"template|script|style)\b[^>]{0,200}?(?:\bid=[\"'](?P<name>[\w-]+))?", "<!--"),

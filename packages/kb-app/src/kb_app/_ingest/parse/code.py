@@ -6,7 +6,7 @@ other lines outside all units are gaps. Lines that only close what was opened be
 to what they follow. The symbol of a member is its path, joined by dots.
 
 An error in the code never fails the file: what the grammar makes out is used. A file that
-takes a grammar too long is cut at its blank lines, with a warning.
+takes a grammar too long, or has endless lines, is cut at its blank lines, with a warning.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ __all__ = ["VERSION", "CodeParser"]
 
 VERSION = "code-1"
 
+_LONGEST_LINE = 5_000
+"""Longer lines are generated, units are whole lines, and on some of them grammars that
+look far ahead take minutes and all memory without ever asking whether to go on."""
 _SECONDS = 3.0
 _SECONDS_PER_BYTE = 3e-6
 _SMALL = 1 << 16
 """Files below this many bytes are parsed in one go: they cannot take long, and it is quicker."""
 _PIECE = 1 << 12
 _CLOSING_MAX = 200
-_CLOSERS = re.compile(r"[\s})\]>;,]*(?:(?:end|done|fi|esac|#endif)\b[^\n]{0,80})?\s*")
+_CLOSERS = re.compile(r"(?:[\s})\]>;,]|(?://|end\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*")
 
 
 class CodeParser:
@@ -52,9 +55,12 @@ class CodeParser:
         name = file.code_lang or ""
         language = LANGUAGES[CODE_ALIASES.get(name, name)]
         warnings = list(decoded.warnings)
-        tree = _parse(decoded.text.encode("utf-8", "replace"), language)
-        if tree is None:
+        tree = None
+        if max(map(len, lines.texts)) > _LONGEST_LINE:
+            warnings.append(f"code: a line of over {_LONGEST_LINE} characters, cut at blank lines")
+        elif (tree := _parse(decoded.text.encode("utf-8", "replace"), language)) is None:
             warnings.append("code: the grammar took too long, cut at blank lines")
+        if tree is None:
             regions = paragraphs(lines, 0, len(lines), "gap")
         else:
             units = find_units(tree.root_node, language)

@@ -1,0 +1,796 @@
+"""Units of code, language by language: which lines they are, and what they are called."""
+
+from textwrap import dedent
+
+import pytest
+
+from kb_app._ingest.registry import parser_for
+from kb_core.documents import ParsedDocument, SourceFile
+from kb_core.text import LineIndex
+
+
+def parse(source: str, code_lang: str) -> ParsedDocument:
+    file = SourceFile(source_id="s", path=f"src/a.{code_lang}", media="code", code_lang=code_lang)
+    return parser_for("code", code_lang)(dedent(source).lstrip("\n").encode(), file)
+
+
+def outline(document: ParsedDocument) -> list[str]:
+    """Say of each block what it is: ``first-last kind symbol``."""
+    lines = LineIndex(document.text)
+    return [
+        "{}-{} {} {}".format(
+            *lines.lines_of(block.start, block.end),
+            block.symbol_kind or block.kind,
+            block.symbol or "",
+        ).rstrip()
+        for block in document.blocks
+    ]
+
+
+PYTHON = '''
+"""What this module is for."""
+
+import os
+from typing import overload
+
+LIMIT = 3
+
+
+# About the function.
+@cache
+def plain(a, b):
+    """Say it."""
+    def inner():
+        return 1
+    return inner
+
+
+class Store(Base):
+    """Keeps things."""
+
+    size: int = 0
+
+    def __init__(self) -> None:
+        self.x = 1  # set
+
+    # A comment of the property.
+    @property
+    def name(self):
+        return "n"
+
+    SEPARATOR = "-"
+
+    class Entry:
+        async def get(self):
+            return None
+
+
+if os.name == "nt":
+
+    def only_here():
+        pass
+
+type Alias = int
+'''
+
+PYTHON_UNITS = [
+    "1-6 gap",
+    "9-15 function plain",
+    "18-21 class Store",
+    "23-24 function Store.__init__",
+    "26-29 function Store.name",
+    "31-31 gap Store",
+    "33-33 class Store.Entry",
+    "34-35 function Store.Entry.get",
+    "38-38 gap",
+    "40-41 function only_here",
+    "43-43 type Alias",
+]
+
+TYPESCRIPT = """
+import { a } from "./a";
+
+/** What it is. */
+export interface Shape {
+  area(): number;
+}
+
+export type Id = string | number;
+
+enum Color {
+  Red,
+}
+
+@Injectable()
+export class Circle implements Shape {
+  private r = 1;
+
+  constructor(readonly x: number) {}
+
+  // The area.
+  @memo()
+  area(): number {
+    return 3;
+  }
+
+  grow = (by: number) => {
+    this.r += by;
+  };
+}
+
+export const add = (a: number, b: number) => a + b;
+
+const TABLE = {
+  a: 1,
+  b: 2,
+};
+
+namespace Inner {
+  export function deep(): void {
+  }
+}
+
+export default function main() {
+  add(1, 2);
+}
+"""
+
+TYPESCRIPT_UNITS = [
+    "1-1 gap",
+    "3-6 interface Shape",
+    "8-8 type Id",
+    "10-12 enum Color",
+    "14-16 class Circle",
+    "18-18 method Circle.constructor",
+    "20-24 method Circle.area",
+    "26-29 function Circle.grow",
+    "31-31 function add",
+    "33-36 const TABLE",
+    "38-38 module Inner",
+    "39-41 function Inner.deep",
+    "43-45 function main",
+]
+
+TSX = """
+import React from "react";
+
+type Props = { name: string };
+
+export function Hello({ name }: Props) {
+  return <b>Hello {name}</b>;
+}
+
+export const List = () => (
+  <ul>
+    <li>one</li>
+  </ul>
+);
+"""
+
+TSX_UNITS = [
+    "1-1 gap",
+    "3-3 type Props",
+    "5-7 function Hello",
+    "9-13 function List",
+]
+
+JAVASCRIPT = """
+"use strict";
+const fs = require("fs");
+
+// Reads.
+async function read(path) {
+  return fs.readFileSync(path);
+}
+
+class Queue extends Base {
+  #items = [];
+
+  push(item) {
+    this.#items.push(item);
+  }
+
+  static of() {
+    return new Queue();
+  }
+}
+
+Queue.prototype.pop = function () {
+  return null;
+};
+
+module.exports = {
+  read,
+  Queue,
+  extra: 1,
+};
+"""
+
+JAVASCRIPT_UNITS = [
+    "1-2 gap",
+    "4-7 function read",
+    "9-10 class Queue",
+    "12-14 method Queue.push",
+    "16-19 method Queue.of",
+    "21-23 function Queue.prototype.pop",
+    "25-29 const module.exports",
+]
+
+GO = """
+// Package a does things.
+package a
+
+import "fmt"
+
+const (
+	One = 1
+	Two = 2
+)
+
+// Point is a place.
+type Point struct {
+	X, Y int
+}
+
+type Mover interface {
+	Move()
+}
+
+// Move moves.
+func (p *Point) Move() {
+	p.X++
+}
+
+func (s *Stack[T]) Push(v T) {
+	s.items = append(s.items, v)
+}
+
+func main() {
+	fmt.Println("x")
+}
+"""
+
+GO_UNITS = [
+    "1-4 gap",
+    "6-9 const One",
+    "11-14 type Point",
+    "16-18 type Mover",
+    "20-23 method Point.Move",
+    "25-27 method Stack.Push",
+    "29-31 function main",
+]
+
+RUST = """
+//! Crate docs.
+
+use std::fmt;
+
+/// A point.
+#[derive(Debug)]
+pub struct Point {
+    x: i32,
+}
+
+pub enum Kind { A, B }
+
+impl Point {
+    /// Make one.
+    pub fn new() -> Self {
+        Self { x: 0 }
+    }
+
+    #[inline]
+    fn x(&self) -> i32 { self.x }
+}
+
+impl<T: Clone> fmt::Display for Wrapper<T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        Ok(())
+    }
+}
+
+trait Walk {
+    fn walk(&self);
+}
+
+macro_rules! hello {
+    () => {};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn works() {
+        assert!(true);
+    }
+}
+
+const MAX: usize = 3;
+"""
+
+RUST_UNITS = [
+    "1-3 gap",
+    "5-9 struct Point",
+    "11-11 enum Kind",
+    "13-13 impl Point",
+    "14-17 function Point.new",
+    "19-21 function Point.x",
+    "23-23 impl Wrapper",
+    "24-27 function Wrapper.fmt",
+    "29-29 trait Walk",
+    "30-31 function Walk.walk",
+    "33-35 macro hello",
+    "37-39 module tests",
+    "41-45 function tests.works",
+    "47-47 const MAX",
+]
+
+JAVA = """
+package a.b;
+
+import java.util.List;
+
+/** Keeps. */
+@Entity
+public class Store<T> {
+    private int x = 0;
+
+    public Store() {
+        x = 1;
+    }
+
+    /** Gets. */
+    @Override
+    public T get(int i) {
+        return null;
+    }
+
+    static class Inner {
+        void go() {
+        }
+    }
+}
+
+interface Shape {
+    double area();
+}
+
+enum Color {
+    RED, GREEN;
+
+    Color next() {
+        return RED;
+    }
+}
+
+record Pair(int a, int b) {}
+"""
+
+JAVA_UNITS = [
+    "1-3 gap",
+    "5-8 class Store",
+    "10-12 constructor Store.Store",
+    "14-18 method Store.get",
+    "20-20 class Store.Inner",
+    "21-24 method Store.Inner.go",
+    "26-26 interface Shape",
+    "27-28 method Shape.area",
+    "30-31 enum Color",
+    "33-36 method Color.next",
+    "38-38 record Pair",
+]
+
+KOTLIN = """
+package a.b
+
+import x.Y
+
+// A class.
+@Serializable
+data class Point(val x: Int) : Base() {
+    val y = 1
+
+    /** Moves. */
+    fun move(by: Int): Int {
+        return x + by
+    }
+
+    companion object {
+        fun of(x: Int): Point {
+            return Point(x)
+        }
+    }
+}
+
+object Registry {
+    fun find() {
+    }
+}
+
+interface Shape {
+    fun area(): Double
+}
+
+fun List<Int>.total(): Int {
+    return 1
+}
+
+val handler = { x: Int ->
+    x + 1
+}
+"""
+
+KOTLIN_UNITS = [
+    "1-3 gap",
+    "5-8 class Point",
+    "10-13 function Point.move",
+    "15-15 object Point.Companion",
+    "16-20 function Point.Companion.of",
+    "22-22 object Registry",
+    "23-25 function Registry.find",
+    "27-27 class Shape",
+    "28-29 function Shape.area",
+    "31-33 function total",
+    "35-37 gap",
+]
+
+C = r"""
+/* License. */
+
+#include <stdio.h>
+
+#define MAX 3
+#define SQUARE(x) \
+    ((x) * (x))
+
+/* A point. */
+struct point {
+    int x;
+};
+
+typedef struct {
+    int a;
+} pair_t;
+
+enum color { RED, GREEN };
+
+static int count;
+
+int add(int a, int b);
+
+/* Adds. */
+static int *add(int a, int b)
+{
+    return 0;
+}
+
+#ifdef DEBUG
+void debug(void)
+{
+}
+#endif
+"""
+
+C_UNITS = [
+    "1-5 gap",
+    "6-7 macro SQUARE",
+    "9-12 struct point",
+    "14-16 type pair_t",
+    "18-18 enum color",
+    "20-22 gap",
+    "24-28 function add",
+    "30-30 gap",
+    "31-34 function debug",
+]
+
+CPP = """
+#include <string>
+
+namespace app {
+
+// A store.
+template <typename T>
+class Store : public Base {
+public:
+    Store() {}
+
+    int size() const {
+        return 1;
+    }
+
+private:
+    int x_;
+};
+
+int Store::count(int a) {
+    return a;
+}
+
+Store::~Store() {
+}
+
+}  // namespace app
+
+struct Point {
+    int x;
+};
+
+int main() {
+    return 0;
+}
+"""
+
+CPP_UNITS = [
+    "1-1 gap",
+    "3-3 namespace app",
+    "5-8 class app.Store",
+    "9-9 function app.Store.Store",
+    "11-13 function app.Store.size",
+    "15-17 gap app.Store",
+    "19-21 function app.Store.count",
+    "23-26 function app.Store.~Store",
+    "28-30 struct Point",
+    "32-34 function main",
+]
+
+BASH = r"""
+#!/usr/bin/env bash
+set -euo pipefail
+
+# Says it.
+say() {
+  printf '%s\n' "$*"
+}
+
+function build {
+  say "build"
+}
+
+build "$@"
+"""
+
+BASH_UNITS = [
+    "1-2 gap",
+    "4-7 function say",
+    "9-11 function build",
+    "13-13 gap",
+]
+
+CSHARP = """
+using System;
+
+namespace App.Core
+{
+    /// <summary>Keeps.</summary>
+    [Serializable]
+    public class Store : IStore
+    {
+        private int x;
+
+        public Store() { x = 1; }
+
+        public int Size { get; set; }
+
+        // Gets.
+        public int Get(int i)
+        {
+            return i;
+        }
+    }
+
+    public interface IStore
+    {
+        int Get(int i);
+    }
+}
+"""
+
+CSHARP_UNITS = [
+    "1-1 gap",
+    "3-4 namespace App.Core",
+    "5-9 class App.Core.Store",
+    "11-11 constructor App.Core.Store.Store",
+    "13-13 property App.Core.Store.Size",
+    "15-20 method App.Core.Store.Get",
+    "22-23 interface App.Core.IStore",
+    "24-26 method App.Core.IStore.Get",
+]
+
+RUBY = """
+require "set"
+
+module App
+  # A store.
+  class Store < Base
+    attr_reader :x
+
+    def initialize(x)
+      @x = x
+    end
+
+    def self.of(x)
+      new(x)
+    end
+  end
+end
+
+def top
+  1
+end
+"""
+
+RUBY_UNITS = [
+    "1-1 gap",
+    "3-4 module App",
+    "5-6 class App.Store",
+    "8-10 method App.Store.initialize",
+    "12-16 method App.Store.of",
+    "18-20 method top",
+]
+
+PHP = r"""
+<?php
+namespace App;
+
+use Foo\Bar;
+
+/** Keeps. */
+class Store extends Base
+{
+    private $x = 1;
+
+    /** Gets. */
+    public function get($i)
+    {
+        return $i;
+    }
+}
+
+interface Shape
+{
+    public function area();
+}
+
+function top()
+{
+    return 1;
+}
+"""
+
+PHP_UNITS = [
+    "1-4 gap",
+    "6-9 class Store",
+    "11-16 method Store.get",
+    "18-19 interface Shape",
+    "20-21 method Shape.area",
+    "23-26 function top",
+]
+
+SWIFT = """
+import Foundation
+
+/// A point.
+struct Point: Shape {
+    var x: Int
+
+    init(x: Int) {
+        self.x = x
+    }
+
+    func area() -> Double {
+        return 1.0
+    }
+}
+
+extension Point {
+    func grow() {
+    }
+}
+
+protocol Shape {
+    func area() -> Double
+}
+
+func top() {
+}
+"""
+
+SWIFT_UNITS = [
+    "1-1 gap",
+    "3-5 class Point",
+    "7-9 constructor Point.init",
+    "11-14 function Point.area",
+    "16-16 class Point",
+    "17-19 function Point.grow",
+    "21-21 protocol Shape",
+    "22-23 function Shape.area",
+    "25-26 function top",
+]
+
+SCALA = """
+package app
+
+import scala.util.Try
+
+/** Keeps. */
+class Store(x: Int) extends Base {
+  val y = 1
+
+  def get(i: Int): Int = {
+    i
+  }
+}
+
+object Store {
+  def apply(): Store = new Store(1)
+}
+
+trait Shape {
+  def area: Double
+}
+"""
+
+SCALA_UNITS = [
+    "1-3 gap",
+    "5-7 class Store",
+    "9-12 function Store.get",
+    "14-14 object Store",
+    "15-16 function Store.apply",
+    "18-18 trait Shape",
+    "19-20 function Shape.area",
+]
+
+CSS = """
+@import "a.css";
+
+/* Buttons. */
+.button,
+a.link:hover > b {
+  color: red;
+}
+
+@media print {
+  .x { display: none; }
+}
+
+@keyframes spin {
+  from { top: 0; }
+}
+"""
+
+CSS_UNITS = [
+    "1-1 gap",
+    "3-7 rule button, a.link:hover > b",
+    "9-11 media @media print",
+    "13-15 keyframes spin",
+]
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "expected"),
+    [
+        ("python", PYTHON, PYTHON_UNITS),
+        ("typescript", TYPESCRIPT, TYPESCRIPT_UNITS),
+        ("tsx", TSX, TSX_UNITS),
+        ("javascript", JAVASCRIPT, JAVASCRIPT_UNITS),
+        ("go", GO, GO_UNITS),
+        ("rust", RUST, RUST_UNITS),
+        ("java", JAVA, JAVA_UNITS),
+        ("kotlin", KOTLIN, KOTLIN_UNITS),
+        ("c", C, C_UNITS),
+        ("cpp", CPP, CPP_UNITS),
+        ("bash", BASH, BASH_UNITS),
+        ("csharp", CSHARP, CSHARP_UNITS),
+        ("ruby", RUBY, RUBY_UNITS),
+        ("php", PHP, PHP_UNITS),
+        ("swift", SWIFT, SWIFT_UNITS),
+        ("scala", SCALA, SCALA_UNITS),
+        ("css", CSS, CSS_UNITS),
+    ],
+)
+def test_units_are_whole_lines_with_symbols(
+    code_lang: str, source: str, expected: list[str]
+) -> None:
+    assert outline(parse(source, code_lang)) == expected

@@ -1,0 +1,84 @@
+"""Plain texts: paragraphs, and headings of the formats that have certain ones."""
+
+from textwrap import dedent
+
+import pytest
+
+from kb_app._ingest.registry import parser_for
+from kb_core.documents import SourceFile
+
+
+def outline(text: str, path: str) -> list[tuple[str, tuple[str, ...], str]]:
+    file = SourceFile(source_id="s", path=path, media="text")
+    document = parser_for("text")(dedent(text).lstrip("\n").encode(), file)
+    return [
+        (block.kind, block.heading_path, document.text[block.start : block.end])
+        for block in document.blocks
+    ]
+
+
+def test_plain_text_has_paragraphs_and_no_headings() -> None:
+    assert outline("TITLE\n=====\n\n* x\n\n\n  y\n", "a.txt") == [
+        ("paragraph", (), "TITLE\n====="),
+        ("paragraph", (), "* x"),
+        ("paragraph", (), "  y"),
+    ]
+
+
+def test_restructured_text_has_underlined_titles() -> None:
+    text = """
+        =====
+        Title
+        =====
+
+        Intro
+        text.
+
+        Part
+        ----
+        One.
+
+        ------
+        no title above a short line, a table: ===
+        ==
+
+        Other
+        -----
+    """
+
+    assert [row for row in outline(text, "a.rst") if row[0] == "heading"] == [
+        ("heading", ("Title",), "=====\nTitle\n====="),
+        ("heading", ("Title", "Part"), "Part\n----"),
+        ("heading", ("Title", "Other"), "Other\n-----"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.org", "* One\ntext\n** Two\nmore\n*bold* text\n"),
+        ("a.adoc", "= One\ntext\n== Two\nmore\n*bold* text\n"),
+    ],
+)
+def test_marked_headings(path: str, text: str) -> None:
+    assert [(kind, path) for kind, path, _ in outline(text, path)] == [
+        ("heading", ("One",)),
+        ("paragraph", ("One",)),
+        ("heading", ("One", "Two")),
+        ("paragraph", ("One", "Two")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "title"),
+    [
+        ("a.txt", "\n\n  The first line\nsecond\n", "The first line"),
+        ("a.org", "#+TITLE: The title\n* One\n", "The title"),
+        ("a.adoc", "= The title\n", "The title"),
+        ("notes/a.txt", "", "a"),
+    ],
+)
+def test_titles(path: str, text: str, title: str) -> None:
+    file = SourceFile(source_id="s", path=path, media="text")
+
+    assert parser_for("text")(text.encode(), file).metadata.title == title

@@ -1,0 +1,87 @@
+"""Questions in SQL: a store read as it is, by somebody who knows what to ask.
+
+The file is opened for reading alone, and nothing but the file: no other file, no
+extension and no setting can be reached from the statement. A writer at work keeps
+it closed, hence ``StoreBusy``; what is wrong with the statement is ``InvalidInput``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from kb_core.errors import InvalidInput, NotIndexed
+from kb_store._errors import translate_errors
+
+__all__ = ["QueryResult", "query"]
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 2,
+    "memory_limit": "1GB",
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+}
+_CONFINE = (
+    "SET TimeZone = 'UTC'",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+_BATCH = 1000
+_FAULTS_OF_THE_STATEMENT = (
+    duckdb.ProgrammingError,
+    duckdb.DataError,
+    duckdb.NotSupportedError,
+    duckdb.PermissionException,
+    duckdb.DependencyException,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """Rows under their columns; instants are aware and in UTC."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    truncated: bool
+    """Whether there were more rows than were asked for."""
+
+
+def query(path: Path, sql: str, limit: int) -> QueryResult:
+    """Return at most *limit* rows of *sql* over the store at *path*."""
+    if not path.exists():
+        raise NotIndexed(f"there is no store at {str(path)!r}", hint="run 'kebab ingest'")
+    with translate_errors("query the store"), _connected(path) as connection:
+        try:
+            return _result(connection, sql, limit)
+        except _FAULTS_OF_THE_STATEMENT as error:
+            raise InvalidInput(f"the statement was refused: {error}") from error
+
+
+@contextmanager
+def _connected(path: Path) -> Generator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect(path, read_only=True, config=_CONFIG)
+    try:
+        for statement in _CONFINE:
+            connection.execute(statement).fetchall()
+        yield connection
+    finally:
+        connection.close()
+
+
+def _result(connection: duckdb.DuckDBPyConnection, sql: str, limit: int) -> QueryResult:
+    sql.encode()  # DuckDB's own complaint about what is not text is no duckdb.Error
+    relation = connection.sql(sql)
+    if relation is None:
+        raise InvalidInput("the statement asks for nothing")
+    reader = relation.to_arrow_reader(_BATCH)
+    rows: list[tuple[Any, ...]] = []
+    for batch in reader:
+        rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        if len(rows) > limit:
+            break
+    return QueryResult(tuple(reader.schema.names), tuple(rows[:limit]), len(rows) > limit)
