@@ -169,10 +169,11 @@ def running_readers(kebab: InstalledKebab) -> Iterator[Callable[[], list[tuple[i
     """Run two readers; the function given ends them and returns reads and errors of each."""
     stop = kebab.home / "stop"
     command = [sys.executable, "-c", READER, str(kebab.data_dir), str(stop)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipe = subprocess.PIPE
     with ExitStack() as running:
         readers = [
-            running.enter_context(subprocess.Popen(command, text=True, **pipes)) for _ in range(2)
+            running.enter_context(subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe))
+            for _ in range(2)
         ]
         running.callback(stop.touch)
 

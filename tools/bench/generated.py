@@ -7,9 +7,10 @@ looks at those of its hits. The same size gives the same documents.
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tables import quantile
 from words import Words
 
 from kb_app import Config
-from kb_app._operations import part_bytes as sizes_of
+from kb_app._operations import part_bytes
 from kb_app._wiring import model_of, models_dir
 from kb_app._write import WriteSession
 from kb_app.config import Source
@@ -36,9 +37,8 @@ __all__ = [
     "documents",
     "fts_file",
     "models_dir",
-    "part_bytes",
     "publish_more",
-    "text_bytes",
+    "sizes",
 ]
 
 SOURCE = "made-up"
@@ -87,6 +87,7 @@ def build(config: Config, n_chunks: int) -> dict[str, float]:
             seconds["records"] += made - begun
             seconds["published"] += time.perf_counter() - made
     texts.close()
+    _write_sizes(config)
     return {
         "built in s": time.perf_counter() - started,
         "of which publishing": seconds["published"],
@@ -118,6 +119,8 @@ def publish_more(config: Config, beyond: int) -> dict[str, float]:
     with _session(config) as session:
         gone = tuple(doc.doc_id for changes in batches for doc in changes.documents)
         session.commit(Changes(deleted_docs=gone))
+    for doc in (doc for changes in batches for doc in changes.documents):
+        (config.sources[0].root / doc.path).unlink()
     chunks = sum(len(doc.chunks) for changes in batches for doc in changes.documents)
     both = [a + b for a, b in zip(truth, index, strict=True)]
     return {
@@ -137,14 +140,20 @@ def documents(config: Config, numbers: Sequence[int]) -> Iterator[DocumentRecord
         yield _document(number, root)
 
 
-def text_bytes(config: Config) -> int:
-    """Return the bytes of all files together."""
-    return sum(path.stat().st_size for path in config.sources[0].root.rglob("*.md"))
+def sizes(config: Config) -> dict[str, int]:
+    """Return the bytes on disk of every part, and of the texts, as they were when built."""
+    found: dict[str, int] = json.loads(_sizes_file(config).read_text("utf-8"))
+    return found
 
 
-def part_bytes(config: Config) -> Mapping[str, int]:
-    """Return the bytes on disk of every part that has any."""
-    return {name: size for name, size in sizes_of(config.storage.data_dir).items() if size}
+def _sizes_file(config: Config) -> Path:
+    return config.storage.data_dir.parent / "sizes.json"
+
+
+def _write_sizes(config: Config) -> None:
+    parts = {name: size for name, size in part_bytes(config.storage.data_dir).items() if size}
+    text = sum(path.stat().st_size for path in config.sources[0].root.rglob("*.md"))
+    _sizes_file(config).write_text(json.dumps({**parts, "text": text}), "utf-8")
 
 
 def _session(config: Config) -> WriteSession:

@@ -50,8 +50,12 @@ from kb_search.snapshot import Snapshot
 __all__ = ["main", "measure"]
 
 POOL = 100
+ALLOWED_BYTES, ALLOWED_TEXTS = 2200, 2.5
+"""What a chunk may take on disk: so many bytes, and so many times its text."""
 HITS = 10
 QUERY_WORDS = 5
+VECTOR_BLOCK = 25
+"""Both scans use threads that go on spinning for a while."""
 FEWER_FOR_FTS = 4
 """SQLite is asked every so manieth question only: one takes up to half a second."""
 
@@ -73,8 +77,7 @@ def measure(config: Config, n_chunks: int, n_queries: int) -> dict[str, Any]:
     """Return every figure of one knowledge base; the last of them writes into it."""
     data_dir = config.storage.data_dir
     built = generated.build(config, n_chunks)
-    text_bytes = generated.text_bytes(config)
-    parts = generated.part_bytes(config)
+    sizes = generated.sizes(config)
     embedder = load_embedder(
         config.embedding.model, quality=config.embedding.quality, cache_dir=generated.models_dir()
     )
@@ -101,10 +104,7 @@ def measure(config: Config, n_chunks: int, n_queries: int) -> dict[str, Any]:
         "build": built,
         "timings": {name: summarize(seconds) for name, seconds in timings.items()},
         "ratios": _ratios(timings),
-        "bytes_per_chunk": {
-            **{name: size / n_chunks for name, size in parts.items()},
-            "text": text_bytes / n_chunks,
-        },
+        "bytes_per_chunk": {name: size / n_chunks for name, size in sizes.items()},
         "publication": generated.publish_more(config, n_chunks),
     }
 
@@ -148,6 +148,7 @@ def _vector(subject: Subject, n_queries: int) -> Timings:
             "numpy float32": lambda asked: brute.nearest(asked, POOL),
         },
         _near(rows, n_queries),
+        block=VECTOR_BLOCK,
     )
 
 
@@ -218,10 +219,18 @@ def render(found: Mapping[str, Any]) -> str:
         + _named(found["build"]),
         render_table(("one after the other, in turns", "p50 ms", "p95 ms", "max ms"), rows),
         "ratios: " + _named(found["ratios"], "{:.2f}"),
-        "bytes per chunk: " + _named(found["bytes_per_chunk"], "{:,.0f}"),
+        "bytes per chunk: " + _named(found["bytes_per_chunk"], "{:,.0f}") + _allowed(found),
         "publishing more, without vectors: " + _named(found["publication"]),
     ]
     return "\n".join(parts)
+
+
+def _allowed(found: Mapping[str, Any]) -> str:
+    """Say what the parts add up to, and what they may."""
+    sizes = dict(found["bytes_per_chunk"])
+    text = sizes.pop("text")
+    limit = ALLOWED_BYTES + ALLOWED_TEXTS * text
+    return f"; together {sum(sizes.values()):,.0f} of at most {limit:,.0f}"
 
 
 def _named(values: Mapping[str, float], shape: str = "{:,.4g}") -> str:

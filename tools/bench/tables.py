@@ -54,23 +54,30 @@ def milliseconds(value: float) -> str:
 
 
 def run_rounds(
-    subjects: Mapping[str, Callable[[T], object]], inputs: Sequence[T], *, warm: int = 3
+    subjects: Mapping[str, Callable[[T], object]],
+    inputs: Sequence[T],
+    *,
+    warm: int = 3,
+    block: int = 1,
 ) -> dict[str, list[float]]:
     """Return seconds per subject and input, measured in turns.
 
-    Every input meets every subject before the next one comes, each time beginning with
-    another subject: what else the machine does falls on all of them alike. The first
-    *warm* inputs are run once before, unmeasured.
+    Every *block* of inputs meets every subject before the next one comes, each time
+    beginning with another subject: what else the machine does falls on all of them alike.
+    Subjects with threads of their own want a block of some length, or they would be measured
+    while the threads of the one before still spin. The first *warm* inputs are run once
+    before, unmeasured.
     """
     names = list(subjects)
     taken: dict[str, list[float]] = {name: [] for name in names}
-    for value in inputs[:warm]:
-        for name in names:
+    for name in names:
+        for value in inputs[:warm]:
             subjects[name](value)
-    for turn, value in enumerate(inputs):
+    for turn, start in enumerate(range(0, len(inputs), block)):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
-            started = time.perf_counter()
-            subjects[name](value)
-            taken[name].append(time.perf_counter() - started)
+            for value in inputs[start : start + block]:
+                started = time.perf_counter()
+                subjects[name](value)
+                taken[name].append(time.perf_counter() - started)
     return taken

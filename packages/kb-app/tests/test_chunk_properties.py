@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_app._ingest.code.languages import LANGUAGES
-from kb_app._ingest.code.rules import RULES
 from kb_app._ingest.registry import chunker_for, parser_for
 from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import TokenCounter
@@ -41,6 +39,19 @@ class GreedyCounter:
 
     def count_many(self, texts: Sequence[str], /) -> list[int]:
         return [self.count(text) for text in texts]
+
+
+class JoiningCounter:
+    """A counter that does not add up at all: white space between words counts, too."""
+
+    def count(self, text: str, /) -> int:
+        return -(-len(text.strip()) // 3)
+
+    def count_many(self, texts: Sequence[str], /) -> list[int]:
+        return [self.count(text) for text in texts]
+
+
+COUNTERS: list[TokenCounter] = [WordCounter(), GreedyCounter(), JoiningCounter()]
 
 
 def chunks_of(
@@ -114,10 +125,11 @@ def _is_giant(text: str, at: int, limits: ChunkLimits) -> bool:
     )
 
 
-WORDS = st.sampled_from(
-    ["kebab", "store", "a", "Zeile.", "End. ", "안녕하세요", "世界。", "日本語", "👩‍👩‍👧‍👦", "🇰🇷", "é", "e\u0301",
-     "שלום", "مرحبا", "\u200b", "\u200d", "\0", "\r", "\u2028", "\x0c", "\x1c", "\xa0", "x" * 40, "한" * 60]
-)  # fmt: skip
+WORDS = st.sampled_from([
+    "kebab", "store", "a", "Zeile.", "End. ", "안녕하세요", "世界。", "日本語", "שלום", "مرحبا",
+    "👩‍👩‍👧‍👦", "🇰🇷", "é", "e\u0301", "\u200b", "\u200d", "\0", "\r", "\u2028", "\x0c", "\x1c",
+    "\xa0", "x" * 40, "한" * 60,
+])  # fmt: skip
 MARKS = st.sampled_from(
     ["# ", "## ", "- ", "  - ", "1. ", "> ", "```\n", "~~~", "| a | b |\n|---|---|\n", "---\n",
      "===\n", "<div>\n", "[a]: b\n", "[[x|y]]", "[t](u)", "***", "    ", "\t", "+++\n", "a: b\n",
@@ -134,8 +146,140 @@ TEXTS = st.lists(
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]}-{kind[1] or kind[2]}")
 @settings(max_examples=120, deadline=None)
-@given(text=TEXTS, limits=st.sampled_from([SMALL, DEFAULT]), greedy=st.booleans())
+@given(
+    text=TEXTS, limits=st.sampled_from([SMALL, DEFAULT]), counter=st.sampled_from(COUNTERS)
+)
 def test_chunks_cover_every_text_and_none_is_too_large(
-    kind: tuple[str, str | None, str], text: str, limits: ChunkLimits, greedy: bool
+    kind: tuple[str, str | None, str], text: str, limits: ChunkLimits, counter: TokenCounter
 ) -> None:
-    check(text, kind, limits, GreedyCounter() if greedy else WordCounter())
+    check(text, kind, limits, counter)
+
+
+def _suite(name: str) -> list[str]:
+    file = SUITES / name
+    if not file.exists():
+        return []
+    if file.suffix == ".json":
+        examples = json.loads(file.read_text("utf-8"))
+        return [one if isinstance(one, str) else one["markdown"] for one in examples]
+    return [file.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", ["commonmark/commonmark.json", "naughty-strings/blns.json"])
+@pytest.mark.parametrize("limits", [SMALL, DEFAULT], ids=["small", "default"])
+def test_published_examples_are_covered(name: str, limits: ChunkLimits) -> None:
+    examples = _suite(name)
+    if not examples:
+        pytest.skip(f"{SUITES / name} is not on this machine")
+
+    for text in examples:
+        check(text, KINDS[0], limits)
+    for kind in KINDS:
+        check("\n\n".join(examples), kind, limits)
+
+
+def test_the_specification_of_commonmark_is_covered() -> None:
+    texts = _suite("commonmark/spec.txt")
+    if not texts:
+        pytest.skip(f"{SUITES} is not on this machine")
+
+    check(texts[0], KINDS[0], SMALL)
+    assert len(check(texts[0], KINDS[0])) > 100
+
+
+def _stdlib() -> list[Path]:
+    root = Path(sysconfig.get_paths()["stdlib"])
+    files = sorted(file for file in root.rglob("*.py") if "site-packages" not in file.parts)
+    return [file for file in files if file.stat().st_size < 200_000]
+
+
+def check_file(file: Path) -> None:
+    data = file.read_bytes()
+    source = SourceFile(source_id="s", path=file.name, media="code", code_lang="python")
+    text = parser_for("code", "python")(data, source).text
+    check(text, ("code", "python", file.name))
+
+
+def test_real_code_is_covered() -> None:
+    files = _stdlib()
+
+    for file in files[:: max(1, len(files) // 60)]:
+        check_file(file)
+
+
+@pytest.mark.slow
+def test_much_real_code_is_covered() -> None:
+    for file in _stdlib()[::4]:
+        check_file(file)
+
+
+MIDDLING = 200_000
+"""Characters: large enough that what is not linear shows, small enough to be quick."""
+
+HARD = {
+    "one word": "x" * MIDDLING,
+    "one line": "lorem ipsum " * (MIDDLING // 12),
+    "brackets": "[" * MIDDLING,
+    "quotes": "> " * (MIDDLING // 2),
+    "quoted lines": "> a\n" * (MIDDLING // 4),
+    "links": "[[x][x](x)" * (MIDDLING // 10),
+    "backticks": "` ``" * (MIDDLING // 4),
+    "dots": "." * MIDDLING,
+    "sentences": ". " * (MIDDLING // 2),
+    "spaces": " " * MIDDLING,
+    "newlines": "\n" * MIDDLING,
+    "table": "a|b\n-|-\n" + "a|b\n" * (MIDDLING // 4),
+    "han": "漢字。" * (MIDDLING // 3),
+    "hangul": "가나다라" * (MIDDLING // 4),
+    "jamo": "\u1100" * MIDDLING,
+    "flags": "🇰🇷" * (MIDDLING // 2),
+    "family": "👩\u200d" * (MIDDLING // 2),
+    "accents": "a" + "\u0301" * MIDDLING,
+    "spaced accents": " \u0301" * (MIDDLING // 2),
+    "zero width": "\u200b" * MIDDLING,
+    "nul": "\0" * MIDDLING,
+    "returns": "a\r" * (MIDDLING // 2),
+    "separators": "a\x1c" * (MIDDLING // 2),
+    "yaml": "a: b\n" * (MIDDLING // 5),
+    "front matter": "---\n" + "a: b\n" * (MIDDLING // 5) + "---\n",
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_no_input_makes_a_chunk_too_large(name: str) -> None:
+    """Lesson 11: a list of 76,000 tokens became one chunk, cut off or refused by the model."""
+    for kind in (KINDS[0], KINDS[1], KINDS[5]):
+        document, drafts = chunks_of(HARD[name], kind)
+        for draft in drafts:
+            text = document.text[draft.start : draft.end]
+            assert WordCounter().count(text) <= DEFAULT.max_tokens
+            assert len(text) <= DEFAULT.max_tokens * 32
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text", ["x" * 50_000_000, "lorem ipsum " * 4_200_000], ids=["word", "line"]
+)
+def test_a_line_of_fifty_megabytes_is_cut(text: str) -> None:
+    for kind in (KINDS[1], KINDS[5]):
+        _, drafts = chunks_of(text, kind)
+        assert max(draft.token_count for draft in drafts) <= DEFAULT.max_tokens
+
+
+def test_equal_paragraphs_are_chunks_of_their_own_place() -> None:
+    """Lesson 1: ids built from offsets collided where chunks were equal; ranges never do."""
+    text = "\n\n".join(["The same words again. " * 30] * 40)
+
+    drafts = check(text, KINDS[0])
+
+    assert len({(draft.start, draft.end) for draft in drafts}) == len(drafts)
+
+
+def test_ranges_point_at_the_text_and_nothing_drifts() -> None:
+    """Lesson 13: splitting dropped the newline, and spans drifted by one per cut."""
+    lines = [f"line {number} of a long list of words" for number in range(2_000)]
+
+    document, drafts = chunks_of("\n".join(lines), ("code", "unheard-of", "a.log"))
+
+    found = [line for d in drafts for line in document.text[d.start : d.end].split("\n")]
+    assert found == lines

@@ -87,7 +87,9 @@ def test_broken_code_is_kept_whole(code_lang: str, source: str) -> None:
 
 
 def test_an_error_in_one_function_leaves_the_others_alone() -> None:
-    found = texts(parse("def a():\n    return 1\n\ndef b(:\n    return\n\ndef c():\n    return 3\n"))
+    found = texts(
+        parse("def a():\n    return 1\n\ndef b(:\n    return\n\ndef c():\n    return 3\n")
+    )
 
     assert found["a"] == "def a():\n    return 1"
     assert found["c"] == "def c():\n    return 3"

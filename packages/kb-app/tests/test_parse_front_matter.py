@@ -145,7 +145,8 @@ def test_where_a_block_ends(text: str, end: int) -> None:
     [
         "a: " + "[" * 20_000,
         "a: " + "- " * 30_000 + "x",
-        "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\n" + "\n".join(
+        "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\n"
+        + "\n".join(
             f"k{n}: &k{n} [*{'c' if n == 0 else f'k{n - 1}'},*{'c' if n == 0 else f'k{n - 1}'}]"
             for n in range(40)
         ),

@@ -65,9 +65,10 @@ def test_two_resources_of_one_name_are_two_units() -> None:
         ("dockerfile", "ARG X\nFROM a AS build\nRUN x\nFROM b\n", [None, "build", "stage"]),
         ("terraform", 'resource "aws_vpc" "main" {\n}\n\nlocals {\n}\n', [
             "resource.aws_vpc.main", "locals"]),
-        ("sql", "-- T\nCREATE TABLE IF NOT EXISTS a.b (\n x int\n);\n\ncreate or replace view v as\n"
-         "select 1;\n", ["a.b", "v"]),
-        ("lua", "local x = 1\n\nfunction M.f()\nend\nlocal function g()\nend\n", [None, "M.f", "g"]),
+        ("sql", "-- T\nCREATE TABLE IF NOT EXISTS a.b (\n);\n\ncreate view v as select 1;\n", [
+            "a.b", "v"]),
+        ("lua", "local x = 1\n\nfunction M.f()\nend\nlocal function g()\nend\n", [
+            None, "M.f", "g"]),
         ("proto", 'syntax = "proto3";\n\n// M.\nmessage M {\n}\nservice S {}\n', [None, "M", "S"]),
         ("graphql", "type Query {\n a: Int\n}\nenum E { A }\n", ["Query", "E"]),
         ("haskell", "module A where\n\nf :: Int\nf = 1\n", ["A", "f", "f"]),

@@ -22,7 +22,7 @@ import tantivy
 
 from kb_core.errors import IoError, KbError, NotIndexed
 from kb_core.ports import IndexCaps
-from kb_core.records import Control
+from kb_core.records import Control, VectorFiles
 from kb_search._errors import NO_INDEX_HINT, translate_errors
 from kb_search.lexical import only
 from kb_search.mirror import Mirror
@@ -120,21 +120,30 @@ class Reader:
         control = replace(_control(self._chunks, searcher), index_state=state)
         self._mirror.of(self._records_dir)
         self._records.reload()
+        found = {key: self._vectors(files) for key, files in control.vectors.items()}
+        vectors = {key: vector_set for key, vector_set in found.items() if vector_set is not None}
         return Snapshot(
-            control=control,
+            control=replace(control, vectors={key: control.vectors[key] for key in vectors}),
             chunks=(self._chunks.schema, searcher),
             records=(self._records.schema, self._records.searcher()),
-            vectors={key: self._vectors(control, key) for key in control.vectors},
+            vectors=vectors,
         )
 
-    def _vectors(self, control: Control, model_key: str) -> VectorSet:
-        files = control.vectors[model_key]
+    def _vectors(self, files: VectorFiles) -> VectorSet | None:
+        """Map a model's vectors; ``None`` where somebody deleted the files.
+
+        A writer that replaced them has published before, so that the caller reads again.
+        """
+        model_key = files.model_key
         key = (model_key, files.generation, files.rows, files.dead)
         found = self._vector_sets.get(key)
         if found is None:
             for stale in [known for known in self._vector_sets if known[0] == model_key]:
                 del self._vector_sets[stale]
-            found = self._vector_sets[key] = VectorSet.open(self._vectors_dir, files)
+            try:
+                found = self._vector_sets[key] = VectorSet.open(self._vectors_dir, files)
+            except (FileNotFoundError, ValueError):  # gone, or shorter than was published
+                return None
         return found
 
 

@@ -147,7 +147,8 @@ def chunk_document(
     made.add_text("head", _head(chunk, doc))
     if chunk.symbol:
         made.add_text("symbol", _terms(chunk.symbol, None))
-        made.add_text("name", fold(chunk.symbol.rpartition(".")[2]))
+        names = (symbol.rpartition(".")[2] for symbol in chunk.symbol.split(", "))
+        made.add_text("name", " ".join(map(fold, names)))
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
     made.add_bytes("payload", _json({**shared, **_chunk_payload(chunk)}))

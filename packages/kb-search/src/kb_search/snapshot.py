@@ -156,9 +156,10 @@ class Snapshot:
         pattern = Query.regex_query(self._record_schema, "doc_id", f"{id_prefix}.*")
         found = list(self._newest("doc", pattern, limit + _SPARE))
         if not found:
-            moved = [alias["new"] for alias in self._newest("alias", pattern, limit + _SPARE)]
-            for new_id in moved:
-                found += self.find_docs(new_id, limit)
+            # An alias that leads to itself says that there is none any more.
+            aliases = self._newest("alias", pattern, limit + _SPARE)
+            for alias in [alias for alias in aliases if alias["new"] != alias["old"]]:
+                found += self.find_docs(alias["new"], limit)
         return found[:limit]
 
     def doc_text(self, doc_id: str, /) -> str | None:

@@ -55,7 +55,7 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _hash(  # noqa: PLR0913 - the cache key, part by part
+def _hash(
     media: str,
     code_lang: str | None,
     provenance: tuple[str, str],

@@ -102,10 +102,8 @@ def plan_sources(
             seen,
             ledger_of(source.source_id),
             settings,
-            force=options.force,
-            retry_failed=options.retry_failed,
-            allow_empty=options.allow_empty,
-            device_before=known_sources.get(source.source_id, {}).get("device"),
+            options,
+            known_sources.get(source.source_id, {}).get("device"),
         )
 
 
@@ -258,7 +256,9 @@ class _Writing:
         kind = ItemKind.UPDATED if was_indexed else ItemKind.NEW
         if moved_from is not None:
             kind = ItemKind.MOVED
-            self._batch.moves.append(Move(old_doc_id=moved_from.doc_id or "", document=document))
+            old_id = moved_from.doc_id or ""
+            document = self._with_old_passages(document, old_id)
+            self._batch.moves.append(Move(old_doc_id=old_id, document=document))
             self._batch.files.append(
                 replace(
                     moved_from,
@@ -289,6 +289,22 @@ class _Writing:
             warnings=document.warnings,
             duration_ms=round(sum(made.phases_ms.values())),
         )
+
+    def _with_old_passages(self, document: DocumentRecord, old_id: str) -> DocumentRecord:
+        """Let chunks keep the context they were embedded with, and so their vectors.
+
+        A context may name the path or a title that comes from the file's name; that a
+        file was renamed is no reason to compute its vectors again.
+        """
+        old = self._run.session.store.document(old_id)
+        if old is None or [c.text for c in old.chunks] != [c.text for c in document.chunks]:
+            return document
+        pairs = zip(document.chunks, old.chunks, strict=True)
+        chunks = (
+            replace(chunk, context=before.context, passage_hash=before.passage_hash)
+            for chunk, before in pairs
+        )
+        return replace(document, chunks=tuple(chunks))
 
     def _moved_from(self, want: Wanted, digest: str) -> FileRecord | None:
         """Return the row of a file with these bytes whose path is gone, and use it up."""

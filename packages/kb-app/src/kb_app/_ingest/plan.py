@@ -16,7 +16,7 @@ from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Skip, check_size
 from kb_app._ingest.walk import Seen, Walk
 from kb_core.documents import SourceFile
-from kb_core.ingest import IngestItem, ItemKind, SkipReason
+from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media
 from kb_core.records import FileRecord, FileState
 
@@ -70,10 +70,7 @@ def make_plan(
     walk: Walk,
     ledger: Mapping[str, FileRecord],
     settings: Settings,
-    *,
-    force: bool = False,
-    retry_failed: bool = False,
-    allow_empty: bool = False,
+    options: IngestOptions,
     device_before: int | None = None,
 ) -> Plan:
     """Walk *source* and compare with its ledger."""
@@ -81,9 +78,10 @@ def make_plan(
     seen: set[str] = set()
     for found in walk:
         seen.add(found.path)
-        _consider(plan, found, ledger.get(found.path), settings, force, retry_failed)
+        _consider(plan, found, ledger.get(found.path), settings, options)
     missing = [row for path, row in ledger.items() if path not in seen and _counts(row)]
-    _sweep(plan, walk, missing, bool(seen), allow_empty, device_before)
+    if _may_sweep(plan, walk, missing, device_before, empty=not seen and not options.allow_empty):
+        _sweep(plan, walk, missing)
     plan.verified = walk.root_exists and not source.narrow
     return plan
 
@@ -92,13 +90,12 @@ def _counts(row: FileRecord) -> bool:
     return row.state is not FileState.DELETED
 
 
-def _consider(  # noqa: PLR0913, PLR0917 - one file beside its row, and how to judge it
+def _consider(
     plan: Plan,
     found: Seen,
     known: FileRecord | None,
     settings: Settings,
-    force: bool,  # noqa: FBT001
-    retry_failed: bool,  # noqa: FBT001
+    options: IngestOptions,
 ) -> None:
     if not found.is_folder:
         plan.scanned += 1
@@ -120,7 +117,7 @@ def _consider(  # noqa: PLR0913, PLR0917 - one file beside its row, and how to j
         source_type=plan.source.source_type,
         trust_level=plan.source.trust_level,
     )
-    if not force and known is not None and _is_current(file, known, settings):
+    if not options.force and known is not None and _is_current(file, known, settings):
         if known.state is FileState.SKIPPED:
             plan.items.append(skipped_item(file, known.reason or "", known.media))
             return
@@ -128,7 +125,7 @@ def _consider(  # noqa: PLR0913, PLR0917 - one file beside its row, and how to j
             plan.unchanged += 1
             plan.items.append(unchanged_item(file, known.doc_id))
             return
-        if known.state is FileState.FAILED and not retry_failed:
+        if known.state is FileState.FAILED and not options.retry_failed:
             plan.items.append(failed_item(file, known))
             return
     plan.wanted.append(Wanted(file, found.raw_path, known))
@@ -148,7 +145,7 @@ def _is_current(file: SourceFile, known: FileRecord, settings: Settings) -> bool
     return same and known.fingerprint is not None and known.fingerprint.startswith(prefix)
 
 
-def _leave(  # noqa: PLR0913, PLR0917 - one row's fields
+def _leave(
     plan: Plan,
     found: Seen,
     known: FileRecord | None,
@@ -190,33 +187,33 @@ def _differs(known: FileRecord, row: FileRecord) -> bool:
     return any(getattr(known, name) != getattr(row, name) for name in fields)
 
 
-def _sweep(  # noqa: PLR0913, PLR0917 - what makes a missing file really gone
+def _may_sweep(
     plan: Plan,
     walk: Walk,
     missing: Sequence[FileRecord],
-    saw_anything: bool,  # noqa: FBT001
-    allow_empty: bool,  # noqa: FBT001
     device_before: int | None,
-) -> None:
-    """Decide what is gone (ruling R8): never because something could not be seen."""
-    indexed = [row for row in missing if row.state is FileState.INDEXED]
+    *,
+    empty: bool,
+) -> bool:
+    """Say whether what was not seen may be gone (ruling R8); warn where it may not."""
     source = plan.source
+    indexed = sum(row.state is FileState.INDEXED for row in missing)
+    problem = None
     if not walk.root_exists:
-        plan.warnings.append(
-            f"source {source.source_id!r}: {source.root} cannot be read; kept as is"
+        problem = f"{source.root} cannot be read; what was indexed is kept"
+    elif device_before and walk.device != device_before:
+        problem = f"{source.root} is on another device now; nothing is removed"
+    elif indexed and empty and not source.narrow:
+        problem = (
+            f"nothing is in {source.root}, where {indexed} documents were; "
+            "nothing is removed without --allow-empty"
         )
-        return
-    if device_before and walk.device != device_before:
-        plan.warnings.append(
-            f"source {source.source_id!r}: {source.root} is on another device now; nothing is removed"
-        )
-        return
-    if indexed and not saw_anything and not source.narrow and not allow_empty:
-        plan.warnings.append(
-            f"source {source.source_id!r}: nothing is in {source.root}, where {len(indexed)} "
-            "documents were; nothing is removed without --allow-empty"
-        )
-        return
+    if problem:
+        plan.warnings.append(f"source {source.source_id!r}: {problem}")
+    return problem is None
+
+
+def _sweep(plan: Plan, walk: Walk, missing: Sequence[FileRecord]) -> None:
     for row in missing:
         fate = walk.fate_of(row.path)
         if fate == "gone":

@@ -81,12 +81,11 @@ def build_record(
         ),
         warnings=parsed.warnings,
         asset=known.asset,
-        chunks=_chunks(identity, parsed, drafts, counter, window, file),
+        chunks=_chunks(parsed, drafts, counter, window, file),
     )
 
 
-def _chunks(  # noqa: PLR0913, PLR0917 - everything a chunk is made of
-    identity: str,
+def _chunks(
     parsed: ParsedDocument,
     drafts: Sequence[ChunkDraft],
     counter: TokenCounter,
@@ -123,7 +122,7 @@ def _chunks(  # noqa: PLR0913, PLR0917 - everything a chunk is made of
     return tuple(made)
 
 
-def _context(  # noqa: PLR0913, PLR0917 - everything a context is made of
+def _context(
     parsed: ParsedDocument,
     draft: ChunkDraft,
     text: str,

@@ -1,7 +1,7 @@
 """A whole run of ingest: both phases, recorded, cancellable, with its events.
 
-ingest   walk, parse, chunk, publish; then embed what has no vector yet
-embed    the second phase alone
+    ingest   walk, parse, chunk, publish; then embed what has no vector yet
+    embed    the second phase alone
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from threading import Event
 from typing import Any
@@ -37,6 +38,22 @@ _FILE_TIMEOUT_SECS = 120.0
 """Longer than any honest file takes; a parser that loops is one file's error."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """What every part of a run needs."""
+
+    config: Config
+    options: IngestOptions
+    session: WriteSession
+    embedder: Callable[[], Embedder]
+    clock: Clock
+    stop: Event
+    tally: Tally
+
+    def event(self, kind: str, **data: Any) -> IngestEvent:  # noqa: ANN401 - JSON values
+        return IngestEvent(kind=kind, at=self.clock(), data=data)
+
+
 def ingest(
     config: Config,
     options: IngestOptions,
@@ -56,15 +73,16 @@ def ingest(
         yield from _rehearse(config, options, clock, scope)
         return
     with _session(config, clock) as session:
-        yield from _recorded(
-            session,
-            "ingest",
-            scope,
-            clock,
-            stop,
-            options,
-            lambda tally: _both_phases(config, options, session, embedder, clock, stop, tally),
+        job = _Job(
+            config=config,
+            options=options,
+            session=session,
+            embedder=embedder,
+            clock=clock,
+            stop=stop,
+            tally=Tally(),
         )
+        yield from _recorded(job, "ingest", scope, _both_phases)
 
 
 def embed(
@@ -72,15 +90,16 @@ def embed(
 ) -> Generator[IngestEvent]:
     """Run the second phase."""
     with _session(config, clock) as session:
-        yield from _recorded(
-            session,
-            "embed",
-            {},
-            clock,
-            stop,
-            IngestOptions(),
-            lambda tally: _second_phase(config, session, embedder, clock, stop, tally),
+        job = _Job(
+            config=config,
+            options=IngestOptions(),
+            session=session,
+            embedder=embedder,
+            clock=clock,
+            stop=stop,
+            tally=Tally(),
         )
+        yield from _recorded(job, "embed", {}, _second_phase)
 
 
 def remove_orphans(session: WriteSession, known_sources: Sequence[str]) -> None:
@@ -102,28 +121,25 @@ def _session(config: Config, clock: Clock) -> WriteSession:
     return WriteSession(storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock)
 
 
-def _recorded(  # noqa: PLR0913, PLR0917 - the parts of a run
-    session: WriteSession,
+def _recorded(
+    job: _Job,
     kind: str,
     scope: Mapping[str, Any],
-    clock: Clock,
-    stop: Event,
-    options: IngestOptions,
-    phases: Callable[[Tally], Generator[IngestEvent]],
+    phases: Callable[[_Job], Generator[IngestEvent]],
 ) -> Generator[IngestEvent]:
     """Record the run when it begins, and how it ended; a kill leaves it ``running``."""
-    tally = Tally()
+    session, tally = job.session, job.tally
     run_id = uuid.uuid4().hex
     session.store.start_run(run_id, kind, scope)
-    job = JobFile(session.data_dir, kind, to_rfc3339(clock()))
+    progress = JobFile(session.data_dir, kind, to_rfc3339(job.clock()))
     ended = "failed"
     try:
         if session.healed:
             tally.warnings.append(session.healed)
-        for event in phases(tally):
-            job.update({"event": event.kind, **_plain(event.data)})
+        for event in phases(job):
+            progress.update({"event": event.kind, **_plain(event.data)})
             yield event
-        ended = "aborted" if stop.is_set() else "completed"
+        ended = "aborted" if job.stop.is_set() else "completed"
     except GeneratorExit:
         ended = "aborted"
         raise
@@ -132,8 +148,8 @@ def _recorded(  # noqa: PLR0913, PLR0917 - the parts of a run
         counts = {**tally.counts(), "embedded": tally.embedded}
         session.store.finish_run(run_id, ended, {"counts": counts, "ms": tally.duration_ms})
         session.publish()  # the time of the last run is part of what readers see
-        job.remove()
-    yield _last(tally, scope, options, clock, aborted=stop.is_set())
+        progress.remove()
+    yield _last(tally, scope, job.options, job.clock, aborted=job.stop.is_set())
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,59 +168,43 @@ def _last(
     )
 
 
-def _both_phases(  # noqa: PLR0913, PLR0917 - the parts of a run
-    config: Config,
-    options: IngestOptions,
-    session: WriteSession,
-    embedder: Callable[[], Embedder],
-    clock: Clock,
-    stop: Event,
-    tally: Tally,
-) -> Generator[IngestEvent]:
-    settings = ingest_settings(config)
-    session.store.forget_expired(clock())
-    plans = yield from _scan(config, options, session, settings, clock, tally)
-    wanted = sum(len(plan.wanted) for plan in plans)
+def _both_phases(job: _Job) -> Generator[IngestEvent]:
+    settings = ingest_settings(job.config)
+    job.session.store.forget_expired(job.clock())
+    plans = yield from _scan(job, settings)
     run = Run(
-        session=session,
+        session=job.session,
         settings=settings,
-        options=options,
-        executor=_executor(config, wanted),
-        clock=clock,
-        stop=stop,
-        tally=tally,
-        batch_docs=config.ingest.batch_docs,
-        batch_secs=config.ingest.batch_secs,
+        options=job.options,
+        executor=_executor(job.config, sum(len(plan.wanted) for plan in plans)),
+        clock=job.clock,
+        stop=job.stop,
+        tally=job.tally,
+        batch_docs=job.config.ingest.batch_docs,
+        batch_secs=job.config.ingest.batch_secs,
     )
     yield from process(run, plans)
-    if options.embed and config.ingest.embed and not stop.is_set():
-        yield from _second_phase(config, session, embedder, clock, stop, tally)
-    elif (model := model_of(config)) is not None:
-        tally.embeddings_missing = session.store.count_missing(model.key)
+    if job.options.embed and job.config.ingest.embed and not job.stop.is_set():
+        yield from _second_phase(job)
+    elif (model := model_of(job.config)) is not None:
+        job.tally.embeddings_missing = job.session.store.count_missing(model.key)
 
 
-def _scan(  # noqa: PLR0913, PLR0917 - the parts of a run
-    config: Config,
-    options: IngestOptions,
-    session: WriteSession,
-    settings: Settings,
-    clock: Clock,
-    tally: Tally,
-) -> Generator[IngestEvent, None, list[Plan]]:
+def _scan(job: _Job, settings: Settings) -> Generator[IngestEvent, None, list[Plan]]:
     plans = []
-    with tally.phase("scan"):
-        for spec in source_specs(config, options.paths):
-            started = {"source_id": spec.source_id, "root": spec.root}
-            yield IngestEvent(kind="scan_started", at=clock(), data=started)
-            sources = session.control.sources
-            plan = next(plan_sources([spec], session.store.ledger, settings, options, sources))
+    with job.tally.phase("scan"):
+        for spec in source_specs(job.config, job.options.paths):
+            yield job.event("scan_started", source_id=spec.source_id, root=spec.root)
+            sources = job.session.control.sources
+            ledger = job.session.store.ledger
+            plan = next(plan_sources([spec], ledger, settings, job.options, sources))
             plans.append(plan)
-            found = {
-                "source_id": spec.source_id,
-                "scanned": plan.scanned,
-                "candidates": len(plan.wanted),
-            }
-            yield IngestEvent(kind="scan_completed", at=clock(), data=found)
+            yield job.event(
+                "scan_completed",
+                source_id=spec.source_id,
+                scanned=plan.scanned,
+                candidates=len(plan.wanted),
+            )
     return plans
 
 
@@ -216,20 +216,15 @@ def _executor(config: Config, wanted: int) -> Executor[Task, Made]:
     )
 
 
-def _second_phase(  # noqa: PLR0913, PLR0917 - the parts of a run
-    config: Config,
-    session: WriteSession,
-    embedder: Callable[[], Embedder],
-    clock: Clock,
-    stop: Event,
-    tally: Tally,
-) -> Generator[IngestEvent]:
-    model = model_of(config)
+def _second_phase(job: _Job) -> Generator[IngestEvent]:
+    model = model_of(job.config)
     if model is None:
         return
-    with tally.phase("embed"):
-        done, left = yield from embed_missing(session, embedder, model.key, clock, stop)
-    tally.embedded, tally.embeddings_missing = done, left
+    with job.tally.phase("embed"):
+        done, left = yield from embed_missing(
+            job.session, job.embedder, model.key, job.clock, job.stop
+        )
+    job.tally.embedded, job.tally.embeddings_missing = done, left
 
 
 def _rehearse(

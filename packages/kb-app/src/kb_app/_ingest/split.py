@@ -1,14 +1,13 @@
 """The arithmetic of chunks: pieces of a text, their sizes, and how to pack them.
 
 A piece is a range with its size in tokens and the joint before it: how good a place that is
-to cut. Pieces tile what they were made of. ``Sizes.fitted`` cuts what is too large at
-ever weaker joints, ``pack`` groups neighbours up to the target, and ``Sizes.checked`` measures
-the groups whose size is not simply the sum of their pieces.
+to cut. ``Sizes.fitted`` cuts what is too large at ever weaker joints, ``pack`` groups
+neighbours up to the target, and ``Sizes.checked`` measures each group as it will stand, for
+sizes need not add up: scripts without spaces, and tokenizers that join words.
 
-Counting is what costs. A counter adds up over words parted by white space, so each piece is
-counted once and sums are exact; only where pieces meet inside a word (scripts without
-spaces, very long words) the group is counted again. Whatever the text, time is linear, and
-no group is above the maximum unless it is one single character.
+Counting is what costs: each piece is counted once for each kind of joint it is cut at, in
+few large calls, and each group once. Whatever the text, time is linear, and no group is
+above the maximum unless it is one single character.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from typing import NamedTuple
 from kb_app._ingest.cuts import (
     INSIDE,
     LINE,
-    SPACES,
     WORD,
     Cuts,
     Piece,
@@ -101,29 +99,23 @@ class Sizes:
         return sorted(kept + large)
 
     def checked(self, packed: Iterable[Sequence[Piece]]) -> list[Group]:
-        """Return what was packed as groups, those above the maximum after all in halves."""
+        """Return what was packed as groups, measured; those above the maximum in halves."""
         groups: list[Group] = []
-        waiting = [(pieces, self._group(pieces)) for pieces in packed]
+        waiting = list(packed)
         while waiting:
-            unsure = [group[:2] for pieces, group in waiting if self._is_unsure(pieces)]
-            exact = iter(self.of(unsure))
+            ranges = [trimmed(self._text, pieces[0].start, pieces[-1].end) for pieces in waiting]
+            together = [found for found, pieces in zip(ranges, waiting, strict=True) if pieces[1:]]
+            measured = iter(self.of(together))
             halves: list[Sequence[Piece]] = []
-            for pieces, group in waiting:
-                tokens = next(exact) if self._is_unsure(pieces) else group.tokens
-                if tokens <= self._most or len(pieces) == 1:
-                    groups.append(group._replace(tokens=tokens))
+            for (start, end), pieces in zip(ranges, waiting, strict=True):
+                tokens = next(measured) if pieces[1:] else pieces[0].tokens
+                if tokens <= self._most or not pieces[1:]:
+                    groups.append(Group(start, end, tokens, pieces[0], pieces[-1]))
                 else:
                     middle = len(pieces) // 2
                     halves += (pieces[:middle], pieces[middle:])
-            waiting = [(pieces, self._group(pieces)) for pieces in halves]
+            waiting = halves
         return sorted(group for group in groups if group.start < group.end)
-
-    def _group(self, pieces: Sequence[Piece]) -> Group:
-        start, end = trimmed(self._text, pieces[0].start, pieces[-1].end)
-        return Group(start, end, sum(piece.tokens for piece in pieces), pieces[0], pieces[-1])
-
-    def _is_unsure(self, pieces: Sequence[Piece]) -> bool:
-        return any(self._text[piece.start - 1] not in SPACES for piece in pieces[1:])
 
     def _cut(self, pieces: list[Piece], cuts: Cuts) -> list[Piece]:
         """Cut those of *pieces* that are above the target, and measure what comes of it."""

@@ -51,7 +51,9 @@ class Rule:
         phrase = _FORMS[self.kind][1]
         if self.low is None:
             return phrase
-        return f"{phrase} from {self.low:g} to {self.high:g}"
+        # Never 1e+06: a person is to type it.
+        low, high = (f"{end:.0f}" if end == int(end) else f"{end}" for end in (self.low, self.high))
+        return f"{phrase} from {low} to {high}"
 
     def is_path(self, value: object) -> bool:
         """Say whether *value* is to be resolved as a path."""

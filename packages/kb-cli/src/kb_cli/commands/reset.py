@@ -18,7 +18,7 @@ _SCOPES = {
     "all": "Everything: data, indexes, and the configuration.",
     "data-only": "Documents, indexes and vectors; not the configuration.",
     "index-only": "Indexes and vectors; they are rebuilt from the documents.",
-    "vector-only": "Vectors; `kebab embed` computes them again.",
+    "vector-only": "Vector files; `kebab embed` restores them from the store.",
     "config-only": "The configuration file.",
     "orphans-only": "Documents of sources that are not configured any more.",
 }

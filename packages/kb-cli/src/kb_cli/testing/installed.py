@@ -41,15 +41,15 @@ class InstalledKebab:
         """Return the command line."""
         return [KEBAB, "--config", str(self.config), *words]
 
-    def run(self, *words: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run the command to its end and check its exit code."""
-        done = subprocess.run(
-            self.command(*words), capture_output=True, text=True, check=False, **more
+        done = subprocess.run(  # noqa: S603 - our own command
+            self.command(*words), capture_output=True, text=True, check=False
         )
         assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
-    def json(self, *words: str, code: int = 0) -> Any:
+    def json(self, *words: str, code: int = 0) -> Any:  # noqa: ANN401 - a wire object
         """Run with ``--json`` and read the last line of what it printed."""
         lines = self.run("--json", *words, code=code).stdout.splitlines()
         return json.loads(lines[-1])

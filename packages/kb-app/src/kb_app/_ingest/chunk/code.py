@@ -26,7 +26,7 @@ VERSION = "code-1"
 
 _SMALL = 4
 """A unit is small below this part of the target."""
-_SLIGHT = 16
+_SLIGHT = 8
 """A gap is slight below this part of the target."""
 _MOST_SYMBOLS = 8
 

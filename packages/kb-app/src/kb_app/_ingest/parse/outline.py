@@ -82,16 +82,19 @@ def _clean(name: str, kind: str) -> str:
 
 
 def _yaml(lines: Lines, rule: Rule, first: int, end: int) -> Iterator[Region]:
-    at = first
-    for line in range(first, end + 1):
-        if line < end and not lines.texts[line].startswith("---"):
-            continue
-        resource = _resource(lines, at, line)
+    markers = [line for line in range(first + 1, end) if lines.texts[line].startswith("---")]
+    # A marker with nothing after it belongs to the document before.
+    last = end - 1
+    while last > first and (lines.is_blank(last) or lines.texts[last].startswith("---")):
+        last -= 1
+    starts = [first, *(marker for marker in markers if marker < last)]
+    for number, at in enumerate(starts):
+        stop = starts[number + 1] if number + 1 < len(starts) else end
+        resource = _resource(lines, at, stop)
         if resource is not None:
-            yield Region(at, line, "unit", 1, resource, "resource")
+            yield Region(at, stop, "unit", 1, resource, "resource")
         else:
-            yield from _units(lines, rule, at, line)
-        at = line
+            yield from _units(lines, rule, at, stop)
 
 
 def _resource(lines: Lines, first: int, end: int) -> str | None:

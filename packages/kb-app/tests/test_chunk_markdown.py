@@ -1,0 +1,109 @@
+"""Chunks of Markdown and of plain text."""
+
+from itertools import pairwise
+from textwrap import dedent
+
+from kb_app._ingest.registry import chunker_for, parser_for
+from kb_core.documents import ChunkLimits, SourceFile
+from kb_core.testing.fakes import WordCounter
+
+LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=12, max_tokens=60)
+
+
+def chunks(text: str, media: str = "markdown") -> list[tuple[tuple[str, ...], str]]:
+    file = SourceFile(source_id="s", path="a.md", media=media)
+    document = parser_for(media)(dedent(text).lstrip("\n").encode(), file)
+    drafts = chunker_for(media)(document, WordCounter(), LIMITS)
+    return [(draft.heading_path, document.text[draft.start : draft.end]) for draft in drafts]
+
+
+def words(count: int, word: str = "word") -> str:
+    return " ".join([word] * count)
+
+
+def test_a_heading_starts_a_chunk_and_is_part_of_it() -> None:
+    found = chunks(f"# A\n\n{words(20)}\n\n## B\n\n{words(20)}\n\n{words(10)}\n")
+
+    assert found == [
+        (("A",), f"# A\n\n{words(20)}"),
+        (("A", "B"), f"## B\n\n{words(20)}\n\n{words(10)}"),
+    ]
+
+
+def test_a_bare_heading_goes_with_what_is_under_it() -> None:
+    assert chunks(f"# A\n\n## B\n\n{words(20)}\n") == [(("A", "B"), f"# A\n\n## B\n\n{words(20)}")]
+
+
+def test_tiny_sections_under_one_heading_are_merged() -> None:
+    text = "# A\n\n## B\n\none\n\n## C\n\ntwo\n\n# D\n\nthree\n"
+
+    assert chunks(text) == [((), text.strip())]
+    assert chunks(text.replace("three", words(30)))[0] == (
+        ("A",),
+        text[: text.index("# D")].strip(),
+    )
+
+
+def test_front_matter_is_a_chunk_of_its_own() -> None:
+    assert chunks("---\ntitle: T\n---\nintro\n")[0][1] == "---\ntitle: T\n---"
+
+
+def test_a_code_block_is_not_cut_while_it_fits() -> None:
+    code = "```\n" + "\n\n".join([words(5)] * 10) + "\n```"
+
+    assert [text for _, text in chunks(f"{words(30)}\n\n{code}\n\n{words(30)}\n")] == [
+        words(30),
+        code,
+        words(30),
+    ]
+
+
+def test_a_table_that_has_to_be_cut_is_cut_between_rows() -> None:
+    rows = [f"| row {number} | {words(6)} |" for number in range(30)]
+    found = chunks("| a | b |\n|---|---|\n" + "\n".join(rows))
+
+    assert len(found) > 3
+    assert all(text.startswith("| ") and text.endswith(" |") for _, text in found)
+
+
+def test_a_long_paragraph_is_cut_at_sentences_that_overlap() -> None:
+    text = " ".join(f"This is sentence number {number}." for number in range(40))
+    found = [text for _, text in chunks(text)]
+
+    assert all(text.startswith("This is") and text.endswith(".") for text in found)
+    for one, two in pairwise(found):
+        assert two[: two.index(".") + 1] in one
+
+
+def test_chinese_is_cut_at_its_full_stops() -> None:
+    found = [text for _, text in chunks("这是一个关于搜索引擎的很长的句子。" * 60)]
+
+    assert all(text.endswith("。") for text in found)
+
+
+def test_items_of_lists_stay_whole() -> None:
+    text = "\n".join(f"- {words(11)} {number}" for number in range(12))
+
+    for _, chunk in chunks(text):
+        assert all(line.startswith("- ") for line in chunk.split("\n"))
+
+
+def test_an_edit_elsewhere_changes_no_other_section() -> None:
+    """Ruling R7: an edit changes only the chunks whose text it changes."""
+    sections = [f"## S{number}\n\n{words(25, f'w{number}')}\n\n" for number in range(6)]
+    before = chunks("".join(sections))
+
+    sections[2] = f"## S2\n\n{words(33, 'edited')}\n\n"
+
+    after = chunks("".join(sections))
+    assert [one == two for one, two in zip(before, after, strict=True)].count(False) == 1
+
+
+def test_plain_text_is_merged_by_paragraphs() -> None:
+    text = f"{words(15)}\n\n{words(15)}\n\n{words(15)}\n\n{words(50)}\n"
+
+    assert [text for _, text in chunks(text, "text")] == [
+        f"{words(15)}\n\n{words(15)}",
+        words(15),
+        words(50),
+    ]
