@@ -18,7 +18,7 @@ from kb_core.records import VectorFiles
 from kb_core.search import Clause, LexicalQuery
 from kb_search.analysis import query_terms
 from kb_search.lexical import build_query
-from kb_search.schema import open_index
+from kb_search.opening import open_index
 from kb_search.vectors.layout import Layout
 
 __all__ = ["BruteForce", "FullTextSearch", "RawTantivy", "load_vectors"]

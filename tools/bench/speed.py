@@ -17,6 +17,9 @@ and last, how fast batches are published into that store, and what a chunk costs
 Raw tantivy is asked twice: for the stems of the query in one field, the least that could
 be called a search; and for the very query that the product asks, so that the rest of the
 way is seen alone. Both fetch ten stored documents. FTS5 holds the same texts, stemmed.
+
+Where other programs want the cores, compare CPU times; and numpy's threads then wait for
+each other: ``OPENBLAS_NUM_THREADS=1`` shows it without them.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 import peers
 from machine import describe_machine, machine_line, use_private_cache
-from tables import milliseconds, render_table, run_rounds, summarize
+from tables import Taken, milliseconds, quantile, render_table, run_rounds, summarize
 from words import Words
 
 from kb_app import Config, KnowledgeBase
@@ -59,7 +62,7 @@ VECTOR_BLOCK = 25
 FEWER_FOR_FTS = 4
 """SQLite is asked every so manieth question only: one takes up to half a second."""
 
-Timings = Mapping[str, Sequence[float]]
+Timings = Mapping[str, Taken]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,10 @@ def measure(config: Config, n_chunks: int, n_queries: int) -> dict[str, Any]:
         "chunks": n_chunks,
         "documents": snapshot.control.stats["doc_count"],
         "build": built,
-        "timings": {name: summarize(seconds) for name, seconds in timings.items()},
+        "timings": {
+            name: {**summarize(taken.wall), "cpu_ms": quantile(taken.cpu, 0.5) * 1000}
+            for name, taken in timings.items()
+        },
         "ratios": _ratios(timings),
         "bytes_per_chunk": {name: size / n_chunks for name, size in sizes.items()},
         "publication": generated.publish_more(config, n_chunks),
@@ -182,43 +188,52 @@ def _facade(subject: Subject, mode: SearchMode) -> Callable[[str], object]:
     return lambda text: subject.kb.search(SearchQuery(text=text, mode=mode, k=HITS))
 
 
-def _ratios(timings: Timings) -> dict[str, float]:
-    """Return medians of the ratios, question by question."""
-    parts = [seconds for name, seconds in timings.items() if name.startswith("part: ")]
-    whole = [sum(of_one) for of_one in zip(*parts, strict=True)]
+def _ratios(timings: Timings) -> dict[str, tuple[float, float]]:
+    """Return medians of the ratios, question by question: of wall time, and of CPU time."""
     pairs = {
         "lexical facade / tantivy, the same query": (
-            timings["lexical, facade"],
-            timings["tantivy, the same query"],
+            ("lexical, facade",),
+            ("tantivy, the same query",),
         ),
-        "lexical facade / tantivy, stems": (
-            timings["lexical, facade"],
-            timings["tantivy, stems in one field"],
+        "lexical facade / tantivy, stems": (("lexical, facade",), ("tantivy, stems in one field",)),
+        "FTS5 / lexical facade": (("FTS5, OR",), ("lexical, facade (those FTS5 was asked)",)),
+        "numpy float32 / vector": (("numpy float32",), ("vector, snapshot",)),
+        "hybrid facade / sum of its parts": (
+            ("hybrid, facade",),
+            tuple(name for name in timings if name.startswith("part: ")),
         ),
-        "FTS5 / lexical facade": (
-            timings["FTS5, OR"],
-            timings["lexical, facade (those FTS5 was asked)"],
-        ),
-        "numpy float32 / vector": (timings["numpy float32"], timings["vector, snapshot"]),
-        "hybrid facade / sum of its parts": (timings["hybrid, facade"], whole),
     }
     return {
-        name: float(np.median([a / b for a, b in zip(over, under, strict=True)]))
-        for name, (over, under) in pairs.items()
+        name: (
+            _ratio([[timings[part].wall for part in side] for side in sides]),
+            _ratio([[timings[part].cpu for part in side] for side in sides]),
+        )
+        for name, sides in pairs.items()
     }
+
+
+def _ratio(sides: Sequence[Sequence[Sequence[float]]]) -> float:
+    over, under = ([sum(of_one) for of_one in zip(*side, strict=True)] for side in sides)
+    return float(np.median([a / b for a, b in zip(over, under, strict=True)]))
 
 
 def render(found: Mapping[str, Any]) -> str:
     """Return the figures of one knowledge base as tables."""
     rows = [
-        (name, *(milliseconds(taken[column]) for column in ("p50_ms", "p95_ms", "max_ms")))
+        (
+            name,
+            *(milliseconds(taken[column]) for column in ("p50_ms", "p95_ms", "max_ms", "cpu_ms")),
+        )
         for name, taken in found["timings"].items()
     ]
+    ratios = [(name, *(f"{x:.2f}" for x in both)) for name, both in found["ratios"].items()]
     parts = [
         f"\n== {found['chunks']:,} chunks in {found['documents']:,} documents; "
         + _named(found["build"]),
-        render_table(("one after the other, in turns", "p50 ms", "p95 ms", "max ms"), rows),
-        "ratios: " + _named(found["ratios"], "{:.2f}"),
+        render_table(
+            ("one after the other, in turns", "p50 ms", "p95 ms", "max ms", "CPU p50"), rows
+        ),
+        render_table(("ratio, median", "wall", "CPU"), ratios),
         "bytes per chunk: " + _named(found["bytes_per_chunk"], "{:,.0f}") + _allowed(found),
         "publishing more, without vectors: " + _named(found["publication"]),
     ]

@@ -7,13 +7,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-__all__ = ["milliseconds", "quantile", "render_table", "run_rounds", "summarize"]
+__all__ = ["Taken", "milliseconds", "quantile", "render_table", "run_rounds", "summarize"]
 
 T = TypeVar("T")
 
 _DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Seconds of one subject, input by input.
+
+    ``cpu`` is of all threads of the process; unlike ``wall`` it does not grow when other
+    programs want the cores, too.
+    """
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
 
 
 def render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -59,7 +72,7 @@ def run_rounds(
     *,
     warm: int = 3,
     block: int = 1,
-) -> dict[str, list[float]]:
+) -> dict[str, Taken]:
     """Return seconds per subject and input, measured in turns.
 
     Every *block* of inputs meets every subject before the next one comes, each time
@@ -69,7 +82,7 @@ def run_rounds(
     before, unmeasured.
     """
     names = list(subjects)
-    taken: dict[str, list[float]] = {name: [] for name in names}
+    taken = {name: Taken() for name in names}
     for name in names:
         for value in inputs[:warm]:
             subjects[name](value)
@@ -77,7 +90,8 @@ def run_rounds(
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             for value in inputs[start : start + block]:
-                started = time.perf_counter()
+                began, used = time.perf_counter(), time.process_time()
                 subjects[name](value)
-                taken[name].append(time.perf_counter() - started)
+                taken[name].cpu.append(time.process_time() - used)
+                taken[name].wall.append(time.perf_counter() - began)
     return taken

@@ -18,7 +18,7 @@ from kb_core.media import Media
 from kb_core.ports import Embedder, IndexSnapshot
 from kb_core.records import Control
 from kb_search.embed import describe, list_packs
-from kb_search.schema import INDEX_VERSION
+from kb_search.opening import INDEX_VERSION
 
 __all__ = ["doctor", "models", "part_bytes", "schema", "stats"]
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kb_core.clock import to_epoch, utc_now
 from kb_core.errors import NotIndexed, ReadonlyMode
-from kb_core.ingest import IngestEvent, IngestOptions
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from kb_app._wiring import LazyEmbedder
     from kb_app._write import WriteSession
     from kb_app.config import Config
+    from kb_core.ingest import IngestEvent, IngestOptions
     from kb_core.ports import IndexReader, IndexSnapshot
 
 __all__ = ["KnowledgeBase"]

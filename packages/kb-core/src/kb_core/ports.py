@@ -10,14 +10,14 @@ else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
+from kb_core.control import Control, IndexCaps
 from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.filters import Filter
 from kb_core.models_info import EmbeddingModel
-from kb_core.records import Control, Publication
+from kb_core.records import Publication
 from kb_core.search import LexicalQuery, Scored
 
 __all__ = [
@@ -49,15 +49,6 @@ epoch seconds, plus ``chunk_count``."""
 
 StoredFile: TypeAlias = Mapping[str, Any]
 """A ledger row as the index shows it: ``FileRecord`` with times as epoch seconds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexCaps:
-    """What an engine can do; a feature it would ignore must be declared missing."""
-
-    phrases: bool = True
-    filters: frozenset[str] = frozenset()
-    vectors: bool = True
 
 
 class IndexSnapshot(Protocol):

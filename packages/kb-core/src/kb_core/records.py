@@ -13,6 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from kb_core.control import Control, VectorFiles
+
 __all__ = [
     "Changes",
     "ChunkRecord",
@@ -180,43 +182,6 @@ class Changes:
     """Model key → passage hash → float16 vector."""
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Model key → description, for every key of ``embeddings``."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorFiles:
-    """The published part of one model's vector files."""
-
-    model_key: str
-    dimensions: int
-    generation: int
-    rows: int
-    dead: int
-    model: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
-    """The one control record: which state of the truth the index shows.
-
-    Replacing it is the publication. ``sequence`` counts publications of the truth,
-    ``corpus_revision`` those that changed documents, ``vector_revision`` those that
-    changed embeddings, ``index_state`` those that changed only statistics (a merge).
-    """
-
-    store_id: str
-    sequence: int = 0
-    corpus_revision: int = 0
-    vector_revision: int = 0
-    index_state: int = 0
-    index_version: str = ""
-    records_sequence: int = 0
-    """The newest sequence whose publication wrote document or file records."""
-    published_at: int = 0
-    vectors: Mapping[str, VectorFiles] = field(default_factory=dict)
-    stats: Mapping[str, Any] = field(default_factory=dict)
-    """Counts for ``schema.v1`` and ``stats.v1``, computed by the store."""
-    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Per source id: root, trust_level, source_type, verified_at (epoch seconds)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,6 @@ lock can be: the files themselves are mapped from where they are.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import weakref
 from pathlib import Path
 
@@ -27,6 +25,9 @@ class Mirror:
         if os.access(folder, os.W_OK) or not folder.is_dir():
             return folder
         if self._root is None:
+            import shutil  # these load compressors, which hardly any search needs
+            import tempfile
+
             self._root = Path(tempfile.mkdtemp(prefix="kebab-"))
             weakref.finalize(self, shutil.rmtree, self._root, ignore_errors=True)
         mirrored = self._root / folder.name

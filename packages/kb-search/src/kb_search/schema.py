@@ -16,7 +16,6 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import tantivy
@@ -24,36 +23,24 @@ import tantivy
 from kb_core.clock import to_epoch
 from kb_core.media import TrustLevel
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, VectorFiles
-from kb_search.analysis import ANALYSIS_VERSION, Streams, analyze, fold
+from kb_search.analysis import Streams, analyze, fold
+from kb_search.opening import CONTROL, TERMS
 
 __all__ = [
     "CHUNK_STREAMS",
-    "CONTROL",
-    "INDEX_VERSION",
     "RAW_FIELDS",
     "alias_document",
     "chunk_document",
     "chunks_schema",
     "control_document",
-    "control_of",
     "doc_document",
     "doc_shared",
     "file_document",
-    "index_state",
     "key_of",
-    "open_index",
-    "payload_of",
     "records_schema",
     "text_document",
     "tombstone",
 ]
-
-INDEX_VERSION = f"i2-{ANALYSIS_VERSION}"
-"""An index of another version is rebuilt from the truth by the next writer."""
-
-CONTROL = "control"
-_TERMS = "kebab_terms"
-"""The analyser of every analysed field: terms are there already, parted by spaces."""
 
 CHUNK_STREAMS = ("stem", "exact", "ident", "cjk", "head", "symbol", "name", "title", "path_words")
 RAW_FIELDS = (
@@ -80,7 +67,7 @@ def chunks_schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in CHUNK_STREAMS:
         option = "position" if name in {"exact", "cjk"} else "freq"
-        builder.add_text_field(name, tokenizer_name=_TERMS, index_option=option)
+        builder.add_text_field(name, tokenizer_name=TERMS, index_option=option)
     builder.add_bytes_field("payload", stored=True)
     return builder.build()
 
@@ -93,41 +80,15 @@ def records_schema() -> tantivy.Schema:
     for name in ("kind", "state", *RAW_FIELDS):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in ("title", "path_words"):
-        builder.add_text_field(name, tokenizer_name=_TERMS, index_option="basic")
+        builder.add_text_field(name, tokenizer_name=TERMS, index_option="basic")
     builder.add_bytes_field("payload", stored=True)
     return builder.build()
-
-
-def open_index(path: Path, schema: tantivy.Schema | None = None) -> tantivy.Index:
-    """Open the index in *path*, or make an empty one of *schema* there."""
-    if schema is None:
-        index = tantivy.Index.open(str(path))
-    else:
-        index = tantivy.Index(schema, path=str(path))
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    index.register_tokenizer(_TERMS, builder.build())
-    return index
-
-
-def index_state(path: Path) -> int:
-    """Number the segments that scores depend on: a merge changes BM25 without a publication."""
-    segments: list[dict[str, Any]] = json.loads((path / "meta.json").read_bytes())["segments"]
-    described = sorted(json.dumps([s["segment_id"], s["deletes"]]) for s in segments)
-    digest = blake2b("".join(described).encode(), digest_size=6).digest()
-    return int.from_bytes(digest, "big")
 
 
 def key_of(kind: str, *parts: str) -> int:
     """Return the integer key of a record that has none of its own."""
     digest = blake2b("\0".join((kind, *parts)).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "big", signed=True)
-
-
-def payload_of(document: tantivy.Document) -> dict[str, Any]:
-    """Return the JSON payload of a stored record."""
-    stored: Any = document.get_first("payload")
-    payload: dict[str, Any] = json.loads(bytes(stored))
-    return payload
 
 
 def chunk_document(
@@ -166,13 +127,6 @@ def control_document(control: Control) -> tantivy.Document:
     }
     made.add_bytes("payload", _json(fields))
     return made
-
-
-def control_of(payload: Mapping[str, Any]) -> Control:
-    """Read a control record back; unknown fields of a newer version are left out."""
-    known = {k: v for k, v in payload.items() if k in Control.__dataclass_fields__}
-    vectors = {key: VectorFiles(**files) for key, files in payload.get("vectors", {}).items()}
-    return Control(**{**known, "vectors": vectors})
 
 
 def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import tantivy
 from tantivy import FieldType, Occur, Query
 
+from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter
-from kb_core.records import Control, VectorFiles
 from kb_core.search import LexicalQuery, Scored
 from kb_search._errors import translate_errors
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_filter, build_query, only
-from kb_search.schema import payload_of
+from kb_search.opening import payload_of
 from kb_search.vectors.layout import Maps, map_files
 
 if TYPE_CHECKING:

@@ -28,21 +28,23 @@ from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
 from kb_search._errors import translate_errors
 from kb_search.analysis import analyze
 from kb_search.lexical import only
-from kb_search.schema import (
+from kb_search.opening import (
     CONTROL,
     INDEX_VERSION,
+    control_of,
+    index_state,
+    open_index,
+    payload_of,
+)
+from kb_search.schema import (
     alias_document,
     chunk_document,
     chunks_schema,
     control_document,
-    control_of,
     doc_document,
     doc_shared,
     file_document,
-    index_state,
     key_of,
-    open_index,
-    payload_of,
     records_schema,
     text_document,
     tombstone,

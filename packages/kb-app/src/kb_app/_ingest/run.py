@@ -1,7 +1,7 @@
 """A whole run of ingest: both phases, recorded, cancellable, with its events.
 
-    ingest   walk, parse, chunk, publish; then embed what has no vector yet
-    embed    the second phase alone
+ingest   walk, parse, chunk, publish; then embed what has no vector yet
+embed    the second phase alone
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from threading import Event
 from typing import Any
 
 from kb_app._embedding import embed_missing
+from kb_app._ingest.configured import ingest_settings, source_specs
 from kb_app._ingest.executor import Executor, ProcessExecutor
 from kb_app._ingest.pipeline import Run, plan_sources, process
 from kb_app._ingest.plan import Plan
@@ -22,7 +23,7 @@ from kb_app._ingest.settings import Settings
 from kb_app._ingest.tally import Tally
 from kb_app._ingest.work import Made, Task, work
 from kb_app._job import JobFile
-from kb_app._wiring import ingest_settings, model_of, source_specs
+from kb_app._wiring import model_of
 from kb_app._write import WriteSession
 from kb_app.config import Config
 from kb_core.clock import from_epoch, to_rfc3339

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_core.filters import And, OneOf
-from kb_core.ports import IndexSnapshot
+
+if TYPE_CHECKING:
+    from kb_core.ports import IndexSnapshot
 
 __all__ = ["Freshness"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._search.filters import compile_filters, media_warnings
 from kb_app._search.freshness import Freshness
@@ -19,7 +19,6 @@ from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
 from kb_core.media import SearchMode
 from kb_core.places import citation_of
-from kb_core.ports import Embedder, IndexSnapshot
 from kb_core.search import (
     Candidate,
     FusionInput,
@@ -33,6 +32,9 @@ from kb_core.search import (
 )
 from kb_search.fusion import Fused, reciprocal_rank_fusion
 from kb_search.snippets import Highlighter
+
+if TYPE_CHECKING:
+    from kb_core.ports import Embedder, IndexSnapshot
 
 __all__ = ["Channels", "SearchSettings", "search"]
 

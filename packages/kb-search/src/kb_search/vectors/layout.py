@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kb_core.records import VectorFiles
+from kb_core.control import VectorFiles
 
 __all__ = ["Layout", "Maps", "generations", "map_files"]
 

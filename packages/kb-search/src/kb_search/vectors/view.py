@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kb_core.records import VectorFiles
+from kb_core.control import VectorFiles
 from kb_core.search import Scored
 from kb_search.vectors.layout import Maps
 from kb_search.vectors.writer import quantize

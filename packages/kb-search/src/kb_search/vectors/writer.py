@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kb_core.records import VectorFiles, VectorRecord
+from kb_core.control import VectorFiles
+from kb_core.records import VectorRecord
 from kb_search.vectors.layout import Layout, generations
 
 __all__ = ["append", "cut_tails", "quantize", "remove_other_generations", "rewrite", "start"]

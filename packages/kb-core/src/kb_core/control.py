@@ -1,0 +1,58 @@
+"""What a reader needs to know of the index before it asks anything.
+
+Apart from the records themselves, so that a search need not load their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Control", "IndexCaps", "VectorFiles"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexCaps:
+    """What an engine can do; a feature it would ignore must be declared missing."""
+
+    phrases: bool = True
+    filters: frozenset[str] = frozenset()
+    vectors: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorFiles:
+    """The published part of one model's vector files."""
+
+    model_key: str
+    dimensions: int
+    generation: int
+    rows: int
+    dead: int
+    model: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """The one control record: which state of the truth the index shows.
+
+    Replacing it is the publication. ``sequence`` counts publications of the truth,
+    ``corpus_revision`` those that changed documents, ``vector_revision`` those that
+    changed embeddings, ``index_state`` those that changed only statistics (a merge).
+    """
+
+    store_id: str
+    sequence: int = 0
+    corpus_revision: int = 0
+    vector_revision: int = 0
+    index_state: int = 0
+    index_version: str = ""
+    records_sequence: int = 0
+    """The newest sequence whose publication wrote document or file records."""
+    published_at: int = 0
+    vectors: Mapping[str, VectorFiles] = field(default_factory=dict)
+    stats: Mapping[str, Any] = field(default_factory=dict)
+    """Counts for ``schema.v1`` and ``stats.v1``, computed by the store."""
+    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Per source id: root, trust_level, source_type, verified_at (epoch seconds)."""
