@@ -406,7 +406,11 @@ def main(words: Sequence[str] | None = None) -> int:
         for folder in folders:
             collection = load_collection(folder, sample=options.queries, seed=options.seed)
             config = config_of(place / folder.name, model=options.model, quality=options.quality)
-            results.append(measure(collection, config, options))
+            try:
+                results.append(measure(collection, config, options))
+            except KbError as error:
+                print(f"{folder.name}: {error}; {error.hint or ''}", file=sys.stderr)
+                return 2
             if not options.json:
                 print(_mode_table(results[-1:]), flush=True)
     if options.json:

@@ -16,7 +16,7 @@ from kb_core.ports import TokenCounter
 from kb_core.testing.fakes import WordCounter
 from kb_core.text import is_grapheme_boundary
 
-SUITES = Path("/work/shared/data/suites")
+SUITES = Path(__file__).parents[4] / "shared/data/suites"
 DEFAULT = ChunkLimits(target_tokens=256, overlap_tokens=32, max_tokens=480)
 SMALL = ChunkLimits(target_tokens=16, overlap_tokens=6, max_tokens=24)
 

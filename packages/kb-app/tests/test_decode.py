@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from kb_app._ingest.decode import decode
 from kb_app._ingest.sniff import looks_binary
 
-CORPUS = Path("/work/shared/data/suites/encodings/uchardet")
+CORPUS = Path(__file__).parents[4] / "shared/data/suites/encodings/uchardet"
 CODECS = {
     "ibm852": "cp852",
     "ibm855": "cp855",

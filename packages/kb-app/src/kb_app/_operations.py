@@ -23,7 +23,12 @@ from kb_search.opening import INDEX_VERSION
 __all__ = ["doctor", "models", "part_bytes", "schema", "stats"]
 
 _LOW_DISK_BYTES = 500 * 1024 * 1024
-_PARSED = (Media.MARKDOWN, Media.TEXT, Media.CODE)
+_PARSED = (
+    (Media.MARKDOWN, None),
+    (Media.TEXT, None),
+    (Media.CODE, "python"),  # by grammar
+    (Media.CODE, "yaml"),  # by outline
+)
 _KNOWN_SENTENCE = "kebab finds passages by words and by meaning"
 _UNLIKE_SENTENCE = "the recipe needs two eggs and a little salt"
 
@@ -134,10 +139,9 @@ def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
 def _versions() -> Mapping[str, str | None]:
     from kb_app._ingest.registry import chunker_for, parser_for
 
-    return {
-        "parser": " ".join(sorted({parser_for(m, None).version for m in _PARSED})),
-        "chunker": " ".join(sorted({chunker_for(m).version for m in _PARSED})),
-    }
+    parsers = {parser_for(media, lang).version for media, lang in _PARSED}
+    chunkers = {chunker_for(media).version for media, _ in _PARSED}
+    return {"parser": " ".join(sorted(parsers)), "chunker": " ".join(sorted(chunkers))}
 
 
 def _model_key(config: Config) -> str | None:

@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 STORE_FILE = "kebab.duckdb"
 _CHECKPOINT_BYTES = 128 * 1024 * 1024
+_WORTH_REWRITING_BYTES = 32 * 1024 * 1024
+_FREE_SHARE = 0.3
 
 
 class WriteSession:
@@ -60,6 +62,17 @@ class WriteSession:
         self.publish()
         self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
         return self.control
+
+    def tidy(self) -> None:
+        """Give back the space of what was replaced, where that is worth a rewrite.
+
+        A rewrite also forgets embeddings that no chunk needs, so it is not made lightly:
+        until then, text that comes back is not embedded again.
+        """
+        self.store.checkpoint()
+        sizes = self.store.sizes()
+        if sizes["free"] > max(_WORTH_REWRITING_BYTES, _FREE_SHARE * sizes["database"]):
+            self.store.compact(_FREE_SHARE)
 
     def rebuild(self) -> Control:
         """Rebuild the index from the truth."""

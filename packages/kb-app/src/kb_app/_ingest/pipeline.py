@@ -17,8 +17,9 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from kb_app._ingest import outcomes
 from kb_app._ingest.executor import Executor
-from kb_app._ingest.plan import Plan, SourceSpec, Wanted, make_plan, skipped_item
+from kb_app._ingest.plan import Plan, SourceSpec, Wanted, make_plan
 from kb_app._ingest.repository import RepositoryFinder
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.tally import Tally
@@ -26,7 +27,7 @@ from kb_app._ingest.walk import walk
 from kb_app._ingest.work import Made, Task
 from kb_app._write import WriteSession
 from kb_core.clock import to_epoch
-from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
+from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
 from kb_core.records import Changes, DocumentRecord, FileRecord, FileState, Move
 
 __all__ = ["Run", "plan_sources", "process"]
@@ -181,16 +182,7 @@ class _Writing:
         for key, row in self._gone.items():
             if row.doc_id:
                 self._batch.deleted.append(row.doc_id)
-                self._run.tally.add(
-                    IngestItem(
-                        kind=ItemKind.DELETED,
-                        source_id=row.source_id,
-                        doc_path=row.path,
-                        doc_id=row.doc_id,
-                        media=row.media,
-                        reason=row.reason,
-                    )
-                )
+                self._run.tally.add(outcomes.deleted_item(row))
             if key not in self._rows_of_gone:
                 self._batch.files.append(
                     replace(row, state=FileState.DELETED, doc_id=None, changed_at=self._now)
@@ -240,71 +232,36 @@ class _Writing:
                 self._pending_sources[source_id] = row
 
     def _take(self, want: Wanted, made: Made | None, error: Mapping[str, Any] | None) -> IngestItem:
+        if made is not None and made.document is not None:
+            for name, millis in made.phases_ms.items():
+                self._run.tally.phase_secs[name] += millis / 1000
+            return self._store(want, made, made.document)
         if made is None:
-            return self._fail(want, error or {})
-        for name, millis in made.phases_ms.items():
-            self._run.tally.phase_secs[name] += millis / 1000
-        if made.skipped is not None:
-            return self._skip(want, made)
-        if made.document is None:
-            return self._touch(want, made)
-        return self._store(want, made, made.document)
+            row, item = outcomes.failure(want, error or {}, self._run.settings, self._now)
+        elif made.skipped is not None:
+            row, item = outcomes.skip(want, made, self._now)
+            if want.known is not None and want.known.doc_id:
+                # What is skipped now is not searchable any more.
+                self._batch.deleted.append(want.known.doc_id)
+        else:
+            row, item = outcomes.same_again(want, made)
+        self._batch.files.append(row)
+        return item
 
     def _store(self, want: Wanted, made: Made, document: DocumentRecord) -> IngestItem:
-        moved_from = self._moved_from(want, document.bytes_hash)
-        was_indexed = want.known is not None and want.known.doc_id is not None
-        kind = ItemKind.UPDATED if was_indexed else ItemKind.NEW
-        if moved_from is not None:
-            kind = ItemKind.MOVED
-            old_id = moved_from.doc_id or ""
-            document = self._with_old_passages(document, old_id)
-            self._batch.moves.append(Move(old_doc_id=old_id, document=document))
-            self._batch.files.append(
-                replace(
-                    moved_from,
-                    state=FileState.DELETED,
-                    reason="moved",
-                    detail=document.path,
-                    doc_id=None,
-                    changed_at=self._now,
-                )
-            )
-        else:
+        old = self._moved_from(want, document.bytes_hash)
+        if old is None:
             self._batch.documents.append(document)
+        else:
+            old_id = old.doc_id or ""
+            document = outcomes.with_old_passages(
+                document, self._run.session.store.document(old_id)
+            )
+            self._batch.moves.append(Move(old_doc_id=old_id, document=document))
+            self._batch.files.append(outcomes.moved_away(old, document.path, self._now))
         self._batch.chunks += len(document.chunks)
-        self._batch.files.append(
-            self._row(want, made, FileState.INDEXED, media=document.media, doc_id=document.doc_id)
-        )
-        return IngestItem(
-            kind=kind,
-            source_id=document.source_id,
-            doc_path=document.path,
-            doc_id=document.doc_id,
-            media=document.media,
-            byte_len=document.byte_len,
-            chunk_count=len(document.chunks),
-            parser_version=document.parser_version,
-            chunker_version=document.chunker_version,
-            moved_from=moved_from.path if moved_from else None,
-            warnings=document.warnings,
-            duration_ms=round(sum(made.phases_ms.values())),
-        )
-
-    def _with_old_passages(self, document: DocumentRecord, old_id: str) -> DocumentRecord:
-        """Let chunks keep the context they were embedded with, and so their vectors.
-
-        A context may name the path or a title that comes from the file's name; that a
-        file was renamed is no reason to compute its vectors again.
-        """
-        old = self._run.session.store.document(old_id)
-        if old is None or [c.text for c in old.chunks] != [c.text for c in document.chunks]:
-            return document
-        pairs = zip(document.chunks, old.chunks, strict=True)
-        chunks = (
-            replace(chunk, context=before.context, passage_hash=before.passage_hash)
-            for chunk, before in pairs
-        )
-        return replace(document, chunks=tuple(chunks))
+        self._batch.files.append(outcomes.stored_row(want, made, document, self._now))
+        return outcomes.stored_item(want, made, document, old)
 
     def _moved_from(self, want: Wanted, digest: str) -> FileRecord | None:
         """Return the row of a file with these bytes whose path is gone, and use it up."""
@@ -326,100 +283,6 @@ class _Writing:
         candidates.remove(best)
         del self._gone[(best.source_id, best.path)]
         return best
-
-    def _touch(self, want: Wanted, made: Made) -> IngestItem:
-        """Take in a file whose bytes and settings are what they were."""
-        known = want.known
-        assert known is not None  # noqa: S101 - only a known fingerprint can be equal
-        self._batch.files.append(
-            replace(known, size=want.file.size, mtime_ns=want.file.mtime_ns, raw_path=want.raw_path)
-        )
-        return IngestItem(
-            kind=ItemKind.UNCHANGED,
-            source_id=want.file.source_id,
-            doc_path=want.file.path,
-            doc_id=known.doc_id,
-            media=made.file.media,
-            byte_len=want.file.size,
-        )
-
-    def _skip(self, want: Wanted, made: Made) -> IngestItem:
-        self._drop(want)
-        self._batch.files.append(
-            self._row(
-                want,
-                made,
-                FileState.SKIPPED,
-                reason=made.skipped,
-                detail=made.detail,
-                media=made.file.media,
-            )
-        )
-        return skipped_item(made.file, made.skipped or "")
-
-    def _fail(self, want: Wanted, error: Mapping[str, Any]) -> IngestItem:
-        # What was indexed before stays searchable; the ledger says that it is out of date.
-        message = str(error.get("message", "the worker died"))
-        code = str(error.get("code", "internal"))
-        known_doc = want.known.doc_id if want.known else None
-        self._batch.files.append(
-            FileRecord(
-                source_id=want.file.source_id,
-                path=want.file.path,
-                raw_path=want.raw_path,
-                state=FileState.FAILED,
-                detail=message,
-                error_code=code,
-                media=want.file.media,
-                size=want.file.size,
-                mtime_ns=want.file.mtime_ns,
-                fingerprint=self._settings_print(want),
-                doc_id=known_doc,
-                processed_at=self._now,
-                changed_at=self._now,
-            )
-        )
-        return IngestItem(
-            kind=ItemKind.ERROR,
-            source_id=want.file.source_id,
-            doc_path=want.file.path,
-            media=want.file.media,
-            byte_len=want.file.size,
-            error={"code": code, "message": message},
-        )
-
-    def _settings_print(self, want: Wanted) -> str:
-        from kb_app._ingest.fingerprint import fingerprint_of, settings_hash
-
-        return fingerprint_of("", settings_hash(want.file, self._run.settings))
-
-    def _drop(self, want: Wanted) -> None:
-        """A document whose file is skipped now is not searchable any more."""
-        if want.known is not None and want.known.doc_id:
-            self._batch.deleted.append(want.known.doc_id)
-
-    def _row(
-        self,
-        want: Wanted,
-        made: Made,
-        state: FileState,
-        **more: Any,  # noqa: ANN401 - further fields of the row
-    ) -> FileRecord:
-        before = want.known
-        changed = before is None or before.state is not state
-        return FileRecord(
-            source_id=want.file.source_id,
-            path=want.file.path,
-            raw_path=want.raw_path,
-            state=state,
-            size=want.file.size,
-            mtime_ns=want.file.mtime_ns,
-            bytes_hash=made.bytes_hash,
-            fingerprint=made.fingerprint,
-            processed_at=self._now,
-            changed_at=self._now if changed else before.changed_at if before else None,
-            **more,
-        )
 
     def _event(self, kind: str, **data: Any) -> IngestEvent:  # noqa: ANN401 - JSON values
         return IngestEvent(kind=kind, at=self._run.clock(), data=data)

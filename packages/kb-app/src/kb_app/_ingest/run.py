@@ -141,6 +141,8 @@ def _recorded(
             progress.update({"event": event.kind, **_plain(event.data)})
             yield event
         ended = "aborted" if job.stop.is_set() else "completed"
+        if ended == "completed" and tally.has_changes:
+            session.tidy()
     except GeneratorExit:
         ended = "aborted"
         raise

@@ -39,6 +39,12 @@ class Tally:
         seen = Counter(item.kind for item in self.items)
         return {kind.value: seen[kind] for kind in ItemKind}
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything was done that changed the store."""
+        still = {ItemKind.UNCHANGED, ItemKind.SKIPPED, ItemKind.ERROR}
+        return bool(self.embedded) or any(item.kind not in still for item in self.items)
+
     @contextmanager
     def phase(self, name: str) -> Generator[None]:
         """Add the time spent inside to a phase."""
