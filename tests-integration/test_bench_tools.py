@@ -33,7 +33,7 @@ def tool(name: str) -> ModuleType:
 
 @pytest.fixture
 def collection(tmp_path: Path) -> Path:
-    """A collection of two documents, three queries, and one judgement of each kind."""
+    """A collection of two documents, four queries, and one judgement of each kind."""
     folder = tmp_path / "tiny"
     (folder / "qrels").mkdir(parents=True)
     docs = [
@@ -41,16 +41,17 @@ def collection(tmp_path: Path) -> Path:
         {"_id": "b", "title": "", "text": "Readers never do."},
     ]
     queries = [{"_id": f"q{n}", "text": f"question {n}"} for n in (1, 2, 3)]
+    queries.append({"_id": "q4", "text": " "})
     for name, rows in (("corpus", docs), ("queries", queries)):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines, "utf-8")
-    judged = "query-id\tcorpus-id\tscore\nq1\ta/1\t2\nq2\tb\t0\nq9\tb\t1\n"
+    judged = "query-id\tcorpus-id\tscore\nq1\ta/1\t2\nq2\tb\t0\nq4\tb\t1\nq9\tb\t1\n"
     (folder / "qrels" / "test.tsv").write_text(judged, "utf-8")
     return folder
 
 
 def test_only_queries_with_something_to_find_are_asked(collection: Path) -> None:
-    """One is judged worthless, one is not judged, one is judged but has no text."""
+    """One finds nothing relevant, one is not judged, one is blank, one is missing."""
     loaded = tool("beir").load_collection(collection)
 
     assert loaded.queries == {"q1": "question 1"}

@@ -85,6 +85,19 @@ def test_a_moved_file_keeps_its_text_and_its_old_id_leads_to_it(library: Install
     assert library.json("fetch", "doc", old)["doc_path"] == "kitchen.md"
 
 
+@pytest.mark.model
+def test_a_moved_file_keeps_its_vectors_whatever_its_new_name(library: InstalledKebab) -> None:
+    library.configure(model="all-MiniLM-L6-v2")
+    assert library.ingest()["embedded"] > 0
+    (library.notes / "tool.py").rename(library.notes / "renamed.py")
+    (library.notes / "store.md").rename(library.notes / "deep/other.md")
+
+    report = library.ingest()
+
+    assert (report["moved"], report["embedded"], report["embeddings_missing"]) == (2, 0, 0)
+    assert library.paths("truth derived", "--mode", "vector")[0] == "deep/other.md"
+
+
 def test_a_renamed_folder_is_so_many_moves(library: InstalledKebab) -> None:
     for n in range(5):
         library.write(f"trip/day{n}.md", f"# Day {n}\n\nThe kangaroo of day {n}.\n")
