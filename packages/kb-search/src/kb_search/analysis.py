@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import tantivy
@@ -100,6 +101,8 @@ class Term:
     exact: str
     stems: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
+    count: int = 1
+    """How often the query holds it."""
 
 
 def fold(text: str) -> str:
@@ -132,16 +135,13 @@ def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
     *langs* are the languages that documents are stemmed by; a word has the stems of
     all of them, since a question is too short to tell its language.
     """
-    terms: dict[tuple[str, str], Term] = {}
     plain = _plain(text)
+    seen: Counter[Term] = Counter()
     for token in _TOKEN.findall(_part(plain)[0]):
-        for term in _token_terms(token, tuple(langs)):
-            terms.setdefault((term.kind, term.exact), term)
-    for name in map(fold, _SYMBOLIC.findall(plain)):
-        terms.setdefault(("whole", name), Term("whole", name))
-    for run in _CJK_RUN.findall(plain):
-        terms.setdefault(("cjk", run), Term("cjk", run, forms=tuple(_bigrams(run))))
-    return list(terms.values())
+        seen.update(_token_terms(token, tuple(langs)))
+    seen.update(Term("whole", fold(name)) for name in _SYMBOLIC.findall(plain))
+    seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in _CJK_RUN.findall(plain))
+    return [replace(term, count=n) if n > 1 else term for term, n in seen.items()]
 
 
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:

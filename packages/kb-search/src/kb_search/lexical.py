@@ -11,6 +11,7 @@ languages and collections (``tools/bench/ir.py`` measures them).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -78,7 +79,11 @@ def _clause(
 
 
 def _term(schema: tantivy.Schema, term: Term, weights: Weights) -> list[Query]:
+    # A word that a long question repeats matters more, but not so many times as much.
+    often = math.sqrt(term.count)
+
     def scored(field: str, text: str, weight: float) -> Query:
+        weight *= often
         option = "position" if field in {"exact", "cjk"} else "freq"
         query = Query.term_query(schema, field, text, option)
         return query if weight == 1 else Query.boost_query(query, weight)

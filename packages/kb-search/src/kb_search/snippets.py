@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from kb_core.text import snap_to_grapheme
 from kb_search.analysis import query_terms
@@ -17,44 +19,42 @@ from kb_search.analysis import query_terms
 __all__ = ["Highlighter", "Match"]
 
 _MOST_MATCHES = 400
-_SHORTEST_FREE_PREFIX = 4
+_SHORTEST_INSIDE = 4
 _CONTEXT_SHARE = 4
 _BOUNDARY = r"(?<![^\W_])"
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A half-open range of the text, and which word of the query it matches."""
+    """A half-open range of the text, and the beginning of the query's word that it matches."""
 
     start: int
     end: int
-    term: int
+    term: str
 
 
 class Highlighter:
     """Finds the words of one query in texts. Build it once per query."""
 
     def __init__(self, text: str, langs: Sequence[str] = ("en",)) -> None:
-        patterns = []
+        words: list[str] = []
+        grams: list[str] = []
         for term in query_terms(text, langs):
             if term.kind == "cjk":
-                patterns += [re.escape(gram) for gram in dict.fromkeys(term.forms)]
+                grams += term.forms
             else:
                 shared = [_shared_prefix(term.exact, stem) for stem in term.stems]
-                patterns.append(_word_pattern(min(shared, key=len, default="") or term.exact))
-        unique = list(dict.fromkeys(patterns))
-        self._pattern = re.compile("|".join(f"({p})" for p in unique)) if unique else None
+                words.append(min(shared, key=len, default="") or term.exact)
+        self._at_word_starts = _pattern(_BOUNDARY, words, grams)
+        self._anywhere = _pattern("", [w for w in words if len(w) >= _SHORTEST_INSIDE], [])
 
     def matches(self, text: str) -> list[Match]:
-        """Return where words of the query stand in *text*, in order."""
-        if self._pattern is None:
-            return []
-        found = []
-        for match in self._pattern.finditer(_same_length_fold(text)):
-            found.append(Match(match.start(), match.end(), match.lastindex or 0))
-            if len(found) == _MOST_MATCHES:
-                break
-        return found
+        """Return where words of the query stand in *text*, in order.
+
+        Words count where they begin; where none does, inside identifiers, too.
+        """
+        folded = _same_length_fold(text)
+        return _found(self._at_word_starts, folded) or _found(self._anywhere, folded)
 
     def snippet(self, text: str, limit: int) -> tuple[str, bool]:
         """Return at most *limit* characters of *text*, and whether that is all of it."""
@@ -73,24 +73,39 @@ def _shared_prefix(word: str, stem: str) -> str:
     return word[: min(len(word), len(stem)) if same is None else same]
 
 
-def _word_pattern(prefix: str) -> str:
-    # A long prefix may stand inside an identifier; a short one only at a word's start.
-    free = len(prefix) >= _SHORTEST_FREE_PREFIX
-    return f"{'' if free else _BOUNDARY}{re.escape(prefix)}[^\\W_]*"
+def _pattern(boundary: str, words: Sequence[str], grams: Sequence[str]) -> re.Pattern[str] | None:
+    """Return one pattern for all: what it captures tells which word matched."""
+    parts = []
+    if words:
+        longest_first = sorted(dict.fromkeys(words), key=len, reverse=True)
+        parts.append(f"{boundary}({'|'.join(map(re.escape, longest_first))})[^\\W_]*")
+    if grams:
+        parts.append(f"({'|'.join(map(re.escape, dict.fromkeys(grams)))})")
+    return re.compile("|".join(parts)) if parts else None
+
+
+def _found(pattern: re.Pattern[str] | None, folded: str) -> list[Match]:
+    if pattern is None:
+        return []
+    matches = islice(pattern.finditer(folded), _MOST_MATCHES)
+    return [Match(m.start(), m.end(), m[m.lastindex or 0]) for m in matches]
 
 
 def _window(matches: Sequence[Match], limit: int) -> tuple[int, int]:
     """Return the range of matches with the most different words within *limit* characters."""
-    best = (0, 0, 0, 0)
+    most, best = 0, (0, 0)
+    inside: Counter[str] = Counter()
     left = 0
-    for right, last in enumerate(matches):
-        while last.end - matches[left].start > limit and left < right:
+    for last in matches:
+        inside[last.term] += 1
+        while last.end - matches[left].start > limit and matches[left] is not last:
+            inside[matches[left].term] -= 1
+            if not inside[matches[left].term]:
+                del inside[matches[left].term]
             left += 1
-        inside = matches[left : right + 1]
-        score = (len({match.term for match in inside}), -inside[0].start)
-        if score > best[:2] or not best[0]:
-            best = (*score, inside[0].start, last.end)
-    return best[2], min(best[3], best[2] + limit)
+        if len(inside) > most:
+            most, best = len(inside), (matches[left].start, last.end)
+    return best[0], min(best[1], best[0] + limit)
 
 
 def _word_start(text: str, start: int, latest: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kb_app._search.filters import compile_filters, media_warnings
@@ -133,7 +133,7 @@ def _ask(
     if query.mode is not SearchMode.VECTOR:
         started = time.perf_counter()
         found = snapshot.lexical(parsed.lexical, where, pool)
-        channels.lexical = _in_order(running, found)
+        channels.lexical = found
         channels.lexical_secs = time.perf_counter() - started
     if query.mode is not SearchMode.LEXICAL:
         _ask_vectors(running, parsed, where, embedder, settings, channels, pool)
@@ -162,7 +162,7 @@ def _ask_vectors(  # noqa: PLR0913, PLR0917 - the parts of one search, passed on
         return
     embedded = time.perf_counter()
     found = running.snapshot.vector(asked, settings.model_key, where, pool)
-    channels.vector = _in_order(running, found)
+    channels.vector = found
     channels.embed_secs = embedded - started
     channels.vector_secs = time.perf_counter() - embedded
 
@@ -181,34 +181,24 @@ def _coverage(snapshot: IndexSnapshot, model_key: str | None) -> tuple[str | Non
     return None, bool(embedded)
 
 
-def _in_order(running: _Search, scored: Sequence[Scored]) -> list[Scored]:
-    """Order equal scores by source, path and ordinal (ruling R14)."""
-    tied = _tied([round(row.score, 6) for row in scored])
-    if not tied:
-        return list(scored)
-    running.read([scored[at].chunk_key for at in tied])
-    return sorted(scored, key=lambda row: (-round(row.score, 6), running.place(row.chunk_key)))
-
-
-def _tied(scores: Sequence[float]) -> list[int]:
-    """Return the positions whose score equals a neighbour's."""
-    last = len(scores) - 1
-    return [
-        at
-        for at, score in enumerate(scores)
-        if (at > 0 and scores[at - 1] == score) or (at < last and scores[at + 1] == score)
-    ]
-
-
 def _first(running: _Search, fused: Sequence[Fused], k: int) -> list[Fused]:
-    """Return the first *k*, equal scores in the order of their places."""
+    """Return the first *k*, equal scores in the order of source, path and ordinal (R14)."""
+    mode = running.query.mode
     end = min(k, len(fused))
-    while 0 < end < len(fused) and fused[end].score == fused[end - 1].score:
+    while 0 < end < len(fused) and _score(fused[end], mode)[0] == _score(fused[end - 1], mode)[0]:
         end += 1
     page = fused[:end]
     running.read([row.chunk_key for row in page])
     page = [row for row in page if row.chunk_key in running.chunks]
-    return sorted(page, key=lambda row: (-row.score, running.place(row.chunk_key)))[:k]
+    page.sort(key=lambda row: (-_score(row, mode)[0], running.place(row.chunk_key)))
+    return [_ranked_as_shown(row, mode, rank) for rank, row in enumerate(page[:k], start=1)]
+
+
+def _ranked_as_shown(row: Fused, mode: SearchMode, rank: int) -> Fused:
+    """Where one channel ranks alone, its rank is the hit's."""
+    if mode is SearchMode.LEXICAL:
+        return replace(row, lexical_rank=rank)
+    return replace(row, vector_rank=rank) if mode is SearchMode.VECTOR else row
 
 
 def _hits(
