@@ -16,11 +16,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import onnxruntime as ort
 
 from kb_core.errors import ModelMissing
 from kb_core.models_info import EmbeddingModel
 from kb_search.embed.prepare import PreparedModel
+from kb_search.embed.runtime import ort
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
