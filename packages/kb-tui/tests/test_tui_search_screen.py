@@ -174,6 +174,12 @@ def check_golden(name: str, app: KbTui) -> None:
     assert text_of(app) == path.read_text("utf-8")
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the keys of one word come slowly: no search of half a word."""
+    monkeypatch.setattr(SearchScreen, "DELAY_S", 1.0)
+
+
 async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
     """Let the application run until something is so."""
     async with asyncio.timeout(30):
@@ -274,7 +280,11 @@ def fail(error: Exception, _call: str) -> None:
     raise error
 
 
-async def test_a_search_starts_by_itself_after_the_last_key() -> None:
+async def test_a_search_starts_by_itself_after_the_last_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Long enough that a busy machine presses all six keys within it.
+    monkeypatch.setattr(SearchScreen, "DELAY_S", 2.0)
     kb = FakeKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
