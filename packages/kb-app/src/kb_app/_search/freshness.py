@@ -7,7 +7,6 @@ document shown, and is outside the promise that equal questions give equal bytes
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,14 +34,11 @@ class Freshness:
         """Say whether a stored document, or the document of a stored chunk, is stale."""
         doc_id = doc["doc_id"]
         if doc_id not in self._known:
-            self._known[doc_id] = self._is_overdue(doc) or self._differs(doc)
+            self._known[doc_id] = self.is_overdue(doc) or self._differs(doc)
         return self._known[doc_id]
 
     def is_overdue(self, doc: Mapping[str, Any]) -> bool:
         """Say whether no run has verified the document for too long."""
-        return self._is_overdue(doc)
-
-    def _is_overdue(self, doc: Mapping[str, Any]) -> bool:
         if not self._threshold_secs:
             return False
         source = self._snapshot.control.sources.get(doc["source_id"], {})
@@ -55,12 +51,12 @@ class Freshness:
             return False
         if _same(Path(root, doc["path"]), doc):
             return False
+        from kb_app._ingest.names import location  # only where the plain path did not do
+
         # The name on disk may be spelled otherwise, or the file was only touched.
         where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (doc["path"],))))
         for file in self._snapshot.files(where):
-            raw = file.get("raw_path")
-            name = os.fsdecode(bytes.fromhex(raw)) if raw else doc["path"]
-            return not _same(Path(root, name), file)
+            return not _same(Path(location(root, doc["path"], file.get("raw_path"))), file)
         return True
 
 

@@ -132,8 +132,7 @@ def _ask(
     channels = Channels()
     if query.mode is not SearchMode.VECTOR:
         started = time.perf_counter()
-        found = snapshot.lexical(parsed.lexical, where, pool)
-        channels.lexical = found
+        channels.lexical = snapshot.lexical(parsed.lexical, where, pool)
         channels.lexical_secs = time.perf_counter() - started
     if query.mode is not SearchMode.LEXICAL:
         _ask_vectors(running, parsed, where, embedder, settings, channels, pool)
@@ -161,8 +160,7 @@ def _ask_vectors(  # noqa: PLR0913, PLR0917 - the parts of one search, passed on
         channels.degraded = (f"vector: {error}",)
         return
     embedded = time.perf_counter()
-    found = running.snapshot.vector(asked, settings.model_key, where, pool)
-    channels.vector = found
+    channels.vector = running.snapshot.vector(asked, settings.model_key, where, pool)
     channels.embed_secs = embedded - started
     channels.vector_secs = time.perf_counter() - embedded
 
