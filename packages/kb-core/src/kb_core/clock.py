@@ -6,9 +6,12 @@ with ``Z``; in the index they are whole seconds since the epoch.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 __all__ = ["from_epoch", "parse_rfc3339", "to_epoch", "to_rfc3339", "utc_now"]
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def utc_now() -> datetime:
@@ -18,7 +21,8 @@ def utc_now() -> datetime:
 
 def to_epoch(instant: datetime) -> int:
     """Return whole seconds since 1970-01-01T00:00:00Z, rounded down."""
-    return int(instant.timestamp() // 1)
+    # Not timestamp(): a float loses microseconds of far years, and rounds up.
+    return (instant - _EPOCH) // timedelta(seconds=1)
 
 
 def from_epoch(seconds: int) -> datetime:
