@@ -17,7 +17,7 @@ from tantivy import Occur, Query
 from kb_core.records import VectorFiles
 from kb_core.search import Clause, LexicalQuery
 from kb_search.analysis import query_terms
-from kb_search.lexical import build_query
+from kb_search.lexical import build_ranking
 from kb_search.opening import open_index
 from kb_search.vectors.layout import Layout
 
@@ -43,8 +43,10 @@ class RawTantivy:
 
     def same_query(self, text: str, limit: int, fetched: int) -> list[bytes]:
         """Search what the product would search."""
-        query = build_query(self._schema, LexicalQuery((Clause(text),)), self._languages)
-        return [] if query is None else self._fetch(query, limit, fetched)
+        asked = LexicalQuery((Clause(text),))
+        ranking = build_ranking(self._schema, self._searcher, asked, self._languages)
+        lists = [self._fetch(q, limit, fetched) for q in ranking.searches(None)] if ranking else []
+        return lists[0] if lists else []
 
     def _fetch(self, query: Query, limit: int, fetched: int) -> list[bytes]:
         hits = self._searcher.search(query, limit, count=False).hits

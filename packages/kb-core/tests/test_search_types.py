@@ -10,7 +10,7 @@ from kb_core.errors import InvalidInput
 from kb_core.media import MEDIA_ALIASES, MEDIA_ALWAYS_COUNTED, Media, SearchMode, TrustLevel
 from kb_core.models_info import EmbeddingModel
 from kb_core.records import ChunkRecord
-from kb_core.search import SearchQuery
+from kb_core.search import Relaxation, SearchQuery
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,19 @@ def test_a_passage_is_context_and_text() -> None:
 
 def _fields(chunk: ChunkRecord) -> dict[str, Any]:
     return {name: getattr(chunk, name) for name in ChunkRecord.__dataclass_fields__}
+
+
+def test_a_relaxation_is_told_in_sentences() -> None:
+    relaxation = Relaxation(
+        asked=("sqlite", '"write ahead"'),
+        required=("sqlite",),
+        common=("the", "of"),
+        unknown=("zebra",),
+    )
+
+    assert relaxation.sentences() == (
+        'no passage holds all that is required; ranked by, not required: "write ahead"',
+        "in more than half of all passages, hardly counts: the, of",
+        "in no passage: zebra",
+    )
+    assert Relaxation().sentences() == ()

@@ -220,3 +220,11 @@ def test_the_estimate_is_never_wildly_low(cache: Path, unigram: UnigramTokenizer
     for name, text in TEXTS.items():
         assert estimating.count(text) * 2 >= unigram.lengths([text])[0], name
     assert estimating.count_many(["", "\ud800", "abcd"]) == [0, 1, 2]
+
+
+def test_the_frame_is_the_special_tokens_around_a_text(exact: Tokenizer) -> None:
+    (ids,), (bare,) = exact.encode(["hello world"]), exact.encode([""])
+    before, after = exact.frame
+
+    assert ids[:before] + ids[len(ids) - after :] == bare
+    assert len(ids) - before - after == exact.lengths(["hello world"])[0]

@@ -1,39 +1,195 @@
-"""Filters become queries that mean what the filter means."""
+"""Ranking by words, over a real index: nothing comes back empty, and near words rank first."""
 
 from __future__ import annotations
 
-import re
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_search.lexical import glob_regex
+from kb_core.filters import Glob
+from kb_core.search import Clause, ClauseKind, LexicalQuery
+from kb_core.testing.documents import Corpus
+from kb_search.lexical import Weights, build_ranking, inform
+from kb_search.opening import open_index
+from kb_search.reader import Reader
+from kb_search.snapshot import Snapshot
+from kb_search.writer import Writer
+
+HELD = ["parseHTTPRequest", "snake_case_name", "os.path.join", "DEC-0054", "C++", "café"]
+HELD += ["write-ahead", "v1.2.3", "지식베이스", "検索", "running", "Größe", "module::item"]
+PARTS = ["parse", "http", "request", "snake", "case", "path", "join", "dec", "0054", "cafe"]
+PARTS += ["ahead", "지식", "run", "grosse", "item", "PARSE_HTTP", "httpRequest", "path.join"]
+NEVER = ["zebra", "quux-frob", "what", "the", "of", "fooBarBaz", "없는말", "9f8e7d", "?!", "«"]
+
+KINDS: st.SearchStrategy[ClauseKind] = st.sampled_from(["should", "must", "must_not"])
+
+
+def snapshot_of(folder: Path, texts: list[str]) -> Snapshot:
+    corpus = Corpus()
+    documents = [corpus.document(f"{n:03}.md", text, title="x") for n, text in enumerate(texts)]
+    with closing(Writer(folder)) as writer:
+        writer.publish(corpus.publication(*documents))
+    return Reader(folder).snapshot()
+
+
+def search(snapshot: Snapshot, *clauses: str | Clause, limit: int = 100) -> list[str]:
+    made = LexicalQuery(tuple(Clause(c) if isinstance(c, str) else c for c in clauses))
+    keys = [row.chunk_key for row in snapshot.lexical(made, None, limit)]
+    chunks = snapshot.chunks(keys)
+    return [chunks[key]["text"] for key in keys]
+
+
+@pytest.fixture(scope="module")
+def identifiers(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    texts = [f"passage {held} number {n}" for n, held in enumerate(HELD)]
+    return snapshot_of(tmp_path_factory.mktemp("identifiers"), texts)
+
+
+@given(
+    known=st.sampled_from(HELD + PARTS),
+    others=st.lists(st.sampled_from(NEVER) | st.text(max_size=12), max_size=60),
+    at=st.integers(0, 60),
+)
+def test_18_a_question_finds_something_if_a_word_of_it_is_there(
+    identifiers: Snapshot, known: str, others: list[str], at: int
+) -> None:
+    question = " ".join([*others[:at], known, *others[at:]])
+
+    assert search(identifiers, question)
 
 
 @pytest.mark.parametrize(
-    ("pattern", "matches", "misses"),
+    ("question", "found"),
     [
-        ("*.md", ["a.md", "x/y/a.md"], ["a.mdx", "md"]),
-        ("docs/*.md", ["docs/a.md"], ["docs/x/a.md", "a/docs/b.md"]),
-        ("docs/**", ["docs/a.md", "docs/x/y"], ["doc/a", "docs"]),
-        ("**/test_*.py", ["test_a.py", "x/y/test_b.py"], ["tests.py"]),
-        ("docs/", ["docs/a", "docs/x/y", "a/docs/x"], ["docs", "docsx/a"]),
-        ("./src/*", ["src/a"], ["a"]),
-        ("/README*", ["README.md"], ["x/README.md"]),
-        ("a?c", ["abc", "x/abc"], ["a/c", "ac"]),
-        ("[ab].py", ["a.py", "x/b.py"], ["c.py"]),
-        ("[!ab].py", ["c.py"], ["a.py"]),
-        ("a[b", ["a[b"], ["ab"]),
-        ("x.(y)|z+", ["x.(y)|z+"], ["xy", "z"]),
+        ("How does parseHTTPRequest decide what a request is?", "parseHTTPRequest"),
+        ("where do we call parse_http_request", "parseHTTPRequest"),
+        ("snakeCaseName", "snake_case_name"),
+        ("what joins parts of a os.path", "os.path.join"),
+        ("decision dec 54 or DEC-0054?", "DEC-0054"),
+        ("is there C++ code", "C++"),
+        ("the write ahead log of the store", "write-ahead"),
+        ("since v1.2.3", "v1.2.3"),
+        ("module.item", "module::item"),
     ],
 )
-def test_a_glob_is_gitignore_like(pattern: str, matches: list[str], misses: list[str]) -> None:
-    found = re.compile(glob_regex(pattern))
+def test_an_identifier_is_found_however_it_is_written(
+    identifiers: Snapshot, question: str, found: str
+) -> None:
+    assert found in search(identifiers, question)[0]
 
-    assert [path for path in matches if not found.fullmatch(path)] == []
-    assert [path for path in misses if found.fullmatch(path)] == []
+
+def test_words_side_by_side_rank_above_the_same_words_apart(tmp_path: Path) -> None:
+    filler = [f"other text {n}" for n in range(60)]
+    snapshot = snapshot_of(
+        tmp_path, ["vector lake shore index", "lake shore vector index", *filler]
+    )
+
+    assert search(snapshot, "vector index")[0] == "lake shore vector index"
 
 
-@given(st.text(alphabet="ab/.*?[]!^\\(+)", min_size=1))
-def test_any_glob_compiles(pattern: str) -> None:
-    re.compile(glob_regex(pattern))
+def test_neighbours_are_asked_for_only_where_words_are_rare_enough(tmp_path: Path) -> None:
+    """Anything but terms in the one search would cost tantivy's skipping."""
+    snapshot_of(tmp_path, ["lake shore vector index", *["other text"] * 60])
+    index = open_index(tmp_path / "lexical" / "chunks")
+
+    def searches(weights: Weights) -> int:
+        query = LexicalQuery((Clause("vector index"),))
+        ranking = build_ranking(index.schema, index.searcher(), query, ("en",), weights)
+        return 0 if ranking is None else len(ranking.searches(None))
+
+    assert searches(Weights()) == 2
+    assert searches(Weights(adjacent_postings=1)) == 1
+
+
+def test_function_words_of_any_language_cannot_outrank_a_telling_word(tmp_path: Path) -> None:
+    common = [f"der die das und ist {n} mit der die das und ist" for n in range(40)]
+    snapshot = snapshot_of(tmp_path, [*common, "Zeppelin " + "ganz andere Dinge stehen hier " * 9])
+
+    assert search(snapshot, "was ist das und die der Zeppelin")[0].startswith("Zeppelin")
+
+
+def test_a_passage_of_nothing_but_common_words_is_still_found(tmp_path: Path) -> None:
+    snapshot = snapshot_of(tmp_path, ["the end", "the beginning", "the middle"])
+
+    assert len(search(snapshot, "the zebra")) == 3
+
+
+def test_among_very_short_passages_length_tells_little(tmp_path: Path) -> None:
+    """A greeting that holds one word is no better answer than a sentence that holds two."""
+    greetings = [f"Mel: hey {'Caroline' if n < 8 else 'you'} {n}" for n in range(30)]
+    answer = "Caroline: after years of doubt I finally went and chose to research adoption"
+    snapshot = snapshot_of(tmp_path, [*greetings, answer, "Mel: nice research", "Mel: bye now"])
+
+    assert search(snapshot, "what did Caroline research")[0] == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("parse_http_request", ()),
+        ("write-behind", ("behind",)),
+        ("지식관리", ()),
+        ("지", ()),
+        ("없는말 F# zebras", ("f", "zebras", "f#", "없는말")),
+        ("runs", ()),
+    ],
+)
+def test_a_word_is_unknown_only_if_nothing_of_it_is_there(
+    identifiers: Snapshot, text: str, unknown: tuple[str, ...]
+) -> None:
+    found = identifiers.relaxation(LexicalQuery((Clause(text),)))
+
+    assert (found.unknown if found else ()) == unknown
+
+
+def test_the_padding_of_short_passages_is_found_by_no_query(tmp_path: Path) -> None:
+    snapshot = snapshot_of(tmp_path, ["one", "two"])
+
+    for text in ("·", "· · ·", "\u00b7\u0387"):
+        assert search(snapshot, text) == search(snapshot, Clause(text, kind="must")) == []
+
+
+@pytest.fixture(scope="module")
+def fruit(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    colours, kinds = ["red", "green", "blue", "dark red"], ["apples", "pears", "pears of green"]
+    texts = [
+        f"{colours[n % 4]} {kinds[n % 3]} in the {'box ' * (n % 7)} {colours[n % 5 % 4]}"
+        for n in range(120)
+    ]
+    return snapshot_of(tmp_path_factory.mktemp("fruit"), texts)
+
+
+@given(
+    words=st.lists(
+        st.sampled_from(["red", "green", "blue", "apples", "pears", "of", "the", "in"]), max_size=6
+    ),
+    phrase=st.lists(st.sampled_from(["red", "green", "apples", "pears"]), max_size=3),
+    kind=KINDS,
+    limit=st.integers(1, 40),
+)
+def test_a_filtered_list_is_the_whole_list_restricted(
+    fruit: Snapshot, words: list[str], phrase: list[str], kind: ClauseKind, limit: int
+) -> None:
+    clauses = (Clause(" ".join(words)), Clause(" ".join(phrase), phrase=True, kind=kind))
+    query = LexicalQuery(clauses)
+
+    whole = fruit.lexical(query, None, 1000)
+    narrowed = fruit.lexical(query, Glob("*3.md"), limit)
+
+    paths = {
+        key: chunk["path"] for key, chunk in fruit.chunks([r.chunk_key for r in whole]).items()
+    }
+    assert narrowed == [row for row in whole if paths[row.chunk_key].endswith("3.md")][:limit]
+
+
+@given(total=st.integers(1, 10**7), data=st.data())
+def test_a_rarer_word_tells_more(total: int, data: st.DataObject) -> None:
+    rarer, commoner = sorted(data.draw(st.tuples(*[st.integers(0, total)] * 2)))
+
+    assert 0 < inform(total, commoner) <= inform(total, rarer) < 1
+
+
+def test_a_word_that_everything_holds_tells_next_to_nothing() -> None:
+    assert inform(1000, 1000) == inform(1000, 700) < 0.1 < inform(1000, 400)

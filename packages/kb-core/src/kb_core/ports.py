@@ -18,7 +18,7 @@ from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFil
 from kb_core.filters import Filter
 from kb_core.models_info import EmbeddingModel
 from kb_core.records import Publication
-from kb_core.search import LexicalQuery, Scored
+from kb_core.search import LexicalQuery, Relaxation, Scored
 
 __all__ = [
     "Chunker",
@@ -29,10 +29,12 @@ __all__ = [
     "IndexSnapshot",
     "IndexWriter",
     "Parser",
+    "Reranker",
     "StoredChunk",
     "StoredDoc",
     "StoredFile",
     "TokenCounter",
+    "never",
 ]
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -61,6 +63,13 @@ class IndexSnapshot(Protocol):
         """Return the best *limit* chunks by BM25, best first, ties by chunk key.
 
         The filtered list is the exhaustive list restricted to *where*, scores included.
+        """
+        ...
+
+    def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
+        """Return what of *query* ``lexical`` takes less strictly, or ``None`` if nothing.
+
+        It follows from the query and the whole index, never from a filter (ruling R13).
         """
         ...
 
@@ -96,6 +105,10 @@ class IndexSnapshot(Protocol):
 
     def doc_text(self, doc_id: str, /) -> str | None:
         """Return a document's text."""
+        ...
+
+    def count_docs(self, where: Filter | None, /) -> int:
+        """Return how many documents pass *where*, without reading them."""
         ...
 
     def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
@@ -172,5 +185,29 @@ class Embedder(Protocol):
         """Return float16 vectors, little-endian, in the order of *texts*.
 
         A vector does not depend on its neighbours in the call.
+        """
+        ...
+
+
+def never() -> bool:
+    """Ask for no early end."""
+    return False
+
+
+class Reranker(Protocol):
+    """Says how well passages answer a query by reading both together."""
+
+    @property
+    def name(self) -> str:
+        """Names all that a score depends on, apart from query and passage."""
+        ...
+
+    def rerank(
+        self, query: str, passages: Sequence[str], /, *, stop: Callable[[], bool] = never
+    ) -> list[float] | None:
+        """Return a score in 0..1 per passage, higher is better, in the order of *passages*.
+
+        ``None`` if *stop* became true before all had one. A score does not depend on the
+        other passages of the call.
         """
         ...

@@ -11,11 +11,16 @@ from kb_core.errors import InvalidInput
 from kb_core.media import SearchMode
 
 __all__ = [
+    "CHARS_PER_TOKEN",
+    "MAX_K",
+    "MIN_SNIPPET_CHARS",
     "Candidate",
     "Clause",
+    "ClauseKind",
     "FusionInput",
     "Hit",
     "LexicalQuery",
+    "Relaxation",
     "Retrieval",
     "Scored",
     "SearchFilters",
@@ -27,6 +32,11 @@ __all__ = [
 
 MAX_K = 100
 MIN_SNIPPET_CHARS = 60
+CHARS_PER_TOKEN = 4
+"""What a budget in tokens is counted by: characters of the JSON as it is emitted."""
+
+_MAX_TOKENS = 10_000_000
+_MAX_DEADLINE_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +63,21 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A question, checked: text that is not blank, bounds that make sense."""
+    """A question, checked: text that is not blank, bounds that make sense.
+
+    ``max_tokens`` bounds the whole response, ``cursor`` goes on with an earlier one,
+    ``rerank`` left out is as configured, ``deadline_ms`` takes what is ready by then.
+    """
 
     text: str
     mode: SearchMode = SearchMode.HYBRID
     k: int = 10
     filters: SearchFilters = SearchFilters()
     snippet_chars: int = 220
+    max_tokens: int | None = None
+    cursor: str | None = None
+    rerank: bool | None = None
+    deadline_ms: int | None = None
     trace: bool = False
 
     def __post_init__(self) -> None:
@@ -71,6 +89,10 @@ class SearchQuery:
             )
         _between("k", self.k, 1, MAX_K)
         _between("snippet_chars", self.snippet_chars, MIN_SNIPPET_CHARS, 10_000)
+        if self.max_tokens is not None:
+            _between("max_tokens", self.max_tokens, 1, _MAX_TOKENS)
+        if self.deadline_ms is not None:
+            _between("deadline_ms", self.deadline_ms, 1, _MAX_DEADLINE_MS)
 
 
 def _between(name: str, value: int, low: int, high: int) -> None:
@@ -86,7 +108,11 @@ ClauseKind: TypeAlias = Literal["should", "must", "must_not"]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Words of a query, not analysed yet; a phrase wants them side by side."""
+    """Words of a query, not analysed yet; a phrase wants them side by side.
+
+    What ``must`` match is ranked by, too. Where nothing in the whole index can meet it,
+    alone or together with those before it, it only ranks (``Relaxation``).
+    """
 
     text: str
     phrase: bool = False
@@ -98,6 +124,38 @@ class LexicalQuery:
     """What the lexical channel ranks by."""
 
     clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """Where the lexical channel took a query less strictly than it was written.
+
+    Phrases are in quotes. ``asked`` and ``required`` are in the order of the query; words
+    are as they are compared, in lower case and without diacritics.
+    """
+
+    asked: tuple[str, ...] = ()
+    """What the query requires by quotes or AND."""
+    required: tuple[str, ...] = ()
+    """What of that a passage has to hold; no passage holds the rest, too."""
+    common: tuple[str, ...] = ()
+    """Words that more than half of all passages hold: they hardly count."""
+    unknown: tuple[str, ...] = ()
+    """Words that no passage holds."""
+
+    @property
+    def let_go(self) -> tuple[str, ...]:
+        """What was asked for and is not required."""
+        return tuple(part for part in self.asked if part not in self.required)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Say it to a person."""
+        said = (
+            ("no passage holds all that is required; ranked by, not required", self.let_go),
+            ("in more than half of all passages, hardly counts", self.common),
+            ("in no passage", self.unknown),
+        )
+        return tuple(f"{what}: {', '.join(words)}" for what, words in said if words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +197,7 @@ class Timing:
     total_ms: int = 0
     embed_ms: int | None = None
     hydrate_ms: int | None = None
+    rerank_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +208,8 @@ class Trace:
     vector: tuple[Candidate, ...] = ()
     fused: tuple[FusionInput, ...] = ()
     timing: Timing = Timing()
+    relaxation: Relaxation | None = None
+    """Where words counted less than the query says; ``None`` where they did not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +222,7 @@ class Retrieval:
     vector_score: float | None = None
     lexical_rank: int | None = None
     vector_rank: int | None = None
+    rerank_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +256,10 @@ class Hit:
     repo: str | None = None
     code_lang: str | None = None
     flags: tuple[str, ...] = ()
+    matched_queries: tuple[int, ...] | None = None
+    """Aggregated searches: positions, from 0, of the queries that found it."""
+    matched_count: int | None = None
+    base_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +273,8 @@ class SearchResponse:
     omitted: Mapping[str, int] | None = None
     degraded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    stages: tuple[str, ...] | None = None
+    """Stages that ran before the deadline; ``None`` where there was none."""
     trace: Trace | None = None
     mode: SearchMode = SearchMode.HYBRID
     elapsed_ms: float = 0.0

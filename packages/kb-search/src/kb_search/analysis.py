@@ -104,6 +104,11 @@ class Term:
     count: int = 1
     """How often the query holds it."""
 
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether it is a name with a sign, such as ``c++``, that its letter does not stand for."""
+        return self.kind == "whole" and self.exact.endswith(("+", "#"))
+
 
 def fold(text: str) -> str:
     """Case-fold and drop the diacritics of alphabetic scripts; width forms become plain."""

@@ -1,228 +1,235 @@
-"""Queries and filters as tantivy queries, built from analysed terms.
+"""Ranking by words: what a query asks for, as tantivy queries built from analysed terms.
 
-No text that a person typed reaches tantivy's own query parser: that one refuses, finds
-nothing, or kills the process on input of a known kind (lesson 49).
+A query is a question: its words are OR-ed and scored by BM25. A word scores in the field
+of stems; the unstemmed word, the parts of identifiers, the words around the passage
+(title, headings, path) and the symbol that it defines add to that. Beyond BM25:
 
-Ranking. A query is a question: its words are OR-ed. A word scores in the field of
-stems; the unstemmed word, the parts of identifiers, the words around the passage (title,
-headings, path) and the symbol that it defines add to that. Weights are below, chosen once for all
-languages and collections (``tools/bench/ir.py`` measures them).
+* A word is worth what it tells: BM25's weight less that of a word which six passages in
+  ten hold, so that the function words of any language hardly count. What counts is how many
+  passages of the whole index hold it, whatever the filter (ruling R13).
+* Words that stand side by side in the query and in the passage add a little where the
+  query's words are rare enough, and quoted phrases a lot; see ``Ranking`` for how that is
+  asked without giving up tantivy's skipping.
+
+Weights are chosen once for all languages and collections (``tools/bench/ir.py`` measures
+them, ``docs/decisions/0010-lexical-ranking.md`` tells how).
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import tantivy
 from tantivy import Occur, Query
 
-from kb_core.filters import And, Filter, Glob, Not, OneOf, Or, Range, Words
 from kb_core.search import Clause, LexicalQuery
 from kb_search.analysis import Term, analyze, query_terms
+from kb_search.narrowing import any_of, lone_character, phrase_of, term_of
+from kb_search.relaxing import holding, requirements, satisfiable
 
-__all__ = ["Weights", "build_filter", "build_query", "glob_regex", "only"]
+__all__ = ["Ranking", "Weights", "build_ranking", "inform"]
 
-_NOTHING = Query.empty_query()
-_FAR = 2**62
+_TOLD_BY_ANY_WORD = 0.5
+_LEAST = 0.05
+_ADJACENT_RARITY = 0.05
+_MOST_PAIRS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """How much each field counts; the field of stems and that of bigrams are 1."""
+    """How much each field counts; the field of stems is 1."""
 
-    exact: float = 0.2
+    exact: float = 0.3
+    unstemmed: float = 0.1
+    """Of the exact field, for a word that is its own stem: the field of stems says it, too."""
     ident: float = 0.1
     whole: float = 0.5
-    head: float = 0.15
+    head: float = 0.3
     symbol: float = 0.3
     name: float = 4.0
     """For what is written as an identifier: a plain word is the name of too many things."""
     phrase: float = 1.0
+    adjacent: float = 0.1
+    adjacent_postings: int = 10_000
+    """Where the words of a query stand in more passages than that, added up, neighbours are
+    not asked for: it takes scoring every passage that holds a word, and costs more than
+    neighbours tell. In a large index that is every question of common words; what adjacency
+    adds to those cannot be measured."""
 
 
-def build_query(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """What a query ranks by.
+
+    tantivy skips the blocks of a union that cannot reach the top (block-max WAND) only
+    where the union holds nothing but terms. So words are one flat union, and what needs
+    positions is asked for apart, among the few passages that have it: a passage's score is
+    the better one of both searches, and that is exact, since the second adds to the first.
+    """
+
+    words: Query | None
+    near: Query | None
+    required: tuple[Query, ...]
+    excluded: tuple[Query, ...]
+    near_only: bool
+    """Nothing can match without matching *near*."""
+
+    def searches(self, where: Query | None) -> list[Query]:
+        """Return the one or two searches to be made within *where*."""
+        wanted = []
+        if self.words is not None and not self.near_only:
+            wanted.append(self.words)
+        if self.near is not None:
+            parts = [(Occur.Must, self.near)]
+            parts += [(Occur.Should, self.words)] if self.words is not None else []
+            wanted.append(Query.boolean_query(parts))
+        return [self._within(query, where) for query in wanted]
+
+    def _within(self, query: Query, where: Query | None) -> Query:
+        narrow = [*self.required, *([] if where is None else [where])]
+        if not narrow and not self.excluded:
+            return query
+        # A constant 0 adds nothing to the score, and BM25 counts the whole index.
+        parts = [(Occur.Must, Query.const_score_query(part, 0.0)) for part in narrow]
+        parts += [(Occur.MustNot, part) for part in self.excluded]
+        return Query.boolean_query([(Occur.Must, query), *parts])
+
+
+def build_ranking(
     schema: tantivy.Schema,
+    searcher: tantivy.Searcher,
     query: LexicalQuery,
     langs: Sequence[str],
     weights: Weights = Weights(),
-) -> Query | None:
+) -> Ranking | None:
     """Return what *query* ranks by, or ``None`` if it holds no term at all."""
-    should: list[Query] = []
-    must: list[Query] = []
-    must_not: list[Query] = []
-    for clause in query.clauses:
-        wanted = _clause(schema, clause, langs, weights)
-        {"should": should, "must": must, "must_not": must_not}[clause.kind].extend(wanted)
-    if not should and not must:
+    asked = requirements(schema, query, langs)
+    kept = satisfiable(searcher, asked)
+    plain = " ".join(clause.text for clause in query.clauses if _is_plain(clause))
+    spoken = " ".join([plain, *(r.clause.text for r in asked if r.clause.phrase)])
+    scorer = _Scorer(schema, searcher, weights)
+    words = scorer.words(query_terms(spoken, langs))
+    phrases = [
+        *(phrase_of(schema, c.text) for c in query.clauses if c.phrase and c.kind == "should"),
+        *(requirement.query for requirement in kept if requirement.clause.phrase),
+    ]
+    near = [Query.boost_query(p, weights.phrase) for p in phrases if p is not None]
+    if scorer.postings <= weights.adjacent_postings:
+        near += _adjacent(schema, searcher, plain, weights.adjacent)
+    if not words and not near:
         return None
-    parts = [(Occur.Should, part) for part in should] + [(Occur.Must, part) for part in must]
-    return Query.boolean_query(parts + [(Occur.MustNot, part) for part in must_not])
+    return Ranking(
+        words=any_of(words) if words else None,
+        near=any_of(near) if near else None,
+        required=tuple(requirement.query for requirement in kept),
+        excluded=tuple(_excluded(schema, query, langs)),
+        near_only=not words or any(requirement.clause.phrase for requirement in kept),
+    )
 
 
-def _clause(
-    schema: tantivy.Schema, clause: Clause, langs: Sequence[str], weights: Weights
-) -> list[Query]:
-    """Return queries of which any may match; those of a ``must`` are one query that has to."""
-    if clause.phrase:
-        phrase = _phrase(schema, clause.text)
-        return [] if phrase is None else [Query.boost_query(phrase, weights.phrase)]
-    terms = [_term(schema, term, weights) for term in query_terms(clause.text, langs) if term.exact]
-    if clause.kind == "should":
-        # One flat list of term queries: tantivy skips blocks that cannot reach the top
-        # (block-max WAND) only where a union holds nothing but terms.
-        return [query for term in terms for query in term]
-    return [_all(_any(term) for term in terms)] if terms else []
+def inform(total: int, frequency: int) -> float:
+    """Return which share of its BM25 weight a word keeps that *frequency* of *total* hold.
+
+    BM25 gives ``ln((N + 1) / (n + 0.5))``. Half a unit of that is what a word tells that six
+    passages in ten hold; every word loses as much, but none all it has, so that passages
+    which hold nothing else are still found.
+    """
+    told = math.log((total + 1) / (frequency + 0.5))
+    return max(_LEAST, 1 - _TOLD_BY_ANY_WORD / told) if told > 0 else _LEAST
 
 
-def _term(schema: tantivy.Schema, term: Term, weights: Weights) -> list[Query]:
-    # A word that a long question repeats matters more, but not so many times as much.
-    often = math.sqrt(term.count)
+def _is_plain(clause: Clause) -> bool:
+    return not clause.phrase and clause.kind != "must_not"
 
-    def scored(field: str, text: str, weight: float) -> Query:
-        weight *= often
-        option = "position" if field in {"exact", "cjk"} else "freq"
-        query = Query.term_query(schema, field, text, option)
-        return query if weight == 1 else Query.boost_query(query, weight)
 
-    if term.kind == "cjk":
+class _Scorer:
+    """Makes scored terms; one per query."""
+
+    def __init__(
+        self, schema: tantivy.Schema, searcher: tantivy.Searcher, weights: Weights
+    ) -> None:
+        self._schema = schema
+        self._searcher = searcher
+        self._weights = weights
+        self._made: list[Query] = []
+        self.postings = 0
+        """How many passages hold each stem, added up."""
+
+    def words(self, terms: Iterable[Term]) -> list[Query]:
+        """Return one flat list of term queries."""
+        for term in terms:
+            if not term.exact:
+                continue
+            if term.kind == "cjk":
+                self._cjk(term)
+            elif term.kind == "whole":
+                for field in ("ident", "head", "symbol"):
+                    self._add(field, term.exact, self._weights.whole * term.count)
+                self._add("name", term.exact, self._weights.name * term.count)
+            else:
+                self._word(term)
+        return self._made
+
+    def _cjk(self, term: Term) -> None:
         if len(term.exact) == 1:
-            return [_lone_character(schema, term.exact)]
-        grams = dict.fromkeys(term.forms)
-        return [
-            *(scored("cjk", gram, 1.0) for gram in grams),
-            *(scored("head", gram, weights.head) for gram in grams),
-        ]
-    if term.kind == "whole":
-        return [
-            *(scored(field, term.exact, weights.whole) for field in ("ident", "head", "symbol")),
-            scored("name", term.exact, weights.name),
-        ]
-    named = [scored("name", term.exact, weights.name)] if term.kind == "identifier" else []
-    return [
-        *named,
-        *(scored("stem", stem, 1.0) for stem in term.stems),
-        *(scored("head", stem, weights.head) for stem in term.stems),
-        *(scored("symbol", stem, weights.symbol) for stem in term.stems),
-        scored("exact", term.exact, weights.exact),
-        scored("ident", term.exact, weights.ident),
-    ]
+            found = lone_character(self._schema, term.exact)
+            self._made.append(Query.const_score_query(found, float(term.count)))
+            return
+        for gram in dict.fromkeys(term.forms):
+            weight = self._informs(gram) * term.count
+            self._add("stem", gram, weight)
+            self._add("head", gram, self._weights.head * weight)
+
+    def _word(self, term: Term) -> None:
+        weights = self._weights
+        if term.kind == "identifier":
+            self._add("name", term.exact, weights.name * term.count)
+        most = 0.0
+        for stem in term.stems:
+            weight = self._informs(stem) * term.count
+            most = max(most, weight)
+            self._add("stem", stem, weight)
+            self._add("head", stem, weights.head * weight)
+            self._add("symbol", stem, weights.symbol * weight)
+        exact = weights.unstemmed if term.exact in term.stems else weights.exact
+        self._add("exact", term.exact, exact * most)
+        self._add("ident", term.exact, weights.ident * most)
+
+    def _informs(self, stem: str) -> float:
+        frequency = self._searcher.doc_freq("stem", stem)
+        self.postings += frequency
+        return inform(self._searcher.num_docs, frequency)
+
+    def _add(self, field: str, text: str, weight: float) -> None:
+        self._made.append(Query.boost_query(term_of(self._schema, field, text), weight))
 
 
-def _lone_character(schema: tantivy.Schema, character: str) -> Query:
-    """Find one CJK character at either end of any bigram."""
-    literal = _literal(character)
-    found = Query.regex_query(schema, "cjk", f"{literal}.?|.{literal}")
-    return Query.const_score_query(found, 1.0)
+def _adjacent(
+    schema: tantivy.Schema, searcher: tantivy.Searcher, text: str, weight: float
+) -> list[Query]:
+    """Return phrases of neighbouring words, the rarest first, as far as they tell anything.
+
+    A pair costs what its rarer word costs; where both are common, it is grammar.
+    """
+    frequency: Callable[[str], int] = cache(lambda word: searcher.doc_freq("exact", word))
+    words = analyze(text).exact.split()
+    pairs = []
+    for pair in dict.fromkeys(pairwise(words)):
+        rarer = min(map(frequency, pair))
+        if 0 < rarer <= _ADJACENT_RARITY * searcher.num_docs and pair[0] != pair[1]:
+            pairs.append((rarer, pair))
+    rarest = sorted(pairs)[:_MOST_PAIRS]
+    phrases = (Query.phrase_query(schema, "exact", list(pair)) for _, pair in rarest)
+    return [Query.boost_query(phrase, weight) for phrase in phrases]
 
 
-def _phrase(schema: tantivy.Schema, text: str) -> Query | None:
-    streams = analyze(text)
-    parts = [
-        _in_order(schema, field, terms.split())
-        for field, terms in (("exact", streams.exact), ("cjk", streams.cjk))
-        if terms
-    ]
-    if not parts:
-        return None
-    return Query.boolean_query([(Occur.Must, part) for part in parts])
-
-
-def _in_order(schema: tantivy.Schema, field: str, terms: list[str]) -> Query:
-    if len(terms) == 1:
-        return Query.term_query(schema, field, terms[0])
-    return Query.phrase_query(schema, field, list(terms))
-
-
-def _any(parts: Sequence[Query]) -> Query:
-    if len(parts) == 1:
-        return parts[0]
-    return Query.boolean_query([(Occur.Should, part) for part in parts]) if parts else _NOTHING
-
-
-def only(kind: str, schema: tantivy.Schema) -> Query:
-    """Return the query for every record of a kind."""
-    return Query.term_query(schema, "kind", kind, "basic")
-
-
-def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: PLR0911 - one per node
-    """Return *where* as a query; its score means nothing and must not be added."""
-    match where:
-        case OneOf(field, values):
-            return Query.term_set_query(schema, field, list(values)) if values else _NOTHING
-        case Range(field, low, high):
-            # Without any bound: whatever has a value at all.
-            low = -_FAR if low is None and high is None else low
-            return Query.range_query(schema, field, tantivy.FieldType.Integer, low, high)
-        case Glob(pattern):
-            return Query.regex_query(schema, "path", glob_regex(pattern))
-        case Words(field, text, phrase):
-            return _words(schema, field, text, phrase=phrase)
-        case And(parts):
-            return _all(build_filter(schema, part) for part in parts)
-        case Or(parts):
-            return _any([build_filter(schema, part) for part in parts])
-        case Not(part):
-            return Query.boolean_query(
-                [(Occur.Must, Query.all_query()), (Occur.MustNot, build_filter(schema, part))]
-            )
-
-
-def _all(parts: Iterable[Query]) -> Query:
-    required = [(Occur.Must, part) for part in parts]
-    return Query.boolean_query(required) if required else Query.all_query()
-
-
-def _words(schema: tantivy.Schema, field: str, text: str, *, phrase: bool) -> Query:
-    if field == "body" and phrase:
-        return _phrase(schema, text) or _NOTHING
-    streams = analyze(text)
-    if field == "body":
-        wanted = [("exact", term) for term in streams.exact.split()]
-        wanted += [("cjk", term) for term in streams.cjk.split()]
-    else:
-        inside = {"title": "title", "path": "path_words"}[field]
-        wanted = [(inside, term) for term in f"{streams.stem} {streams.cjk}".split()]
-    if not wanted:
-        return _NOTHING
-    return _all(Query.term_query(schema, inside, term, "basic") for inside, term in wanted)
-
-
-@cache
-def glob_regex(pattern: str) -> str:
-    """Return a gitignore-like path pattern as a regular expression over whole paths."""
-    pattern = pattern.removeprefix("./")
-    anchored = "/" in pattern.rstrip("/")
-    if pattern.endswith("/"):
-        pattern += "**"
-    body = _glob_body(pattern.removeprefix("/"))
-    return body if anchored else f"(.*/)?{body}"
-
-
-def _glob_body(pattern: str) -> str:
-    out = []
-    at = 0
-    while at < len(pattern):
-        if pattern.startswith("**/", at):
-            out.append("(.*/)?")
-            at += 3
-        elif pattern.startswith("**", at):
-            out.append(".*")
-            at += 2
-        elif pattern[at] == "[" and (end := pattern.find("]", at + 2)) != -1:
-            inside = pattern[at + 1 : end]
-            negated = inside[:1] in {"!", "^"}
-            members = re.sub(r"([\\\[\]&~^])", r"\\\1", inside[1:] if negated else inside)
-            out.append(f"[{'^' if negated else ''}{members}]")
-            at = end + 1
-        else:
-            out.append({"*": "[^/]*", "?": "[^/]"}.get(pattern[at]) or _literal(pattern[at]))
-            at += 1
-    return "".join(out)
-
-
-def _literal(character: str) -> str:
-    return f"\\{character}" if character in r"\.+*?()|[]{}^$#&-~" else character
+def _excluded(schema: tantivy.Schema, query: LexicalQuery, langs: Sequence[str]) -> Iterable[Query]:
+    for clause in query.clauses:
+        if clause.kind == "must_not":
+            holds = holding(schema, clause, langs)
+            if holds is not None:
+                yield holds

@@ -27,7 +27,7 @@ __all__ = [
     "payload_of",
 ]
 
-INDEX_VERSION = f"i2-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i3-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 CONTROL = "control"

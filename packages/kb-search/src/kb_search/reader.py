@@ -23,8 +23,8 @@ import tantivy
 from kb_core.control import Control, IndexCaps, VectorFiles
 from kb_core.errors import IoError, KbError, NotIndexed
 from kb_search._errors import NO_INDEX_HINT, translate_errors
-from kb_search.lexical import only
 from kb_search.mirror import Mirror
+from kb_search.narrowing import only
 from kb_search.opening import (
     CONTROL,
     INDEX_VERSION,

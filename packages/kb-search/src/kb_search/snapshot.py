@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ from tantivy import FieldType, Occur, Query
 
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter
-from kb_core.search import LexicalQuery, Scored
+from kb_core.search import LexicalQuery, Relaxation, Scored
 from kb_search._errors import translate_errors
 from kb_search.analysis import STEMMED
-from kb_search.lexical import build_filter, build_query, only
+from kb_search.lexical import build_ranking
+from kb_search.narrowing import build_filter, only
 from kb_search.opening import payload_of
+from kb_search.relaxing import describe
 from kb_search.vectors.layout import Maps, map_files
 
 if TYPE_CHECKING:
@@ -71,14 +74,18 @@ class Snapshot:
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
         """Return the best *limit* chunks by BM25, best first, ties by chunk key."""
         with translate_errors("search by words"):
-            wanted = build_query(self._schema, query, self.languages)
-            if wanted is None or limit < 1:
+            ranking = build_ranking(self._schema, self._chunks, query, self.languages)
+            if ranking is None or limit < 1:
                 return []
-            if where is not None:
-                # A constant 0 adds nothing to the score, and BM25 counts the whole index.
-                narrow = Query.const_score_query(build_filter(self._schema, where), 0.0)
-                wanted = Query.boolean_query([(Occur.Must, wanted), (Occur.Must, narrow)])
-            return self._ranked(wanted, limit)
+            narrow = None if where is None else build_filter(self._schema, where)
+            lists = [self._ranked(wanted, limit) for wanted in ranking.searches(narrow)]
+        return lists[0] if len(lists) == 1 else _better_of(lists, limit)
+
+    def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
+        """Return what of *query* counts less than it says, or ``None`` if nothing does."""
+        with translate_errors("explain a search by words"):
+            total = self.count(None)
+            return describe(self._schema, self._chunks, query, self.languages, total)
 
     def vector(
         self, query: bytes, model_key: str, where: Filter | None, limit: int, /
@@ -169,6 +176,12 @@ class Snapshot:
             return str(text["text"])
         return None
 
+    def count_docs(self, where: Filter | None, /) -> int:
+        """Return how many documents pass *where*, without reading them."""
+        narrow = None if where is None else build_filter(self._record_schema, where)
+        with translate_errors("count documents"):
+            return sum(1 for _ in self._newest_places("doc", narrow, _most(self._records)))
+
     def docs(self, where: Filter | None, /) -> list[dict[str, Any]]:
         """Return documents that pass *where*, by source and path."""
         narrow = None if where is None else build_filter(self._record_schema, where)
@@ -195,7 +208,7 @@ class Snapshot:
         keys = self._chunks.fast_field_values("chunk_key", addresses)
         scored = [Scored(_int(key), _rounded(hit)) for key, hit in zip(keys, hits, strict=True)]
         self._remember(scored, addresses)
-        return sorted(scored, key=lambda row: (-row.score, row.chunk_key))[:limit]
+        return sorted(scored, key=_best_first)[:limit]
 
     def _remember(self, scored: Sequence[Scored], addresses: Sequence[tantivy.DocAddress]) -> None:
         if len(self._addresses) > _REMEMBERED:
@@ -230,18 +243,24 @@ class Snapshot:
     def _newest(self, kind: str, narrow: Query | None, limit: int) -> Iterator[dict[str, Any]]:
         """Yield the payloads of a kind's records as they are at this snapshot's sequence."""
         with translate_errors(f"read {kind} records"):
-            parts = [only(kind, self._record_schema), self._published, self._alive]
-            query = Query.boolean_query(
-                [(Occur.Must, part) for part in (*parts, narrow) if part is not None]
-            )
-            hits = self._records.search(query, limit, count=False).hits
-            addresses = [address for _, address in hits]
-            keys = self._records.fast_field_values("key", addresses)
-            revs = self._records.fast_field_values("rev", addresses)
-            recent = self._recent[kind]
-            for key, rev, address in zip(keys, revs, addresses, strict=True):
-                if _int(rev) >= recent.get(_int(key), _int(rev)):
-                    yield payload_of(self._records.doc(address))
+            for address in self._newest_places(kind, narrow, limit):
+                yield payload_of(self._records.doc(address))
+
+    def _newest_places(
+        self, kind: str, narrow: Query | None, limit: int
+    ) -> Iterator[tantivy.DocAddress]:
+        parts = [only(kind, self._record_schema), self._published, self._alive]
+        query = Query.boolean_query(
+            [(Occur.Must, part) for part in (*parts, narrow) if part is not None]
+        )
+        hits = self._records.search(query, limit, count=False).hits
+        addresses = [address for _, address in hits]
+        keys = self._records.fast_field_values("key", addresses)
+        revs = self._records.fast_field_values("rev", addresses)
+        recent = self._recent[kind]
+        for key, rev, address in zip(keys, revs, addresses, strict=True):
+            if _int(rev) >= recent.get(_int(key), _int(rev)):
+                yield address
 
     @cached_property
     def _published(self) -> Query:
@@ -271,6 +290,18 @@ class Snapshot:
             for key, rev in zip(keys, revs, strict=True):
                 newest[_int(key)] = max(_int(rev), newest.get(_int(key), 0))
         return recent
+
+
+def _best_first(row: Scored) -> tuple[float, int]:
+    return -row.score, row.chunk_key
+
+
+def _better_of(lists: Iterable[Sequence[Scored]], limit: int) -> list[Scored]:
+    """Merge lists that are cut at *limit*; a chunk in several has its best score."""
+    best: dict[int, Scored] = {}
+    for row in chain.from_iterable(lists):
+        best[row.chunk_key] = min(best.get(row.chunk_key, row), row, key=_best_first)
+    return sorted(best.values(), key=_best_first)[:limit]
 
 
 def _rounded(hit: tuple[Any, tantivy.DocAddress]) -> float:

@@ -27,7 +27,7 @@ from kb_core.errors import KbError, NotIndexed
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
 from kb_search._errors import translate_errors
 from kb_search.analysis import analyze
-from kb_search.lexical import only
+from kb_search.narrowing import only
 from kb_search.opening import (
     CONTROL,
     INDEX_VERSION,

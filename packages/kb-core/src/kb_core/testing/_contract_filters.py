@@ -165,6 +165,7 @@ class FilterContract(Contract):
         ):
             shown = [doc["path"] for doc in world.snapshot().docs(where)]
             assert shown == paths, where
+            assert world.snapshot().count_docs(where) == len(paths), where
 
     def test_files_are_filtered_by_path_and_source(self) -> None:
         world = self.world()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kb_core.filters import Glob
 from kb_core.search import Clause
 from kb_core.testing._contract import Contract, query
 
@@ -147,6 +148,92 @@ class LexicalContract(Contract):
 
         assert world.search(query(Clause("red apples", kind="must"))) == ["0.md"]
 
+    def test_what_nothing_can_meet_only_ranks(self) -> None:
+        world = self.filled("red apples", "green apples", "blue paint")
+
+        for impossible in (
+            Clause("red green", kind="must"),
+            Clause("apples red", phrase=True, kind="must"),
+            Clause("apples zebra", kind="must"),
+        ):
+            assert set(world.search(query(impossible))) >= {"0.md", "1.md"}, impossible
+            both = query(impossible, Clause("green", kind="must"))
+            assert world.search(both)[0] == "1.md"
+            assert "2.md" not in world.search(both)
+
+    def test_requirements_that_exclude_each_other_yield_to_the_first(self) -> None:
+        world = self.filled("red apples", "green pears", "blue pears")
+
+        found = world.search(query(Clause("pears", kind="must"), Clause("red", kind="must")))
+
+        assert sorted(found) == ["1.md", "2.md"]
+
+    def test_a_filter_never_relaxes_what_is_required(self) -> None:
+        world = self.filled("red apples", "green apples", "red paint", "dry wood")
+        snapshot = world.snapshot()
+
+        for wanted in (
+            query(Clause("red apples", kind="must")),
+            query(Clause("red apples", phrase=True, kind="must"), "paint"),
+        ):
+            assert world.search(wanted) == ["0.md"]
+            assert world.search(wanted, Glob("2.md")) == []
+            assert snapshot.relaxation(wanted) is None
+
+    def test_a_relaxation_says_what_was_let_go(self) -> None:
+        snapshot = self.filled("red apples", "green apples", "red paint", "dry wood").snapshot()
+        impossible = Clause("apples red", phrase=True, kind="must")
+
+        found = snapshot.relaxation(query(Clause("red", kind="must"), impossible, "zebra"))
+
+        assert found is not None
+        assert found.asked == ("red", '"apples red"')
+        assert found.required == ("red",)
+        assert found.let_go == ('"apples red"',)
+        assert found.unknown == ("zebra",)
+        assert found.common == ()
+
+    def test_words_that_most_chunks_hold_are_reported_as_common(self) -> None:
+        snapshot = self.filled("the cat", "the dog", "the cow", "a pig").snapshot()
+
+        found = snapshot.relaxation(query("the cow"))
+
+        assert found is not None
+        assert found.common == ("the",)
+
+    def test_a_query_taken_as_it_is_has_no_relaxation(self) -> None:
+        snapshot = self.filled("red apples", "green pears", "dry wood").snapshot()
+
+        for wanted in (
+            query("red pears"),
+            query(),
+            query("!?"),
+            query(Clause("red apples", phrase=True, kind="must")),
+        ):
+            assert snapshot.relaxation(wanted) is None, wanted
+
+    def test_a_word_that_is_its_own_stem_ranks_above_its_relatives(self) -> None:
+        world = self.filled("they connect here", "they connected here", "they connecting here")
+
+        assert world.search("connect")[0] == "0.md"
+
+    def test_a_required_phrase_still_ranks_by_the_other_words(self) -> None:
+        world = self.filled("new york is old", "new york has a museum", "a museum in york")
+
+        found = world.search(query(Clause("new york", phrase=True, kind="must"), "museum"))
+
+        assert found == ["1.md", "0.md"]
+
+    def test_the_limit_cuts_the_same_list_of_a_query_with_phrases(self) -> None:
+        world = self.filled(*(f"old {'new ' * (n % 3)} york {'filler ' * n}" for n in range(9)))
+        wanted = query("old new york", Clause("new york", phrase=True))
+        snapshot = world.snapshot()
+
+        whole = list(snapshot.lexical(wanted, None, 100))
+
+        for limit in range(1, 10):
+            assert list(snapshot.lexical(wanted, None, limit)) == whole[:limit]
+
     def test_what_must_not_match_does_not(self) -> None:
         world = self.filled("red apples", "green apples", "green apples in red boxes")
 
@@ -168,6 +255,9 @@ class LexicalContract(Contract):
             for phrase in (False, True):
                 clause = Clause(text, phrase=phrase)
                 assert len(snapshot.lexical(query(clause, "words"), None, 10)) == 2, text  # noqa: PLR2004
+            required = query(Clause(text, phrase=True, kind="must"), Clause(text, kind="must"))
+            snapshot.lexical(required, None, 10)
+            snapshot.relaxation(required)
 
     def test_any_text_can_be_indexed(self) -> None:
         world = self.world()

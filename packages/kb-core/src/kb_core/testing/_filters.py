@@ -71,7 +71,7 @@ def _has_words(text: Sequence[str], wanted: Sequence[str], *, phrase: bool) -> b
     return contains_phrase(text, wanted) if phrase else set(wanted) <= set(text)
 
 
-_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[[!^]?[^]]+\]|\\.|.", re.DOTALL)
+_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[(?:[!^][^]]+|[^]!^][^]]*)\]|\\.|.", re.DOTALL)
 
 
 @cache

@@ -14,8 +14,9 @@ from kb_core.filters import FIELDS, Filter
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
-from kb_core.search import Clause, LexicalQuery, Scored
+from kb_core.search import Clause, LexicalQuery, Relaxation, Scored
 from kb_core.testing._filters import Facts, contains_phrase, passes
+from kb_core.testing._relaxing import Analysed, relax, relaxation_of
 from kb_core.testing._vectors import floats, pack_floats
 from kb_core.testing._words import words
 
@@ -85,8 +86,7 @@ class MemorySnapshot:
         return self._state.control
 
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
-        clauses = [(clause, words(clause.text)) for clause in query.clauses]
-        ranked = [(clause, found) for clause, found in clauses if found]
+        ranked = self._relaxed(_analysed(query))
         if not any(clause.kind != "must_not" for clause, _ in ranked):
             return []
         weights = self._weights({w for _, found in ranked for w in found})
@@ -96,6 +96,13 @@ class MemorySnapshot:
             if _matches(entry, ranked) and passes(entry.facts, where)
         ]
         return _best(scored, limit)
+
+    def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
+        asked = _analysed(query)
+        wanted = dict.fromkeys(w for c, found in asked if c.kind != "must_not" for w in found)
+        entries = self._state.entries.values()
+        frequency = {word: sum(word in entry.counts for entry in entries) for word in wanted}
+        return relaxation_of(asked, self._relaxed(asked), frequency, len(entries))
 
     def vector(
         self, query: bytes, model_key: str, where: Filter | None, limit: int, /
@@ -140,6 +147,9 @@ class MemorySnapshot:
         texts = (doc.text for doc in self._state.docs.values() if doc.doc_id == doc_id)
         return next(texts, None)
 
+    def count_docs(self, where: Filter | None, /) -> int:
+        return len(self.docs(where))
+
     def docs(self, where: Filter | None, /) -> list[StoredDoc]:
         found = [
             doc
@@ -163,6 +173,13 @@ class MemorySnapshot:
             doc_id = self._state.aliases[doc_id]
         return doc_id
 
+    def _relaxed(self, clauses: Sequence[Analysed]) -> list[Analysed]:
+        def is_met(required: Sequence[Analysed]) -> bool:
+            entries = self._state.entries.values()
+            return any(all(_holds(entry, c, found) for c, found in required) for entry in entries)
+
+        return relax(clauses, is_met)
+
     def _weights(self, wanted: Iterable[str]) -> Callable[[Entry, str], float]:
         """Return BM25 of a word in a chunk, over all chunks, whatever the filter."""
         entries = self._state.entries.values()
@@ -177,6 +194,11 @@ class MemorySnapshot:
             return idf * tf * (_K1 + 1) / (tf + _K1 * (1 - _B + _B * entry.counts.total() / mean))
 
         return weigh
+
+
+def _analysed(query: LexicalQuery) -> list[Analysed]:
+    clauses = ((clause, words(clause.text)) for clause in query.clauses)
+    return [(clause, found) for clause, found in clauses if found]
 
 
 def _scores(clause: Clause, found: Sequence[str]) -> Sequence[str]:

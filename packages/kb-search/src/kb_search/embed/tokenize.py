@@ -44,6 +44,11 @@ class Tokenizer(Protocol):
         """Characters between which a text may be counted part by part; perhaps none."""
         ...
 
+    @property
+    def frame(self) -> tuple[int, int]:
+        """How many special tokens stand before and after the tokens of a text."""
+        ...
+
     def encode(self, texts: Sequence[str], /) -> list[list[int]]:
         """Return the ids of each text, special tokens included, cut to the window."""
         ...
@@ -55,6 +60,8 @@ class Tokenizer(Protocol):
 
 class UnigramTokenizer:
     """XLM-R's tokenizer over a packed vocabulary; for any thread."""
+
+    frame = (1, 1)
 
     def __init__(self, vocabulary: Vocabulary, window: int) -> None:
         self._vocabulary = vocabulary
@@ -123,6 +130,7 @@ class LibraryTokenizer:
         library.no_truncation()
         self._library = library
         self._room = window - library.num_special_tokens_to_add(is_pair=False)
+        self.frame = _frame(library)
         self._letters = window * _LETTERS_PER_TOKEN
         self.separators = " \t\n\r" if cuts_words else ""
 
@@ -145,6 +153,14 @@ def _clean(text: str) -> str:
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", _SURROGATE.sub("\ufffd", text))
+
+
+def _frame(library: tokenizers.Tokenizer) -> tuple[int, int]:
+    """Return how many special tokens *library* puts before and after a text."""
+    marks = library.encode("a").special_tokens_mask
+    if all(marks):
+        return (len(marks), 0)
+    return (marks.index(0), marks[::-1].index(0))
 
 
 def _load_unigram(vocabulary: Vocabulary) -> tokenizers.Tokenizer:

