@@ -44,8 +44,25 @@ def test_tiny_sections_under_one_heading_are_merged() -> None:
     )
 
 
-def test_front_matter_is_a_chunk_of_its_own() -> None:
-    assert chunks("---\ntitle: T\n---\nintro\n")[0][1] == "---\ntitle: T\n---"
+def test_short_front_matter_goes_with_the_first_section() -> None:
+    front = "---\ntitle: T\n---\n"
+
+    assert chunks(f"{front}intro\n") == [((), f"{front}intro")]
+    assert chunks(f"{front}# A\n\nintro\n") == [(("A",), f"{front}# A\n\nintro")]
+    assert chunks(front) == [((), front.strip())]
+    first, *rest = chunks(f"{front}# A\n\n{words(40)}\n\n{words(40)}\n\n# B\n\n{words(30)}\n")
+    assert first[0] == ("A",)
+    assert first[1].startswith(f"{front}# A\n\nword")
+    assert [path for path, _ in rest][-1] == ("B",)
+
+
+def test_long_front_matter_is_a_chunk_of_its_own() -> None:
+    front = f"---\nabout: {words(20)}\n---\n"
+
+    assert [text for _, text in chunks(f"{front}# A\n\nintro\n")] == [
+        front.strip(),
+        "# A\n\nintro",
+    ]
 
 
 def test_a_code_block_is_not_cut_while_it_fits() -> None:

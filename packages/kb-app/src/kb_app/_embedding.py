@@ -30,17 +30,19 @@ def embed_missing(
     model_key: str,
     clock: Callable[[], datetime],
     stop: Event,
+    most: int | None = None,
 ) -> Generator[IngestEvent, None, tuple[int, int]]:
     """Embed what has no vector of the model; return how many were done and are left.
 
-    The model is loaded only if something is missing.
+    With *most*, only so many passages. The model is loaded only if something is missing.
     """
-    total = session.store.count_missing(model_key)
+    missing = session.store.count_missing(model_key)
+    total = missing if most is None else min(most, missing)
     done = 0
     size = _FIRST_BATCH
     started = time.perf_counter()
     while done < total and not stop.is_set():
-        pending = session.store.missing_passages(model_key, size)
+        pending = session.store.missing_passages(model_key, min(size, total - done))
         if not pending:
             break
         begun = time.perf_counter()

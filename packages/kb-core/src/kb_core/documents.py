@@ -14,6 +14,7 @@ from datetime import datetime
 from kb_core.citations import Span
 
 __all__ = [
+    "ADDED_SOURCE",
     "Block",
     "ChunkDraft",
     "ChunkLimits",
@@ -23,6 +24,9 @@ __all__ = [
     "SourceFile",
 ]
 
+ADDED_SOURCE = "_added"
+"""The source of documents that come from outside all sources (ruling R9)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
@@ -30,7 +34,7 @@ class SourceFile:
 
     source_id: str
     path: str
-    """Relative to the source's root, POSIX, NFC."""
+    """Relative to the source's root, POSIX, NFC; of ``_added``, any text that names it."""
     media: str
     code_lang: str | None = None
     size: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from kb_app._ingest.plan import SourceSpec
 from kb_app._ingest.settings import Settings
@@ -14,7 +15,7 @@ from kb_app.config import Config
 from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput
 
-__all__ = ["chunk_limits", "ingest_settings", "passage_window", "source_specs"]
+__all__ = ["chunk_limits", "ingest_settings", "passage_window", "source_specs", "sources_around"]
 
 _SPECIAL_TOKENS = 2
 _PREFIX_TOKENS = 4
@@ -77,15 +78,23 @@ def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
     ]
 
 
+def sources_around(config: Config, path: str) -> list[str]:
+    """Return the ids of the sources that *path* lies in."""
+    real = os.path.realpath(path)
+    roots = ((source.id, os.path.realpath(source.root)) for source in config.sources)
+    return [source_id for source_id, root in roots if _below(real, root) is not None]
+
+
 def _narrowed(config: Config, paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
     narrow: dict[str, tuple[str, ...]] = {}
     for path in paths:
         real = os.path.realpath(path)
         inside = [s for s in config.sources if _below(real, os.path.realpath(s.root)) is not None]
         if not inside:
+            command = "ingest-file" if Path(real).is_file() else "add"
             raise InvalidInput(
                 f"path {path!r} is in none of the configured sources",
-                hint=f"kebab add {shlex.quote(str(path))}",
+                hint=f"kebab {command} {shlex.quote(str(path))}",
                 details={"field": "path", "value": str(path)},
             )
         for source in inside:

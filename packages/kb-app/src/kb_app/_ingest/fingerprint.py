@@ -29,9 +29,10 @@ RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
 
-def fingerprint_of(bytes_hash: str, hash_of_settings: str) -> str:
-    """Return the fingerprint of a file."""
-    return f"{hash_of_settings[:16]}{bytes_hash[:16]}"
+def fingerprint_of(bytes_hash: str, hash_of_settings: str, title: str | None = None) -> str:
+    """Return the fingerprint of a file; *title* is one that was given along with its bytes."""
+    content = bytes_hash if title is None else fingerprint({"bytes": bytes_hash, "title": title})
+    return f"{hash_of_settings[:16]}{content[:16]}"
 
 
 def settings_hash(file: SourceFile, settings: Settings) -> str:

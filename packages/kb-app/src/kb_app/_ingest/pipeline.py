@@ -21,7 +21,7 @@ from kb_app._ingest import outcomes
 from kb_app._ingest.executor import Executor
 from kb_app._ingest.plan import Plan, SourceSpec, Wanted, make_plan
 from kb_app._ingest.repository import RepositoryFinder
-from kb_app._ingest.settings import Settings
+from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.tally import Tally
 from kb_app._ingest.walk import walk
 from kb_app._ingest.work import Made, Task
@@ -112,10 +112,7 @@ def process(run: Run, plans: Sequence[Plan]) -> Generator[IngestEvent]:
     """Do what was planned, batch by batch; stops after the current batch when told to."""
     writer = _Writing(run, plans)
     for plan in plans:
-        for item in plan.items:
-            run.tally.add(item)
-        run.tally.scanned += plan.scanned
-        run.tally.warnings += plan.warnings
+        run.tally.add_plan(plan.items, plan.scanned, plan.warnings)
     yield from writer.rows(row for plan in plans for row in plan.rows)
     yield from writer.outcomes(plans)
     if not run.stop.is_set():
@@ -236,8 +233,12 @@ class _Writing:
             for name, millis in made.phases_ms.items():
                 self._run.tally.phase_secs[name] += millis / 1000
             return self._store(want, made, made.document)
+        if made is not None and made.skipped is not None and want.asset is not None:
+            # It was accepted when it was added: what cannot be made anew stays as it is.
+            error = {"code": "io_error", "message": made.detail or made.skipped}
+            made = None
         if made is None:
-            row, item = outcomes.failure(want, error or {}, self._run.settings, self._now)
+            row, item = outcomes.failure(want, error or {}, _settings(want, self._run), self._now)
         elif made.skipped is not None:
             row, item = outcomes.skip(want, made, self._now)
             if want.known is not None and want.known.doc_id:
@@ -265,6 +266,8 @@ class _Writing:
 
     def _moved_from(self, want: Wanted, digest: str) -> FileRecord | None:
         """Return the row of a file with these bytes whose path is gone, and use it up."""
+        if want.asset is not None:
+            return None  # that its bytes were in a source once does not make it a file of one
         if want.known is not None and want.known.state is FileState.INDEXED:
             return None
         candidates = self._movable.get(digest)
@@ -288,21 +291,28 @@ class _Writing:
         return IngestEvent(kind=kind, at=self._run.clock(), data=data)
 
 
+def _settings(want: Wanted, run: Run) -> Settings:
+    return run.settings if want.asset is None else unjudging(run.settings)
+
+
 def _task(plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder) -> Task:
-    root = Path(plan.source.root)
-    repository = repositories.of_folder((root / want.file.path).parent)
+    # What is kept as an asset has left the repository that it may come from.
+    beside = (Path(plan.source.root) / want.file.path).parent
+    repository = repositories.of_folder(beside) if want.asset is None else None
     known = want.known
     usable = known is not None and known.state in {FileState.INDEXED, FileState.SKIPPED}
     return Task(
         root=plan.source.root,
         file=want.file,
         raw_path=want.raw_path,
-        settings=run.settings,
+        settings=_settings(want, run),
         known_fingerprint=known.fingerprint if known and usable and not run.options.force else None,
         indexed_at=run.clock(),
         repo=repository.name if repository else None,
         repo_branch=repository.branch if repository else None,
         repo_commit=repository.commit if repository else None,
+        asset=want.asset,
+        title=want.title,
     )
 
 

@@ -20,7 +20,7 @@ from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media
 from kb_core.records import FileRecord, FileState
 
-__all__ = ["Plan", "SourceSpec", "Wanted", "make_plan"]
+__all__ = ["Plan", "SourceSpec", "Wanted", "has_these_settings", "judge_unread", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,11 @@ class Wanted:
     file: SourceFile
     raw_path: str | None
     known: FileRecord | None
+    asset: str | None = None
+    """Its name among the assets, if it is from outside the sources: then it was judged when
+    it was added, and nothing but its removal takes it away."""
+    title: str | None = None
+    """A title that was given along with the bytes; it goes before any other."""
 
 
 @dataclass(slots=True)
@@ -103,7 +108,7 @@ def _consider(
         _leave(plan, found, known, found.reason, found.detail)
         return
     kind = detect(found.path)
-    skip = _judge_unread(found, kind, settings)
+    skip = judge_unread(found.path, found.size, kind, settings)
     if skip is not None:
         _leave(plan, found, known, skip.reason, skip.detail, kind.media if kind else None)
         return
@@ -131,18 +136,24 @@ def _consider(
     plan.wanted.append(Wanted(file, found.raw_path, known))
 
 
-def _judge_unread(found: Seen, kind: Kind | None, settings: Settings) -> Skip | None:
+def judge_unread(path: str, size: int, kind: Kind | None, settings: Settings) -> Skip | None:
+    """Judge a file by its name and size; *kind* is what its name says that it is."""
     if kind is not None and not kind.supported:
         return Skip(SkipReason.UNSUPPORTED, f"{kind.media} is not indexed yet")
-    if not settings.allow_secrets and (secret := check_secret_name(found.path)):
+    if not settings.allow_secrets and (secret := check_secret_name(path)):
         return secret
-    return check_size(found.size, kind.media if kind else Media.TEXT, settings.caps)
+    return check_size(size, kind.media if kind else Media.TEXT, settings.caps)
 
 
 def _is_current(file: SourceFile, known: FileRecord, settings: Settings) -> bool:
     same = (file.size, file.mtime_ns) == (known.size, known.mtime_ns)
+    return same and has_these_settings(file, known, settings)
+
+
+def has_these_settings(file: SourceFile, known: FileRecord, settings: Settings) -> bool:
+    """Say whether what is known of *file* came of these settings, whatever its bytes."""
     prefix = settings_hash(file, settings)[:16]
-    return same and known.fingerprint is not None and known.fingerprint.startswith(prefix)
+    return known.fingerprint is not None and known.fingerprint.startswith(prefix)
 
 
 def _leave(

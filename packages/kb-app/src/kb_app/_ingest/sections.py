@@ -1,9 +1,10 @@
 """Chunks of documents with headings: the rules that Markdown and plain text share.
 
 A section is a heading and what follows it up to the next heading; it starts a chunk. A
-heading with nothing under it goes with the section after it, and tiny sections under
-one heading are merged up to the target, so that no chunk is a lone line without need. The
-heading path of a chunk is what its sections have in common.
+heading with nothing under it goes with the section after it, and so does front matter,
+unless it is long: by itself it would be found for the title that it stands under, and tell
+nothing. Tiny sections under one heading are merged up to the target, so that no chunk is a
+lone line without need. The heading path of a chunk is what its sections have in common.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class _Section(NamedTuple):
     path: tuple[str, ...]
     is_bare: bool
     """A heading and nothing else."""
-    is_alone: bool
-    """Never merged: front matter."""
+    is_front: bool
+    """Front matter."""
 
 
 def _sections(blocks: Sequence[Block], tokens: Sequence[int]) -> Iterator[_Section]:
@@ -82,7 +83,7 @@ def _sections(blocks: Sequence[Block], tokens: Sequence[int]) -> Iterator[_Secti
             sum(tokens[first:end]),
             head.heading_path,
             is_bare=head.kind == "heading" and end == first + 1,
-            is_alone=head.kind == "front_matter",
+            is_front=head.kind == "front_matter",
         )
 
 
@@ -102,11 +103,11 @@ def _bundled(sections: Iterable[_Section], target: int) -> list[tuple[int, int]]
 
 def _belongs(bundle: Sequence[_Section], section: _Section, target: int) -> bool:
     last = bundle[-1]
-    if last.is_alone or section.is_alone:
-        return False
+    if last.is_front:
+        return last.tokens * _TINY < target
     if last.is_bare and section.path[: len(last.path)] == last.path:
         return True
-    parent = bundle[0].path[:-1]
+    parent = next(each for each in bundle if not each.is_front).path[:-1]
     return (
         section.path[: len(parent)] == parent
         and section.tokens * _TINY < target
@@ -122,9 +123,12 @@ def _joint(block: Block) -> int:
 
 
 def _path(blocks: Sequence[Block], group: Group) -> tuple[str, ...]:
-    """Return the headings that all of a group stands under; lone headings do not count."""
+    """Return the headings that all of a group stands under.
+
+    Lone headings do not count, nor does front matter, which stands under none.
+    """
     held = blocks[group.first.owner : group.last.owner + 1]
-    paths = [block.heading_path for block in held if block.kind != "heading"]
+    paths = [block.heading_path for block in held if block.kind not in {"heading", "front_matter"}]
     if not paths:
         return held[-1].heading_path
     shortest, longest = min(paths), max(paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +33,12 @@ class Tally:
     def add(self, item: IngestItem) -> None:
         """Count one file's outcome."""
         self.items.append(item)
+
+    def add_plan(self, items: Iterable[IngestItem], scanned: int, warnings: Iterable[str]) -> None:
+        """Count what a plan decided without reading anything."""
+        self.items += items
+        self.scanned += scanned
+        self.warnings += warnings
 
     def counts(self) -> dict[str, int]:
         """Return how many files came out how."""

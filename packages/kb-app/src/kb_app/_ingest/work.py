@@ -21,7 +21,7 @@ from kb_app._ingest.records import Provenance, build_record
 from kb_app._ingest.registry import chunker_for, parser_for
 from kb_app._ingest.secrets import find_secret
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Skip, check_bytes, check_size, check_text
+from kb_app._ingest.sniff import Caps, Skip, check_bytes, check_size, check_text
 from kb_core.documents import SourceFile
 from kb_core.ids import bytes_hash
 from kb_core.ingest import SkipReason
@@ -29,7 +29,7 @@ from kb_core.media import Media
 from kb_core.ports import TokenCounter
 from kb_core.records import DocumentRecord
 
-__all__ = ["Made", "Task", "work"]
+__all__ = ["Made", "Task", "judge_bytes", "judge_text", "work"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,10 @@ class Task:
     repo: str | None = None
     repo_branch: str | None = None
     repo_commit: str | None = None
+    asset: str | None = None
+    """Its name among the assets, which begins with the hash of its bytes."""
+    title: str | None = None
+    """A title that was given along with the bytes; it goes before any other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,28 +74,22 @@ def work(task: Task) -> Made:
         why = Skip(SkipReason.UNREADABLE, error.strerror or str(error))
         return Made(file=task.file, skipped=why.reason, detail=why.detail)
     digest = bytes_hash(data)
-    print_now = fingerprint_of(digest, settings_hash(task.file, task.settings))
+    if task.asset is not None and not task.asset.startswith(digest):
+        detail = f"the asset {task.asset} does not hold the bytes that were added"
+        return Made(file=task.file, skipped=SkipReason.UNREADABLE, detail=detail)
+    print_now = fingerprint_of(digest, settings_hash(task.file, task.settings), task.title)
     made = Made(file=task.file, bytes_hash=digest, fingerprint=print_now)
     if print_now == task.known_fingerprint:
         return made
-    skip = _judge(task, data)
-    if isinstance(skip, Skip):
-        return replace(made, skipped=skip.reason, detail=skip.detail)
-    file = skip
+    file = judge_bytes(task.file, data, task.settings.caps)
+    if isinstance(file, Skip):
+        return replace(made, skipped=file.reason, detail=file.detail)
     read = time.perf_counter()
     return _make(task, replace(made, file=file), data, (started, read))
 
 
-@cache
-def _counter(model: str, cache_dir: str) -> TokenCounter:
-    from kb_search.embed import load_token_counter  # the tokenizer: not where nothing changed
-
-    return load_token_counter(model, cache_dir=Path(cache_dir))
-
-
-def _judge(task: Task, data: bytes) -> SourceFile | Skip:
+def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
     """Return the file with its true medium, or why it is left alone."""
-    file, caps = task.file, task.settings.caps
     if file.media == UNKNOWN:
         kind = detect_from_bytes(data[:HEAD_BYTES])
         if kind is None:
@@ -103,18 +101,33 @@ def _judge(task: Task, data: bytes) -> SourceFile | Skip:
     return check_size(len(data), Media(file.media), caps) or check_bytes(data) or file
 
 
+def judge_text(file: SourceFile, text: str, settings: Settings) -> Skip | None:
+    """Say why a decoded *text* is left alone, if it is; *file* has its true medium."""
+    skip = check_text(text, file.path, Media(file.media), file.code_lang, settings.caps)
+    if skip is None and not settings.allow_secrets:
+        skip = find_secret(text)
+    return skip
+
+
+@cache
+def _counter(model: str, cache_dir: str) -> TokenCounter:
+    from kb_search.embed import load_token_counter  # the tokenizer: not where nothing changed
+
+    return load_token_counter(model, cache_dir=Path(cache_dir))
+
+
 def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Made:
     file, settings = made.file, task.settings
     decoded = decode(data)
     text = decoded.text
-    skip = check_text(text, file.path, Media(file.media), file.code_lang, settings.caps)
-    if skip is None and not settings.allow_secrets:
-        skip = find_secret(text)
+    skip = judge_text(file, text, settings)
     if skip is not None:
         return replace(made, skipped=skip.reason, detail=skip.detail)
     counter = _counter(settings.model, settings.cache_dir)
     parser = parser_for(file.media, file.code_lang)
     parsed = parser(text.encode("utf-8", "replace"), file)
+    if task.title is not None:
+        parsed = replace(parsed, metadata=replace(parsed.metadata, title=task.title))
     parsed_at = time.perf_counter()
     chunker = chunker_for(file.media)
     drafts = list(chunker(parsed, counter, settings.limits))
@@ -128,6 +141,7 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
         repo=task.repo,
         repo_branch=task.repo_branch,
         repo_commit=task.repo_commit,
+        asset=task.asset,
     )
     parsed = replace(parsed, warnings=(*decoded.warnings, *parsed.warnings))
     document = build_record(parsed, drafts, counter, settings.window, known)

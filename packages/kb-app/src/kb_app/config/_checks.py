@@ -8,14 +8,14 @@ from pathlib import PurePath
 
 from kb_app.config._faults import ConfigText
 from kb_app.config._settings import Chunking, Source
+from kb_core.documents import ADDED_SOURCE
 from kb_core.errors import ConfigInvalid
 
 __all__ = ["RESERVED_IDS", "check_chunking", "check_sources", "chunking_fault"]
 
 _SIZES = "16 <= target_tokens <= max_tokens <= window, overlap_tokens < target_tokens / 2"
 
-RESERVED_IDS = frozenset({"_added", ".", ".."})
-"""``_added`` holds documents from outside the sources (ruling R9)."""
+RESERVED_IDS = frozenset({ADDED_SOURCE, ".", ".."})
 
 
 def check_chunking(chunking: Chunking, *, window: int) -> None:

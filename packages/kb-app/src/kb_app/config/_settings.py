@@ -135,7 +135,9 @@ class Search:
         "auto", "How words and meaning are put together.", choices=("auto", "rrf")
     )
     rrf_k: int = setting(60, "The constant of reciprocal rank fusion.", low=1, high=1000)
-    rerank: bool = setting(default=False, doc="Reorder the first hits with a second model.")
+    rerank: bool = setting(
+        default=False, doc="Read the first hits again, closely, and reorder them."
+    )
     stale_threshold_days: int = setting(
         30, "Days after which an unverified document is stale; 0: never.", low=0, high=36_500
     )

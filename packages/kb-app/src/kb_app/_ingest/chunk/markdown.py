@@ -2,8 +2,8 @@
 
 A heading starts a chunk and is part of it. A paragraph, code block, table or item of a
 list is not cut while it fits; where one has to be cut, the parts overlap by whole
-sentences or, in code and tables, lines. Front matter is a chunk of its own. Tiny sections
-under one heading are merged.
+sentences or, in code and tables, lines. Short front matter goes with the first section.
+Tiny sections under one heading are merged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kb_core.ports import TokenCounter
 
 __all__ = ["VERSION", "MarkdownChunker"]
 
-VERSION = "markdown-1"
+VERSION = "markdown-2"
 
 
 class MarkdownChunker:

@@ -1,0 +1,172 @@
+"""An addition: one document from outside the sources, checked and read, before anything is kept.
+
+It is called by its source URI, else by the file's path, else by a slug of its title
+(ruling R9); the same key replaces. It is judged as a walk judges a file, once: settings
+that change later do not take it away again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from kb_app._ingest.assets import asset_name
+from kb_app._ingest.decode import decode
+from kb_app._ingest.detect import Kind, detect
+from kb_app._ingest.fingerprint import UNKNOWN
+from kb_app._ingest.names import spell
+from kb_app._ingest.plan import judge_unread
+from kb_app._ingest.settings import Settings
+from kb_app._ingest.sniff import Skip
+from kb_app._ingest.work import judge_bytes, judge_text
+from kb_core.documents import ADDED_SOURCE, SourceFile
+from kb_core.errors import InvalidInput, IoError
+from kb_core.ids import text_hash
+from kb_core.media import Media
+from kb_core.text import nfc
+
+__all__ = ["Addition", "HandedText", "from_file", "from_text", "key_of_file"]
+
+_URI_MAX = 2_000
+_TITLE_MAX = 500
+_GIVEN = (Media.MARKDOWN, Media.TEXT)
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """A document to add; ``file.path`` is its key. Refused, it is without its bytes."""
+
+    file: SourceFile
+    data: bytes = b""
+    asset: str = ""
+    title: str | None = None
+    refused: Skip | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedText:
+    """A text that somebody hands in, as it was handed in; ``media`` is markdown or text."""
+
+    text: str
+    title: str
+    source_uri: str | None = None
+    media: str = "markdown"
+
+
+def key_of_file(path: Path) -> str:
+    """Return the key of the file at an absolute *path*: its path, as valid Unicode."""
+    return spell([os.fspath(path)])[0]
+
+
+def from_file(path: Path, settings: Settings) -> Addition:
+    """Read the file at an absolute *path*.
+
+    Raises ``InvalidInput`` if there is no such file, and ``IoError`` if it cannot be read.
+    """
+    found = _stat(path)
+    key = key_of_file(path)
+    kind = detect(key)
+    file = _source_file(key, kind, found.st_size, found.st_mtime_ns)
+    # A file without a byte is refused as one, and one that is too large is not read.
+    if refused := judge_unread(key, found.st_size, kind, settings):
+        return Addition(file=file, refused=refused)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise IoError(f"{key!r} cannot be read: {error.strerror or error}") from error
+    return _judged(_source_file(key, kind, len(data), found.st_mtime_ns), data, settings)
+
+
+def from_text(given: HandedText, settings: Settings, now_ns: int) -> Addition:
+    """Take a text, as of *now_ns*; raise ``InvalidInput`` for what makes no document."""
+    title, uri = _checked(given.title, "title", _TITLE_MAX).strip(), given.source_uri
+    key = _slug(title) if uri is None else _checked(uri, "source_uri", _URI_MAX)
+    if given.media not in _GIVEN:
+        known = ", ".join(_GIVEN)
+        raise _invalid("media", given.media, f"media {given.media!r} is not one of {known}")
+    if not given.text or given.text.isspace():
+        raise _invalid("text", "", "the text is empty", hint="hand in the text of the document")
+    kind = Kind(Media(given.media))
+    data = _utf8(given.text, "text")
+    file = _source_file(nfc(key), kind, len(data), now_ns)
+    return _judged(file, data, settings, given=kind.media, title=nfc(title))
+
+
+def _judged(
+    file: SourceFile,
+    data: bytes,
+    settings: Settings,
+    *,
+    given: Media | None = None,
+    title: str | None = None,
+) -> Addition:
+    verdict = judge_bytes(file, data, settings.caps)
+    if not isinstance(verdict, Skip):
+        refused = judge_text(verdict, decode(data).text, settings)
+        if refused is None:
+            return Addition(file=file, data=data, asset=asset_name(data, given), title=title)
+        verdict = refused
+    return Addition(file=file, refused=verdict)
+
+
+def _source_file(key: str, kind: Kind | None, size: int, mtime_ns: int) -> SourceFile:
+    return SourceFile(
+        source_id=ADDED_SOURCE,
+        path=key,
+        media=kind.media if kind else UNKNOWN,
+        code_lang=kind.code_lang if kind else None,
+        size=size,
+        mtime_ns=mtime_ns,
+    )
+
+
+def _stat(path: Path) -> os.stat_result:
+    shown = key_of_file(path)
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise _invalid("path", shown, f"there is no file {shown!r}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise IoError(f"{shown!r} cannot be read: {reason}") from error
+    if stat.S_ISDIR(found.st_mode):
+        hint = "'kebab add' makes a folder a source"
+        raise _invalid("path", shown, f"{shown!r} is a folder, not a file", hint=hint)
+    if not stat.S_ISREG(found.st_mode):
+        hint = "'kebab ingest-stdin' takes what a pipe gives"
+        raise _invalid("path", shown, f"{shown!r} is not a regular file", hint=hint)
+    return found
+
+
+def _checked(text: str, field: str, most: int) -> str:
+    """Return *text*, which is to be one line of at most *most* characters, and not blank."""
+    if not text.strip():
+        raise _invalid(field, text, f"{field} is blank")
+    if len(text) > most:
+        raise _invalid(field, text[:80], f"{field} has {len(text):,} characters, of {most:,}")
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        raise _invalid(field, text, f"{field} {text[:80]!r} has a control character in it")
+    _utf8(text, field)
+    return text
+
+
+def _utf8(text: str, field: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _invalid(field, None, f"{field} is not valid Unicode") from None
+
+
+def _slug(title: str) -> str:
+    """Return the words of *title*, of whatever script, in small letters with hyphens between."""
+    slug = _BETWEEN_WORDS.sub("-", nfc(title).casefold()).strip("-")
+    return slug or f"untitled-{text_hash(title)[:8]}"
+
+
+def _invalid(field: str, value: str | None, message: str, hint: str | None = None) -> InvalidInput:
+    return InvalidInput(message, hint=hint, details={"field": field, "value": value})
