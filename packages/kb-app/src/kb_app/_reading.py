@@ -21,6 +21,8 @@ from kb_core.search import SearchFilters
 from kb_core.text import LineIndex
 
 __all__ = [
+    "WITHOUT_LINES",
+    "chunks_of",
     "fetch_chunk",
     "fetch_doc",
     "fetch_span",
@@ -32,7 +34,8 @@ __all__ = [
 
 _FULL_ID = 32
 _CHARS_PER_TOKEN = 4
-_WITHOUT_LINES = {Media.PDF, Media.AUDIO, Media.VIDEO}
+WITHOUT_LINES = frozenset({Media.PDF, Media.AUDIO, Media.VIDEO})
+"""Media whose text is not addressed by lines."""
 
 Json = dict[str, Any]
 
@@ -87,7 +90,7 @@ def fetch_span(
         )
     budget = _budget(max_tokens)
     doc, text = _doc_and_text(snapshot, doc_id)
-    if doc["media"] in _WITHOUT_LINES:
+    if doc["media"] in WITHOUT_LINES:
         raise SpanNotSupported(
             f"{doc['path']!r} is {doc['media']} and has no lines",
             hint="fetch the chunk, or the whole document",
@@ -120,14 +123,27 @@ def inspect_chunk(snapshot: IndexSnapshot, chunk_id: str) -> Json:
     return wire.chunk_inspection(found, _embeddings(snapshot, found))
 
 
+def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[Json]:
+    """Return the chunks of a document, by ordinal."""
+    found = snapshot.doc_chunks(_one_doc(snapshot, doc_id)["doc_id"])
+    return [_chunk(snapshot, chunk) for chunk in found]
+
+
 def list_docs(snapshot: IndexSnapshot, filters: SearchFilters, limit: int, offset: int) -> Json:
     """Return one page of the documents that pass *filters*, by source and path."""
-    found = snapshot.docs(compile_filters(filters))
+    found = snapshot.docs(compile_filters(filters, snapshot))
     return wire.doc_list(found[offset : offset + limit], total=len(found))
 
 
-def status(snapshot: IndexSnapshot, path_glob: str | None, state: str | None) -> Json:
-    """Return the ledger, perhaps narrowed; coverage counts all of it."""
+def status(
+    snapshot: IndexSnapshot,
+    path_glob: str | None,
+    state: str | None,
+    *,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Json:
+    """Return the ledger, perhaps narrowed, perhaps a page of it; coverage counts all of it."""
     if state is not None and state not in {s.value for s in FileState}:
         known = ", ".join(s.value for s in FileState)
         raise InvalidInput(
@@ -140,7 +156,8 @@ def status(snapshot: IndexSnapshot, path_glob: str | None, state: str | None) ->
     stats = snapshot.control.stats
     embedded = max(stats.get("embedded", {}).values(), default=0)
     totals = wire.coverage(everything, chunks=stats.get("chunk_count", 0), embedded=embedded)
-    return wire.file_status(shown, totals)
+    page = shown[offset : None if limit is None else offset + limit]
+    return wire.file_status(page, totals, total=len(shown))
 
 
 def _one_chunk(snapshot: IndexSnapshot, chunk_id: str) -> StoredChunk:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import click
 
 from kb_cli._command import command as make, subgroup
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._text import count, flat, printable
+from kb_cli._fetched import show
 
 __all__ = ["command"]
 
@@ -41,7 +37,7 @@ def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
     """Print a chunk, perhaps with its neighbours."""
     with cli.open() as kb:
         result = kb.fetch_chunk(chunk_id, context=context)
-    _show(cli, result)
+    show(cli, result)
 
 
 @make("doc", example="kebab fetch doc 1c0ffee5 --max-tokens 2000")
@@ -52,7 +48,7 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
     """Print the text of a document."""
     with cli.open() as kb:
         result = kb.fetch_doc(doc_id, max_tokens=max_tokens)
-    _show(cli, result)
+    show(cli, result)
 
 
 @make("span", example="kebab fetch span 1c0ffee5 12 34")
@@ -65,44 +61,8 @@ def _span(cli: CliContext, doc_id: str, start: int, end: int, max_tokens: int | 
     """Print lines START to END of a document, both included, from 1."""
     with cli.open() as kb:
         result = kb.fetch_span(doc_id, start, end, max_tokens=max_tokens)
-    _show(cli, result)
+    show(cli, result)
 
 
 for _sub in (_chunk, _doc, _span):
     command.add_command(_sub)
-
-
-def _show(cli: CliContext, result: Mapping[str, Any]) -> None:
-    if cli.as_json:
-        cli.print_json(result)
-        return
-    for text in _parts(result):
-        # Verbatim into a file or a pipe; a terminal must not obey what a document says.
-        click.echo(printable(text, keep="\n\t") if sys.stdout.isatty() else text)
-    if result["truncated"]:
-        cli.note(
-            f"cut: {count(result.get('omitted_chars', 0), 'character')} left out; "
-            "raise --max-tokens for more"
-        )
-    if result["stale"]:
-        cli.note("stale: the file has changed since, or was not checked for long")
-
-
-def _parts(result: Mapping[str, Any]) -> Iterator[str]:
-    if result["kind"] != "chunk":
-        lines = (
-            f" § L{result['line_start']}-L{result['line_end']}" if "line_start" in result else ""
-        )
-        yield f"[{printable(result['doc_path'])}{lines}]"
-        yield result["text"].removesuffix("\n")
-        return
-    chunk = result["chunk"]
-    heading = " › ".join(map(flat, chunk["heading_path"]))
-    yield f"[{printable(result['doc_path'])}{f' § {heading}' if heading else ''}]"
-    before, after = result["context_before"], result["context_after"]
-    if not before and not after:
-        yield chunk["text"].removesuffix("\n")
-        return
-    for name, chunks in (("before", before), ("target", [chunk]), ("after", after)):
-        yield f"=== {name} ==="
-        yield from (each["text"].removesuffix("\n") for each in chunks)

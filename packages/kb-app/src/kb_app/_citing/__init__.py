@@ -1,0 +1,1 @@
+"""What a citation points at, and whether it still says the same."""

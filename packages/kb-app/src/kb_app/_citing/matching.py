@@ -1,0 +1,219 @@
+"""Where a cited text stands in a text, and what became of it. Pure.
+
+Two texts are compared: the one *before*, which the citation was made from as far as that
+is known, and the one *now*. The text is
+
+    unchanged   if it stands within the cited lines
+    moved       if it stands elsewhere, and did not stand there before as well
+    changed     if other lines have taken its place; ``is_edited`` if they are much like it
+    gone        if nothing has
+
+Lines end at LF only and count from 1, both ends included (ruling R6).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher, unified_diff
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from kb_core.text import LineIndex
+
+__all__ = ["Lines", "Quote", "Status", "Verdict", "judge", "occurrences"]
+__all__ += ["quoted_lines", "quoted_part"]
+
+Status: TypeAlias = Literal["unchanged", "moved", "changed", "gone"]
+Lines: TypeAlias = tuple[int, int]
+"""First and last line, from 1, both included."""
+
+_MOST_OCCURRENCES = 1000
+_MOST_LINES_COMPARED = 20_000
+"""Longer differences between two texts are taken for one replacement of all of it."""
+_ALIKE = 0.6
+"""The share of words in common from which a text is an edit of the other."""
+_HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A cited text, and its lines in the text before.
+
+    ``begins`` and ``ends`` tell whether it begins and ends with a line, but for white space
+    after it; else its edge is within one.
+    """
+
+    text: str
+    lines: Lines
+    begins: bool = True
+    ends: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a text; ``lines`` are where it, or what took its place, stands now."""
+
+    status: Status
+    lines: Lines | None = None
+    diff: str | None = None
+    is_edited: bool = False
+
+
+def quoted_lines(text: str, lines: Lines) -> Quote | None:
+    """Return lines of *text* as a quote, clamped at its end; ``None`` if the first is past it."""
+    index = LineIndex(text)
+    first, last = lines[0], min(lines[1], len(index))
+    if first > last:
+        return None
+    start, end = index.range_of(first, last)
+    return Quote(text[start:end].removesuffix("\n"), (first, last))
+
+
+def quoted_part(text: str, start: int, end: int) -> Quote:
+    """Return the range of *text* as a quote."""
+    lines = LineIndex(text).lines_of(start, end)
+    return Quote(text[start:end], lines, _begins_line(text, start), _ends_line(text, end))
+
+
+def judge(quote: Quote, cited: Lines, before: str, now: str, names: tuple[str, str]) -> Verdict:
+    """Say what became of *quote*, cited at lines *cited*; *names* head the diff."""
+    found = occurrences(quote, now)
+    if any(cited[0] <= first and last <= cited[1] for first, last in found):
+        return Verdict("unchanged", cited)
+    start, end = _counterpart(before, now, quote.lines)
+    there = [lines for lines in found if start < lines[0] and lines[1] <= end]
+    if there:
+        return Verdict("moved", there[0])
+    if found and len(found) >= len(occurrences(quote, before)):
+        return Verdict("moved", min(found, key=lambda lines: abs(lines[0] - 1 - start)))
+    old = before.split("\n")[quote.lines[0] - 1 : quote.lines[1]]
+    return _replaced(old, quote, now.split("\n"), (start, end), names)
+
+
+def occurrences(quote: Quote, text: str) -> list[Lines]:
+    """Return the lines of every place in *text* where the quote stands, in order.
+
+    Where it has edges within a line, they are not within a word.
+    """
+    if not quote.text.strip():
+        return [quote.lines] if quoted_lines(text, quote.lines) == quote else []
+    starts = list(_starts(quote, text))
+    index, further = LineIndex(text if starts else ""), quote.text.count("\n")
+    first_lines = map(index.line_at, starts)
+    return [(first, first + further) for first in first_lines]
+
+
+def _starts(quote: Quote, text: str) -> Iterator[int]:
+    wanted, count = quote.text, 0
+    at = text.find(wanted)
+    while at != -1 and count < _MOST_OCCURRENCES:
+        end = at + len(wanted)
+        begins = _begins_line(text, at) if quote.begins else _parts_words(text, at)
+        if begins and (_ends_line(text, end) if quote.ends else _parts_words(text, end)):
+            count += 1
+            yield at
+        at = text.find(wanted, at + 1)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] == "\n"
+
+
+def _ends_line(text: str, at: int) -> bool:
+    end = text.find("\n", at)
+    return not text[at : end if end != -1 else len(text)].strip()
+
+
+def _parts_words(text: str, at: int) -> bool:
+    inside = 0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at])
+    return not inside
+
+
+def _in_word(character: str) -> bool:
+    return character.isascii() and (character.isalnum() or character == "_")
+
+
+def _replaced(
+    old: Sequence[str], quote: Quote, new: Sequence[str], place: Lines, names: tuple[str, str]
+) -> Verdict:
+    """Judge what stands in the place of lines *old*: the lines after *place[0]*."""
+    start, end = place
+    stands = list(new[start:end])
+    if not any(line.strip() for line in stands):
+        return Verdict("gone")
+    diff = _diff(old, stands, (quote.lines[0], start + 1), names)
+    alike = _share(quote.text, "\n".join(stands))
+    return Verdict("changed", (start + 1, end), diff, is_edited=alike >= _ALIKE)
+
+
+def _share(old: str, new: str) -> float:
+    """Return the share of the words of *old* that *new* has, too."""
+    words = Counter(re.findall(r"\w+|[^\w\s]", old))
+    kept = words & Counter(re.findall(r"\w+|[^\w\s]", new))
+    return kept.total() / max(1, words.total())
+
+
+def _diff(old: Sequence[str], new: Sequence[str], first: Lines, names: tuple[str, str]) -> str:
+    """Return a unified diff of two excerpts whose first lines are *first* in their texts."""
+    made = unified_diff(old, new, _flat(names[0]), _flat(names[1]), lineterm="")
+    text = "\n".join(made)
+
+    def shifted(match: re.Match[str]) -> str:
+        # An empty range is named by the line before it, so both shift alike.
+        before, now = int(match[1]) + first[0] - 1, int(match[3]) + first[1] - 1
+        return f"@@ -{before}{match[2] or ''} +{now}{match[4] or ''} @@"
+
+    return _HUNK.sub(shifted, text) + "\n"
+
+
+def _flat(name: str) -> str:
+    return name.replace("\n", " ").replace("\t", " ")
+
+
+def _counterpart(before: str, now: str, lines: Lines) -> Lines:
+    """Return which lines of *now* stand where *lines* of *before* stood.
+
+    From 0, the end not included; an empty range if they were taken out.
+    """
+    wanted = lines[0] - 1, lines[1]
+    found = (_overlap((a, b), (c, d), wanted) for a, b, c, d in _changes(before, now))
+    parts = [part for part in found if part is not None]
+    return min(start for start, _ in parts), max(end for _, end in parts)
+
+
+@lru_cache(maxsize=4)
+def _changes(before: str, now: str) -> tuple[tuple[int, int, int, int], ...]:
+    """Return ranges of all lines *before*, with the ranges of lines *now* in their place."""
+    old, new = before.split("\n"), now.split("\n")
+    same = _common(old, new)
+    tail = _common(old[same:][::-1], new[same:][::-1])
+    ends = len(old) - tail, len(new) - tail
+    blocks = [(0, same, 0, same)]
+    if max(ends) - same > _MOST_LINES_COMPARED:
+        blocks.append((same, ends[0], same, ends[1]))
+    else:
+        matcher = SequenceMatcher(None, old[same : ends[0]], new[same : ends[1]])
+        for _, a, b, c, d in matcher.get_opcodes():
+            blocks.append((a + same, b + same, c + same, d + same))
+    return (*blocks, (ends[0], len(old), ends[1], len(new)))
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many lines both begin with."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((n for n, (left, right) in pairs if left != right), min(len(old), len(new)))
+
+
+def _overlap(old: Lines, new: Lines, wanted: Lines) -> Lines | None:
+    """Return the part of *new* that belongs to the part of *old* inside *wanted*."""
+    low, high = max(old[0], wanted[0]), min(old[1], wanted[1])
+    if old[0] == old[1]:  # lines were put in: they belong to what is around them
+        return new if wanted[0] < old[0] < wanted[1] else None
+    if low >= high:
+        return None
+    if old[1] - old[0] == new[1] - new[0]:
+        return low - old[0] + new[0], high - old[0] + new[0]
+    return new
