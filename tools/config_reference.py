@@ -24,14 +24,9 @@ PAGE = ROOT / "docs" / "reference" / "configuration.md"
 UNUSED = (
     "ask.*",
     "audio.*",
-    "codebase_search.*",
     "embedding.endpoint",
     "embedding.provider",
-    "mcp.readonly",
     "ocr.*",
-    "search.fusion",
-    "search.rerank",
-    "ui.theme",
 )
 """Keys that are accepted and checked, and that no code reads yet. A check looks for readers."""
 

@@ -16,7 +16,7 @@ from referencing.jsonschema import DRAFT202012
 from kb_core import schemas, wire
 from kb_core.testing import closed_schema
 
-EMBEDDED = {"citation", "doc_summary", "ingest_item", "search_hit", "source"}
+EMBEDDED = {"bulk_search_input", "citation", "doc_summary", "ingest_item", "search_hit", "source"}
 SOMETIMES_NESTED = {"chunk_inspection", "stats"}
 REGISTRY: Registry[Any] = Registry[Any]().with_resources(
     (schemas.BASE + f"{name}.schema.json", DRAFT202012.create_resource(schemas.load(name)))

@@ -507,9 +507,25 @@ SOURCE = {
 }
 
 
+GONE = {
+    "uri": "a.md#L1",
+    "content_hash": None,
+    "status": "gone",
+    "checked": "file",
+    "source_id": "notes",
+    "doc_id": "a" * 32,
+    "now": wire.citation(Citation("b.md", LineSpan(2, 3), "0" * 16)),
+    "now_source_id": "other",
+    "diff": None,
+    "detail": "the file is not there any more",
+}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("citation_check", wire.citation_check([])),
+        ("citation_check", wire.citation_check([GONE, GONE | {"diff": "-a\n+b\n"}])),
         ("doctor", wire.doctor([])),
         ("doctor", wire.doctor([{"name": "n", "ok": False, "detail": "d", "hint": None}])),
         (
@@ -560,6 +576,10 @@ def test_operations(name: str, value: object) -> None:
 def test_what_operations_add_up() -> None:
     failing = {"name": "n", "ok": False, "detail": "d"}
 
+    assert wire.citation_check([GONE | {"status": "moved"}])["ok"]
+    assert not wire.citation_check([GONE | {"status": "changed"}])["ok"]
+    checked = wire.citation_check([GONE, GONE | {"status": "moved"}])
+    assert checked["summary"] == {"total": 2, "unchanged": 0, "moved": 1, "changed": 0, "gone": 1}
     assert wire.doctor([failing | {"ok": True}])["ok"]
     assert not wire.doctor([failing | {"ok": True}, failing])["ok"]
     assert wire.reset_report("all", [("/data", 7), ("/c.toml", 1)])["bytes"] == 8

@@ -40,6 +40,9 @@ def schema(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
     """Return schema.v1: what this installation can do now, and what is in it."""
     return wire.schema_report(
         capabilities={
+            "aggregated_search": True,
+            "bulk_search": True,
+            "codebase_search": True,
             "incremental_ingest": True,
             "ingest_cancellation": True,
             "ingest_progress": True,
@@ -48,7 +51,9 @@ def schema(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
             "multi_source": True,
             "multilingual": config.embedding.model == "multilingual-e5-small",
             "readonly": True,
+            "rerank": _can_rerank(config),
             "search_trace": True,
+            "single_file_ingest": True,
             "verbatim_fetch": True,
         },
         models={"embedding": _model_key(config), "index": INDEX_VERSION, **_versions()},
@@ -127,7 +132,7 @@ def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
     if snapshot is not None and config.search.stale_threshold_days:
         days = config.search.stale_threshold_days
         fresh = Freshness(snapshot, now=now, threshold_days=days)
-        stale = sum(fresh.is_overdue(doc) for doc in snapshot.docs(None))
+        stale = fresh.count_overdue()
     return wire.stats(
         control.stats,
         index_bytes=part_bytes(config.storage.data_dir),
@@ -142,6 +147,15 @@ def _versions() -> Mapping[str, str | None]:
     parsers = {parser_for(media, lang).version for media, lang in _PARSED}
     chunkers = {chunker_for(media).version for media, _ in _PARSED}
     return {"parser": " ".join(sorted(parsers)), "chunker": " ".join(sorted(chunkers))}
+
+
+def _can_rerank(config: Config) -> bool:
+    """Say whether the model has vectors of tokens: one that pools inside its graph has none."""
+    try:
+        model = model_of(config)
+    except KbError:
+        return False
+    return model is not None and model.pooling != "none"
 
 
 def _model_key(config: Config) -> str | None:

@@ -17,7 +17,7 @@ from kb_search.embed import describe, load_embedder
 
 if TYPE_CHECKING:
     from kb_core.models_info import EmbeddingModel
-    from kb_core.ports import Embedder
+    from kb_core.ports import Embedder, Reranker
 
 __all__ = [
     "LazyEmbedder",
@@ -49,7 +49,9 @@ def search_settings(config: Config) -> SearchSettings:
     """Return what a search needs to know."""
     model = model_of(config)
     return SearchSettings(
+        fusion=config.search.fusion,
         rrf_k=config.search.rrf_k,
+        rerank=config.search.rerank,
         stale_threshold_days=config.search.stale_threshold_days,
         model_key=model.key if model else None,
     )
@@ -74,3 +76,9 @@ class LazyEmbedder:
                     threads=self._config.threads or None,
                 )
             return self._embedder
+
+    def reranker(self) -> Reranker:
+        """Give what reorders the first hits: the same model, loaded once."""
+        from kb_search.rerank import MaxSimReranker
+
+        return MaxSimReranker(self())

@@ -7,7 +7,7 @@ neither numpy nor a model; nothing but writing opens the store.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -17,10 +17,19 @@ from kb_core.errors import NotIndexed, ReadonlyMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from kb_app._ingest.job import Job
     from kb_app._search.freshness import Freshness
+    from kb_app._search.service import Engine
     from kb_app._wiring import LazyEmbedder
     from kb_app._write import WriteSession
     from kb_app.config import Config
+    from kb_app.editors import FilePlace
+    from kb_app.jobs import Jobs
+    from kb_app.preferences import Preferences
+    from kb_core.bulk import AggregatedResponse, Outcome
+    from kb_core.errors import KbError
     from kb_core.ingest import IngestEvent, IngestOptions
     from kb_core.ports import IndexReader, IndexSnapshot
 
@@ -55,15 +64,71 @@ class KnowledgeBase:
         """Whether writing is refused."""
         return self._readonly
 
+    @property
+    def is_working(self) -> bool:
+        """Whether work that a deadline did not wait for still runs on a thread."""
+        from kb_app._search.deadline import is_working
+
+        return is_working()
+
+    def preferences(self) -> Preferences:
+        """Return what an interface needs of the configuration; reads nothing."""
+        from kb_app.preferences import Preferences
+
+        search = self._config.search
+        return Preferences(
+            theme=self._config.ui.theme,
+            default_k=search.default_k,
+            snippet_chars=search.snippet_chars,
+        )
+
     # ---------------------------------------------------------------- reading
 
     def search(self, query: SearchQuery) -> SearchResponse:
         """Return the best passages for *query*, best first; no match is an empty list."""
-        from kb_app._search.service import search
-        from kb_app._wiring import search_settings
+        return self._engine().search(query)
 
-        settings = search_settings(self._config)
-        return search(query, self._snapshot(), self._embedder, settings, self._now())
+    def search_many(
+        self, queries: Sequence[SearchQuery | KbError]
+    ) -> Generator[Outcome, None, None]:
+        """Yield what becomes of each query, in order: what ``search`` returns, or its error.
+
+        All are answered at one revision. A query that is an error already stays one, so
+        that a list of inputs keeps its order. Closing the generator ends the work.
+        ``InvalidInput`` for more than ``kb_core.bulk.MAX_QUERIES``.
+        """
+        from kb_app._search import bulk
+
+        return bulk.search_many(self._engine(), queries)
+
+    def search_aggregated(
+        self,
+        queries: Sequence[SearchQuery | KbError],
+        *,
+        k: int | None = None,
+        max_tokens: int | None = None,
+        asked: Sequence[Mapping[str, Any]] | None = None,
+    ) -> AggregatedResponse:
+        """Return one list for all queries: the best *k*, by default the most that one asks for.
+
+        *max_tokens* bounds the bulk_search_response.v1 that ``wire`` makes of it with
+        *asked*, the queries as they came; its traces do not count.
+        """
+        from kb_app._search.aggregated import search_aggregated
+
+        engine = self._engine()
+        return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
+
+    def codebase_search(self, request: Mapping[str, Any]) -> Json:
+        """Return codebase_search_response.v1: one list of code for one or several queries.
+
+        *request* has ``query`` or ``queries`` (texts, or objects of ``query`` and
+        ``path``), and perhaps ``path`` and ``maxResults``.
+        """
+        from kb_app._search.codebase import codebase_search
+
+        most = self._config.codebase_search.max_results
+        return codebase_search(self._engine(), request, max_results=most)
 
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> Json:
         """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""
@@ -89,6 +154,62 @@ class KnowledgeBase:
         fresh = self._freshness(snapshot)
         return _reading.fetch_span(snapshot, doc_id, (start, end), max_tokens, fresh)
 
+    def cite(self, uri: str, *, source: str | None = None) -> Json:
+        """Return fetch_result.v1 of what the URI of a citation points at, as it was indexed.
+
+        *source* says which is meant of several sources that have its path.
+        """
+        from kb_app._citing.resolving import cite
+        from kb_core.citations import parse_citation
+
+        citation, snapshot = parse_citation(uri), self._snapshot()
+        return cite(snapshot, citation, source, self._freshness(snapshot))
+
+    def verify_citations(
+        self, items: Iterable[str | Mapping[str, Any]], *, source: str | None = None
+    ) -> Json:
+        """Return citation_check.v1: whether citations still say the same, as files are now.
+
+        An item is a URI, a citation with its ``content_hash``, a search hit, or a search
+        response. *source* is that of items which name none.
+        """
+        from kb_app._citing.verifying import verify
+
+        return verify(self._snapshot(), self._config, items, source)
+
+    def locate(self, uri: str, *, source: str | None = None) -> FilePlace:
+        """Return the file that a citation points into, and the line or page to open it at.
+
+        The line is where the text stands now. ``IoError`` if the file is not there.
+        """
+        from kb_app._citing.files import Files
+        from kb_app._citing.resolving import locate
+        from kb_core.citations import parse_citation
+
+        citation, snapshot = parse_citation(uri), self._snapshot()
+        return locate(snapshot, citation, source, Files(snapshot, self._config))
+
+    def similar(self, origin: str, query: SearchQuery | None = None) -> SearchResponse:
+        """Return neighbours of a chunk or document (an id, or a path) in other documents.
+
+        Of *query* the page counts: ``k``, filters, budget, cursor, snippets.
+        """
+        from kb_app._search.lookup import origin_of
+        from kb_app._search.similar import similar
+
+        engine = self._engine()
+        asked = query or SearchQuery(text=origin or " ")
+        return similar(engine, origin_of(engine.snapshot, origin), asked)
+
+    def explain_miss(self, doc: str, query: SearchQuery) -> Json:
+        """Return explain_miss.v1: why a document (an id, or a path) is not among the hits."""
+        from kb_app._search.explaining import explain_miss
+        from kb_app._search.lookup import document_at
+
+        engine = self._engine()
+        found, path = document_at(engine.snapshot, doc)
+        return explain_miss(engine, query, found, path)
+
     def list_docs(self, filters: SearchFilters, *, limit: int = 100, offset: int = 0) -> Json:
         """Return doc_summary_list.v1: documents by source and path; empty where there are none."""
         from kb_app import _reading
@@ -111,15 +232,34 @@ class KnowledgeBase:
 
         return _reading.inspect_chunk(self._snapshot(), chunk_id)
 
-    def status(self, path_glob: str | None = None, state: str | None = None) -> Json:
-        """Return file_status.v1: what became of every file, and why."""
+    def status(
+        self,
+        path_glob: str | None = None,
+        state: str | None = None,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> Json:
+        """Return file_status.v1: what became of every file, and why; with *limit*, a page."""
         from kb_app import _reading
         from kb_core import wire
 
         snapshot = self._snapshot_or_none()
         if snapshot is None:
             return wire.file_status([], wire.coverage([], chunks=0, embedded=0))
-        return _reading.status(snapshot, path_glob, state)
+        return _reading.status(snapshot, path_glob, state, limit=limit, offset=offset)
+
+    def chunks_of(self, doc_id: str) -> list[Json]:
+        """Return a document's chunks in order, each as in chunk_inspection.v1."""
+        from kb_app import _reading
+
+        return _reading.chunks_of(self._snapshot(), doc_id)
+
+    def jobs(self) -> Jobs:
+        """Return the run that some process is at, and past runs, newest first."""
+        from kb_app.jobs import jobs
+
+        return jobs(self._config.storage.data_dir, self._snapshot_or_none())
 
     def schema(self) -> Json:
         """Return schema.v1: what this installation can do, and what it holds."""
@@ -161,6 +301,66 @@ class KnowledgeBase:
         from kb_app._ingest.run import ingest
 
         return ingest(self._config, options, self._embedder, self._clock, stop or threading.Event())
+
+    def ingest_file(
+        self, path: str, *, embed: bool = True, stop: threading.Event | None = None
+    ) -> Iterator[IngestEvent]:
+        """Add one file from outside the sources, or replace it; events as of ``ingest``.
+
+        Its bytes are kept, so it can be indexed again and is never swept. It belongs to the
+        source ``_added``, under its absolute path.
+        """
+        self._refuse_readonly("ingest-file")
+        from kb_app._ingest.adding import add_file
+
+        return add_file(self._config, path, self._job(embed=embed, stop=stop))
+
+    def ingest_text(
+        self,
+        text: str,
+        *,
+        title: str,
+        source_uri: str | None = None,
+        media: str = "markdown",
+        embed: bool = True,
+        stop: threading.Event | None = None,
+    ) -> Iterator[IngestEvent]:
+        """Add a text as a document of its own, or replace it; events as of ``ingest``.
+
+        It is kept like a file of ``ingest_file``, under *source_uri*, else under a slug of
+        *title*. *media* is ``markdown`` or ``text``.
+        """
+        self._refuse_readonly("ingest-stdin")
+        from kb_app._ingest.adding import add_text
+        from kb_app._ingest.addition import HandedText
+
+        given = HandedText(text=text, title=title, source_uri=source_uri, media=media)
+        job = self._job(embed=embed, stop=stop)
+        return add_text(self._config, given, self._now() * 1_000_000_000, job)
+
+    def remove_added(
+        self, key: str, *, stop: threading.Event | None = None
+    ) -> Iterator[IngestEvent]:
+        """Remove a document that was added by itself; events as of ``ingest``.
+
+        *key* is its path in the source ``_added``, the path of its file, or its id.
+        """
+        self._refuse_readonly("ingest-file --remove")
+        from kb_app._ingest.adding import remove
+
+        return remove(key, self._job(embed=False, stop=stop))
+
+    def ingest_apart(
+        self, options: IngestOptions, *, stop: threading.Event | None = None
+    ) -> Iterator[IngestEvent]:
+        """As ``ingest``, in a process of its own and behind everything else on the machine.
+
+        For an interface that draws meanwhile: no library of the run can hold it up.
+        """
+        self._refuse_readonly("ingest")
+        from kb_app._ingest.apart import ingest_apart
+
+        return ingest_apart(self._config, options, stop or threading.Event())
 
     def embed(self, *, stop: threading.Event | None = None) -> Iterator[IngestEvent]:
         """Compute the embeddings that are missing; events as of ``ingest``."""
@@ -214,6 +414,18 @@ class KnowledgeBase:
 
         return LazyEmbedder(self._config)
 
+    def _engine(self) -> Engine:
+        from kb_app._search.service import Engine
+        from kb_app._wiring import search_settings
+
+        return Engine(
+            self._snapshot(),
+            search_settings(self._config),
+            embed=lambda text: self._embedder().embed_query(text),
+            reranker=self._embedder.reranker,
+            now=self._now(),
+        )
+
     def _snapshot(self) -> IndexSnapshot:
         return self._reader.snapshot()
 
@@ -248,6 +460,14 @@ class KnowledgeBase:
             storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=self._clock
         )
 
+    def _job(self, *, embed: bool, stop: threading.Event | None) -> AbstractContextManager[Job]:
+        from kb_app._ingest.job import open_job
+        from kb_core.ingest import IngestOptions
+
+        options = IngestOptions(embed=embed)
+        until = stop or threading.Event()
+        return open_job(self._config, options, self._embedder, self._clock, until)
+
     def _writer_lock(self) -> Any:  # noqa: ANN401 - a context manager of the store
         from kb_store import WriterLock
 
@@ -262,8 +482,9 @@ class KnowledgeBase:
     def _reset_orphans(self, *, dry_run: bool) -> Json:
         from kb_app._ingest.run import remove_orphans
         from kb_core import wire
+        from kb_core.documents import ADDED_SOURCE
 
-        known = [source.id for source in self._config.sources]
+        known = [ADDED_SOURCE, *(source.id for source in self._config.sources)]
         snapshot = self._snapshot_or_none()
         docs = [d for d in snapshot.docs(None) if d["source_id"] not in known] if snapshot else []
         if docs and not dry_run:

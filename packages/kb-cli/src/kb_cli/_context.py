@@ -6,10 +6,11 @@ an environment of their own; nothing has to be patched.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import click
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from kb_app.config import Config
     from kb_app.knowledge_base import KnowledgeBase
 
-__all__ = ["CliContext", "OpenKb", "pass_cli"]
+__all__ = ["CliContext", "OpenKb", "leave_at_once", "pass_cli"]
 
 OpenKb: TypeAlias = "Callable[[Config, bool], KnowledgeBase]"
 """Opens the knowledge base that a configuration describes, read-only or not."""
@@ -99,10 +100,10 @@ class CliContext:
         """False where colour is unwanted; ``None`` lets click look at the stream."""
         return False if self.environ.get("NO_COLOR") else None
 
-    def open(self) -> KnowledgeBase:
-        """Open the knowledge base; a context manager."""
+    def open(self, *, readonly: bool = False) -> KnowledgeBase:
+        """Open the knowledge base, read-only if asked here or by the person; a context manager."""
         self.configure_logs(self)
-        return self.open_kb(self.config, self.is_readonly)
+        return self.open_kb(self.config, readonly or self.is_readonly)
 
     def writes(self, command: str) -> None:
         """Refuse *command*, which writes, in read-only mode."""
@@ -130,6 +131,16 @@ class CliContext:
         from kb_cli._text import printable
 
         self.note(*(f"warning: {printable(line)}" for line in lines))
+
+
+def leave_at_once() -> NoReturn:
+    """End the process with what was printed, while a model still works on a thread.
+
+    An ordinary end would wait for it, or take its memory away while it runs.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 pass_cli = click.make_pass_decorator(CliContext, ensure=True)

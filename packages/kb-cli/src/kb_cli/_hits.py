@@ -5,16 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import click
+
 from kb_cli._text import count, flat, pad, printable, terminal_width, wrap
 
 if TYPE_CHECKING:
-    from kb_core.search import Candidate, FusionInput, Hit, SearchResponse, Trace
+    from kb_cli._context import CliContext
+    from kb_core.bulk import AggregatedResponse
+    from kb_core.search import Candidate, FusionInput, Hit, SearchQuery, SearchResponse, Trace
 
-__all__ = ["render"]
+__all__ = ["render", "render_aggregated", "show"]
 
 _INDENT = "    "
 _CITATION_COLUMNS = 44
 _SHOWN = 3
+
+
+def show(cli: CliContext, query: SearchQuery, response: SearchResponse) -> None:
+    """Print a response as the command line was asked to."""
+    if cli.as_json:
+        from kb_core import wire
+
+        cli.print_json(wire.search_response(response))
+        return
+    click.echo("\n".join(render(response)))
+    cli.note(*(f"degraded: {reason}" for reason in response.degraded))
+    cli.warn(*response.warnings)
+    if response.next_cursor and (response.truncated or query.cursor):
+        cli.note(f"more: --cursor {response.next_cursor}")
 
 
 def render(response: SearchResponse) -> Iterator[str]:
@@ -27,8 +45,19 @@ def render(response: SearchResponse) -> Iterator[str]:
     yield _footer(response)
 
 
+def render_aggregated(found: AggregatedResponse) -> Iterator[str]:
+    """Yield the lines of one list for several queries."""
+    columns = terminal_width() - len(_INDENT)
+    for hit in found.hits:
+        yield from _hit(hit, columns)
+    hits = count(len(found.hits), "hit") if found.hits else "no hits"
+    yield f"{hits} for {len(found.outcomes)} queries"
+
+
 def _hit(hit: Hit, columns: int) -> Iterator[str]:
-    marks = [f"[{flat(mark)}]" for mark in ("stale" if hit.stale else "", *hit.flags) if mark]
+    several = len(hit.matched_queries or ())
+    own = ("stale" if hit.stale else "", f"{several} queries" if several > 1 else "")
+    marks = [f"[{flat(mark)}]" for mark in (*own, *hit.flags) if mark]
     citation = printable(hit.citation.uri)
     if marks:
         citation = "  ".join([pad(citation, _CITATION_COLUMNS), *marks])
@@ -60,6 +89,8 @@ def _trace(trace: Trace) -> Iterator[str]:
     for rank, row in enumerate(trace.fused[:_SHOWN], start=1):
         path = printable(places.get(row.chunk_id, row.chunk_id))
         yield f"{_INDENT}{rank}. {row.fusion_score:.4f}  {path}  ({_ranks(row)})"
+    if trace.relaxation is not None:
+        yield from (f"  words   {printable(said)}" for said in trace.relaxation.sentences())
     yield f"  total   {timing.total_ms} ms"
 
 

@@ -11,16 +11,21 @@ importing ``importlib.metadata`` takes twenty.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from kb_cli._command import KebabCommand
 from kb_cli._context import CliContext, pass_cli
+
+if TYPE_CHECKING:
+    from kb_app.knowledge_base import KnowledgeBase
 
 __all__ = ["Interface", "installed_interfaces"]
 
@@ -40,16 +45,33 @@ class Interface:
 
         @pass_cli
         def run(cli: CliContext) -> None:
-            from importlib import import_module
-
-            module, _, function = self.target.partition(":")
-            start = getattr(import_module(module), function)
-            with cli.open() as kb:
+            start = _load(self.target)
+            # `mcp.readonly = true` makes `kebab mcp` read-only; so for any of that name.
+            section = getattr(cli.config, self.name, None)
+            with cli.open(readonly=getattr(section, "readonly", False)) as kb:
                 start(kb)
 
         return KebabCommand(
             self.name, callback=run, help=self.summary, example=f"kebab {self.name}"
         )
+
+
+def _load(target: str) -> Callable[[KnowledgeBase], None]:
+    """Import what ``module:function`` names.
+
+    An interface imports a large library, whose objects all stay: looking for garbage among
+    them takes a tenth of that time, and would again be a pause of a long-running process.
+    """
+    from importlib import import_module
+
+    module, _, function = target.partition(":")
+    gc.disable()
+    try:
+        start: Callable[[KnowledgeBase], None] = getattr(import_module(module), function)
+    finally:
+        gc.freeze()
+        gc.enable()
+    return start
 
 
 def installed_interfaces() -> dict[str, Interface]:

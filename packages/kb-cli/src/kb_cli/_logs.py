@@ -64,7 +64,7 @@ def configure_logs(config: Config, *, verbose: bool, readonly: bool) -> None:
         handlers.append(stream)
     level = "DEBUG" if verbose else config.log.level.upper()
     logging.basicConfig(level="WARNING", handlers=handlers, force=True)
-    for name in ("kb_app", "kb_core", "kb_search", "kb_store"):
+    for name in ("kb_app", "kb_core", "kb_mcp", "kb_search", "kb_store"):
         logging.getLogger(name).setLevel(level)
 
 

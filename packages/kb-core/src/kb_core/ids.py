@@ -32,6 +32,7 @@ __all__ = [
     "content_hash",
     "doc_id",
     "fingerprint",
+    "is_id_prefix",
     "parse_id_prefix",
     "text_hash",
 ]
@@ -87,6 +88,11 @@ def text_hash(text: str) -> str:
 def content_hash(text: str) -> str:
     """Return the 16-digit hash of a cited text that a citation carries."""
     return text_hash(text)[:16]
+
+
+def is_id_prefix(text: str) -> bool:
+    """Say whether *text* can be an id, or the beginning of one that says enough."""
+    return _HEX.fullmatch(text.strip().lower()) is not None
 
 
 def parse_id_prefix(text: str, *, what: str) -> str:

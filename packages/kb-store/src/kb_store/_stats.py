@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from kb_core.media import MEDIA_ALWAYS_COUNTED
-from kb_store._session import Session
+from kb_store._rows import from_json
+from kb_store._session import Row, Session
 
 __all__ = ["stats"]
 
@@ -22,6 +23,11 @@ SELECT count(*) AS doc_count,
 FROM documents
 """
 _LAST_INGEST = "SELECT epoch_us(max(finished_at)) // 1000000 FROM runs"
+_RUNS_SHOWN = 30
+_RUNS = f"""
+SELECT kind, state, epoch_us(started_at) // 1000000, epoch_us(finished_at) // 1000000, report
+FROM runs WHERE state <> 'running' ORDER BY started_at DESC, run_id DESC LIMIT {_RUNS_SHOWN}
+"""  # noqa: S608 - a number of ours
 _EMBEDDED = "SELECT model_key, chunk_count FROM models ORDER BY model_key"
 _BREAKDOWNS = {
     "media_breakdown": "SELECT media, count(*) FROM documents GROUP BY ALL ORDER BY ALL",
@@ -55,4 +61,17 @@ def stats(session: Session) -> dict[str, Any]:
         found[name] = session.mapping(sql)
     found["media_breakdown"] = dict.fromkeys(MEDIA_ALWAYS_COUNTED, 0) | found["media_breakdown"]
     found["embedded"] = session.mapping(_EMBEDDED)
+    found["runs"] = [_run(row) for row in session.rows(_RUNS)]
     return found
+
+
+def _run(row: Row) -> dict[str, Any]:
+    kind, state, started, finished, report = row
+    counts = (from_json(report) or {}).get("counts", {})
+    return {
+        "kind": kind,
+        "state": state,
+        "started_at": started,
+        "finished_at": finished,
+        "counts": {name: n for name, n in counts.items() if n},
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.errors import InvalidInput
@@ -11,14 +12,20 @@ from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import SearchFilters
 
+if TYPE_CHECKING:
+    from kb_core.ports import IndexSnapshot
+
 __all__ = ["compile_filters", "media_warnings"]
 
 _LONGEST_GLOB = 300
 """Longer patterns make automata that the engine refuses."""
 
 
-def compile_filters(filters: SearchFilters) -> Filter | None:
-    """Return the tree for *filters*; raise ``InvalidInput`` for values that mean nothing."""
+def compile_filters(filters: SearchFilters, snapshot: IndexSnapshot) -> Filter | None:
+    """Return the tree for *filters*; raise ``InvalidInput`` for values that mean nothing.
+
+    *snapshot* knows which document the beginning of an id is of.
+    """
     return all_of(
         [
             _one_of("tag", filters.tag),
@@ -29,7 +36,7 @@ def compile_filters(filters: SearchFilters) -> Filter | None:
             _after("indexed_at", "ingested_after", filters.ingested_after),
             _after("doc_date", "since", filters.since),
             _until(filters.until),
-            _doc(filters.doc_id),
+            _doc(filters.doc_id, snapshot),
             _one_of("repo", filters.repo),
             _one_of("code_lang", [lang.lower() for lang in filters.code_lang]),
             _one_of("source_id", filters.source),
@@ -49,11 +56,22 @@ def media_warnings(media: Iterable[str]) -> list[str]:
 
 
 def _one_of(name: str, values: Sequence[str]) -> Filter | None:
+    for value in values:
+        _check_unicode(name, value)
     return OneOf(name, tuple(values)) if values else None
+
+
+def _check_unicode(name: str, value: str) -> None:
+    """Refuse half a surrogate pair: nothing that is stored can hold one."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise _bad(name, value.encode("utf-8", "replace").decode(), "valid Unicode") from error
 
 
 def _globs(patterns: Sequence[str]) -> Filter | None:
     for pattern in patterns:
+        _check_unicode("path_glob", pattern)
         if not pattern.strip() or pattern.count("[") > pattern.count("]"):
             raise _bad("path_glob", pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
         if len(pattern) > _LONGEST_GLOB:
@@ -92,8 +110,14 @@ def _epoch(name: str, value: str) -> int:
         ) from error
 
 
-def _doc(doc_id: str | None) -> Filter | None:
-    return None if doc_id is None else OneOf("doc_id", (parse_id_prefix(doc_id, what="doc_id"),))
+def _doc(doc_id: str | None, snapshot: IndexSnapshot) -> Filter | None:
+    if doc_id is None:
+        return None
+    prefix = parse_id_prefix(doc_id, what="doc_id")
+    found = snapshot.find_docs(prefix, 2)
+    if len(found) > 1:
+        raise _bad("doc_id", doc_id, "the beginning of one id alone: give more digits")
+    return OneOf("doc_id", (found[0]["doc_id"] if found else prefix,))
 
 
 def _bad(name: str, value: str, expected: str) -> InvalidInput:

@@ -2,7 +2,8 @@
 
 A document is stale when no run has verified it for longer than the threshold, or when
 the file on disk has another size or modification time now. That costs one ``stat`` per
-document shown, and is outside the promise that equal questions give equal bytes.
+document shown, and is outside the promise that equal questions give equal bytes. Of a
+document from outside the sources the file is our asset, wherever it came from.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb_core.filters import And, OneOf
+from kb_core.filters import And, Not, OneOf, Range
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
@@ -45,10 +46,26 @@ class Freshness:
         verified = max(doc["indexed_at"] or 0, source.get("verified_at") or 0)
         return self._now - verified > self._threshold_secs
 
+    def count_overdue(self) -> int:
+        """Return how many documents no run has verified for too long; none of them is read."""
+        if not self._threshold_secs:
+            return 0
+        limit = self._now - self._threshold_secs
+        sources = self._snapshot.control.sources
+        verified = [
+            source_id
+            for source_id, source in sources.items()
+            if (source.get("verified_at") or 0) >= limit
+        ]
+        old = Range("indexed_at", high=limit - 1)
+        return self._snapshot.count_docs(And((old, Not(OneOf("source_id", tuple(verified))))))
+
     def _differs(self, doc: Mapping[str, Any]) -> bool:
         root = self._snapshot.control.sources.get(doc["source_id"], {}).get("root")
-        if not root or doc.get("asset"):
+        if not root:
             return False
+        if doc.get("asset"):
+            return not _holds(Path(root, doc["asset"]), doc)
         if _same(Path(root, doc["path"]), doc):
             return False
         from kb_app._ingest.names import location  # only where the plain path did not do
@@ -58,6 +75,14 @@ class Freshness:
         for file in self._snapshot.files(where):
             return not _same(Path(location(root, doc["path"], file.get("raw_path"))), file)
         return True
+
+
+def _holds(asset: Path, doc: Mapping[str, Any]) -> bool:
+    # An asset is called by its content and never changes; its times say nothing.
+    try:
+        return bool(asset.stat().st_size == doc["size"])
+    except OSError:
+        return False
 
 
 def _same(path: Path, seen: Mapping[str, Any]) -> bool:

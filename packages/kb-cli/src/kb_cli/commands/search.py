@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb_cli._command import command as make
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext, leave_at_once, pass_cli
 from kb_cli._filters import filter_options, filters_of
 from kb_core.errors import ConfigInvalid, InvalidInput
 
@@ -19,7 +19,10 @@ __all__ = ["command"]
 _EXAMPLE = """
 kebab search "how are chunks cut" -k 5
 kebab search "parse an http date header" --media code --mode hybrid
+kebab search --bulk --aggregate < queries.jsonl
 """
+
+_ASKED = ("max_tokens", "cursor", "rerank", "deadline_ms", "trace")
 
 
 @make("search", example=_EXAMPLE)
@@ -33,7 +36,13 @@ kebab search "parse an http date header" --media code --mode hybrid
     help="By words, by meaning, or by both.",
 )
 @click.option("--snippet-chars", type=click.IntRange(60, 10_000), help="Length of a snippet.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Make the whole answer fit this budget.")
+@click.option("--cursor", metavar="C", help="Go on where an earlier page stopped.")
+@click.option("--rerank/--no-rerank", default=None, help="Read the first hits again, closely.")
+@click.option("--deadline-ms", type=click.IntRange(1), help="Answer with what is ready by then.")
 @click.option("--trace", is_flag=True, help="Show how the hits were found.")
+@click.option("--bulk", is_flag=True, help="Read queries from stdin, one JSON object a line.")
+@click.option("--aggregate", is_flag=True, help="With --bulk: one list for all queries.")
 @filter_options
 @pass_cli
 def command(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
@@ -41,20 +50,34 @@ def command(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None:
 
     Hits come best first, each with a citation that names the lines it stands in. Finding
     nothing is not an error.
+
+    With --bulk, each line has its own options, under the same names; those of the command
+    line do not count, but for -k and --max-tokens, which are of the list of --aggregate.
     """
+    bulk, aggregate = options.pop("bulk"), options.pop("aggregate")
+    if bulk or aggregate:
+        _search_bulk(cli, options, bulk=bulk, aggregate=aggregate)
+        return
+    from kb_cli._hits import show
+
     query = _query(cli, words, **options)
     with cli.open() as kb:
         response = kb.search(query)
-    if cli.as_json:
-        from kb_core import wire
+        show(cli, query, response)
+        if query.deadline_ms is not None and kb.is_working:
+            leave_at_once()
 
-        cli.print_json(wire.search_response(response))
-        return
-    from kb_cli._hits import render
 
-    click.echo("\n".join(render(response)))
-    cli.note(*(f"degraded: {reason}" for reason in response.degraded))
-    cli.warn(*response.warnings)
+def _search_bulk(cli: CliContext, options: dict[str, Any], *, bulk: bool, aggregate: bool) -> None:
+    from kb_cli._bulk import search_bulk
+
+    if not bulk:
+        raise InvalidInput(
+            "--aggregate makes one list of several queries",
+            hint="kebab search --bulk --aggregate < queries.jsonl",
+            details={"field": "aggregate"},
+        )
+    search_bulk(cli, aggregate=aggregate, k=options["k"], max_tokens=options["max_tokens"])
 
 
 def _query(
@@ -63,21 +86,21 @@ def _query(
     *,
     k: int | None,
     mode: str,
-    snippet_chars: int | None,
-    trace: bool,
-    **filters: Any,  # noqa: ANN401
+    **options: Any,  # noqa: ANN401
 ) -> SearchQuery:
     from kb_core.media import SearchMode
     from kb_core.search import SearchQuery
 
-    _check_time(filters["ingested_after"])
+    _check_time(options["ingested_after"])
+    snippet_chars = options.pop("snippet_chars") or cli.config.search.snippet_chars
+    asked = {name: options.pop(name) for name in _ASKED}
     return SearchQuery(
         text=_text(words),
         mode=SearchMode(mode),
         k=k or cli.config.search.default_k,
-        filters=filters_of(filters),
-        snippet_chars=snippet_chars or cli.config.search.snippet_chars,
-        trace=trace,
+        filters=filters_of(options),
+        snippet_chars=snippet_chars,
+        **asked,
     )
 
 

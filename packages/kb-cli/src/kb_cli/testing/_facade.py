@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
+from kb_app.editors import FilePlace
 from kb_core import wire
+from kb_core.bulk import AggregatedResponse, Outcome
 from kb_core.citations import Citation, CodeSpan, LineSpan
+from kb_core.errors import KbError
 from kb_core.ingest import IngestEvent, IngestOptions, IngestReport
 from kb_core.search import Hit, Retrieval, SearchFilters, SearchQuery, SearchResponse
 
@@ -61,6 +64,27 @@ class FakeKnowledgeBase:
         found: SearchResponse = self._answer("search", query, response())
         return replace(found, mode=query.mode)
 
+    def search_many(
+        self, queries: Sequence[SearchQuery | KbError]
+    ) -> Generator[Outcome, None, None]:
+        outcomes = self._answer("search_many", queries, [response()] * len(queries))
+        for query, outcome in zip(queries, outcomes, strict=True):
+            yield query if isinstance(query, KbError) else outcome
+
+    def search_aggregated(
+        self, queries: Sequence[SearchQuery | KbError], **options: int | Sequence[Any] | None
+    ) -> AggregatedResponse:
+        outcomes = tuple(q if isinstance(q, KbError) else response() for q in queries)
+        nothing = AggregatedResponse(outcomes=outcomes, hits=())
+        found: AggregatedResponse = self._answer("search_aggregated", (queries, options), nothing)
+        return replace(found, outcomes=outcomes)
+
+    def codebase_search(self, request: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        nothing = wire.codebase_search_response(
+            [{"query": "x"}], (), truncated=False, errors={}, degraded=(), warnings=()
+        )
+        return self._answer("codebase_search", request, nothing)
+
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> Any:  # noqa: ANN401
         return self._answer("fetch_chunk", (chunk_id, context), _fetched_chunk())
 
@@ -73,6 +97,16 @@ class FakeKnowledgeBase:
         lines = {"line_start": start, "line_end": end, "effective_end": end}
         asked = (doc_id, start, end, max_tokens)
         return self._answer("fetch_span", asked, _fetched("span") | lines)
+
+    def cite(self, uri: str, *, source: str | None = None) -> Any:  # noqa: ANN401
+        lines = {"line_start": 3, "line_end": 3, "effective_end": 3}
+        return self._answer("cite", (uri, source), _fetched("span") | lines)
+
+    def verify_citations(self, items: Iterable[Any], *, source: str | None = None) -> Any:  # noqa: ANN401
+        return self._answer("verify_citations", (list(items), source), wire.citation_check([]))
+
+    def locate(self, uri: str, *, source: str | None = None) -> Any:  # noqa: ANN401
+        return self._answer("locate", (uri, source), FilePlace("/notes/a.md", line=3))
 
     def list_docs(self, filters: SearchFilters, *, limit: int = 100, offset: int = 0) -> Any:  # noqa: ANN401
         nothing = wire.doc_list([], total=0)
@@ -114,6 +148,24 @@ class FakeKnowledgeBase:
 
     def embed(self, *, stop: threading.Event | None = None) -> Iterator[IngestEvent]:
         self._answer("embed", None)
+        yield from self._events(stop)
+
+    def ingest_file(
+        self, path: str, *, embed: bool = True, stop: threading.Event | None = None
+    ) -> Iterator[IngestEvent]:
+        self._answer("ingest_file", (path, embed))
+        yield from self._events(stop)
+
+    def ingest_text(
+        self, text: str, *, stop: threading.Event | None = None, **given: str | bool | None
+    ) -> Iterator[IngestEvent]:
+        self._answer("ingest_text", {"text": text, **given})
+        yield from self._events(stop)
+
+    def remove_added(
+        self, key: str, *, stop: threading.Event | None = None
+    ) -> Iterator[IngestEvent]:
+        self._answer("remove_added", key)
         yield from self._events(stop)
 
     def _events(self, stop: threading.Event | None) -> Iterator[IngestEvent]:

@@ -7,7 +7,8 @@ import, since a cold search on the command line waits for it.
 * A field that has no value is left out, unless its schema declares it nullable: then
   it is always there.
 * Instants are RFC 3339 in UTC with ``Z``. Numbers have at most six decimals.
-* ``dumps`` makes the one line; nothing else in the project turns wire objects to text.
+* ``dumps`` makes the one line; nothing else in the project turns wire objects to text, but
+  for ``codebase_search_text``, the prose that language models read.
   What must stay an object takes ``json.loads(dumps(x))`` where file names are not UTF-8.
 
 **Invariant:** what an emitter returns has no field that its schema does not name.
@@ -15,6 +16,15 @@ import, since a cold search on the command line waits for it.
 
 from __future__ import annotations
 
+from kb_core.wire._bulk import (
+    aggregated_search_response,
+    bulk_search_item,
+    bulk_search_response,
+    bulk_search_summary,
+    codebase_search_response,
+)
+from kb_core.wire._citing import citation_check
+from kb_core.wire._codebase_text import codebase_search_text
 from kb_core.wire._documents import (
     chunk,
     chunk_inspection,
@@ -26,6 +36,7 @@ from kb_core.wire._documents import (
     fetch_span,
 )
 from kb_core.wire._errors import error
+from kb_core.wire._explaining import explain_miss
 from kb_core.wire._ingest import (
     coverage,
     file_status,
@@ -40,6 +51,7 @@ from kb_core.wire._operations import (
     config_report,
     doctor,
     init_report,
+    integration_report,
     model_list,
     reset_report,
     schema_report,
@@ -53,9 +65,16 @@ from kb_core.wire._search import citation, hit, search_response, trace
 __all__ = [
     "CAPABILITIES",
     "Json",
+    "aggregated_search_response",
+    "bulk_search_item",
+    "bulk_search_response",
+    "bulk_search_summary",
     "chunk",
     "chunk_inspection",
     "citation",
+    "citation_check",
+    "codebase_search_response",
+    "codebase_search_text",
     "config_migration",
     "config_report",
     "coverage",
@@ -65,6 +84,7 @@ __all__ = [
     "doctor",
     "dumps",
     "error",
+    "explain_miss",
     "fetch_chunk",
     "fetch_doc",
     "fetch_span",
@@ -74,6 +94,7 @@ __all__ = [
     "ingest_item",
     "ingest_report",
     "init_report",
+    "integration_report",
     "model_list",
     "reset_report",
     "schema_report",

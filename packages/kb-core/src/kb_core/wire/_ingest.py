@@ -73,10 +73,18 @@ def ingest_report(report: IngestReport) -> Json:
     }
 
 
-def file_status(files: Iterable[StoredFile], totals: Json) -> Json:
-    """Return file_status.v1; *files* may be narrowed, *totals* (``coverage``) are not."""
+def file_status(files: Iterable[StoredFile], totals: Json, *, total: int | None = None) -> Json:
+    """Return file_status.v1; *files* may be narrowed, *totals* (``coverage``) are not.
+
+    *total* is for a page: how many files there are on all of its kind.
+    """
     rows = [_file(row) for row in files]
-    return {"schema_version": "file_status.v1", "files": rows, "coverage": totals}
+    return {
+        "schema_version": "file_status.v1",
+        "files": rows,
+        "total": len(rows) if total is None else total,
+        "coverage": totals,
+    }
 
 
 def coverage(

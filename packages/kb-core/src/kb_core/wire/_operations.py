@@ -17,6 +17,7 @@ __all__ = [
     "config_report",
     "doctor",
     "init_report",
+    "integration_report",
     "model_list",
     "reset_report",
     "schema_report",
@@ -219,4 +220,21 @@ def init_report(
         "data_dir": data_dir,
         "created": list(created),
         "existing": list(existing),
+    }
+
+
+def integration_report(
+    host: str,
+    entry: Mapping[str, Any],
+    files: Iterable[tuple[str, str, str]],
+    *,
+    written: bool,
+) -> Json:
+    """Return integration_report.v1; *files* are kinds, absolute paths and actions."""
+    return {
+        "schema_version": "integration_report.v1",
+        "host": host,
+        "written": written,
+        "entry": dict(entry),
+        "files": [{"kind": kind, "path": path, "action": action} for kind, path, action in files],
     }

@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb_core.places import kind_of, span_fields
-from kb_core.wire._json import Json, decimal, timestamp
+from kb_core.wire._json import Json, decimal, given, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kb_core.citations import Citation
-    from kb_core.search import Candidate, FusionInput, Hit, Retrieval, SearchResponse, Trace
+    from kb_core.search import (
+        Candidate,
+        FusionInput,
+        Hit,
+        Relaxation,
+        Retrieval,
+        SearchResponse,
+        Trace,
+    )
 
 __all__ = ["citation", "hit", "search_response", "trace"]
 
@@ -60,6 +68,12 @@ def hit(found: Hit) -> Json:
         out["code_lang"] = found.code_lang
     if found.flags:
         out["flags"] = list(found.flags)
+    if found.matched_queries is not None:
+        out["matched_queries"] = list(found.matched_queries)
+    if found.matched_count is not None:
+        out["matched_count"] = found.matched_count
+    if found.base_score is not None:
+        out["base_score"] = decimal(found.base_score)
     return out
 
 
@@ -78,6 +92,8 @@ def search_response(response: SearchResponse) -> Json:
         out["degraded"] = list(response.degraded)
     if response.warnings:
         out["warnings"] = list(response.warnings)
+    if response.stages is not None:
+        out["stages"] = list(response.stages)
     if response.trace is not None:
         out["trace"] = trace(response.trace)
     return out
@@ -97,14 +113,28 @@ def trace(story: Trace) -> Json:
             "total_ms": timing.total_ms,
         },
     }
-    for name, spent in (("embed_ms", timing.embed_ms), ("hydrate_ms", timing.hydrate_ms)):
-        if spent is not None:
-            out["timing"][name] = spent
+    further = {
+        "embed_ms": timing.embed_ms,
+        "hydrate_ms": timing.hydrate_ms,
+        "rerank_ms": timing.rerank_ms,
+    }
+    out["timing"] |= given(further)
+    if story.relaxation is not None:
+        out["relaxation"] = _relaxation(story.relaxation)
     return out
 
 
-def _retrieval(origin: Retrieval) -> Json:
+def _relaxation(relaxed: Relaxation) -> Json:
     return {
+        "asked": list(relaxed.asked),
+        "required": list(relaxed.required),
+        "common": list(relaxed.common),
+        "unknown": list(relaxed.unknown),
+    }
+
+
+def _retrieval(origin: Retrieval) -> Json:
+    out: Json = {
         "method": origin.method,
         "fusion_score": _nullable(origin.fusion_score),
         "lexical_score": _nullable(origin.lexical_score),
@@ -112,6 +142,9 @@ def _retrieval(origin: Retrieval) -> Json:
         "lexical_rank": origin.lexical_rank,
         "vector_rank": origin.vector_rank,
     }
+    if origin.rerank_score is not None:
+        out["rerank_score"] = decimal(origin.rerank_score)
+    return out
 
 
 def _candidates(proposed: Iterable[Candidate]) -> list[Json]:

@@ -1,0 +1,102 @@
+"""A response that fits a budget: shorter snippets first, then fewer hits.
+
+What counts is the compact JSON of the whole response without its trace, in characters,
+``CHARS_PER_TOKEN`` to a token (ruling R15). It is measured, not estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from kb_core import wire
+from kb_core.errors import InvalidInput
+from kb_core.search import CHARS_PER_TOKEN, MIN_SNIPPET_CHARS, Hit, SearchResponse
+
+__all__ = ["fit", "size_of"]
+
+Render = Callable[[int], Sequence[Hit]]
+"""Gives the hits of the page with snippets of at most so many characters."""
+
+Response = TypeVar("Response")
+
+Assemble = Callable[[Sequence[Hit], dict[str, int] | None], Response]
+"""Makes a response, without a trace, of the first hits of the page and what was left out."""
+
+
+def size_of(response: SearchResponse) -> int:
+    """Return the characters of a response as it is sent."""
+    return len(wire.dumps(wire.search_response(response)))
+
+
+def fit(
+    render: Render,
+    assemble: Assemble[Response],
+    snippet_chars: int,
+    max_tokens: int,
+    size: Callable[[Response], int],
+) -> Response:
+    """Return the fullest response of at most *max_tokens*, as *size* measures it.
+
+    Snippets are as long as fits, all under one limit, but not below
+    ``MIN_SNIPPET_CHARS``; then hits go from the end. ``InvalidInput`` names the least
+    budget when not even the first hit fits.
+    """
+    budget = max_tokens * CHARS_PER_TOKEN
+    full = render(snippet_chars)
+    response = assemble(full, None)
+    if size(response) <= budget:
+        return response
+
+    def at(limit: int) -> Response:
+        hits = render(limit)
+        return assemble(hits, {"hits": 0, "snippets_shortened": _shortened(full, hits)})
+
+    low, high = MIN_SNIPPET_CHARS, snippet_chars
+    fitting = None
+    while low <= high:
+        limit = (low + high) // 2
+        response = at(limit)
+        if size(response) <= budget:
+            fitting, low = response, limit + 1
+        else:
+            high = limit - 1
+    return fitting or _fewer(full, render(MIN_SNIPPET_CHARS), assemble, max_tokens, size)
+
+
+def _fewer(
+    full: Sequence[Hit],
+    shortest: Sequence[Hit],
+    assemble: Assemble[Response],
+    max_tokens: int,
+    size: Callable[[Response], int],
+) -> Response:
+    budget = max_tokens * CHARS_PER_TOKEN
+
+    def first(count: int) -> Response:
+        hits = shortest[:count]
+        left_out = {"hits": len(full) - count, "snippets_shortened": _shortened(full, hits)}
+        return assemble(hits, left_out)
+
+    few, many = 1, len(full)
+    fitting = None
+    while few <= many:
+        count = (few + many) // 2
+        response = first(count)
+        if size(response) <= budget:
+            fitting, few = response, count + 1
+        else:
+            many = count - 1
+    if fitting is None:
+        smallest = min(size(first(min(1, len(full)))), size(assemble(full, None)))
+        least = -(-smallest // CHARS_PER_TOKEN)
+        raise InvalidInput(
+            f"max_tokens {max_tokens} is too small for this answer",
+            hint=f"give at least {least}, or ask without a budget",
+            details={"field": "max_tokens", "value": max_tokens, "min_tokens": least},
+        )
+    return fitting
+
+
+def _shortened(full: Sequence[Hit], hits: Sequence[Hit]) -> int:
+    return sum(a.snippet != b.snippet for a, b in zip(full, hits, strict=False))

@@ -1,0 +1,160 @@
+"""What both channels propose: pools that do not depend on the page asked for.
+
+When a channel cannot run, the other answers and ``degraded`` says why. With a deadline
+the vector channel runs beside the lexical one and is waited for until the time is up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+from typing import TYPE_CHECKING
+
+from kb_app._search.deadline import Deadline, Late
+from kb_app._search.grammar import ParsedQuery
+from kb_core.errors import KbError
+from kb_core.filters import Filter
+from kb_core.media import SearchMode
+from kb_core.search import Scored
+
+if TYPE_CHECKING:
+    from kb_core.ports import IndexSnapshot
+
+__all__ = ["Channel", "Proposals", "propose"]
+
+
+class Channel(IntFlag):
+    """What can take part in a ranking; the numbers stand in cursors."""
+
+    LEXICAL = 1
+    VECTOR = 2
+    RERANK = 4
+
+    @property
+    def label(self) -> str:
+        """Its name in ``degraded`` and ``stages``."""
+        return str(self.name).lower()
+
+    @classmethod
+    def of(cls, mode: SearchMode) -> Channel:
+        """Return the channels of a mode."""
+        return {
+            SearchMode.LEXICAL: cls.LEXICAL,
+            SearchMode.VECTOR: cls.VECTOR,
+            SearchMode.HYBRID: cls.LEXICAL | cls.VECTOR,
+        }[mode]
+
+
+_NONE = Channel(0)
+
+
+@dataclass(slots=True)
+class Proposals:
+    """What the channels proposed, which of them ran, and how long that took in seconds."""
+
+    lexical: Sequence[Scored] = ()
+    vector: Sequence[Scored] = ()
+    ran: Channel = _NONE
+    late: Channel = _NONE
+    """Those that the deadline left out."""
+    coverage: float = 1.0
+    """The share of all chunks that have a vector."""
+    lexical_secs: float = 0.0
+    vector_secs: float = 0.0
+    embed_secs: float = 0.0
+    rerank_secs: float | None = None
+    degraded: list[str] = field(default_factory=list)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The names of the channels that ran."""
+        return tuple(channel.label for channel in Channel if channel in self.ran)
+
+    def leave_out(self, channel: Channel, deadline: Deadline) -> None:
+        """Note that *channel* was not ready in time."""
+        self.late |= channel
+        reason = f"not ready within the deadline of {deadline.millis} ms"
+        self.degraded.append(f"{channel.label}: {reason}")
+
+
+def propose(  # noqa: PLR0913 - the parts of one search
+    snapshot: IndexSnapshot,
+    parsed: ParsedQuery,
+    where: Filter | None,
+    pool: int,
+    *,
+    wanted: Channel,
+    model_key: str | None,
+    embed: Callable[[str], bytes],
+    deadline: Deadline,
+) -> Proposals:
+    """Return at most *pool* candidates of every channel in *wanted* that can run."""
+    proposals = Proposals()
+    vectors = None
+    if Channel.VECTOR in wanted and _has_vectors(snapshot, model_key, proposals):
+        vectors = deadline.start(
+            lambda: _nearest(snapshot, parsed.text, where, pool, str(model_key), embed)
+        )
+    if Channel.LEXICAL in wanted:
+        started = time.perf_counter()
+        proposals.lexical = snapshot.lexical(parsed.lexical, where, pool)
+        proposals.lexical_secs = time.perf_counter() - started
+        proposals.ran |= Channel.LEXICAL
+    if vectors is not None:
+        _add_vectors(proposals, vectors, deadline)
+    return proposals
+
+
+@dataclass(frozen=True, slots=True)
+class _Nearest:
+    found: Sequence[Scored]
+    embed_secs: float
+    secs: float
+
+
+def _nearest(
+    snapshot: IndexSnapshot,
+    text: str,
+    where: Filter | None,
+    pool: int,
+    model_key: str,
+    embed: Callable[[str], bytes],
+) -> _Nearest:
+    started = time.perf_counter()
+    asked = embed(text)
+    embedded = time.perf_counter()
+    found = snapshot.vector(asked, model_key, where, pool)
+    return _Nearest(found, embedded - started, time.perf_counter() - embedded)
+
+
+def _add_vectors(proposals: Proposals, vectors: Callable[[], _Nearest], deadline: Deadline) -> None:
+    try:
+        nearest = vectors()
+    except Late:
+        proposals.leave_out(Channel.VECTOR, deadline)
+        return
+    except KbError as error:
+        proposals.degraded.append(f"vector: {error}")
+        return
+    proposals.vector = nearest.found
+    proposals.embed_secs = nearest.embed_secs
+    proposals.vector_secs = nearest.secs
+    proposals.ran |= Channel.VECTOR
+
+
+def _has_vectors(snapshot: IndexSnapshot, model_key: str | None, proposals: Proposals) -> bool:
+    """Say whether there is anything to be near to, and note what is to be said of that."""
+    if model_key is None:
+        proposals.degraded.append("vector: switched off (embedding.model is 'none')")
+        return False
+    chunks = int(snapshot.control.stats.get("chunk_count", 0))
+    files = snapshot.control.vectors.get(model_key)
+    embedded = files.rows - files.dead if files else 0
+    if chunks and not embedded:
+        proposals.degraded.append("vector: no embeddings for this model yet (run 'kebab embed')")
+    elif embedded < chunks:
+        proposals.coverage = embedded / chunks
+        proposals.degraded.append(f"vector: {embedded:,} of {chunks:,} chunks embedded")
+    return bool(embedded)

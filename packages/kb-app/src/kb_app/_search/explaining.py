@@ -1,0 +1,261 @@
+"""Why a document is not among the hits, or where it is.
+
+The questions are asked in the order in which a search loses a document: is it in the
+ledger; was it indexed; does it pass the filters; does it share a word with the query,
+or have an embedding; is it among the candidates; among the hits asked for; within the
+budget. The first "no" is the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from kb_app._search.filters import compile_filters
+from kb_app._search.grammar import parse_query
+from kb_app._search.ranking import Row, page_of
+from kb_app._search.service import Engine
+from kb_app._search.suggesting import shortest_query, words_of
+from kb_app._search.whereabouts import Standing, standings
+from kb_core import wire
+from kb_core.filters import And, Filter, Not, OneOf, Or, Words, all_of
+from kb_core.media import SearchMode
+from kb_core.places import citation_of
+from kb_core.ports import IndexSnapshot, StoredDoc, StoredFile
+from kb_core.records import FileState
+from kb_core.search import Clause, LexicalQuery, SearchFilters, SearchQuery
+
+__all__ = ["explain_miss"]
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """What was found out about one document and one query."""
+
+    engine: Engine
+    query: SearchQuery
+    doc: StoredDoc
+    own: Filter
+    filters: list[Json]
+    passing: int
+    embedded: int
+    found: list[str]
+    missing: list[str]
+    lexical: Standing | None
+    vector: Standing | None
+    fused: tuple[Row, int] | None
+    shown: bool
+    """Whether the search, budget and all, delivers it."""
+
+
+def explain_miss(engine: Engine, query: SearchQuery, doc: StoredDoc | None, path: str) -> Json:
+    """Return explain_miss.v1 for a document, or for a *path* that has none."""
+    asked = replace(query, cursor=None, deadline_ms=None, trace=False)
+    head = {"query": query.text, "mode": query.mode.value, "k": query.k}
+    if doc is None:
+        return wire.explain_miss(
+            {**head, **_not_indexed(engine.snapshot, path)},
+            corpus_revision=engine.snapshot.control.corpus_revision,
+        )
+    case = _examine(engine, asked, doc)
+    verdict, summary = _verdict(case)
+    suggestion = None
+    if verdict != "shown":
+        suggestion = shortest_query(engine, asked, case.own, case.found)
+    return wire.explain_miss(
+        {**head, "verdict": verdict, "summary": summary, **_facts(case), "suggestion": suggestion},
+        corpus_revision=engine.snapshot.control.corpus_revision,
+    )
+
+
+def _not_indexed(snapshot: IndexSnapshot, path: str) -> Json:
+    file: StoredFile | None = next(iter(snapshot.files(OneOf("path", (path,)))), None)
+    if file is None:
+        return {
+            "verdict": "not_in_ledger",
+            "summary": f"{path!r} was never seen by an ingest: it is outside all sources, "
+            "ignored, or new since the last run",
+            "doc_path": path,
+        }
+    state = FileState(file["state"]).value
+    why = " ".join(str(file[name]) for name in ("reason", "detail") if file.get(name))
+    return {
+        "verdict": "not_indexed",
+        "summary": f"{path!r} is {state}{f': {why}' if why else ''}",
+        "doc_path": file["path"],
+        "source_id": file["source_id"],
+        "file": {"state": state, "reason": file.get("reason"), "detail": file.get("detail")},
+    }
+
+
+def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
+    snapshot, own = engine.snapshot, OneOf("doc_id", (doc["doc_id"],))
+    parsed = parse_query(query.text)
+    filters = [
+        {"name": name, "value": value, "passes": snapshot.count(And((own, part))) > 0}
+        for name, value, part in _filters(query, parsed.where, snapshot)
+    ]
+    where = all_of([parsed.where, compile_filters(query.filters, snapshot)])
+    passing = snapshot.count(all_of([own, where]))
+    # A document that the filters keep out is looked for without them.
+    lane = where if passing else None
+    keys = {chunk["chunk_key"] for chunk in snapshot.doc_chunks(doc["doc_id"])}
+    lexical, vector = standings(engine, query, lane, keys)
+    words = words_of(query.text)
+    found = [word for word in words if snapshot.lexical(_one_word(word), own, 1)]
+    key = engine.settings.model_key
+    embedded = sum(snapshot.vector_of(k, key) is not None for k in keys) if key else 0
+    response = engine.search(query)
+    return _Case(
+        engine=engine,
+        query=query,
+        doc=doc,
+        own=own,
+        filters=filters,
+        passing=passing,
+        embedded=embedded,
+        found=found,
+        missing=[word for word in words if word not in found],
+        lexical=lexical,
+        vector=vector,
+        fused=_fused(engine, query, keys) if passing else None,
+        shown=any(hit.doc_id == doc["doc_id"] for hit in response.hits),
+    )
+
+
+def _fused(engine: Engine, query: SearchQuery, keys: set[int]) -> tuple[Row, int] | None:
+    """Return the document's best row of the list that the search makes, and its rank."""
+    rows = engine.ranking(query).rows
+    ordered = page_of(rows, 0, len(rows), engine.renderer.places)
+    ranked = ((row, rank) for rank, row in enumerate(ordered, 1) if row.chunk_key in keys)
+    return next(ranked, None)
+
+
+def _verdict(case: _Case) -> tuple[str, str]:
+    query = case.query
+    if not case.passing:
+        blocking = [_told(each) for each in case.filters if not each["passes"]]
+        what = ", ".join(blocking) or "the filters together"
+        return "filtered_out", f"kept out by {what}"
+    if case.shown and case.fused:
+        return "shown", f"it is hit {case.fused[1]}"
+    if case.fused is None:
+        return _no_candidate(case)
+    at = f"found at rank {case.fused[1]}"
+    if case.fused[1] > query.k:
+        return (
+            "beyond_k",
+            f"{at} of a search for {query.k} hits: ask for more, or follow the cursor",
+        )
+    return "budget", f"{at}, but the budget of {query.max_tokens} tokens ends before it"
+
+
+def _told(filtered: Mapping[str, Any]) -> str:
+    value = filtered["value"]
+    shown = value if isinstance(value, str) else ", ".join(value)
+    return shown if filtered["name"] == "query" else f"{filtered['name']} {shown}"
+
+
+def _no_candidate(case: _Case) -> tuple[str, str]:
+    pool = case.engine.pool_of(case.query)
+    places = {
+        "by words": case.lexical.rank if case.lexical else None,
+        "by meaning": case.vector.rank if case.vector else None,
+    }
+    told = ", ".join(f"{name} at rank {rank:,}" for name, rank in places.items() if rank)
+    if told:
+        return "beyond_candidates", f"{told}: beyond the {pool} candidates of each channel"
+    if case.query.mode is not SearchMode.LEXICAL and not case.embedded:
+        words = "" if case.query.mode is SearchMode.VECTOR else ", and none of the words is in it"
+        return "no_embedding", f"none of its chunks has an embedding yet{words}: run 'kebab embed'"
+    return "no_match", "none of the words of the query is in it"
+
+
+def _facts(case: _Case) -> Json:
+    fused = case.fused
+    nearest = fused[0].chunk_key if fused else None
+    if nearest is None:
+        nearest = next((s.chunk_key for s in (case.vector, case.lexical) if s), None)
+    chunks = case.engine.renderer.chunks([nearest]) if nearest is not None else {}
+    return {
+        "doc_id": case.doc["doc_id"],
+        "doc_path": case.doc["path"],
+        "source_id": case.doc["source_id"],
+        "title": case.doc["title"],
+        "file": {"state": FileState.INDEXED.value, "reason": None, "detail": None},
+        "chunks": {
+            "total": case.doc["chunk_count"],
+            "embedded": case.embedded,
+            "passing": case.passing,
+        },
+        "filters": case.filters,
+        "words": {"found": case.found, "missing": case.missing},
+        "nearest": next((_nearest(chunk) for chunk in chunks.values()), None),
+        "lexical": _standing(case, case.lexical),
+        "vector": _standing(case, case.vector),
+        "fused": None
+        if fused is None
+        else {
+            "rank": fused[1],
+            "score": fused[0].score,
+            "score_kind": fused[0].kind,
+            "chunk_id": _chunk_id(case, fused[0].chunk_key),
+        },
+        "pool": case.engine.pool_of(case.query),
+    }
+
+
+def _nearest(chunk: Mapping[str, Any]) -> Json:
+    return {"chunk_id": chunk["chunk_id"], "citation": wire.citation(citation_of(chunk))}
+
+
+def _standing(case: _Case, standing: Standing | None) -> Json | None:
+    if standing is None:
+        return None
+    return {
+        "rank": standing.rank,
+        "score": standing.score,
+        "chunk_id": _chunk_id(case, standing.chunk_key),
+    }
+
+
+def _chunk_id(case: _Case, key: int) -> str:
+    return str(case.engine.renderer.chunks([key])[key]["chunk_id"])
+
+
+def _filters(
+    query: SearchQuery, spoken: Filter | None, snapshot: IndexSnapshot
+) -> Iterator[tuple[str, Any, Filter]]:
+    """Yield every filter by itself: its name, its value as given, and its meaning."""
+    for field in fields(SearchFilters):
+        value = getattr(query.filters, field.name)
+        if not value:
+            continue
+        part = compile_filters(SearchFilters(**{field.name: value}), snapshot)
+        if part is not None:
+            yield field.name, list(value) if isinstance(value, tuple) else value, part
+    parts = spoken.parts if isinstance(spoken, And) else (spoken,) if spoken else ()
+    for part in parts:
+        yield "query", _as_typed(part), part
+
+
+def _as_typed(part: Filter) -> str:
+    match part:
+        case Not(inner):
+            return f"-{_as_typed(inner)}"
+        case Words(field, text, phrase):
+            quoted = f'"{text}"' if phrase else text
+            return quoted if field == "body" else f"{field}:{quoted}"
+        case OneOf(field, values):
+            return f"{field}:{','.join(map(str, values))}"
+        case And(parts) | Or(parts):
+            return " ".join(map(_as_typed, parts))
+        case _:
+            return str(part)
+
+
+def _one_word(word: str) -> LexicalQuery:
+    return LexicalQuery((Clause(word),))

@@ -1,0 +1,95 @@
+"""One list out of what the channels proposed, and pages of it in a stable order.
+
+The list is that of one channel, or the fusion of two, perhaps with its first rows
+reordered. Equal scores stand in the order of source, path and position in the document
+(ruling R14), so that the same question at the same state gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from kb_app._search.candidates import Proposals
+from kb_core.media import SearchMode
+from kb_core.search import SearchQuery
+from kb_search.fusion import Fused, fuse, is_lookup, score_kind
+
+__all__ = ["Place", "Row", "as_ranked", "page_of", "rank_proposals"]
+
+Place = tuple[str, str, int]
+"""Source id, path and ordinal of a chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A chunk in the list; *score* is what the list is ordered by."""
+
+    fused: Fused
+    score: float
+    kind: str
+    rerank_score: float | None = None
+
+    @property
+    def chunk_key(self) -> int:
+        return self.fused.chunk_key
+
+
+def rank_proposals(
+    proposals: Proposals, query: SearchQuery, *, fusion: str, rrf_k: int
+) -> list[Row]:
+    """Return the union of the proposals, best first; order among equals is not final yet."""
+    lexical, vector, mode = proposals.lexical, proposals.vector, query.mode
+    fused = fuse(
+        fusion,
+        lexical,
+        vector,
+        rrf_k=rrf_k,
+        lookup=is_lookup(query.text),
+        coverage=proposals.coverage,
+    )
+    if mode is SearchMode.LEXICAL:
+        rows = [Row(row, row.lexical_score or 0.0, "bm25") for row in fused]
+    elif mode is SearchMode.VECTOR:
+        rows = [Row(row, row.vector_score or 0.0, "cosine") for row in fused]
+    else:
+        kind = score_kind(fusion)
+        rows = [Row(row, row.score, kind) for row in fused]
+    return sorted(rows, key=lambda row: (-round(row.score, 6), row.chunk_key))
+
+
+def page_of(
+    rows: Sequence[Row],
+    offset: int,
+    size: int,
+    places: Callable[[Sequence[int]], dict[int, Place]],
+) -> list[Row]:
+    """Return *size* rows from *offset*, those of equal score by place.
+
+    Rows are looked up only where a score is shared.
+    """
+    start, end = offset, min(offset + size, len(rows))
+    while 0 < start < len(rows) and _ties(rows[start - 1], rows[start]):
+        start -= 1
+    while 0 < end < len(rows) and _ties(rows[end - 1], rows[end]):
+        end += 1
+    part = list(rows[start:end])
+    if any(_ties(before, after) for before, after in pairwise(part)):
+        known = places([row.chunk_key for row in part])
+        nowhere = ("", "", 0)
+        part.sort(key=lambda row: (-round(row.score, 6), known.get(row.chunk_key, nowhere)))
+    return part[offset - start : offset - start + size]
+
+
+def as_ranked(row: Row, mode: SearchMode, rank: int) -> Row:
+    """Return the row with its rank in the one channel that ranks alone."""
+    if mode is SearchMode.LEXICAL:
+        return replace(row, fused=replace(row.fused, lexical_rank=rank))
+    if mode is SearchMode.VECTOR:
+        return replace(row, fused=replace(row.fused, vector_rank=rank))
+    return row
+
+
+def _ties(first: Row, second: Row) -> bool:
+    return round(first.score, 6) == round(second.score, 6)

@@ -1,0 +1,124 @@
+"""Neighbours: passages of other documents that mean the same as a chunk or a document.
+
+By vectors where there are some: those of the chunk, or the mean of the document's.
+Otherwise by the words that tell the passage from others, as Lucene's "more like this"
+does: its terms by tf × idf.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kb_app._search.candidates import Channel, Proposals
+from kb_app._search.cursors import Cursor, Listing
+from kb_app._search.delivery import Delivery, deliver
+from kb_app._search.filters import compile_filters, media_warnings
+from kb_app._search.ranking import rank_proposals
+from kb_app._search.service import Engine
+from kb_app._search.suggesting import words_of
+from kb_core.filters import Filter, Not, OneOf, Words, all_of
+from kb_core.media import SearchMode
+from kb_core.ports import IndexSnapshot, StoredChunk
+from kb_core.search import Clause, LexicalQuery, SearchQuery, SearchResponse
+
+__all__ = ["Origin", "similar"]
+
+_TERMS = 25
+"""As many query terms as Lucene's MoreLikeThis takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What neighbours are wanted of: chunks of one document."""
+
+    id: str
+    doc_id: str
+    chunks: Sequence[StoredChunk]
+
+
+def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchResponse:
+    """Return neighbours of *origin* outside its own document, nearest first.
+
+    Of *query* the page counts: ``k``, filters, budget, cursor and snippets.
+    """
+    snapshot = engine.snapshot
+    others = Not(OneOf("doc_id", (origin.doc_id,)))
+    where = all_of([others, compile_filters(query.filters, snapshot)])
+    vector = _mean(snapshot, origin.chunks, engine.settings.model_key)
+    mode = SearchMode.LEXICAL if vector is None else SearchMode.VECTOR
+    query = replace(query, mode=mode)
+    listing = Listing.of(
+        engine.question(query, Channel.of(mode)) | {"similar": origin.id},
+        snapshot.control,
+        lexical=vector is None,
+        vector=True,
+    )
+    pool, offset = engine.pool_of(query), 0
+    if query.cursor is not None:
+        cursor = Cursor.decode(query.cursor, listing)
+        pool, offset = cursor.pool, cursor.offset
+    proposals = _propose(engine, origin, vector, where, pool)
+    settings = engine.settings
+    rows = rank_proposals(proposals, query, fusion=settings.fusion, rrf_k=settings.rrf_k)
+
+    def cursor_at(after: int) -> str:
+        return Cursor(offset=after, pool=pool, channels=int(Channel.of(mode))).encode(listing)
+
+    delivery = Delivery(
+        query=query,
+        rows=rows,
+        offset=offset,
+        highlight=" ".join(_telling_words(snapshot, origin.chunks)),
+        cursor_at=cursor_at,
+        remarks_at_end=tuple,
+        degraded=tuple(proposals.degraded),
+        warnings=tuple(media_warnings(query.filters.media)),
+    )
+    return deliver(delivery, engine.renderer, snapshot.control)
+
+
+def _propose(
+    engine: Engine, origin: Origin, vector: bytes | None, where: Filter | None, pool: int
+) -> Proposals:
+    proposals = Proposals()
+    snapshot = engine.snapshot
+    if vector is not None:
+        key = str(engine.settings.model_key)
+        proposals.vector = snapshot.vector(vector, key, where, pool)
+        return proposals
+    proposals.degraded.append("vector: no embedding of this text yet; found by its words")
+    words = " ".join(_telling_words(snapshot, origin.chunks))
+    if words:
+        proposals.lexical = snapshot.lexical(LexicalQuery((Clause(words),)), where, pool)
+    return proposals
+
+
+def _mean(
+    snapshot: IndexSnapshot, chunks: Sequence[StoredChunk], model_key: str | None
+) -> bytes | None:
+    """Return the mean of the chunks' vectors at length 1, as float32; ``None`` without any."""
+    if model_key is None:
+        return None
+    found = [snapshot.vector_of(chunk["chunk_key"], model_key) for chunk in chunks]
+    vectors = [memoryview(vector).cast("f") for vector in found if vector is not None]
+    if not vectors:
+        return None
+    total = [math.fsum(column) for column in zip(*vectors, strict=True)]
+    length = math.hypot(*total) or 1.0
+    return struct.pack(f"<{len(total)}f", *(value / length for value in total))
+
+
+def _telling_words(snapshot: IndexSnapshot, chunks: Sequence[StoredChunk]) -> list[str]:
+    counts = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
+    total = max(1, snapshot.count(None))
+    often = [word for word, _ in counts.most_common(8 * _TERMS)]
+
+    def weight(word: str) -> float:
+        holding = snapshot.count(Words("body", word))
+        return counts[word] * math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+    return sorted(often, key=lambda word: (-weight(word), word))[:_TERMS]

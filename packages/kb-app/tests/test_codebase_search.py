@@ -1,0 +1,340 @@
+"""The search of code for language models: what may be asked, and what is answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from jsonschema import Draft202012Validator
+
+from kb_app._search.codebase import codebase_search
+from kb_app._search.codebase_input import CodebaseQuery, CodebaseRequest, read_request
+from kb_app._search.codebase_path import normal_path
+from kb_app._search.service import Engine
+from kb_app.testing import SearchWorld
+from kb_core import wire
+from kb_core.errors import InvalidInput
+from kb_core.testing import closed_schema
+
+FILES = {
+    "src/utils/errors.py": "class ErrorHandler:\n    error = 'handling'\n\n\ndef retry(): ...",
+    "src/auth/validator.py": "def validate_token(token):\n    return 'authentication' in token",
+    "src/auth/[id]/page.py": "def page(token): return token",
+    "lib/errors.py": "def error_handling(): raise exception",
+    "docs/errors.md": "Error handling and exception handling and try catch.",
+}
+ESCAPES = ["..", "../x", "src/../../x", "/etc", "/", "C:/x", "..\\x"]
+
+
+def test_a_request_has_three_forms_that_mean_the_same() -> None:
+    forms: list[dict[str, Any]] = [
+        {"queries": [{"query": "error handling", "path": "src"}]},
+        {"queries": ["error handling"], "path": "src"},
+        {"query": "error handling", "path": "src"},
+        {"queries": "error handling", "path": "src"},
+        {"queries": [{"query": " error  handling "}], "path": "src", "maxResults": None},
+        {"queries": [], "query": "error handling", "path": "src"},
+        {"queries": ["error handling", {"query": "error handling", "path": "src"}], "path": "src"},
+        {"queries": ["error handling", "", " ", None, {"query": ""}, {}], "path": "src"},
+        {"queries": ["error handling"], "query": "ignored", "path": "src"},
+    ]
+
+    wanted = CodebaseRequest((CodebaseQuery("error handling", "src"),), 20)
+
+    assert [read_request(form, max_results=20) for form in forms] == [wanted] * len(forms)
+
+
+def test_seed_codebase_forms_of_the_tool_description() -> None:
+    """The examples that models are shown, one to one."""
+    batch = {"queries": ["error handling", "exception handling", "try catch"]}
+    paths = {
+        "queries": [
+            {"query": "error handling", "path": "src/utils"},
+            {"query": "exception handling", "path": "src/api"},
+        ]
+    }
+    own = {"queries": ["database connection", "connection pool"], "maxResults": 10}
+
+    assert read_request(batch, max_results=7) == CodebaseRequest(
+        tuple(map(CodebaseQuery, batch["queries"])), 7
+    )
+    assert read_request(paths, max_results=7).queries == (
+        CodebaseQuery("error handling", "src/utils"),
+        CodebaseQuery("exception handling", "src/api"),
+    )
+    assert read_request(own, max_results=7).max_results == 10
+
+
+def test_forms_may_be_mixed_and_an_own_path_wins() -> None:
+    mixed = {"queries": ["a", {"query": "b"}, {"query": "c", "path": "lib"}], "path": "src"}
+
+    assert read_request(mixed, max_results=5).queries == (
+        CodebaseQuery("a", "src"),
+        CodebaseQuery("b", "src"),
+        CodebaseQuery("c", "lib"),
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"queries": []}, {"query": " "}, {"queries": ["", {"query": None}]}, {"path": "a"}],
+)
+def test_seed_codebase_nothing_to_search_for(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r'^must provide "query" or "queries"$'):
+        read_request(given, max_results=20)
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "hint"),
+    [
+        ({"query": "a", "max_results": 3}, "'max_results'", "did you mean 'maxResults'?"),
+        ({"queries": [{"query": "a", "folder": "x"}]}, "'queries.0.folder'", "query, path"),
+        ({"query": 5}, "query 5 is not a text", None),
+        ({"queries": ["a", 5]}, "queries.1 5 is not a text", None),
+        ({"query": "a", "path": ["x"]}, "path ['x'] is not a folder", None),
+        ({"query": "a", "maxResults": 0}, "maxResults 0 is not", None),
+        ({"query": "a", "maxResults": 101}, "from 1 to 100", None),
+        ({"query": "a", "maxResults": True}, "maxResults True", None),
+        ({"queries": [f"q{n}" for n in range(101)]}, "queries: max 100 items", "several calls"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    given: dict[str, Any], said: str, hint: str | None
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_request(given, max_results=20)
+
+    assert said in str(caught.value)
+    assert hint is None or hint in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("path", ["", ".", "./", "./.", ".\\", " ", "src/.."])
+def test_a_path_that_is_the_root_limits_nothing(path: str) -> None:
+    assert normal_path(path) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "normal"),
+    [("./src", "src"), ("src/", "src"), ("src//a/../b", "src/b"), ("src\\utils", "src/utils")],
+)
+def test_a_path_has_one_normal_form(path: str, normal: str) -> None:
+    assert normal_path(path) == normal
+
+
+@pytest.mark.parametrize("path", ESCAPES)
+def test_a_path_outside_the_root_is_an_error(path: str) -> None:
+    with pytest.raises(InvalidInput, match="path"):
+        normal_path(path)
+
+
+@given(st.text(alphabet="./\\ab ~*[", max_size=12))
+@settings(max_examples=300, deadline=None)
+def test_a_path_is_inside_the_root_or_refused(path: str) -> None:
+    try:
+        normal = normal_path(path)
+    except InvalidInput:
+        return
+    assert not normal.startswith("/")
+    assert {".", "..", ""}.isdisjoint(normal.split("/")) or not normal
+    assert normal_path(normal) == normal
+
+
+# ----------------------------------------------------------------- over an index
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> SearchWorld:
+    made = SearchWorld(tmp_path_factory.mktemp("world"))
+    made.put(
+        *(made.corpus.document(path, text) for path, text in FILES.items()),
+        made.corpus.document("auth/token.py", "def token(): ...", source_id="kebab", repo="kebab"),
+    )
+    return made
+
+
+@pytest.fixture(scope="module")
+def engine(world: SearchWorld) -> Engine:
+    return world.engine()
+
+
+def search(engine: Engine, max_results: int = 20, **given: Any) -> dict[str, Any]:  # noqa: ANN401
+    response = codebase_search(engine, given, max_results=max_results)
+    Draft202012Validator(closed_schema("codebase_search_response")).validate(
+        json.loads(wire.dumps(response))
+    )
+    return response
+
+
+def paths(response: dict[str, Any]) -> set[str]:
+    return {hit["doc_path"] for hit in response["hits"]}
+
+
+def test_only_code_is_found_and_whole_chunks_are_shown(engine: Engine) -> None:
+    response = search(engine, query="error handling")
+
+    assert "docs/errors.md" not in paths(response)
+    assert response["hits"][0]["doc_path"] in {"src/utils/errors.py", "lib/errors.py"}
+    assert all(hit["snippet_full_text"] for hit in response["hits"])
+    assert {hit["citation"]["kind"] for hit in response["hits"]} == {"code"}
+
+
+def test_several_queries_make_one_list_that_says_who_found_what(engine: Engine) -> None:
+    response = search(engine, queries=["error handling", "exception", "authentication"])
+
+    assert response["queries"] == [
+        {"query": "error handling"},
+        {"query": "exception"},
+        {"query": "authentication"},
+    ]
+    scores = [hit["score"] for hit in response["hits"]]
+    assert scores == sorted(scores, reverse=True)
+    for rank, hit in enumerate(response["hits"], start=1):
+        bonus = 1 + 0.05 * (len(hit["matched_queries"]) - 1)
+        assert hit["rank"] == rank
+        assert hit["score"] == pytest.approx(hit["base_score"] * bonus, abs=1e-5)
+        assert 0 <= hit["base_score"] <= 1
+
+
+def test_maxresults_bounds_the_whole_list_and_the_rest_is_admitted(engine: Engine) -> None:
+    whole, few = (
+        search(engine, queries=["token", "error"]),
+        search(engine, queries=["token", "error"], maxResults=2),
+    )
+
+    assert (len(few["hits"]), few["truncated"], whole["truncated"]) == (2, True, False)
+    assert few["hits"] == whole["hits"][:2]
+    assert len(search(engine, max_results=1, query="token")["hits"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("src", {"src/utils/errors.py", "src/auth/validator.py", "src/auth/[id]/page.py"}),
+        ("src/auth", {"src/auth/validator.py", "src/auth/[id]/page.py"}),
+        ("./src/auth/", {"src/auth/validator.py", "src/auth/[id]/page.py"}),
+        ("src/auth/[id]", {"src/auth/[id]/page.py"}),
+        ("src/auth/validator.py", {"src/auth/validator.py"}),
+        ("auth", {"auth/token.py"}),
+        ("kebab", {"auth/token.py"}),
+        ("kebab/auth", {"auth/token.py"}),
+        ("src/aut", set()),
+        ("*", set()),
+    ],
+)
+def test_a_path_limits_to_a_folder_or_file_of_a_source_or_repository(
+    engine: Engine, path: str, found: set[str]
+) -> None:
+    response = search(engine, query="token error authentication page", path=path)
+
+    assert paths(response) == found
+    assert response.get("warnings", []) == (
+        [] if found else [f"path {path!r} holds no indexed code"]
+    )
+
+
+@pytest.mark.parametrize("path", ["", ".", "./"])
+def test_no_limit_is_the_same_as_no_path(engine: Engine, path: str) -> None:
+    assert search(engine, query="token", path=path) == search(engine, query="token")
+
+
+@pytest.mark.parametrize("path", ESCAPES)
+def test_a_path_outside_fails_its_query_and_no_other(engine: Engine, path: str) -> None:
+    response = search(engine, queries=[{"query": "error", "path": path}, "token"])
+
+    (error,) = response["errors"]
+    assert (error["query"], error["error"]["code"]) == (0, "invalid_input")
+    assert response["queries"][0] == {"query": "error", "path": path}
+    assert {tuple(hit["matched_queries"]) for hit in response["hits"]} == {(1,)}
+    with pytest.raises(InvalidInput):
+        search(engine, query="error", path=path)
+
+
+def test_one_path_spelled_twice_is_one_query(engine: Engine) -> None:
+    response = search(engine, queries=[{"query": "token", "path": p} for p in ("src", "./src/")])
+
+    assert response["queries"] == [{"query": "token", "path": "src"}]
+    assert {tuple(hit["matched_queries"]) for hit in response["hits"]} == {(0,)}
+
+
+def test_the_same_words_in_another_folder_are_another_query(engine: Engine) -> None:
+    response = search(engine, queries=["token", {"query": "token", "path": "src/auth"}])
+
+    matches = {hit["doc_path"]: len(hit["matched_queries"]) for hit in response["hits"]}
+    assert matches["src/auth/validator.py"] == 2
+    assert matches["auth/token.py"] == 1
+
+
+def test_the_order_of_the_queries_does_not_matter(engine: Engine) -> None:
+    there = search(engine, queries=["token", "error handling"])
+    back = search(engine, queries=["error handling", "token"])
+
+    def ranking(response: dict[str, Any]) -> list[tuple[str, float]]:
+        return [(hit["chunk_id"], hit["score"]) for hit in response["hits"]]
+
+    assert ranking(there) == ranking(back)
+
+
+def test_code_without_lines_is_dropped_and_not_merged(tmp_path: Path) -> None:
+    """Results without a place once fell together as one that many queries had found."""
+    from dataclasses import replace
+
+    from kb_core.citations import PageSpan
+    from kb_core.places import stored_span
+
+    world = SearchWorld(tmp_path)
+    odd = world.corpus.document("odd.py", "token one\n\ntoken two")
+    pages = tuple(replace(c, span=stored_span(PageSpan(1))) for c in odd.chunks)
+    world.put(replace(odd, chunks=pages), world.corpus.document("a.py", "token three"))
+
+    response = search(world.engine(), queries=["token", "two"])
+
+    assert paths(response) == {"a.py"}
+
+
+def test_nothing_found_is_an_answer(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    world.write("only prose here")
+
+    response = search(world.engine(), query="anything")
+
+    assert (response["hits"], response["truncated"]) == ([], False)
+
+
+def test_what_did_not_run_is_said_once(world: SearchWorld) -> None:
+    engine = world.engine(model_key=None)
+
+    response = search(engine, queries=["token", "error"])
+
+    assert response["degraded"] == ["vector: switched off (embedding.model is 'none')"]
+
+
+NASTY = [
+    "(" * 300,
+    "\0",
+    "a\nb",
+    "[",
+    "[a",
+    "{1,2}",
+    "\\",
+    "a|b",
+    "^$",
+    "\ud800",
+    "é" * 200,
+    "한/국",
+]
+
+
+@given(
+    text=st.one_of(st.sampled_from(NASTY), st.text(max_size=8)),
+    path=st.one_of(st.sampled_from(NASTY), st.text(max_size=8)),
+)
+@settings(max_examples=150, deadline=None)
+def test_no_text_and_no_path_can_break_it(engine: Engine, text: str, path: str) -> None:
+    try:
+        response = search(engine, query=text, path=path)
+    except InvalidInput:
+        return
+    assert wire.codebase_search_text(response).startswith("Query: ")

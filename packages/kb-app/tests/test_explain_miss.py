@@ -1,0 +1,183 @@
+"""explain-miss names what loses a document, and similar finds its neighbours."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from kb_app._search.explaining import explain_miss
+from kb_app._search.lookup import document_at, origin_of
+from kb_app._search.service import Engine
+from kb_app._search.similar import similar
+from kb_app.testing import SearchWorld
+from kb_core.errors import DocNotFound, InvalidInput
+from kb_core.media import SearchMode
+from kb_core.records import FileState
+from kb_core.search import SearchFilters, SearchQuery
+from kb_core.testing import closed_schema
+from kb_core.testing.documents import file_row
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> SearchWorld:
+    """Return a world where one note speaks of a lock, in a crowd that speaks of locks more."""
+    world = SearchWorld(tmp_path)
+    world.put(
+        world.corpus.document("note.md", "lock appears once among many other words here"),
+        world.corpus.document("zebra.md", "zebras graze in the savannah"),
+        *(
+            world.corpus.document(f"crowd/{n:03}.md", f"lock lock lock {'lock ' * (n % 3)}")
+            for n in range(150)
+        ),
+        files=[file_row("bad.pdf", FileState.FAILED, reason="encrypted", detail="needs a word")],
+    )
+    return world
+
+
+def explained(engine: Engine, doc: str, query: SearchQuery) -> dict[str, Any]:
+    found, path = document_at(engine.snapshot, doc)
+    report = explain_miss(engine, query, found, path)
+    Draft202012Validator(closed_schema("explain_miss")).validate(report)
+    return report
+
+
+LEXICAL = SearchQuery(text="lock", mode=SearchMode.LEXICAL)
+
+
+def test_a_path_that_no_ingest_saw(world: SearchWorld) -> None:
+    report = explained(world.engine(), "nowhere.md", LEXICAL)
+
+    assert (report["verdict"], report["doc_path"]) == ("not_in_ledger", "nowhere.md")
+
+
+def test_a_file_that_was_not_indexed_is_explained_by_the_ledger(world: SearchWorld) -> None:
+    report = explained(world.engine(), "./bad.pdf", LEXICAL)
+
+    assert report["verdict"] == "not_indexed"
+    assert report["file"] == {"state": "failed", "reason": "encrypted", "detail": "needs a word"}
+    assert report["summary"] == "'bad.pdf' is failed: encrypted needs a word"
+
+
+def test_every_filter_is_tried_by_itself(world: SearchWorld) -> None:
+    narrow = SearchFilters(media=("md",), tag=("red",))
+    query = SearchQuery(text="lock -once title:note", mode=SearchMode.LEXICAL, filters=narrow)
+
+    report = explained(world.engine(), "note.md", query)
+
+    assert report["verdict"] == "filtered_out"
+    assert report["filters"] == [
+        {"name": "tag", "value": ["red"], "passes": False},
+        {"name": "media", "value": ["md"], "passes": True},
+        {"name": "query", "value": "-once", "passes": False},
+        {"name": "query", "value": "title:note", "passes": True},
+    ]
+    assert report["summary"] == "kept out by tag red, -once"
+    assert report["lexical"]["rank"] > 100
+    assert report["fused"] is None
+
+
+def test_a_document_beyond_the_candidates(world: SearchWorld) -> None:
+    report = explained(world.engine(), "note.md", LEXICAL)
+
+    assert report["verdict"] == "beyond_candidates"
+    assert report["lexical"]["rank"] == 151
+    assert report["pool"] == 100
+    assert "rank 151" in report["summary"]
+    assert report["words"] == {"found": ["lock"], "missing": []}
+    suggested = report["suggestion"]
+    engine = world.engine()
+    found = engine.search(dataclasses.replace(LEXICAL, text=suggested["query"]))
+    assert found.hits[suggested["rank"] - 1].doc_path == "note.md"
+
+
+def test_a_document_without_embedding_that_shares_no_word(world: SearchWorld) -> None:
+    unembedded = SearchWorld(world._folder.parent / "unembedded")
+    unembedded.corpus = type(unembedded.corpus)()
+    unembedded.write("zebras graze", "something else")
+    for mode in (SearchMode.VECTOR, SearchMode.HYBRID):
+        report = explained(unembedded.engine(), "0.md", SearchQuery(text="animals", mode=mode))
+
+        assert report["verdict"] == "no_embedding"
+        assert report["chunks"] == {"total": 1, "embedded": 0, "passing": 1}
+        assert "kebab embed" in report["summary"]
+    report = explained(
+        unembedded.engine(), "0.md", SearchQuery(text="animals", mode=SearchMode.LEXICAL)
+    )
+    assert report["verdict"] == "no_match"
+
+
+def test_indexed_and_found_at_rank_37(world: SearchWorld) -> None:
+    docs = [
+        world.corpus.document(f"r/{n:02}.md", f"quokka {'filler ' * n}".strip()) for n in range(60)
+    ]
+    world.put(*docs)
+    engine = world.engine()
+    query = SearchQuery(text="quokka", mode=SearchMode.LEXICAL)
+    target = engine.search(dataclasses.replace(query, k=40)).hits[36].doc_path
+
+    report = explained(engine, target, query)
+
+    assert (report["verdict"], report["fused"]["rank"]) == ("beyond_k", 37)
+    assert report["summary"].startswith("found at rank 37 of a search for 10 hits")
+    shown = explained(engine, target, dataclasses.replace(query, k=37))
+    assert (shown["verdict"], shown["suggestion"]) == ("shown", None)
+
+
+def test_a_budget_that_ends_before_it(world: SearchWorld) -> None:
+    engine = world.engine()
+    query = SearchQuery(text="zebras", max_tokens=400)
+    second = engine.search(dataclasses.replace(query, max_tokens=None)).hits[1].doc_path
+
+    report = explained(engine, second, query)
+
+    assert (report["verdict"], report["fused"]["rank"]) == ("budget", 2)
+
+
+def test_a_document_is_named_by_id_prefix_path_or_absolute_path(world: SearchWorld) -> None:
+    snapshot = world.engine().snapshot
+    doc, path = document_at(snapshot, "zebra.md")
+    assert doc is not None
+
+    assert document_at(snapshot, doc["doc_id"][:10].upper()) == (doc, path)
+    assert document_at(snapshot, f"./{path}") == (doc, path)
+    with pytest.raises(InvalidInput, match="missing"):
+        document_at(snapshot, " ")
+    with pytest.raises(DocNotFound):
+        origin_of(snapshot, "nowhere.md")
+
+
+def test_neighbours_are_of_other_documents_and_nearest_first(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    world.write(
+        "red green blue\n\nred green yellow", "red green blue", "red green", "stones and sand"
+    )
+    engine = world.engine()
+    origin = origin_of(engine.snapshot, "0.md")
+
+    found = similar(engine, origin, SearchQuery(text="x", k=2))
+
+    assert {hit.doc_path for hit in found.hits} == {"1.md", "2.md"}
+    assert found.hits[0].score > found.hits[1].score
+    assert {hit.score_kind for hit in found.hits} == {"cosine"}
+    following = similar(engine, origin, SearchQuery(text="x", k=2, cursor=found.next_cursor))
+    assert [hit.rank for hit in following.hits] == [3]
+    assert "0.md" not in {hit.doc_path for hit in (*found.hits, *following.hits)}
+    chunk = engine.snapshot.doc_chunks(origin.doc_id)[0]
+    by_chunk = similar(engine, origin_of(engine.snapshot, chunk["chunk_id"]), SearchQuery(text="x"))
+    assert by_chunk.hits[0].doc_path == "1.md"
+
+
+def test_without_vectors_neighbours_share_telling_words(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    world.corpus = type(world.corpus)()
+    world.write("the quokka eats the leaves", "the quokka sleeps", *["the river and the road"] * 6)
+    engine = world.engine()
+
+    found = similar(engine, origin_of(engine.snapshot, "0.md"), SearchQuery(text="x", k=3))
+
+    assert found.hits[0].doc_path == "1.md"
+    assert found.degraded == ("vector: no embedding of this text yet; found by its words",)

@@ -1,0 +1,251 @@
+"""What a search says of itself: traces, deadlines, channels that could not run."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kb_app._search.deadline import Deadline, Late, is_working
+from kb_app._search.freshness import Freshness
+from kb_app.testing import SearchWorld
+from kb_core import wire
+from kb_core.clock import to_epoch
+from kb_core.errors import InvalidInput, ModelMissing
+from kb_core.media import SearchMode
+from kb_core.search import SearchFilters, SearchQuery, Trace
+from kb_core.testing.documents import NOW
+
+QUERY = SearchQuery(text="searching the index", k=5, trace=True)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> SearchWorld:
+    world = SearchWorld(tmp_path)
+    world.write(*(f"searching index number {n}" for n in range(20)), "nothing of that kind")
+    return world
+
+
+def trace_of(world: SearchWorld, query: SearchQuery) -> Trace:
+    trace = world.engine().search(query).trace
+    assert trace is not None
+    return trace
+
+
+def test_seed_trace_hybrid_shows_both_lists_and_their_union(world: SearchWorld) -> None:
+    trace = trace_of(world, QUERY)
+
+    assert len(trace.lexical) == 20
+    assert len(trace.vector) == 21
+    ids = [row.chunk_id for row in trace.fused]
+    assert sorted(ids) == sorted(
+        {row.chunk_id for row in trace.lexical} | {row.chunk_id for row in trace.vector}
+    )
+    scores = [row.fusion_score for row in trace.fused]
+    assert scores == sorted(scores, reverse=True)
+    for channel, ranks in (
+        (trace.lexical, {row.chunk_id: row.lexical_rank for row in trace.fused}),
+        (trace.vector, {row.chunk_id: row.vector_rank for row in trace.fused}),
+    ):
+        assert [row.rank for row in channel] == list(range(1, len(channel) + 1))
+        assert {row.chunk_id: row.rank for row in channel} == {
+            chunk_id: rank for chunk_id, rank in ranks.items() if rank is not None
+        }
+
+
+@pytest.mark.parametrize(
+    ("mode", "empty", "unranked"),
+    [(SearchMode.LEXICAL, "vector", "vector_rank"), (SearchMode.VECTOR, "lexical", "lexical_rank")],
+)
+def test_seed_trace_of_one_channel_leaves_the_other_empty(
+    world: SearchWorld, mode: SearchMode, empty: str, unranked: str
+) -> None:
+    query = dataclasses.replace(QUERY, mode=mode, k=100)
+    response = world.engine().search(query)
+
+    assert response.trace is not None
+    assert getattr(response.trace, empty) == ()
+    assert getattr(response.trace.timing, f"{empty}_ms") == 0
+    assert {getattr(row, unranked) for row in response.trace.fused} == {None}
+    shown = [(hit.rank, hit.chunk_id) for hit in response.hits]
+    channel = getattr(response.trace, mode.value)
+    assert [(row.rank, row.chunk_id) for row in channel] == shown
+    assert [row.chunk_id for row in response.trace.fused] == [chunk_id for _, chunk_id in shown]
+
+
+def test_seed_trace_of_an_empty_corpus_has_empty_lists_and_times(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    world.put()
+
+    for mode in SearchMode:
+        response = world.engine().search(dataclasses.replace(QUERY, mode=mode))
+        story = wire.search_response(response)["trace"]
+        assert response.hits == ()
+        assert (story["lexical"], story["vector"], story["rrf_inputs"]) == ([], [], [])
+        assert {"lexical_ms", "vector_ms", "fusion_ms", "total_ms"} <= story["timing"].keys()
+        assert all(isinstance(ms, int) and ms >= 0 for ms in story["timing"].values())
+
+
+def test_seed_trace_is_absent_without_the_flag_and_changes_nothing_else(
+    world: SearchWorld,
+) -> None:
+    for mode in SearchMode:
+        query = dataclasses.replace(QUERY, mode=mode)
+        traced = wire.search_response(world.engine().search(query))
+        plain = wire.search_response(world.engine().search(dataclasses.replace(query, trace=False)))
+        del traced["trace"]
+        assert plain == traced
+
+
+def test_seed_trace_of_a_later_page_only_when_asked_again(world: SearchWorld) -> None:
+    first = world.engine().search(QUERY)
+    later = dataclasses.replace(QUERY, cursor=first.next_cursor, trace=False)
+
+    assert world.engine().search(later).trace is None
+    again = world.engine().search(dataclasses.replace(later, trace=True)).trace
+    assert again is not None
+    assert first.trace is not None
+    assert again.fused == first.trace.fused
+
+
+def test_the_total_is_no_less_than_its_stages_in_a_row(world: SearchWorld) -> None:
+    timing = trace_of(world, QUERY).timing
+    parts = (timing.lexical_ms, timing.vector_ms, timing.fusion_ms, timing.embed_ms or 0)
+
+    assert timing.total_ms + len(parts) >= sum(parts)  # each is rounded
+
+
+def test_a_budget_does_not_count_the_trace(world: SearchWorld) -> None:
+    plain = dataclasses.replace(QUERY, trace=False, max_tokens=800)
+    traced = dataclasses.replace(plain, trace=True)
+
+    assert world.engine().search(traced).hits == world.engine().search(plain).hits
+
+
+def test_without_a_deadline_no_stages_are_told(world: SearchWorld) -> None:
+    assert world.engine().search(QUERY).stages is None
+    timely = world.engine().search(dataclasses.replace(QUERY, deadline_ms=60_000))
+    assert timely.stages == ("lexical", "vector")
+    assert timely.degraded == ()
+    words = dataclasses.replace(QUERY, mode=SearchMode.LEXICAL, deadline_ms=60_000)
+    assert world.engine().search(words).stages == ("lexical",)
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Yield what keeps a model from answering; let go of it at the end."""
+    gate = threading.Event()
+    yield gate
+    gate.set()
+    until = time.monotonic() + 10
+    while is_working() and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def test_a_model_that_is_late_is_left_out_and_told(
+    world: SearchWorld, gate: threading.Event
+) -> None:
+    engine = world.engine()
+    embed = engine.embed
+
+    def slow(text: str) -> bytes:
+        gate.wait(10)
+        return embed(text)
+
+    engine.embed = slow
+    query = dataclasses.replace(QUERY, deadline_ms=30, trace=False)
+
+    late = engine.search(query)
+
+    assert late.stages == ("lexical",)
+    assert late.degraded == ("vector: not ready within the deadline of 30 ms",)
+    assert len(late.hits) == 5
+    assert is_working()
+    # The next page is of the same list, although the model answers by now.
+    gate.set()
+    following = engine.search(
+        dataclasses.replace(query, deadline_ms=60_000, cursor=late.next_cursor)
+    )
+    words = engine.search(dataclasses.replace(query, mode=SearchMode.LEXICAL, k=10))
+    assert [h.chunk_id for h in (*late.hits, *following.hits)] == [h.chunk_id for h in words.hits]
+    assert following.degraded == ("vector: took no part in the list that this cursor goes on with",)
+
+
+def test_work_that_fails_in_time_says_so(world: SearchWorld) -> None:
+    engine = world.engine()
+
+    def missing(text: str) -> bytes:
+        raise ModelMissing(f"no weights for {text!r}")
+
+    engine.embed = missing
+    for deadline_ms in (None, 60_000):
+        response = engine.search(dataclasses.replace(QUERY, deadline_ms=deadline_ms))
+        assert response.degraded == ("vector: no weights for 'searching the index'",)
+        assert len(response.hits) == 5
+
+
+def test_a_deadline_hands_over_results_and_errors() -> None:
+    assert Deadline(None).start(lambda: 5)() == 5
+    assert Deadline(10_000).start(lambda: 5)() == 5
+    with pytest.raises(ZeroDivisionError):
+        Deadline(10_000).start(lambda: 1 // 0)()
+    with pytest.raises(TimeoutError, match="mine"):
+        Deadline(10_000).start(_raise_timeout)()
+    with pytest.raises(Late):
+        Deadline(1).start(lambda: time.sleep(0.2))()
+
+
+def _raise_timeout() -> None:
+    raise TimeoutError("mine")
+
+
+def test_hybrid_without_embeddings_answers_by_words(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    world.corpus = type(world.corpus)()
+    world.write("searching index", "else")
+
+    response = world.engine().search(QUERY)
+
+    assert [hit.doc_path for hit in response.hits] == ["0.md"]
+    assert response.degraded == ("vector: no embeddings for this model yet (run 'kebab embed')",)
+    assert response.hits[0].embedding_model is None
+    by_meaning = world.engine().search(dataclasses.replace(QUERY, mode=SearchMode.VECTOR))
+    assert (by_meaning.hits, by_meaning.degraded) == ((), response.degraded)
+
+
+@pytest.mark.parametrize(
+    ("days_later", "threshold", "overdue"), [(29, 30, False), (31, 30, True), (31, 0, False)]
+)
+def test_staleness_counts_from_when_a_run_last_verified(
+    world: SearchWorld, days_later: int, threshold: int, *, overdue: bool
+) -> None:
+    snapshot = world.snapshot()
+    now = to_epoch(NOW) + days_later * 86_400
+    fresh = Freshness(snapshot, now=now, threshold_days=threshold)
+
+    assert {fresh.is_overdue(doc) for doc in snapshot.docs(None)} == {overdue}
+    assert fresh.count_overdue() == (21 if overdue else 0)
+
+
+def test_an_unknown_medium_gives_no_hits_and_a_warning(world: SearchWorld) -> None:
+    query = dataclasses.replace(QUERY, filters=SearchFilters(media=("papyrus",)))
+
+    response = world.engine().search(query)
+
+    assert response.hits == ()
+    assert len(response.warnings) == 1
+    assert "'papyrus' is unknown" in response.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "narrow", [SearchFilters(tag=("\ud800",)), SearchFilters(path_glob=("a\udfff*",))]
+)
+def test_half_a_surrogate_pair_in_a_filter_is_refused(
+    world: SearchWorld, narrow: SearchFilters
+) -> None:
+    with pytest.raises(InvalidInput, match="is not valid Unicode"):
+        world.engine().search(dataclasses.replace(QUERY, filters=narrow))

@@ -1,0 +1,170 @@
+"""``kebab search --bulk``: queries from standard input, one JSON object a line.
+
+All lines are read before anything is run: a line that is no object, or one line too many,
+fails the whole. What is wrong inside an object is the error of that query alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from kb_cli._context import leave_at_once
+from kb_cli._errors import show as show_error
+from kb_cli._hits import render_aggregated, show
+from kb_cli._text import flat
+from kb_core import wire
+from kb_core.bulk import MAX_QUERIES
+from kb_core.errors import ConfigInvalid, KbError
+from kb_core.search import SearchQuery
+
+if TYPE_CHECKING:
+    from kb_app import KnowledgeBase
+    from kb_cli._context import CliContext
+    from kb_core.bulk import AggregatedResponse, Outcome
+    from kb_core.wire import Json
+
+__all__ = ["search_bulk"]
+
+_EXAMPLE = 'write one object a line, such as {"query": "how are chunks cut"}'
+
+
+def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: int | None) -> None:
+    """Answer every query that stands on standard input; a query's failure is not one of all.
+
+    *k* and *max_tokens* are of the one list that *aggregate* makes.
+    """
+    from kb_app.wire_models import read_queries  # pydantic: not on the single search's path
+
+    asked = list(_objects(_lines()))
+    if not asked:
+        _sum_up(cli, [])
+        return
+    search = cli.config.search
+    queries = read_queries(asked, k=search.default_k, snippet_chars=search.snippet_chars)
+    with cli.open() as kb:
+        if aggregate:
+            found = kb.search_aggregated(queries, k=k, max_tokens=max_tokens, asked=asked)
+            _show_aggregated(cli, asked, found)
+            outcomes = list(found.outcomes)
+        else:
+            outcomes = list(_show_each(cli, asked, queries, kb))
+        _sum_up(cli, outcomes)
+        if any(isinstance(one, SearchQuery) and one.deadline_ms for one in queries):
+            _leave(kb)
+
+
+def _leave(kb: KnowledgeBase) -> None:
+    if kb.is_working:
+        leave_at_once()
+
+
+def _show_each(
+    cli: CliContext, asked: list[Json], queries: list[Any], kb: KnowledgeBase
+) -> Iterator[Outcome]:
+    """Print what becomes of each query as soon as it is there, and yield it."""
+    shown = 0
+    with closing(kb.search_many(queries)) as outcomes:
+        for number, outcome in enumerate(outcomes, start=1):
+            if cli.as_json:
+                cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))
+            else:
+                _head(cli, number, asked[number - 1])
+                shown += _show_one(cli, queries[number - 1], outcome, is_first=not shown)
+            yield outcome
+
+
+def _show_one(cli: CliContext, query: SearchQuery, outcome: Outcome, *, is_first: bool) -> bool:
+    """Print one query's answer, or its error; say whether it was an answer."""
+    if isinstance(outcome, KbError):
+        show_error(outcome, cli)
+        return False
+    if not is_first:
+        click.echo()
+    show(cli, query, outcome)
+    return True
+
+
+def _show_aggregated(cli: CliContext, asked: list[Json], found: AggregatedResponse) -> None:
+    if cli.as_json:
+        cli.print_json(wire.aggregated_search_response(asked, found))
+        return
+    for number, (query, outcome) in enumerate(zip(asked, found.outcomes, strict=True), start=1):
+        _head(cli, number, query)
+        if isinstance(outcome, KbError):
+            show_error(outcome, cli)
+        else:
+            cli.note(*(f"degraded: {reason}" for reason in outcome.degraded))
+            cli.warn(*outcome.warnings)
+    click.echo("\n".join(render_aggregated(found)))
+
+
+def _head(cli: CliContext, number: int, asked: Json) -> None:
+    cli.note(f"# Query {number}: {flat(str(asked.get('query', '')))}")
+
+
+def _sum_up(cli: CliContext, outcomes: list[Outcome]) -> None:
+    summary = wire.bulk_search_summary(outcomes)
+    if cli.as_json:
+        click.echo(wire.dumps(summary), err=True)
+    else:
+        cli.note("# {total} queries: {succeeded} succeeded, {failed} failed".format(**summary))
+
+
+def _lines() -> Iterable[bytes]:
+    # Without a standard input there is nothing on it.
+    return () if sys.stdin is None else sys.stdin.buffer
+
+
+def _objects(lines: Iterable[bytes]) -> Iterator[Json]:
+    """Yield what the lines say; ``ConfigInvalid`` for the first that says nothing."""
+    found = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip(b"\xef\xbb\xbf \t\r\n"):
+            continue
+        found += 1
+        if found > MAX_QUERIES:
+            raise ConfigInvalid(
+                f"queries: max {MAX_QUERIES} items",
+                hint="ask in several calls",
+                details={"field": "queries", "max": MAX_QUERIES},
+            )
+        yield _object(number, line)
+
+
+def _object(number: int, line: bytes) -> Json:
+    try:
+        value = json.loads(line.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite)
+    except UnicodeDecodeError:
+        raise _bad(number, "is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise _bad(number, f"is not JSON: {error.msg.lower()} at column {error.colno}") from None
+    except (ValueError, RecursionError) as error:
+        raise _bad(number, f"is not JSON that can be read: {error}") from None
+    if not isinstance(value, dict):
+        raise _bad(number, "is not a JSON object")
+    return value
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in {float("inf"), float("-inf")}:
+        raise ValueError(f"{text[:20]} is too large")
+    return number
+
+
+def _bad(number: int, why: str) -> ConfigInvalid:
+    return ConfigInvalid(
+        f"line {number} of the bulk input {why}",
+        hint=_EXAMPLE,
+        details={"field": "stdin", "line": number},
+    )
