@@ -1,18 +1,25 @@
-"""``kebab tui`` in a real terminal, which tmux plays: drawn, typed into, and left whole."""
+"""``kebab tui`` in a real terminal, which tmux plays: a tour of every pane, and its bad days.
+
+The tour runs over some sixty documents. ``KEBAB_TEST_TOUR`` names the configuration of a
+large knowledge base to take it over, too; its screens are then written beside that file.
+"""
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from kb_cli.testing.installed import InstalledKebab
+from kb_cli.testing.installed import KEBAB, InstalledKebab
 
 TMUX = shutil.which("tmux")
+TOUR = os.environ.get("KEBAB_TEST_TOUR", "")
 
 pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
 
@@ -27,6 +34,8 @@ class Terminal:
     def type(self, *keys: str) -> None:
         """Press keys; a word that is no key's name is typed letter by letter."""
         self._tmux("send-keys", *keys)
+        if "Escape" in keys:  # an escape and a letter that come as one are Alt and the letter
+            time.sleep(0.3)
 
     def screen(self) -> str:
         """Return what is on the screen."""
@@ -34,14 +43,33 @@ class Terminal:
 
     def wait_for(self, text: str, *, shown: bool = True) -> str:
         """Return the screen as soon as it shows *text*, or no longer does."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while (text in (screen := self.screen())) is not shown:
             assert time.monotonic() < deadline, f"{text!r} is not as expected:\n{screen}"
             time.sleep(0.05)
         return screen
 
+    def settled(self) -> str:
+        """Return the screen once it no longer changes."""
+        before = ""
+        while before != (screen := self.screen()):
+            before = screen
+            time.sleep(0.3)
+        return screen
+
+    def resize(self, width: int, height: int) -> None:
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def program(self) -> int:
+        """Return the process that the shell runs."""
+        shell = self._tmux("display-message", "-p", "#{pane_pid}").strip()
+        found = subprocess.run(["pgrep", "-P", shell], check=True, capture_output=True, text=True)
+        return int(found.stdout.split()[0])
+
     def close(self) -> None:
-        self._tmux("kill-server")
+        subprocess.run(
+            [str(TMUX), "-S", self._socket, "kill-server"], check=False, capture_output=True
+        )
 
     def _tmux(self, *words: str) -> str:
         command = [str(TMUX), "-u", "-S", self._socket, *words]
@@ -56,13 +84,35 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     terminal.close()
 
 
+@pytest.fixture
+def notes(kebab: InstalledKebab) -> InstalledKebab:
+    """Some sixty documents, two of which are not what they should be."""
+    for number in range(60):
+        text = f"# Note {number}\n\nA search stays readable while ingest {number} runs.\n"
+        kebab.write(f"many/note-{number:02}.md", text)
+    kebab.write("locks.md", "---\ntags: [storage]\n---\n\n# Locks\n\nOne writer, many readers.\n")
+    kebab.write("검색.md", "# 검색 기록\n\n한국어 형태소와 바이그램을 함께 찾는다.\n")
+    kebab.write("empty.md", "")
+    kebab.ingest()
+    return kebab
+
+
+def start(terminal: Terminal, command: str, **environ: str) -> None:
+    settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
+    terminal.type(f"{settings} {command}; echo left with $?", "Enter")
+    terminal.wait_for("documents")
+
+
+def tui(kebab: InstalledKebab) -> str:
+    return shlex.join(kebab.command("tui"))
+
+
 def test_a_search_in_a_real_terminal(kebab: InstalledKebab, terminal: Terminal) -> None:
     kebab.write("locks.md", "# Locks\n\nA search stays readable while ingest runs.\n")
     kebab.write("검색.md", "# 검색 기록\n\n한국어 형태소와 바이그램을 함께 찾는다.\n")
     kebab.ingest()
 
-    terminal.type(f"{shlex.join(kebab.command('tui'))}; echo left with $?", "Enter")
-    terminal.wait_for("2 documents")
+    start(terminal, tui(kebab))
     terminal.type("형태소")
     found = terminal.wait_for("1 hit in")
     terminal.type("Escape")
@@ -78,3 +128,193 @@ def test_a_search_in_a_real_terminal(kebab: InstalledKebab, terminal: Terminal) 
     assert ">3 ┃ 한국어 형태소와 바이그램을 함께 찾는다." in found
     assert all(len(line) <= 80 for line in found.splitlines())
     assert "┃" not in left
+
+
+def take_the_tour(terminal: Terminal, words: str, keep: Callable[[str, str], None]) -> None:
+    """Visit every pane and popup; *keep* is given the name and the text of each screen."""
+    keep("start", terminal.settled())
+    terminal.type(words)
+    terminal.wait_for(" in ")
+    keep("search", terminal.settled())
+    terminal.type("Escape")
+    terminal.type("j")
+    pane = terminal.settled()
+    keep("search-normal", pane)
+    terminal.type("t")
+    terminal.wait_for("Lexical: ")
+    keep("trace", terminal.settled())
+    terminal.type("Escape")
+    terminal.wait_for("Lexical: ", shown=False)
+    assert terminal.settled().splitlines()[:22] == pane.splitlines()[:22]
+    terminal.type("f")
+    terminal.wait_for("Enter applies")
+    keep("filter", terminal.settled())
+    terminal.type("Escape")
+    terminal.type("o")
+    terminal.wait_for("▾ Neighbours")
+    keep("inspect-chunk", terminal.settled())
+    terminal.type("Escape")
+    terminal.type("1")
+    terminal.wait_for("Documents: ")
+    keep("library", terminal.settled())
+    terminal.type("l")
+    terminal.wait_for("reason")
+    keep("ledger", terminal.settled())
+    terminal.type("l")
+    terminal.type("Enter")
+    terminal.wait_for("▾ Metadata")
+    keep("inspect-document", terminal.settled())
+    terminal.type("3")
+    terminal.wait_for("Ask a question")
+    terminal.type(words, "Enter")
+    terminal.wait_for("Evidence; no answer was generated")
+    keep("ask", terminal.settled())
+    terminal.type("Escape")
+    terminal.type("5")
+    terminal.wait_for("Past runs")
+    keep("jobs", terminal.settled())
+    terminal.type("C-p")
+    terminal.wait_for("Search for commands")
+    keep("palette", terminal.settled())
+    terminal.type("Escape")
+    terminal.type("q")
+    terminal.wait_for("left with 0")
+
+
+def test_a_tour_of_every_pane(notes: InstalledKebab, terminal: Terminal) -> None:
+    screens: dict[str, str] = {}
+    start(terminal, tui(notes))
+    take_the_tour(terminal, "readable search", screens.__setitem__)
+
+    assert len(screens) == 12
+    assert "62 documents" in screens["start"]
+    assert "1 skipped" in screens["ledger"]
+    assert "ingest  completed" in screens["jobs"]
+    for name, screen in screens.items():
+        assert all(len(line) <= 80 for line in screen.splitlines()), name
+
+
+@pytest.mark.skipif(not TOUR, reason="KEBAB_TEST_TOUR names no configuration")
+def test_a_tour_over_a_large_knowledge_base(terminal: Terminal) -> None:
+    def keep(name: str, screen: str) -> None:
+        Path(TOUR).with_name(f"tour-{name}.txt").write_text(screen, "utf-8")
+
+    start(terminal, shlex.join([KEBAB, "--config", TOUR, "tui"]))
+    take_the_tour(terminal, "dead lock writer", keep)
+
+
+def test_the_screen_is_whole_after_the_editor(notes: InstalledKebab, terminal: Terminal) -> None:
+    """The editor gets the file and the line, the whole terminal, and Ctrl-C."""
+    editor = notes.home / "vi"
+    editor.write_text('#!/bin/sh\ntrap "" INT\nclear\necho "EDITING $*"\nread _\n', "utf-8")
+    editor.chmod(0o755)
+
+    start(terminal, tui(notes), EDITOR=str(editor))
+    terminal.type("형태소")
+    terminal.wait_for("1 hit in")
+    terminal.type("Escape")
+    before = terminal.settled()
+    terminal.type("g")
+    editing = terminal.wait_for("EDITING")
+    terminal.type("C-c")
+    terminal.type("Enter")
+    after = terminal.wait_for("back from")
+
+    assert f"EDITING +1 {notes.notes}/검색.md" in editing.replace("\n", "")
+    assert "NORMAL" not in editing
+    assert after.splitlines()[:22] == before.splitlines()[:22]
+    terminal.type("q")
+    terminal.wait_for("left with 0")
+
+
+def test_an_editor_that_is_not_there_is_an_error(notes: InstalledKebab, terminal: Terminal) -> None:
+    start(terminal, tui(notes), EDITOR="/no/such/editor")
+    terminal.type("형태소")
+    terminal.wait_for("1 hit in")
+    terminal.type("Escape")
+    terminal.type("g")
+    terminal.wait_for("Error: io_error")
+    terminal.type("Escape")
+    terminal.type("q")
+    terminal.wait_for("left with 0")
+
+
+def test_a_resized_terminal_is_drawn_anew(notes: InstalledKebab, terminal: Terminal) -> None:
+    start(terminal, tui(notes))
+    terminal.type("형태소")
+    terminal.wait_for("1 hit in")
+    first = terminal.settled()
+    for width, height in ((140, 40), (40, 10), (80, 24)):
+        terminal.resize(width, height)
+        screen = terminal.wait_for("INSERT")
+        assert len(screen.splitlines()) <= height
+
+    terminal.wait_for(first)
+
+
+def ended(process: int) -> bool:
+    """Say whether a process is gone, waiting for it for a while."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def begin_an_ingest(kebab: InstalledKebab, terminal: Terminal) -> int:
+    """Start an ingest of many new files in the interface, and return its process."""
+    for number in range(1500):
+        kebab.write(f"new/note-{number:04}.md", f"# New {number}\n\n" + "One more line.\n" * 40)
+    start(terminal, tui(kebab))
+    process = terminal.program()
+    terminal.type("Escape")
+    terminal.type("5")
+    terminal.wait_for("Past runs")
+    terminal.type("r")
+    terminal.wait_for("searchable: 6")  # some batches are through
+    return process
+
+
+def check_whole(kebab: InstalledKebab) -> None:
+    """Nothing is broken: the next ingest goes on, and the deep check passes."""
+    kebab.ingest()
+    assert kebab.json("doctor", "--deep")["ok"]
+    states = {file["state"] for file in kebab.json("status")["files"]}
+    assert states == {"indexed", "skipped"}
+    assert kebab.json("stats")["doc_count"] == 62 + 1500
+
+
+def test_a_closed_terminal_ends_the_ingest_cleanly(
+    notes: InstalledKebab, terminal: Terminal
+) -> None:
+    process = begin_an_ingest(notes, terminal)
+    terminal.close()
+
+    assert ended(process)
+    assert not (notes.data_dir / "run" / "job.json").exists()
+    check_whole(notes)
+
+
+def test_a_killed_interface_leaves_no_broken_state(
+    notes: InstalledKebab, terminal: Terminal
+) -> None:
+    process = begin_an_ingest(notes, terminal)
+    os.kill(process, 9)
+    terminal.wait_for("left with 137")
+
+    check_whole(notes)
+
+
+def test_esc_cancels_and_the_next_run_goes_on(notes: InstalledKebab, terminal: Terminal) -> None:
+    begin_an_ingest(notes, terminal)
+    terminal.type("Escape")
+    terminal.wait_for("ingest cancelled in")
+    cancelled = terminal.wait_for("aborted")
+    terminal.type("q")
+    terminal.wait_for("left with 0")
+
+    assert "ingest" in cancelled
+    check_whole(notes)

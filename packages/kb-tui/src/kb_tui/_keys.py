@@ -1,4 +1,4 @@
-"""Keys: one table a screen, from which its bindings, hint line and cheat sheet are made."""
+"""Keys: one table a pane, from which its bindings, hint line, cheat sheet and palette are made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Key:
 
     ``names`` are textual's, comma separated; ``shown`` is what a person reads, empty for
     the second of a pair; ``hint`` is what the hint line says, empty where it says nothing.
-    A key without an action is one that something else handles.
+    A key without an action is one that something else handles. ``command`` names the
+    action in the palette, for those that make sense without the key.
     """
 
     names: str
@@ -30,6 +31,7 @@ class Key:
     insert: bool = False
     normal: bool = True
     hint: str = ""
+    command: str = ""
 
     def works_in(self, mode: Typing) -> bool:
         """Say whether the key does this in *mode*."""
@@ -50,9 +52,9 @@ def hint(keys: Iterable[Key], mode: Typing) -> str:
     return "  ".join(key.hint for key in keys if key.hint and key.works_in(mode))
 
 
-def cheat_sheet(keys: Iterable[Key]) -> str:
+def cheat_sheet(keys: Iterable[Key], *, has_modes: bool = True) -> str:
     """Return all keys, one a line, with the mode where it matters."""
-    rows = [(key.shown, key.does, _where(key)) for key in keys if key.shown]
+    rows = [(key.shown, key.does, _where(key) if has_modes else "") for key in keys if key.shown]
     width = max(len(shown) for shown, _, _ in rows)
     return "\n".join(f"{shown:<{width}}  {does}{where}" for shown, does, where in rows)
 

@@ -12,7 +12,6 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
-from kb_app import KnowledgeBase
 from kb_core.errors import KbError
 
 __all__ = ["FacadeScreen", "Failed", "Reply"]
@@ -50,9 +49,8 @@ class FacadeScreen(Screen[None]):
     ``ask`` is the only way to the facade. Handlers of replies begin with ``is_stale``.
     """
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.kb = kb
         self._tickets: Counter[Kind] = Counter()
 
     def ask(self, kind: type[Reply[T]], question: Callable[[], T]) -> None:
@@ -64,6 +62,11 @@ class FacadeScreen(Screen[None]):
         self.forget(kind)
         work = partial(self._answer, kind, self._tickets[kind], question)
         self.run_worker(work, group=kind.__name__, exclusive=True, thread=True)
+
+    @property
+    def questions_asked(self) -> dict[Kind, int]:
+        """How often each kind was asked or forgotten."""
+        return dict(self._tickets)
 
     def forget(self, kind: Kind) -> None:
         """Make every reply of this *kind* that is under way stale."""

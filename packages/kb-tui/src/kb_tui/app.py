@@ -1,19 +1,51 @@
-"""The application: its screens and what is the same on all of them."""
+"""The application: its panes, what leads from one to another, and the end of it all."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import ClassVar
+import os
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import PurePath
+from typing import Any, ClassVar
 
-from textual.app import App
+from textual import on
+from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.logging import TextualHandler
+from textual.screen import Screen
 
 from kb_app import KnowledgeBase
-from kb_tui.screens.search import SearchScreen
+from kb_app.editors import open_command
+from kb_core.errors import IoError, KbError
+from kb_core.ingest import IngestReport
+from kb_tui._editor import OpenPlace, needs_terminal, run_beside, run_editor
+from kb_tui._keymaps import PANES
+from kb_tui._pane import GoTo, InspectTarget, Pane
+from kb_tui._progress import outcome, summary
+from kb_tui._runner import IngestRunner
+from kb_tui._shared import Shared
+from kb_tui._terminal import leave_on_signals
+from kb_tui._themes import DARK, LIGHT, theme_name
+from kb_tui.popups import ErrorPopup
+from kb_tui.screens.ask import AskPane
+from kb_tui.screens.inspect import InspectPane, LeaveInspect
+from kb_tui.screens.jobs import JobsPane
+from kb_tui.screens.library import LibraryPane
+from kb_tui.screens.search import SearchPane
 
 __all__ = ["KbTui", "run"]
+
+_PANES: tuple[type[Pane], ...] = (LibraryPane, SearchPane, AskPane, InspectPane, JobsPane)
+_FIRST = "search"
+_LOOK_EVERY_S = 0.2
+"""How often a running ingest is looked at."""
+_SWITCH_S = 0.0005
+"""How long a thread that computes may make the screen's wait for the interpreter, at each
+of the dozens of steps from a key to a frame. Python's own 5 ms add up to half a second."""
+_LAST_WAIT_S = 60.0
+"""How long leaving waits for the batch at hand; a killed ingest is healed by the next."""
 
 
 class KbTui(App[None]):
@@ -21,19 +53,194 @@ class KbTui(App[None]):
 
     TITLE = "kebab"
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = True
+    # All at once: a sheet that comes with a screen has every other one parsed again.
+    CSS_PATH: ClassVar[list[str | PurePath]] = [f"screens/{name}.tcss" for name in PANES]
 
     def __init__(self, kb: KnowledgeBase) -> None:
         super().__init__()
-        self._kb = kb
+        self.runner = IngestRunner(kb, self._run_ended)
+        self._shared = Shared(kb, kb.preferences(), self.runner)
+        self._panes = {pane.NAME: pane(self._shared) for pane in _PANES}
+        self._origin = _FIRST
+        self._is_leaving = False
+        self._was_running = False
+        self._switch_interval = sys.getswitchinterval()
 
-    def on_mount(self) -> None:
-        self.push_screen(SearchScreen(self._kb))
+    async def on_mount(self) -> None:
+        sys.setswitchinterval(_SWITCH_S)
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        self.theme = theme_name(self._shared.preferences.theme)
+        for name, pane in self._panes.items():
+            self.install_screen(pane, name)
+        await self.push_screen(_FIRST)
+        self._begin(_FIRST)
+        self.set_interval(_LOOK_EVERY_S, self._look_at_ingest)
+        if not self.is_headless:
+            leave_on_signals(self._hang_up)
+
+    def on_unmount(self) -> None:
+        sys.setswitchinterval(self._switch_interval)
+
+    # ---------------------------------------------------------------- panes
+
+    @property
+    def pane(self) -> Pane:
+        """The pane that is in sight, perhaps behind a popup."""
+        shown = (screen for screen in reversed(self.screen_stack) if isinstance(screen, Pane))
+        return next(shown, self._panes[_FIRST])
+
+    @on(GoTo)
+    async def _go_to(self, event: GoTo) -> None:
+        if event.pane == "inspect" and not isinstance(self.pane, InspectPane):
+            self._origin = self.pane.NAME
+        await self._show(event.pane)
+        self._begin(event.pane)
+
+    @on(InspectTarget)
+    async def _inspect(self, event: InspectTarget) -> None:
+        self._origin = self.pane.NAME
+        inspector = self._panes["inspect"]
+        assert isinstance(inspector, InspectPane)  # noqa: S101 - by its name
+        await self._show("inspect")
+        self._begin("inspect")
+        inspector.inspect(event.target)
+
+    @on(LeaveInspect)
+    async def _go_back(self) -> None:
+        """Show the pane that led to Inspect as it was left."""
+        await self._show(self._origin)
+        self.pane.changed()
+        self._draw_job(self.pane)
+
+    async def _show(self, name: str) -> None:
+        """Put a pane in sight, and wait until all of it is there to be drawn on."""
+        if name != self.pane.NAME:
+            await self.switch_screen(name)
+
+    def _begin(self, name: str) -> None:
+        pane = self._panes[name]
+        pane.begin()
+        pane.changed()
+        self._draw_job(pane)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
+        """Yield what the palette offers: panes, what the pane can do, themes, quit."""
+        for name in self._panes:
+            yield SystemCommand(
+                name.title(), f"Show the pane {name.title()}", partial(self._palette_go, name)
+            )
+        pane = self.pane
+        for key in pane.KEYS:
+            if key.command and key.action:
+                does = partial(pane.run_action, key.action)
+                yield SystemCommand(key.command, f"{key.does} ({key.shown})", does)
+        yield SystemCommand("Keys", "Which keys work here (F1)", pane.action_help)
+        yield SystemCommand("Theme", "Light, dark, and others", self.action_change_theme)
+        yield SystemCommand("Quit", "Leave (q)", self.action_quit)
+
+    def _palette_go(self, name: str) -> None:
+        self.post_message(GoTo(name))
+
+    # ---------------------------------------------------------------- the ingest
+
+    def _look_at_ingest(self) -> None:
+        if self.runner.is_running or self._was_running:
+            self._was_running = self.runner.is_running
+            self._draw_job(self.pane)
+
+    def _draw_job(self, pane: Pane) -> None:
+        if not pane.is_ready:
+            return
+        progress = self.runner.progress
+        pane.show_job("" if progress is None else summary(progress))
+
+    def _run_ended(self, report: IngestReport | None, error: Exception | None) -> None:
+        """Called on the run's thread."""
+        with suppress(RuntimeError):  # the application is gone already
+            self.call_later(self._show_ended, report, error)
+
+    def _show_ended(self, report: IngestReport | None, error: Exception | None) -> None:
+        if self._is_leaving:
+            self.exit()
+            return
+        pane = self.pane
+        if not pane.is_ready:
+            return
+        self._draw_job(pane)
+        pane.changed()
+        if report is not None:
+            pane.state(outcome(report))
+        if error is not None:
+            pane.state(f"ingest failed: {getattr(error, 'code', 'internal')}")
+            self.push_screen(ErrorPopup(error))
+
+    # ---------------------------------------------------------------- the editor
+
+    @on(OpenPlace)
+    def _open(self, event: OpenPlace) -> None:
+        """Give the terminal away until the editor ends; then everything is drawn anew."""
+        try:
+            command = open_command(event.place, os.environ)
+            if needs_terminal(event.place, os.environ):
+                code = self._edit(command)
+                self.refresh(layout=True)
+                ended = f", which ended with {code}" if code else ""
+                self.pane.state(f"back from {command[0]}{ended}")
+            else:
+                run_beside(command)
+                self.pane.state(f"opened with {command[0]}")
+        except KbError as error:
+            self.push_screen(ErrorPopup(error))
+
+    def _edit(self, command: list[str]) -> int:
+        """Run an editor in the terminal, and take the terminal back however that ends."""
+        failure: KbError | None = None
+        code = 0
+        try:
+            with self.suspend():  # what is raised in it would leave the terminal given away
+                try:
+                    code = run_editor(command)
+                except KbError as error:
+                    failure = error
+        except SuspendNotSupported as error:
+            raise IoError(
+                "this terminal cannot be given to an editor",
+                hint="y copies the citation; 'kebab cite --open' opens it",
+            ) from error
+        if failure is not None:
+            raise failure
+        return code
+
+    # ---------------------------------------------------------------- the end
+
+    async def action_quit(self) -> None:
+        """Leave; a running ingest finishes its batch first, or is dropped the second time."""
+        if not self.runner.is_running:
+            self.exit()
+        elif self._is_leaving:
+            self.runner.abandon()
+            self.exit()
+        else:
+            self._is_leaving = True
+            self.runner.stop()
+            self.pane.state("leaving after the batch; q again: at once")
+
+    def _hang_up(self) -> None:
+        """Leave without a word: the ingest ends at its next event, whole documents stay."""
+        self.runner.abandon()
+        self.exit()
 
 
 def run(kb: KnowledgeBase) -> None:
     """Show the knowledge base until the person quits."""
+    app = KbTui(kb)
     with _log_off_screen():
-        KbTui(kb).run()
+        try:
+            app.run()
+        finally:
+            app.runner.abandon()
+            app.runner.wait(_LAST_WAIT_S)
 
 
 @contextmanager

@@ -1,12 +1,15 @@
 """Popups: a box over the screen, closed by Esc, which gives the screen back as it was.
 
-They take no other key, so that what is still being typed when one opens does nothing.
+Apart from those that scroll it a popup takes no key, so that what is still being typed
+when one opens does nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -16,19 +19,30 @@ from textual.widgets import Static
 
 from kb_core import wire
 from kb_tui._text import visible
+from kb_tui.widgets.lines import Lines, Row
 
-__all__ = ["CheatSheet", "ErrorPopup", "Popup"]
+__all__ = ["CheatSheet", "ErrorPopup", "Popup", "TracePopup"]
+
+
+def _scrolling(*rows: tuple[str, str]) -> list[BindingType]:
+    return [Binding(keys, action, show=False) for keys, action in rows]
 
 
 class Popup(ModalScreen[None]):
     """A box with a title and a text."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = _scrolling(
+        ("escape", "dismiss"),
+        ("j,down", "scroll(1)"),
+        ("k,up", "scroll(-1)"),
+        ("pagedown", "page(1)"),
+        ("pageup", "page(-1)"),
+    )
     DEFAULT_CSS = """
     Popup { align: center middle; background: $background 60%; }
     Popup > VerticalScroll {
         width: auto; min-width: 40; max-width: 76; height: auto; max-height: 90%;
-        border: heavy $primary; padding: 1 2; background: $surface;
+        border: heavy $primary; padding: 0 2; background: $surface;
     }
     Popup Static { width: auto; max-width: 70; }
     """
@@ -41,8 +55,20 @@ class Popup(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll() as box:
             box.border_title = self._title
-            box.border_subtitle = "Esc closes"
+            box.border_subtitle = "Esc closes, j k scroll"
             yield Static(Content(self._text))
+
+    def on_click(self, event: events.Click) -> None:
+        """Close on a click beside the box."""
+        if event.widget is self:
+            self.dismiss()
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
+
+    def action_page(self, pages: int) -> None:
+        box = self.query_one(VerticalScroll)
+        box.scroll_relative(y=pages * max(1, box.size.height - 1), animate=False)
 
 
 class CheatSheet(Popup):
@@ -52,9 +78,38 @@ class CheatSheet(Popup):
 class ErrorPopup(Popup):
     """What went wrong, under its stable code, and what can be done."""
 
-    DEFAULT_CSS = "ErrorPopup > VerticalScroll { border: heavy $error; }"
+    DEFAULT_CSS = "ErrorPopup > VerticalScroll { border: heavy $error; padding: 1 2; }"
 
     def __init__(self, error: BaseException) -> None:
         shown = wire.error(error)
         hint = f"\n\n{visible(shown['hint'])}" if shown["hint"] else ""
         super().__init__(f"Error: {shown['code']}", f"{visible(shown['message'])}{hint}")
+
+
+class TracePopup(Popup):
+    """How a search was answered: the lists of both channels and the fused one."""
+
+    DEFAULT_CSS = """
+    TracePopup > Lines {
+        width: 90%; height: 90%; border: heavy $primary; padding: 0 1; background: $surface;
+    }
+    """
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__("Trace", "")
+        self._rows = rows
+
+    def compose(self) -> ComposeResult:
+        lines = Lines()
+        lines.border_title = self._title
+        lines.border_subtitle = "Esc closes, j k scroll"
+        yield lines
+
+    def on_mount(self) -> None:
+        self.query_one(Lines).show(self._rows)
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one(Lines).move(by)
+
+    def action_page(self, pages: int) -> None:
+        self.query_one(Lines).page(pages)

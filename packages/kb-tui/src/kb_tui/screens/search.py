@@ -1,36 +1,45 @@
-"""The search screen: a query, its hits, and the chosen hit in its place.
+"""The search pane: a query, its facets and hits, and the chosen hit in its place.
 
 A search starts by itself shortly after the last key, or at once on Enter. Whatever
-comes back for an older query, mode or hit is dropped.
+comes back for an older query, mode, filter or hit is dropped.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
-from kb_app import KnowledgeBase
+from kb_app.editors import FilePlace
 from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchQuery, SearchResponse
+from kb_tui._editor import OpenPlace
+from kb_tui._filters import Filtered, facets_of, parse_filter
 from kb_tui._keymaps import SEARCH
-from kb_tui._keys import bindings, cheat_sheet, hint
+from kb_tui._keys import Key, bindings
+from kb_tui._pane import InspectTarget, Pane
 from kb_tui._passage import passage, plain
-from kb_tui._screen import FacadeScreen, Failed, Reply
+from kb_tui._screen import Failed, Reply
+from kb_tui._shared import Shared, Target
 from kb_tui._text import counted, visible
-from kb_tui.popups import CheatSheet, ErrorPopup
+from kb_tui._trace import trace_rows
+from kb_tui.filter_popup import FilterPopup
+from kb_tui.popups import TracePopup
+from kb_tui.widgets.choice_list import ChoiceList
 from kb_tui.widgets.hit_list import HitList
 from kb_tui.widgets.preview import Preview
 from kb_tui.widgets.query_line import QueryLine
-from kb_tui.widgets.status_bar import HintLine, StatusBar
 
-__all__ = ["SearchScreen"]
+__all__ = ["SearchPane"]
 
 _NOTHING_YET = "type to search"
 _NOTHING_INDEXED = "nothing is indexed yet: run 'kebab add FOLDER', then 'kebab ingest'"
@@ -42,66 +51,62 @@ class Found(Reply[SearchResponse]):
     """A search came back, perhaps empty."""
 
 
+class FoundMore(Reply[SearchResponse]):
+    """The next page of a search."""
+
+
+class Traced(Reply[SearchResponse]):
+    """The search once more, with its trace."""
+
+
 class Fetched(Reply[dict[str, Any]]):
     """The chosen hit's passage came back, as fetch_result.v1."""
 
 
-class Counted(Reply[dict[str, Any]]):
-    """The size of the knowledge base, as stats.v1."""
+class Located(Reply[FilePlace]):
+    """Where the cited file is."""
 
 
-class SearchScreen(FacadeScreen):
+class SearchPane(Pane):
     """Searches as a person types; the newest query wins."""
 
+    NAME: ClassVar[str] = "search"
+    KEYS: ClassVar[tuple[Key, ...]] = SEARCH
+    IS_TYPING: ClassVar[bool] = True
     BINDINGS: ClassVar[list[BindingType]] = bindings(SEARCH)
-    CSS_PATH = "search.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - textual's type
     DELAY_S: ClassVar[float] = 0.2
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        super().__init__(kb)
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self._mode = SearchMode.HYBRID
-        self._asked = ""
+        self._filter = Filtered()
+        self._asked: SearchQuery | None = None
+        self._next_cursor: str | None = None
         self._timer: Timer | None = None
+        self._stats: dict[str, Any] = {}
         self._is_empty = False
-        self._revision: int | None = None
-        self._shown_error: tuple[str, str] | None = None
 
-    def compose(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         yield QueryLine(self._mode)
+        yield Static("", id="facets")
         with Container(id="found"):
             yield HitList(id="hits")
             yield Preview(id="preview")
-        yield StatusBar("Search", is_readonly=self.kb.readonly)
-        yield HintLine()
 
     def on_mount(self) -> None:
         self.query_one("#hits").border_title = "Hits"
         self.query_one("#preview").border_title = "Preview"
         self._clear()
-        self._count()
 
-    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
-        self._show_typing()
-
-    def on_descendant_blur(self, _event: events.DescendantBlur) -> None:
-        self._show_typing()
-
-    def _show_typing(self) -> None:
-        line = self.query_one(QueryLine)
-        line.show_typing()
-        self.query_one(HintLine).show(hint(SEARCH, line.typing))
-
-    def action_insert(self) -> None:
-        self.query_one(QueryLine).start_typing()
-
-    def action_normal(self) -> None:
+    def leave_insert(self) -> None:
         self.query_one(HitList).focus()
+
+    # ---------------------------------------------------------------- asking
 
     @on(Input.Changed)
     def search_soon(self) -> None:
         self._stop_timer()
-        self.forget(Found)
+        self._forget_answers()
         if self._text.strip():
             self._timer = self.set_timer(self.DELAY_S, self._search)
         else:
@@ -109,7 +114,7 @@ class SearchScreen(FacadeScreen):
 
     @on(Input.Submitted)
     def action_search(self) -> None:
-        self._shown_error = None
+        self.forget_error()
         self._search()
 
     def action_next_mode(self) -> None:
@@ -118,31 +123,70 @@ class SearchScreen(FacadeScreen):
         self.query_one(QueryLine).show_mode(self._mode)
         self._search()
 
+    def action_filter(self) -> None:
+        words = "parts of file names"
+        popup = FilterPopup(self._filter.text, facets_of(self._stats), words)
+        self.app.push_screen(popup, self._apply_filter)
+
+    def _apply_filter(self, text: str | None) -> None:
+        if text is not None and text != self._filter.text:
+            self._filter = parse_filter(text)
+            self._show_facets(self.query_one(HitList).hits)
+            self._search()
+
+    @property
+    def is_about_to_search(self) -> bool:
+        """Whether a search starts unless another key comes."""
+        return self._timer is not None
+
     @property
     def _text(self) -> str:
         return self.query_one(QueryLine).text
 
     def _search(self) -> None:
         self._stop_timer()
+        self._forget_answers()
         if not self._text.strip():
             return
-        query = SearchQuery(text=self._text, mode=self._mode)
-        self.query_one(StatusBar).show_state("searching…")
-        self._asked = query.text
+        self.state("searching…")
+        self._asked = query = SearchQuery(
+            text=self._text,
+            mode=self._mode,
+            k=self.shared.preferences.default_k,
+            filters=self._filter.as_search(),
+        )
         self.ask(Found, lambda: self.kb.search(query))
 
-    def _count(self) -> None:
-        self.ask(Counted, self.kb.stats)
+    def action_next_hits(self) -> None:
+        """Ask for the page below the hits that are shown."""
+        if self._asked is None or not self.query_one(HitList).count:
+            self.state("no hits yet")
+        elif self._next_cursor is None:
+            self.state("no more hits")
+        else:
+            self.state("searching…")
+            query = replace(self._asked, cursor=self._next_cursor)
+            self.ask(FoundMore, lambda: self.kb.search(query))
+
+    def action_trace(self) -> None:
+        """Ask once more, for how the hits came to be; a search without hits has a trace, too."""
+        if self._asked is None:
+            self.state("nothing to trace: search first")
+            return
+        self.state("tracing…")
+        query = replace(self._asked, trace=True)
+        self.ask(Traced, lambda: self.kb.search(query))
+
+    def _forget_answers(self) -> None:
+        for kind in (Found, FoundMore, Traced):
+            self.forget(kind)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
 
-    def _clear(self) -> None:
-        self._show_hits((), _NOTHING_INDEXED if self._is_empty else _NOTHING_YET)
-        self.query_one(HitList).border_subtitle = ""
-        self.query_one(StatusBar).show_state("ready")
+    # ---------------------------------------------------------------- the chosen hit
 
     def action_move(self, by: int) -> None:
         self.query_one(HitList).chosen += by
@@ -154,68 +198,132 @@ class SearchScreen(FacadeScreen):
         hits = self.query_one(HitList)
         hits.chosen = hits.count - 1
 
-    def action_scroll_preview(self, pages: int) -> None:
+    def action_page(self, pages: int) -> None:
         preview = self.query_one(Preview)
         preview.scroll_relative(y=pages * max(1, preview.size.height - 1), animate=False)
 
-    @on(HitList.Chosen)
-    def show_chosen(self, event: HitList.Chosen) -> None:
+    @on(ChoiceList.Opened)
+    def action_inspect(self) -> None:
+        hit = self._hit()
+        if hit is not None:
+            self.post_message(InspectTarget(Target(hit.doc_id, hit.chunk_id)))
+
+    def action_copy(self) -> None:
+        hit = self._hit()
+        if hit is not None:
+            self.app.copy_to_clipboard(hit.citation.uri)
+            self.state(f"copied {hit.citation.uri}")
+
+    def action_open(self) -> None:
+        hit = self._hit()
+        if hit is not None:
+            self.ask(Located, lambda: self.kb.locate(hit.citation.uri, source=hit.source_id))
+
+    def _hit(self) -> Hit | None:
+        hit = self.query_one(HitList).hit
+        if hit is None:
+            self.state("no hit is chosen")
+        return hit
+
+    # ---------------------------------------------------------------- what came back
+
+    @on(ChoiceList.Chosen)
+    def show_chosen(self) -> None:
         """Show the snippet, which is at hand, until the whole passage is."""
-        hit = event.hit
+        hit = self.query_one(HitList).hit
+        if hit is None:
+            return
         preview = self.query_one(Preview)
         preview.border_title = Content(visible(hit.citation.uri))
-        preview.show(plain(hit.snippet), self._asked)
+        preview.show(plain(hit.snippet), self._query_text)
         self.ask(Fetched, lambda: self.kb.fetch_chunk(hit.chunk_id, context=_CONTEXT))
+
+    @property
+    def _query_text(self) -> str:
+        return self._asked.text if self._asked else ""
 
     @on(Found)
     def show_found(self, reply: Found) -> None:
         if self.is_stale(reply):
             return
-        self._shown_error = None
+        self.forget_error()
         found = reply.value
-        self._show_hits(found.hits, f"no hits for {self._asked}")
+        self._show_hits(found.hits, f"no hits for {self._query_text}")
+        self._next_cursor = found.next_cursor
         remarks = "; ".join([*found.degraded, *found.warnings])
         self.query_one(HitList).border_subtitle = Content(visible(remarks))
-        hits = counted(len(found.hits), "hit")
-        self.query_one(StatusBar).show_state(f"{hits} in {found.elapsed_ms:.0f} ms")
-        if found.corpus_revision != self._revision:
-            self._revision = found.corpus_revision
-            self._count()
+        more = "+" if found.next_cursor else ""
+        hits = counted(len(found.hits), "hit").replace(" ", f"{more} ", 1)
+        self.state(f"{hits} in {found.elapsed_ms:.0f} ms")
+        if found.corpus_revision != self.revision:
+            self.count()
+
+    @on(FoundMore)
+    def show_more(self, reply: FoundMore) -> None:
+        if self.is_stale(reply):
+            return
+        found = reply.value
+        self._next_cursor = found.next_cursor
+        hits = self.query_one(HitList)
+        if found.hits:
+            hits.add(found.hits)
+            self._show_facets(hits.hits)
+        more = "+" if found.next_cursor else ""
+        self.state(f"{hits.count}{more} hits" if found.hits else "no more hits")
+
+    @on(Traced)
+    def show_trace(self, reply: Traced) -> None:
+        if not self.is_stale(reply):
+            self.state("ready")
+            self.app.push_screen(TracePopup(trace_rows(self._query_text, reply.value)))
+
+    @on(Located)
+    def open_place(self, reply: Located) -> None:
+        if not self.is_stale(reply):
+            self.post_message(OpenPlace(reply.value))
+
+    @on(Fetched)
+    def show_fetched(self, reply: Fetched) -> None:
+        if not self.is_stale(reply):
+            self.query_one(Preview).show(passage(reply.value), self._query_text)
+
+    def counted(self, stats: dict[str, Any]) -> None:
+        self._stats = stats
+        self._is_empty = stats["doc_count"] == 0
+        if not self._text.strip():
+            self._clear()
+
+    def failed(self, reply: Failed) -> None:
+        if reply.kind is FoundMore:
+            self._next_cursor = None
+
+    def _clear(self) -> None:
+        self._asked = self._next_cursor = None
+        self._show_hits((), _NOTHING_INDEXED if self._is_empty else _NOTHING_YET)
+        self.query_one(HitList).border_subtitle = ""
+        self.state("ready")
 
     def _show_hits(self, hits: tuple[Hit, ...], note: str) -> None:
         self.query_one(HitList).show(hits, note)
+        self._show_facets(hits)
         if not hits:
             self.forget(Fetched)
             preview = self.query_one(Preview)
             preview.border_title = "Preview"
             preview.show(())
 
-    @on(Fetched)
-    def show_fetched(self, reply: Fetched) -> None:
-        if not self.is_stale(reply):
-            self.query_one(Preview).show(passage(reply.value), self._asked)
+    def _show_facets(self, hits: tuple[Hit, ...]) -> None:
+        """Say what is filtered by, and of what the hits are."""
+        parts = [f"filter {self._filter.text}"] if self._filter.text else []
+        if hits:
+            parts += [_tally(hit.media for hit in hits)]
+            parts += [_tally(hit.code_lang or hit.lang or "" for hit in hits)]
+            sources = {hit.source_id for hit in hits}
+            parts += [_tally(hit.source_id for hit in hits)] if len(sources) > 1 else []
+        shown = "  │  ".join(filter(None, parts)) or "no filter: f chooses one"
+        self.query_one("#facets", Static).update(Content(visible(shown)))
 
-    @on(Counted)
-    def show_counted(self, reply: Counted) -> None:
-        if self.is_stale(reply):
-            return
-        documents, chunks = reply.value["doc_count"], reply.value["chunk_count"]
-        self.query_one(StatusBar).show_size(documents, chunks)
-        self._is_empty = documents == 0
-        if not self._text.strip():
-            self._clear()
 
-    @on(Failed)
-    def show_failed(self, reply: Failed) -> None:
-        """Open a popup, but not again for each letter that is typed on."""
-        if self.is_stale(reply):
-            return
-        code = getattr(reply.error, "code", "internal")
-        self.query_one(StatusBar).show_state(f"error: {code}")
-        error = (code, str(reply.error))
-        if error != self._shown_error:
-            self._shown_error = error
-            self.app.push_screen(ErrorPopup(reply.error))
-
-    def action_help(self) -> None:
-        self.app.push_screen(CheatSheet("Keys of Search", cheat_sheet(SEARCH)))
+def _tally(values: Iterable[str]) -> str:
+    counts = Counter(value for value in values if value)
+    return ", ".join(f"{value} {n}" for value, n in counts.most_common())

@@ -14,12 +14,13 @@ __all__ = ["HintLine", "StatusBar"]
 
 
 class StatusBar(Horizontal):
-    """Version, pane, size of the knowledge base; and, to the right, the state."""
+    """Version, pane, size of the knowledge base; to the right the ingest, and the state."""
 
     DEFAULT_CSS = """
     StatusBar { height: 1; background: $panel; color: $foreground; }
     StatusBar > Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     StatusBar > #about { width: 1fr; padding: 0 1; }
+    StatusBar > #job { width: auto; padding: 0 1; text-style: bold; }
     StatusBar > #state { width: auto; max-width: 60%; padding: 0 1; text-style: bold; }
     """
 
@@ -30,7 +31,8 @@ class StatusBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static(self._about(), id="about")
-        yield Static("", id="state")
+        yield Static("", id="job")
+        yield Static("ready", id="state")
 
     def show_size(self, documents: int, chunks: int) -> None:
         """Say how much there is to search."""
@@ -40,6 +42,10 @@ class StatusBar(Horizontal):
     def show_state(self, state: str) -> None:
         """Say what is going on, or what the last action led to."""
         self.query_one("#state", Static).update(Content(visible(state)))
+
+    def show_job(self, job: str) -> None:
+        """Say how far the ingest in the background is."""
+        self.query_one("#job", Static).update(Content(visible(job)))
 
     def _about(self) -> Content:
         return Content(f"kebab {__version__} │ {self._pane}{self._count}")

@@ -1,0 +1,193 @@
+"""A pane: what is the same on all of them.
+
+Its keys come from one table; a line at the top says the mode and the pane, two at the
+bottom what is the case and which keys work. Panes do not know each other: what leads
+from one to another is a message to the application.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.message import Message
+from textual.widgets import Input
+
+from kb_core.errors import ReadonlyMode
+from kb_tui._keymaps import PANES
+from kb_tui._keys import Key, Typing, cheat_sheet, hint
+from kb_tui._screen import FacadeScreen, Failed, Reply
+from kb_tui._shared import Shared, Target
+from kb_tui.popups import CheatSheet, ErrorPopup
+from kb_tui.widgets.status_bar import HintLine, StatusBar
+from kb_tui.widgets.top_line import TopLine
+
+__all__ = ["Counted", "GoTo", "InspectTarget", "Pane"]
+
+
+class GoTo(Message):
+    """Show another pane, ready to be typed into if it is one for typing."""
+
+    def __init__(self, pane: str) -> None:
+        super().__init__()
+        self.pane = pane
+
+
+class InspectTarget(Message):
+    """Show a document or chunk in the pane Inspect; Esc there leads back here."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__()
+        self.target = target
+
+
+class Counted(Reply[dict[str, Any]]):
+    """The size of the knowledge base, as stats.v1."""
+
+
+class Pane(FacadeScreen):
+    """Base of the panes. ``NAME`` is one of ``PANES``; ``body`` yields what is between."""
+
+    NAME: ClassVar[str]
+    KEYS: ClassVar[tuple[Key, ...]]
+    IS_TYPING: ClassVar[bool] = False
+    """Whether the pane is for typing: it starts in INSERT."""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - textual's type
+    AUTO_FOCUS: ClassVar[str | None] = "Input, ChoiceList"
+    """Where keys go when the pane is first shown: no key is taken before that is settled."""
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__()
+        self.shared = shared
+        self.kb = shared.kb
+        self._shown_error: tuple[str, str] | None = None
+        self.revision: int | None = None
+        """The revision that the counts are of."""
+
+    def body(self) -> ComposeResult:
+        """Yield the widgets between the top line and the status bar."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        yield TopLine(self.NAME)
+        yield from self.body()
+        yield StatusBar(self.NAME.title(), is_readonly=self.kb.readonly)
+        yield HintLine()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all of it is there to be drawn on: not before it is shown, nor at the end."""
+        return self.is_mounted and bool(self.query("StatusBar #job"))
+
+    # ---------------------------------------------------------------- modes
+
+    @property
+    def typing(self) -> Typing:
+        """INSERT while a field has the focus: a letter can never be taken for a command."""
+        return "INSERT" if isinstance(self.focused, Input) else "NORMAL"
+
+    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
+        self._show_typing()
+
+    def on_descendant_blur(self, _event: events.DescendantBlur) -> None:
+        self._show_typing()
+
+    def _show_typing(self) -> None:
+        self.query_one(TopLine).show_typing(self.typing)
+        self.query_one(HintLine).show(hint(self.KEYS, self.typing))
+
+    def begin(self) -> None:
+        """Take the mode that the pane starts in."""
+        self._show_typing()
+        if self.IS_TYPING:
+            self.action_insert()
+        else:
+            self.leave_insert()
+
+    def action_insert(self) -> None:
+        self.query_one(Input).focus()
+
+    def leave_insert(self) -> None:
+        """Give the focus to what the keys of NORMAL move in."""
+        raise NotImplementedError
+
+    def action_escape(self) -> None:
+        """Leave INSERT; panes with something to stop or to leave do that, too."""
+        self.leave_insert()
+
+    # ---------------------------------------------------------------- everywhere
+
+    def action_help(self) -> None:
+        has_modes = self.IS_TYPING
+        sheet = cheat_sheet(self.KEYS, has_modes=has_modes)
+        self.app.push_screen(CheatSheet(f"Keys of {self.NAME.title()}", sheet))
+
+    def action_pane(self, name: str) -> None:
+        self.post_message(GoTo(name))
+
+    def action_next_pane(self, by: int) -> None:
+        self.post_message(GoTo(PANES[(PANES.index(self.NAME) + by) % len(PANES)]))
+
+    @on(TopLine.Picked)
+    def _go(self, event: TopLine.Picked) -> None:
+        self.post_message(GoTo(event.pane))
+
+    def action_ingest(self) -> None:
+        """Begin an ingest in the background."""
+        if self.kb.readonly:
+            hint = "run without --readonly"
+            refusal = ReadonlyMode("ingest writes, and this is open for reading only", hint=hint)
+            self.app.push_screen(ErrorPopup(refusal))
+        elif not self.shared.runner.start():
+            self.state("an ingest is running already")
+
+    # ---------------------------------------------------------------- what is shown
+
+    def state(self, state: str) -> None:
+        """Say what is going on, or what the last action led to."""
+        self.query_one(StatusBar).show_state(state)
+
+    def show_job(self, job: str) -> None:
+        """Say how far the ingest is; called while the pane is in sight, and once after."""
+        self.query_one(StatusBar).show_job(job)
+
+    def count(self) -> None:
+        """Ask for the size of the knowledge base."""
+        self.ask(Counted, self.kb.stats)
+
+    @on(Counted)
+    def _show_counted(self, reply: Counted) -> None:
+        if self.is_stale(reply):
+            return
+        documents, chunks = reply.value["doc_count"], reply.value["chunk_count"]
+        self.revision = reply.value["corpus_revision"]
+        self.query_one(StatusBar).show_size(documents, chunks)
+        self.counted(reply.value)
+
+    def counted(self, stats: dict[str, Any]) -> None:
+        """Take in new counts; nothing by default."""
+
+    def changed(self) -> None:
+        """The knowledge base may have changed: called when a run ended or the pane is shown."""
+        self.count()
+
+    @on(Failed)
+    def _show_failed(self, reply: Failed) -> None:
+        """Open a popup, but not again for each letter that is typed on."""
+        if self.is_stale(reply):
+            return
+        code = getattr(reply.error, "code", "internal")
+        self.state(f"error: {code}")
+        self.failed(reply)
+        error = (code, str(reply.error))
+        if error != self._shown_error:
+            self._shown_error = error
+            self.app.push_screen(ErrorPopup(reply.error))
+
+    def failed(self, reply: Failed) -> None:
+        """Take in that a question failed; nothing by default."""
+
+    def forget_error(self) -> None:
+        """Show the next error even if it is the last one again."""
+        self._shown_error = None

@@ -1,0 +1,133 @@
+"""The jobs pane: the ingest that runs, and those that ran."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from kb_app.jobs import Jobs, RunningJob
+from kb_tui._keymaps import JOBS
+from kb_tui._keys import Key, bindings
+from kb_tui._pane import Pane
+from kb_tui._progress import details
+from kb_tui._screen import Reply
+from kb_tui._shared import Shared
+from kb_tui._text import moment, visible
+from kb_tui.widgets.tables import RunTable
+
+__all__ = ["JobsPane"]
+
+_NONE_RUNS = "no job is running: r begins an ingest"
+_NONE_RAN = "nothing was ever ingested here"
+_LOOK_EVERY_S = 1.0
+_DOING = {"scan": "scanning", "asset": "indexing", "committed": "indexing", "embed": "embedding"}
+"""What a run does when its last event begins so."""
+
+
+class Looked(Reply[Jobs]):
+    """What runs in any process, and what ran."""
+
+
+class JobsPane(Pane):
+    """Shows how far the running ingest is, its own or another process's, and past runs."""
+
+    NAME: ClassVar[str] = "jobs"
+    KEYS: ClassVar[tuple[Key, ...]] = JOBS
+    BINDINGS: ClassVar[list[BindingType]] = bindings(JOBS)
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._elsewhere: RunningJob | None = None
+
+    def body(self) -> ComposeResult:
+        yield Static("", id="running")
+        yield Static("", id="head")
+        yield RunTable(id="past")
+
+    def on_mount(self) -> None:
+        self.query_one("#running").border_title = "Running"
+        self.query_one("#past").border_title = "Past runs"
+        self.set_interval(_LOOK_EVERY_S, self._look_again)
+        self._show_running()
+
+    def leave_insert(self) -> None:
+        self.query_one(RunTable).focus()
+
+    def changed(self) -> None:
+        super().changed()
+        self._look()
+
+    def _look_again(self) -> None:
+        """Follow a run of another process; our own is at hand."""
+        if self.is_current and not self.shared.runner.is_running:
+            self._look()
+
+    def _look(self) -> None:
+        self.ask(Looked, self.kb.jobs)
+
+    @on(Looked)
+    def show_looked(self, reply: Looked) -> None:
+        if self.is_stale(reply):
+            return
+        self._elsewhere = reply.value.running
+        table = self.query_one(RunTable)
+        if tuple(table.rows) != reply.value.past or not table.rows:
+            table.show(reply.value.past, _NONE_RAN, chosen=None)
+        self._show_running()
+
+    def show_job(self, job: str) -> None:
+        super().show_job(job)
+        self._show_running()
+
+    def _show_running(self) -> None:
+        runner = self.shared.runner
+        progress = runner.progress
+        if progress is not None:
+            lines = [f"ingest: {details(progress, runner.now())[0]}"]
+            lines += details(progress, runner.now())[1:]
+        elif self._elsewhere is not None:
+            lines = _told(self._elsewhere)
+        else:
+            lines = [_NONE_RUNS]
+        self.query_one("#running", Static).update(Content("\n".join(lines)))
+        self.query_one("#head", Static).update(Content(f" {self.query_one(RunTable).head()}"))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_running)
+
+    def action_escape(self) -> None:
+        """Cancel the ingest after its batch."""
+        if self.shared.runner.stop():
+            self.state("cancelling the ingest after its batch")
+
+    def action_move(self, by: int) -> None:
+        self.query_one(RunTable).chosen += by
+
+    def action_first(self) -> None:
+        self.query_one(RunTable).chosen = 0
+
+    def action_last(self) -> None:
+        table = self.query_one(RunTable)
+        table.chosen = table.count - 1
+
+    def action_page(self, pages: int) -> None:
+        self.query_one(RunTable).page(pages)
+
+
+def _told(job: RunningJob) -> list[str]:
+    """Return what another process says of its run."""
+    told = job.told
+    amount = f"{told['done']:,}/{told['total']:,}" if {"done", "total"} <= told.keys() else ""
+    what = " ".join(filter(None, (told.get("phase"), told.get("doc_path"))))
+    event = str(told.get("event", ""))
+    doing = next((said for kind, said in _DOING.items() if event.startswith(kind)), "running")
+    return [
+        f"{job.kind} by process {job.pid}, since {visible(moment(job.started))}",
+        f"{doing} {amount}".strip(),
+        visible(what),
+    ]

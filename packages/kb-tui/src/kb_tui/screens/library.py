@@ -1,0 +1,216 @@
+"""The library pane: the documents, or every file and what became of it, with a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import ContentSwitcher, Static
+
+from kb_tui._filters import Filtered, facets_of, parse_filter
+from kb_tui._keymaps import LIBRARY
+from kb_tui._keys import Key, bindings
+from kb_tui._pane import InspectTarget, Pane
+from kb_tui._screen import Reply
+from kb_tui._shared import Shared, Target
+from kb_tui._text import moment, visible
+from kb_tui.filter_popup import FilterPopup
+from kb_tui.widgets.choice_list import ChoiceList
+from kb_tui.widgets.tables import DocumentTable, LedgerTable
+
+__all__ = ["LibraryPane"]
+
+_MOST = 10_000
+"""Documents to list; a filter shows others."""
+_NOTHING = "nothing is indexed yet: run 'kebab add FOLDER', then press r"
+_FILTERED = "nothing passes the filter: f changes it"
+
+
+class Listed(Reply[dict[str, Any]]):
+    """The documents, as doc_summary_list.v1."""
+
+
+class Told(Reply[dict[str, Any]]):
+    """The ledger, as file_status.v1."""
+
+
+class LibraryPane(Pane):
+    """What is in the knowledge base, and what is not, and why."""
+
+    NAME: ClassVar[str] = "library"
+    KEYS: ClassVar[tuple[Key, ...]] = LIBRARY
+    BINDINGS: ClassVar[list[BindingType]] = bindings(LIBRARY)
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._filter = Filtered()
+        self._stats: dict[str, Any] = {}
+        self._listed: dict[str, Any] = {"items": [], "total": 0}
+        self._told: dict[str, Any] = {"files": [], "coverage": {}}
+        self._listed_revision: int | None = None
+
+    def body(self) -> ComposeResult:
+        yield Static("", id="head")
+        with ContentSwitcher(initial="documents"):
+            yield DocumentTable(id="documents")
+            yield LedgerTable(id="ledger")
+        yield Static("", id="about-row")
+
+    @property
+    def _table(self) -> DocumentTable | LedgerTable:
+        current = self.query_one(ContentSwitcher).current
+        if current == "ledger":
+            return self.query_one(LedgerTable)
+        return self.query_one(DocumentTable)
+
+    def leave_insert(self) -> None:
+        self._table.focus()
+
+    def on_mount(self) -> None:
+        self._show_head()
+
+    # ---------------------------------------------------------------- keys
+
+    def action_escape(self) -> None:
+        """Cancel the ingest after its batch."""
+        if self.shared.runner.stop():
+            self.state("cancelling the ingest after its batch")
+
+    def action_move(self, by: int) -> None:
+        self._table.chosen += by
+
+    def action_first(self) -> None:
+        self._table.chosen = 0
+
+    def action_last(self) -> None:
+        self._table.chosen = self._table.count - 1
+
+    def action_page(self, pages: int) -> None:
+        self._table.page(pages)
+
+    def action_filter(self) -> None:
+        words = "parts of titles, paths and tags; state: belongs to the ledger"
+        popup = FilterPopup(self._filter.text, facets_of(self._stats), words)
+        self.app.push_screen(popup, self._apply_filter)
+
+    def _apply_filter(self, text: str | None) -> None:
+        if text is None or text == self._filter.text:
+            return
+        self._filter = parse_filter(text)
+        self.forget_error()
+        self._list()
+
+    def action_next_view(self) -> None:
+        """Show the ledger instead of the documents, or the other way round."""
+        switcher = self.query_one(ContentSwitcher)
+        switcher.current = "documents" if switcher.current == "ledger" else "ledger"
+        self._table.focus()
+        self._show_head()
+        self._show_row()
+
+    @on(ChoiceList.Opened)
+    def action_inspect(self) -> None:
+        row = self._table.row
+        if row is None:
+            self.state("nothing to inspect")
+        elif row.get("doc_id"):
+            self.post_message(InspectTarget(Target(row["doc_id"])))
+        else:
+            self.state(f"not indexed: {row.get('reason') or row['state']}")
+
+    # ---------------------------------------------------------------- what is shown
+
+    def counted(self, stats: dict[str, Any]) -> None:
+        self._stats = stats
+        if stats["corpus_revision"] != self._listed_revision:
+            self._listed_revision = stats["corpus_revision"]
+            self._list()
+
+    def _list(self) -> None:
+        filters = self._filter.filters
+        self.state("reading…")
+        self.ask(Listed, lambda: self.kb.list_docs(filters, limit=_MOST))
+        self.ask(Told, self.kb.status)
+
+    @on(Listed)
+    def show_listed(self, reply: Listed) -> None:
+        if self.is_stale(reply):
+            return
+        self._listed = reply.value
+        admits = self._filter.admits
+        rows = [
+            doc
+            for doc in reply.value["items"]
+            if admits(doc["title"] or "", doc["doc_path"], " ".join(doc["tags"]))
+        ]
+        note = _FILTERED if self._filter.text else _NOTHING
+        self.query_one(DocumentTable).show(rows, note, chosen=None)
+        self.state("ready")
+        self._show_head()
+
+    @on(Told)
+    def show_told(self, reply: Told) -> None:
+        if self.is_stale(reply):
+            return
+        self._told = reply.value
+        states, admits = self._filter.states, self._filter.admits
+        rows = [
+            row
+            for row in reply.value["files"]
+            if (not states or row["state"] in states)
+            and admits(row["doc_path"], row.get("reason") or "")
+        ]
+        note = _FILTERED if self._filter.text else _NOTHING
+        self.query_one(LedgerTable).show(rows, note, chosen=None)
+        self._show_head()
+
+    @on(ChoiceList.Chosen)
+    def _show_row(self) -> None:
+        row = self._table.row
+        text = "" if row is None else _about(row)
+        self.query_one("#about-row", Static).update(Content(visible(text)))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_head)
+
+    def _show_head(self) -> None:
+        documents, ledger = self.query_one(DocumentTable), self.query_one(LedgerTable)
+        for table, title in (
+            (documents, f"Documents: {_of(documents.count, self._listed['total'])}"),
+            (ledger, f"Ledger: {_of(ledger.count, len(self._told['files']))}{self._coverage()}"),
+        ):
+            narrowed = f", filter {self._filter.text}" if self._filter.text else ""
+            table.border_title = Content(visible(f"{title}{narrowed}"))
+        self.query_one("#head", Static).update(Content(f" {self._table.head()}"))
+
+    def _coverage(self) -> str:
+        counts = self._told["coverage"]
+        parts = [f"{counts[s]:,} {s}" for s in ("indexed", "skipped", "failed") if counts.get(s)]
+        return f" ({', '.join(parts)})" if parts else ""
+
+
+def _of(shown: int, total: int) -> str:
+    return f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
+
+
+def _about(row: Mapping[str, Any]) -> str:
+    """Return what the columns have no room for."""
+    if "state" in row:
+        changed = moment(row.get("changed_at") or row.get("indexed_at"))
+        why = " ".join(filter(None, (row.get("reason"), row.get("detail"), row.get("error_code"))))
+        parts = [row["source_id"], row["doc_path"], f"{row['state']} {changed}", why]
+    else:
+        kind = " ".join(filter(None, (row["media"], row.get("code_lang") or row["lang"])))
+        size = f"{row['byte_len']:,} bytes"
+        parts = [
+            row["source_id"],
+            row["doc_path"],
+            kind,
+            size,
+            f"indexed {moment(row['indexed_at'])}",
+        ]
+    return "  │  ".join(part for part in parts if part)

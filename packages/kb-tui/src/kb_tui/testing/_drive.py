@@ -1,0 +1,77 @@
+"""What a person does at the terminal, and what they see."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from kb_tui.app import KbTui
+from kb_tui.screens.search import SearchPane
+from kb_tui.testing._facade import FakeKnowledgeBase
+
+if TYPE_CHECKING:
+    from kb_app import KnowledgeBase
+
+__all__ = ["app_of", "check_golden", "idle", "on_screen", "search", "shown", "until"]
+
+_PATIENCE_S = 30.0
+
+
+def app_of(kb: FakeKnowledgeBase) -> KbTui:
+    """Return the application over a fake."""
+    return KbTui(cast("KnowledgeBase", kb))
+
+
+def on_screen(app: KbTui) -> str:
+    """Return what is on the screen, one line a row."""
+    rows = app.screen._compositor.render_strips()  # noqa: SLF001 - the one way to the text
+    return "\n".join(row.text.rstrip() for row in rows) + "\n"
+
+
+def check_golden(path: Path, app: KbTui) -> None:
+    """Compare the screen with a committed text; KEBAB_UPDATE_GOLDEN=1 writes it anew."""
+    if os.environ.get("KEBAB_UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(on_screen(app), "utf-8")
+    assert on_screen(app) == path.read_text("utf-8")
+
+
+def shown(app: KbTui, selector: str) -> str:
+    """Return the text of a label of the pane, perhaps behind a popup."""
+    return str(app.pane.query_one(selector, Static).content)
+
+
+async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
+    """Let the application run until something is so."""
+    await _until(happened)
+    await pilot.pause()
+
+
+async def idle(pilot: Pilot[None]) -> None:
+    """Wait for the timer of the query, the workers and what their replies ask in turn."""
+    app = pilot.app
+    assert isinstance(app, KbTui)
+    asked = None
+    while asked != (asked := app.pane.questions_asked):
+        await _until(lambda: not (isinstance(app.pane, SearchPane) and app.pane.is_about_to_search))
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+
+
+async def _until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(_PATIENCE_S):
+        while not happened():
+            await asyncio.sleep(0.005)
+
+
+async def search(pilot: Pilot[None], text: str) -> None:
+    """Put *text* into the query as one paste does, and search; a key press takes 50 ms here."""
+    pilot.app.screen.query_one(Input).insert_text_at_cursor(text)
+    await pilot.press("enter")
+    await idle(pilot)

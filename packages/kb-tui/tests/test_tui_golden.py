@@ -1,0 +1,211 @@
+"""Every pane and every popup, drawn: whole screens against committed text, in two sizes.
+
+KEBAB_UPDATE_GOLDEN=1 writes them anew; the difference is to be read like code.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kb_app.jobs import Jobs, PastRun, RunningJob
+from kb_app.preferences import Preferences
+from kb_core.errors import NotIndexed
+from kb_tui.app import KbTui
+from kb_tui.screens.search import SearchPane
+from kb_tui.testing import FakeKnowledgeBase, app_of, check_golden, idle, on_screen, search
+
+GOLDEN = Path(__file__).with_name("golden")
+SIZES = [(80, 24), (140, 40)]
+PAST = PastRun(
+    kind="ingest",
+    state="completed",
+    started_at=1_770_000_000,
+    finished_at=1_770_000_075,
+    counts={"new": 12, "skipped": 3, "embedded": 96},
+)
+JOBS = Jobs(
+    RunningJob(
+        kind="ingest",
+        pid=4711,
+        started="2026-02-02T02:40:00Z",
+        told={"event": "asset_phase", "phase": "parse", "doc_path": "노트/검색.md"},
+    ),
+    (PAST, PastRun(kind="embed", state="interrupted", started_at=1_760_000_000)),
+)
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SearchPane, "DELAY_S", 5.0)
+
+
+async def look(pilot: Pilot[None], name: str, *keys: str) -> None:
+    """Press keys, and compare what is then on the screen."""
+    app = pilot.app
+    assert isinstance(app, KbTui)
+    for key in keys:
+        await pilot.press(key)
+        await idle(pilot)
+    width, height = app.size
+    check_golden(GOLDEN / f"{name}_{width}x{height}.txt", app)
+
+
+async def no_blinking(pilot: Pilot[None]) -> None:
+    """The cursor is drawn by colour alone, so it is on no golden screen; keep it still anyway."""
+    for field in pilot.app.screen.query(Input):
+        field.cursor_blink = False
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_search(size: tuple[int, int]) -> None:
+    kb = FakeKnowledgeBase()
+    app = app_of(kb)
+    async with app.run_test(size=size) as pilot:
+        await idle(pilot)
+        await no_blinking(pilot)
+        await look(pilot, "search_start")
+        await search(pilot, "검색은 어떻게 되나")
+        await look(pilot, "search_hits")
+        await look(pilot, "search_normal", "escape", "j")
+        before = on_screen(app)
+        await look(pilot, "search_help", "f1")
+        await look(pilot, "search_filter", "escape", "f", "tab", "down", "down")
+        await look(pilot, "search_filtered", "enter")
+        kb.hits = ()
+        await look(pilot, "search_nothing", "enter")
+        assert before != on_screen(app)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_trace_of_hybrid_lexical_and_nothing(size: tuple[int, int]) -> None:
+    """Esc gives the pane back exactly; only the state in the status bar has moved on."""
+    kb = FakeKnowledgeBase()
+    app = app_of(kb)
+    async with app.run_test(size=size) as pilot:
+        await idle(pilot)
+        await search(pilot, "fusion")
+        await look(pilot, "search_fusion", "escape")
+        for name, hits, keys in (
+            ("trace_hybrid", kb.hits, ["t"]),
+            ("trace_lexical", kb.hits, ["escape", "m", "t"]),
+            ("trace_nothing", (), ["escape", "m", "t"]),
+        ):
+            kb.hits = hits
+            for key in keys[:-1]:
+                await pilot.press(key)
+                await idle(pilot)
+            await pilot.press("t", "escape")
+            await idle(pilot)
+            await pilot.press("escape")
+            before = on_screen(app)
+            await look(pilot, name, "t")
+            assert on_screen(app) != before
+            await pilot.press("j", "k", "x", "q", "escape")
+            await idle(pilot)
+            assert on_screen(app) == before
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_library(size: tuple[int, int]) -> None:
+    app = app_of(FakeKnowledgeBase())
+    async with app.run_test(size=size) as pilot:
+        await idle(pilot)
+        await look(pilot, "library_documents", "escape", "1")
+        await look(pilot, "library_ledger", "l", "j", "j")
+        await look(pilot, "library_help", "f1")
+        await look(pilot, "library_filter", "escape", "f", *"state:skipped")
+        await look(pilot, "library_filtered", "enter")
+        await look(pilot, "library_filter_wrong", "f", "space", *"colour:red")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_ask(size: tuple[int, int]) -> None:
+    kb = FakeKnowledgeBase()
+    app = app_of(kb)
+    async with app.run_test(size=size) as pilot:
+        await idle(pilot)
+        await look(pilot, "ask_start", "escape", "3")
+        await look(pilot, "ask_evidence", *"why", "enter")
+        await look(pilot, "ask_explained", "escape", "e", "g")
+        await look(pilot, "ask_help", "f1")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_inspect(size: tuple[int, int]) -> None:
+    app = app_of(FakeKnowledgeBase())
+    async with app.run_test(size=size) as pilot:
+        await idle(pilot)
+        await look(pilot, "inspect_nothing", "escape", "4")
+        await look(pilot, "inspect_document", "1", "enter")
+        await look(pilot, "inspect_folded", "c", "j", "j", "j")
+        await look(pilot, "inspect_help", "f1")
+        await pilot.press("escape", "2")
+        await search(pilot, "x")
+        await look(pilot, "inspect_chunk", "escape", "o")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_jobs(size: tuple[int, int]) -> None:
+    kb = FakeKnowledgeBase()
+    kb.jobs_told = JOBS
+    app = app_of(kb)
+    async with app.run_test(size=size) as pilot:
+        await idle(pilot)
+        await look(pilot, "jobs", "escape", "5")
+        await look(pilot, "jobs_help", "f1")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_an_error(size: tuple[int, int]) -> None:
+    kb = FakeKnowledgeBase()
+    error = NotIndexed("there is no knowledge base here yet", hint="run 'kebab ingest'")
+    app = app_of(kb)
+    async with app.run_test(size=size) as pilot:
+        await idle(pilot)
+        kb.before = partial(_fail, error)
+        await search(pilot, "x")
+        await look(pilot, "error")
+
+
+def _fail(error: Exception, _call: str) -> None:
+    raise error
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_command_palette(size: tuple[int, int]) -> None:
+    app = app_of(FakeKnowledgeBase())
+    async with app.run_test(size=size) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "ctrl+p", *"copy")
+        await pilot.pause(0.5)
+
+        screen = on_screen(app)
+        assert "Copy the citation" in screen
+        assert "copy the citation (y)" in screen
+
+
+async def test_both_themes_show_the_same_text() -> None:
+    """Every colour differs, and nothing that is told does."""
+    told = []
+    for theme in ("dark", "light"):
+        kb = FakeKnowledgeBase()
+        kb.jobs_told = JOBS
+        kb.wishes = Preferences(theme=theme)
+        app = app_of(kb)
+        screens = []
+        async with app.run_test(size=(80, 24)) as pilot:
+            await idle(pilot)
+            assert app.current_theme.dark is (theme == "dark")
+            await search(pilot, "fusion")
+            for key in ("escape", "t", "escape", "f", "escape", "o", "1", "l", "f1", "escape", "5"):
+                await pilot.press(key)
+                await idle(pilot)
+                screens.append(on_screen(app))
+        told.append(screens)
+
+    assert told[0] == told[1]

@@ -1,0 +1,191 @@
+"""The ingest in the background: told while it runs, cancelled, failed, and left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from textual.widgets import Static
+
+from kb_app.jobs import Jobs, PastRun
+from kb_core.errors import StoreBusy
+from kb_tui.popups import ErrorPopup
+from kb_tui.testing import FakeKnowledgeBase, app_of, idle, on_screen, shown, until
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """What a run waits for at most; set at the end whatever happens."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+async def test_a_run_is_told_while_it_goes_on_and_after(release: threading.Event) -> None:
+    kb = FakeKnowledgeBase()
+    kb.events = [
+        kb.event("scan_started", root="/notes"),
+        kb.event("scan_completed", scanned=4, candidates=4),
+        kb.event("asset_started", doc_path="a.md"),
+        kb.finished("a.md", 1, 4),
+        kb.event("committed", documents=1, chunks=7),
+        kb.event("asset_phase", doc_path="b/노트.md", phase="parse"),
+        lambda: release.wait(30),
+    ]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "5", "r")
+        await until(pilot, lambda: "b/노트.md" in on_screen(app))
+        screen = on_screen(app)
+        kb.revision, kb.counts = 2, {"doc_count": 2, "chunk_count": 9}
+        kb.jobs_told = Jobs(None, (PastRun(kind="ingest", state="completed", started_at=0),))
+        release.set()
+        await until(pilot, lambda: not app.runner.is_running)
+        await until(pilot, lambda: "done" in shown(app, "#state"))
+        await idle(pilot)
+
+        assert "[#####...............]  25%  1/4 files" in screen
+        assert "parse b/노트.md" in screen
+        assert "1 new; searchable: 1 document, 7 chunks" in screen
+        assert "ingest: indexing 25%" in screen
+        assert shown(app, "#state") == "ingest done in 1.5 s: 2 new, 1 error"
+        assert shown(app, "#job") == ""
+        assert "2 documents, 9 chunks" in shown(app, "#about")
+        assert "1970-01-01" in on_screen(app)
+
+
+async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -> None:
+    kb = FakeKnowledgeBase()
+    kb.events = [lambda: release.wait(30), kb.finished("a.md", 1, 2)]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "r")
+        await until(pilot, lambda: kb.ingests == 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: "finishing the batch" in shown(app, "#job"))
+        assert app.runner.is_running
+        release.set()
+        await until(pilot, lambda: "cancelled" in shown(app, "#state"))
+
+    assert kb.stop.is_set()
+    assert kb.is_closed
+
+
+async def test_two_runs_at_once_are_refused(release: threading.Event) -> None:
+    kb = FakeKnowledgeBase()
+    kb.events = [lambda: release.wait(30)]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "r", "r")
+        await pilot.pause()
+
+        assert kb.ingests == 1
+        assert shown(app, "#state") == "an ingest is running already"
+        release.set()
+
+
+async def test_a_run_goes_on_on_other_panes(release: threading.Event) -> None:
+    kb = FakeKnowledgeBase()
+    kb.events = [kb.event("scan_completed", candidates=4), kb.finished("a", 1, 4), release.wait]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "r", "3")
+        await until(pilot, lambda: shown(app, "#job") == "ingest: indexing 25%")
+
+        assert app.pane.NAME == "ask"
+        release.set()
+
+
+async def test_a_run_that_fails_is_a_popup_and_the_next_one_may_begin() -> None:
+    kb = FakeKnowledgeBase()
+
+    def busy() -> None:
+        raise StoreBusy("process 7 is writing", hint="wait for it")
+
+    kb.events = [busy]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "5", "r")
+        await until(pilot, lambda: isinstance(app.screen, ErrorPopup))
+        assert "process 7 is writing" in on_screen(app)
+        assert shown(app, "#state") == "ingest failed: store_busy"
+        kb.events = []
+        await pilot.press("escape", "r")
+        await until(pilot, lambda: "done" in shown(app, "#state"))
+
+
+async def test_reading_only_refuses_to_ingest() -> None:
+    kb = FakeKnowledgeBase()
+    kb.readonly = True
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "r")
+        await pilot.pause()
+
+        assert kb.ingests == 0
+        assert "Error: readonly_mode" in on_screen(app)
+
+
+async def test_q_leaves_after_the_batch(release: threading.Event) -> None:
+    kb = FakeKnowledgeBase()
+    kb.events = [lambda: release.wait(30), kb.finished("a", 1, 2)]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "r")
+        await until(pilot, lambda: kb.ingests == 1)
+        await pilot.press("q")
+        assert app.is_running
+        assert "q again: at once" in shown(app, "#state")
+        release.set()
+        await until(pilot, lambda: not app.is_running)
+
+    assert kb.stop.is_set()
+    assert kb.is_closed
+
+
+async def test_q_again_leaves_at_once_and_closes_the_run(release: threading.Event) -> None:
+    kb = FakeKnowledgeBase()
+    kb.events = [lambda: release.wait(30), kb.finished("a", 1, 2), lambda: pytest.fail("went on")]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "r")
+        await until(pilot, lambda: kb.ingests == 1)
+        await pilot.press("q", "q")
+        await until(pilot, lambda: not app.is_running)
+    release.set()
+    app.runner.wait(30)
+
+    assert kb.is_closed
+
+
+async def test_an_ingest_is_never_on_the_thread_of_the_screen() -> None:
+    kb = FakeKnowledgeBase()
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "l", "f", "escape", "enter", "4", "5", "r")
+        await until(pilot, lambda: "done" in shown(app, "#state"))
+
+    assert kb.ingests
+    assert threading.get_ident() not in kb.threads
+
+
+async def test_the_jobs_pane_tells_of_another_process() -> None:
+    kb = FakeKnowledgeBase()
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "5")
+        await idle(pilot)
+
+        running = str(app.pane.query_one("#running", Static).content)
+        assert running == "no job is running: r begins an ingest"
