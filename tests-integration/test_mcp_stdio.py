@@ -98,7 +98,7 @@ async def test_without_a_knowledge_base_the_server_starts_and_says_so(tmp_path: 
 
     assert schema["stats"]["doc_count"] == 0
     assert refused.is_error is True
-    assert refused.structured_content["code"] == "not_indexed"
+    assert json.loads(getattr(refused.content[0], "text", ""))["code"] == "not_indexed"
 
 
 @contextmanager

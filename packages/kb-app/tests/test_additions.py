@@ -25,7 +25,8 @@ from kb_app._ingest.names import location
 from kb_app._ingest.plan import Plan
 from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.sniff import Caps
-from kb_core.documents import ADDED_SOURCE, ChunkLimits
+from kb_core.control import ADDED_SOURCE
+from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput, IoError
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.ingest import IngestOptions, ItemKind

@@ -7,136 +7,87 @@ comes back for good, bad and unknown arguments, and that a call never holds up a
 from __future__ import annotations
 
 import json
+import logging
+import re
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
 import pytest
 from jsonschema import Draft202012Validator
-from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from kb_app.preferences import Preferences
 from kb_core import wire
-from kb_core.citations import Citation, CodeSpan, LineSpan
+from kb_core.citations import Citation, LineSpan
 from kb_core.errors import InvalidInput, KbError, NotIndexed
-from kb_core.search import Hit, Retrieval, SearchQuery, SearchResponse, Trace
+from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 from kb_core.testing import closed_schema
-from kb_mcp.server import TOOLS, create_server
+from kb_mcp._catalog import TOOLS
+from kb_mcp._tool import Call, Tool
+from kb_mcp.testing import KOREAN, FakeKnowledgeBase, Mode, call, client_of
 
-if TYPE_CHECKING:
-    from kb_app import KnowledgeBase
-
-Mode = Literal["legacy", "auto"]
 MODES: tuple[Mode, ...] = ("legacy", "auto")
 
-KOREAN = Hit(
-    rank=1,
-    score=0.87,
-    score_kind="rrf",
-    chunk_id="a" * 32,
-    doc_id="b" * 32,
-    doc_path="노트/검색 기록.md",
-    title="검색 기록",
-    heading_path=("검색", "하이브리드 😀"),
-    section_label="하이브리드 😀",
-    snippet="한국어 형태소와 바이그램을 함께 찾는다.",
-    snippet_full_text=True,
-    citation=Citation("노트/검색 기록.md", LineSpan(3, 7, section="하이브리드 😀"), "0" * 16),
-    retrieval=Retrieval(method="hybrid", fusion_score=0.87, lexical_rank=1, lexical_score=7.5),
-    index_version="1",
-    chunker_version="markdown-1",
-    embedding_model="multilingual-e5-small",
-    indexed_at=1_770_000_000,
-    stale=False,
-    source_id="notes",
-    source_type="note",
-    trust_level="primary",
-    lang="ko",
-    media="markdown",
-)
-CODE = replace(
-    KOREAN,
-    rank=2,
-    score=0.5,
-    chunk_id="c" * 32,
-    doc_path="src/parse.py",
-    heading_path=(),
-    section_label="parse",
-    snippet="def parse(text):\n    return text.split()",
-    citation=Citation("src/parse.py", CodeSpan(1, 2, symbol="parse", lang="python")),
-    lang=None,
-    media="code",
-    repo="kebab",
-    code_lang="python",
-    flags=("instructions",),
-)
+GOOD: dict[str, dict[str, Any]] = {
+    "search": {"query": "q"},
+    "fetch": {"kind": "doc", "doc_id": "b" * 32},
+    "bulk_search": {"queries": [{"query": "q"}]},
+    "codebase_search": {"query": "q"},
+    "similar": {"origin": "a.md"},
+    "list_docs": {},
+    "cite_verify": {"citations": ["a.md#L1"]},
+    "explain_miss": {"query": "q", "doc": "a.md"},
+    "schema": {},
+    "status": {},
+    "doctor": {},
+    "ingest_file": {"path": "/a.md"},
+    "ingest_stdin": {"content": "x", "title": "X"},
+}
+"""Arguments that each tool takes."""
 
+WRITING = {"ingest_file", "ingest_stdin"}
+EXPLAINED_BY_SEARCH = {field.name for field in fields(SearchFilters)}
 
-class FakeKnowledgeBase:
-    """Answers from what it was given, and remembers what it was asked and on which threads."""
-
-    readonly = False
-
-    def __init__(self, hits: tuple[Hit, ...] = (KOREAN, CODE)) -> None:
-        self.hits = hits
-        self.queries: list[SearchQuery] = []
-        self.threads: set[int] = set()
-        self.before: Callable[[], None] = lambda: None
-        self.counts: dict[str, Any] = {
-            "doc_count": 1234,
-            "chunk_count": 5678,
-            "last_ingest_at": 1_770_000_000,
-            "media_breakdown": {"markdown": 1000, "code": 234},
-            "lang_breakdown": {"ko": 700, "en": 300, None: 234},
-            "code_lang_breakdown": {"python": 234},
-            "source_breakdown": {f"s{n}": n + 1 for n in range(10)},
-        }
-
-    def search(self, query: SearchQuery) -> SearchResponse:
-        self._enter()
-        self.queries.append(query)
-        trace = Trace() if query.trace else None
-        return SearchResponse(hits=self.hits[: query.k], corpus_revision=7, trace=trace)
-
-    def schema(self) -> dict[str, Any]:
-        self._enter()
-        counts = wire.stats(self.counts, index_bytes={"duckdb": 1})
-        models = {"index": "1"}
-        return wire.schema_report(capabilities={"readonly": True}, models=models, counts=counts)
-
-    def doctor(self, *, deep: bool = False) -> dict[str, Any]:
-        self._enter()
-        bad = {"name": "model", "ok": False, "detail": "missing", "hint": "run 'kebab models'"}
-        return wire.doctor([{"name": "store", "ok": True, "detail": "version 1"}, bad])
-
-    def _enter(self) -> None:
-        self.threads.add(threading.get_ident())
-        self.before()
+WIRE = {
+    "search": "search_response",
+    "fetch": "fetch_result",
+    "bulk_search": "bulk_search_response",
+    "codebase_search": "codebase_search_response",
+    "similar": "search_response",
+    "list_docs": "doc_summary_list",
+    "cite_verify": "citation_check",
+    "explain_miss": "explain_miss",
+    "schema": "schema",
+    "status": "file_status",
+    "doctor": "doctor",
+    "ingest_file": "ingest_report",
+    "ingest_stdin": "ingest_report",
+}
+"""The wire object that each tool returns."""
 
 
 def refuse(error: Exception) -> None:
     raise error
 
 
-def client_of(kb: FakeKnowledgeBase, mode: Mode = "auto") -> Client:
-    return Client(create_server(cast("KnowledgeBase", kb)), mode=mode, raise_exceptions=False)
-
-
-async def call(kb: FakeKnowledgeBase, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
-    async with client_of(kb) as client:
-        return await client.call_tool(tool, arguments)
-
-
 def payload(result: types.CallToolResult, schema: str) -> dict[str, Any]:
-    """Return the wire object of a result, after checking that all its forms agree."""
+    """Return the wire object of a result, after checking that all its forms agree.
+
+    An error has one form: clients hold structured content against the tool's output schema.
+    """
     (block,) = result.content
     assert isinstance(block, types.TextContent)
-    body: dict[str, Any] = result.structured_content
-    assert json.loads(block.text) == body
+    if schema == "codebase_search_response":  # the one whose text is prose
+        body: dict[str, Any] = result.structured_content
+        assert block.text == wire.codebase_search_text(body)
+    else:
+        body = json.loads(block.text)
+        assert result.structured_content == (None if result.is_error else body)
     Draft202012Validator(closed_schema(schema)).validate(body)
     return body
 
@@ -147,8 +98,18 @@ async def test_the_tools_are_listed_in_the_order_of_their_use() -> None:
 
     assert [(tool.name, tool.title) for tool in listed] == [
         ("search", "Search the knowledge base"),
+        ("fetch", "Read a passage or a document"),
+        ("bulk_search", "Search for several things at once"),
+        ("codebase_search", "Search code"),
+        ("similar", "Find what is like a passage"),
+        ("list_docs", "List documents"),
+        ("cite_verify", "Verify citations"),
+        ("explain_miss", "Why a document was not found"),
         ("schema", "What the knowledge base holds"),
+        ("status", "What became of every file"),
         ("doctor", "Check the knowledge base"),
+        ("ingest_file", "Add a file"),
+        ("ingest_stdin", "Add a text"),
     ]
 
 
@@ -171,11 +132,18 @@ def test_a_tool_says_when_to_use_it_and_when_not(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_annotations_are_true_to_the_tool(name: str) -> None:
+    """What writes replaces what was there, and twice is once; nothing leaves the machine."""
     hints = TOOLS[name].definition.annotations
+    writes = name in WRITING
 
     assert hints is not None
-    assert (hints.read_only_hint, hints.idempotent_hint) == (True, True)
-    assert (hints.destructive_hint, hints.open_world_hint) == (False, False)
+    assert (hints.read_only_hint, hints.idempotent_hint) == (not writes, True)
+    assert (hints.destructive_hint, hints.open_world_hint) == (writes, False)
+
+
+def inputs_of(name: str) -> dict[str, Any]:
+    inputs: dict[str, Any] = TOOLS[name].definition.input_schema["properties"]
+    return inputs
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -189,8 +157,11 @@ def test_schemas_avoid_what_hosts_reject(name: str) -> None:
         assert "kb.local" not in json.dumps(schema)
 
     assert definition.input_schema["additionalProperties"] is False
-    inputs = definition.input_schema["properties"].values()
-    assert all(field["description"] for field in inputs)
+    unexplained = {
+        field for field, schema in inputs_of(name).items() if not schema.get("description")
+    }
+    assert unexplained <= (set() if name == "search" else EXPLAINED_BY_SEARCH)
+    assert not unexplained or "ilters" in (definition.description or "")
 
 
 def test_search_takes_every_input_of_the_command_line_under_its_name() -> None:
@@ -199,6 +170,10 @@ def test_search_takes_every_input_of_the_command_line_under_its_name() -> None:
         "mode",
         "k",
         "snippet_chars",
+        "max_tokens",
+        "cursor",
+        "rerank",
+        "deadline_ms",
         "trace",
         "tag",
         "lang",
@@ -293,18 +268,24 @@ async def test_search_passes_everything_on() -> None:
         "source": "notes",
         "source_type": "note",
     }
-    asked = {"query": "q", "mode": "lexical", "k": 1.0, "snippet_chars": 60, "trace": True}
+    asked = {
+        "query": "q",
+        "mode": "lexical",
+        "k": 1.0,
+        "snippet_chars": 60,
+        "max_tokens": 900,
+        "cursor": "c",
+        "rerank": False,
+        "deadline_ms": 50,
+        "trace": True,
+    }
 
     body = payload(await call(kb, "search", {**asked, **filters}), "search_response")
 
     (query,) = kb.queries
-    assert (query.text, query.mode, query.k, query.snippet_chars, query.trace) == (
-        "q",
-        "lexical",
-        1,
-        60,
-        True,
-    )
+    passed = {name: getattr(query, name) for name in asked if name != "query"}
+    assert passed == {name: value for name, value in asked.items() if name != "query"}
+    assert query.text == "q"
     single = {"trust_min", "ingested_after", "since", "until", "doc_id"}
     for name, value in filters.items():
         expected = value if name in single else tuple([value] if isinstance(value, str) else value)
@@ -313,12 +294,22 @@ async def test_search_passes_everything_on() -> None:
     assert "trace" in body
 
 
-async def test_defaults_are_those_of_the_query() -> None:
+async def test_defaults_are_those_that_the_person_has_configured() -> None:
     kb = FakeKnowledgeBase()
+    kb.wishes = Preferences(default_k=3, snippet_chars=90)
 
     await call(kb, "search", {"query": "q", "tag": [], "since": None})
+    await call(kb, "bulk_search", {"queries": [{"query": "q"}]})
+    await call(kb, "similar", {"origin": "o"})
+    await call(kb, "explain_miss", {"query": "q", "doc": "d"})
 
-    assert kb.queries == [SearchQuery(text="q")]
+    usual = SearchQuery(text="q", k=3, snippet_chars=90)
+    assert kb.queries == [usual]
+    assert kb.asked == [
+        ("search_many", [usual]),
+        ("similar", "o", replace(usual, text="o")),
+        ("explain_miss", "d", replace(usual, snippet_chars=220)),
+    ]
 
 
 async def test_no_hits_is_a_result() -> None:
@@ -327,10 +318,149 @@ async def test_no_hits_is_a_result() -> None:
     assert body["hits"] == []
 
 
-async def test_schema_answers() -> None:
-    body = payload(await call(FakeKnowledgeBase(), "schema", {}), "schema")
+def test_every_tool_is_tested() -> None:
+    assert GOOD.keys() == WIRE.keys() == TOOLS.keys()
 
-    assert body["stats"]["doc_count"] == 1234
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("mode", MODES)
+async def test_every_tool_answers_with_its_wire_object(tool: str, mode: Mode) -> None:
+    """The client has checked it against the schema that the tool declares."""
+    async with client_of(FakeKnowledgeBase(), mode) as client:
+        await client.list_tools()
+        result = await client.call_tool(tool, GOOD[tool])
+
+    assert result.is_error is False
+    payload(result, WIRE[tool])
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_every_tool_refuses_what_it_does_not_know(tool: str) -> None:
+    kb = FakeKnowledgeBase()
+    result = await call(kb, tool, {**GOOD[tool], "zzz": 1})
+
+    assert result.is_error is True
+    assert "unknown parameter 'zzz'" in payload(result, "error")["message"]
+    assert (kb.queries, kb.asked) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ({"kind": "chunk", "chunk_id": "c1"}, ("fetch_chunk", "c1", 0)),
+        ({"kind": "chunk", "chunk_id": "c1", "context": 2**70}, ("fetch_chunk", "c1", 2**70)),
+        ({"kind": "chunk", "chunk_id": "c1", "max_tokens": None}, ("fetch_chunk", "c1", 0)),
+        ({"kind": "doc", "doc_id": "d1"}, ("fetch_doc", "d1", None)),
+        ({"kind": "doc", "doc_id": "d1", "max_tokens": 9.0}, ("fetch_doc", "d1", 9)),
+        (
+            {"kind": "span", "doc_id": "d1", "line_start": 3, "line_end": 9, "max_tokens": 5},
+            ("fetch_span", "d1", 3, 9, 5),
+        ),
+        (
+            {"kind": "span", "doc_id": "d1", "line_start": 0, "line_end": -1},
+            ("fetch_span", "d1", 0, -1, None),
+        ),
+    ],
+)
+async def test_fetch_passes_on_what_its_kind_takes(
+    arguments: dict[str, Any], asked: tuple[Any, ...]
+) -> None:
+    kb = FakeKnowledgeBase()
+    result = await call(kb, "fetch", arguments)
+
+    assert result.is_error is False
+    assert kb.asked == [asked]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        ({}, "parameter 'kind' is missing", None),
+        ({"kind": 7}, "kind 7 is not 'chunk', 'doc' or 'span'", None),
+        ({"kind": "dok"}, "kind 'dok' is not 'chunk', 'doc' or 'span'", "did you mean 'doc'?"),
+        (
+            {"kind": "chunk"},
+            "parameter 'chunk_id' is missing",
+            "kind 'chunk' takes chunk_id, context",
+        ),
+        (
+            {"kind": "doc", "doc_id": "d", "context": 1},
+            "parameter 'context' is not for kind 'doc'",
+            "kind 'doc' takes doc_id, max_tokens",
+        ),
+        (
+            {"kind": "chunk", "chunk_id": "c", "max_tokens": 9},
+            "parameter 'max_tokens' is not for kind 'chunk'",
+            "kind 'chunk' takes chunk_id, context",
+        ),
+        (
+            {"kind": "span", "chunk_id": "c", "line_start": 1},
+            (
+                "parameter 'doc_id' is missing; parameter 'line_end' is missing; "
+                "parameter 'chunk_id' is not for kind 'span'"
+            ),
+            "kind 'span' takes doc_id, line_start, line_end, max_tokens",
+        ),
+        (
+            {"kind": "chunk", "chunk_id": "c", "context": -1},
+            "context -1: input should be greater than or equal to 0",
+            None,
+        ),
+        (
+            {"kind": "doc", "doc_id": "d", "max_tokens": 0},
+            "max_tokens 0: input should be greater than or equal to 1",
+            None,
+        ),
+        ({"kind": "doc", "id": "d"}, "unknown parameter 'id'", "did you mean 'chunk_id'?"),
+    ],
+)
+async def test_fetch_tells_what_its_kind_takes(
+    arguments: dict[str, Any], message: str, hint: str | None
+) -> None:
+    kb = FakeKnowledgeBase()
+    body = payload(await call(kb, "fetch", arguments), "error")
+
+    assert (body["code"], body["message"], body["hint"]) == ("invalid_input", message, hint)
+    assert kb.asked == []
+
+
+async def test_list_docs_takes_the_filters_of_search_and_a_page() -> None:
+    kb = FakeKnowledgeBase()
+    asked = {"limit": 7, "offset": 14, "tag": "x", "path_glob": ["a/**", "b/**"]}
+    payload(await call(kb, "list_docs", asked), "doc_summary_list")
+
+    filters = SearchFilters(tag=("x",), path_glob=("a/**", "b/**"))
+    assert kb.asked == [("list_docs", filters, 7, 14)]
+
+
+def test_inputs_declare_their_limits() -> None:
+    search, fetch = inputs_of("search"), inputs_of("fetch")
+
+    assert (search["k"]["minimum"], search["k"]["maximum"]) == (1, 100)
+    assert inputs_of("bulk_search")["queries"]["maxItems"] == 100
+    assert (inputs_of("status")["limit"]["default"], inputs_of("status")["limit"]["maximum"]) == (
+        100,
+        1000,
+    )
+    assert (fetch["context"]["type"], fetch["context"]["minimum"]) == ("integer", 0)
+    assert fetch["max_tokens"]["minimum"] == 1
+
+
+def test_the_filters_are_the_same_everywhere() -> None:
+    names = {field.name for field in fields(SearchFilters)}
+
+    for tool in ("search", "list_docs", "similar", "explain_miss"):
+        assert names <= inputs_of(tool).keys()
+
+
+async def test_status_can_be_narrowed() -> None:
+    kb = FakeKnowledgeBase()
+    asked = {"path_glob": "*.pdf", "state": "failed", "limit": 7, "offset": 14}
+    payload(await call(kb, "status", asked), "file_status")
+    bad = payload(await call(kb, "status", {"state": "faild"}), "error")
+
+    assert kb.asked == [("status", "*.pdf", "failed", 7, 14)]
+    assert bad["hint"] == "did you mean 'failed'?"
 
 
 async def test_an_unhealthy_doctor_is_a_result() -> None:
@@ -354,7 +484,7 @@ async def test_a_name_that_is_not_utf8_cannot_stop_the_server() -> None:
     ("arguments", "message", "hint"),
     [
         ({}, "parameter 'query' is missing", None),
-        ({"query": ""}, "query '': string should have at least 1 character", None),
+        ({"query": ""}, "query '' is blank", "give at least one word"),
         ({"query": "  "}, "query '  ' is blank", "give at least one word"),
         ({"query": 7}, "query 7: input should be a valid string", None),
         ({"query": "q", "tags": "x"}, "unknown parameter 'tags'", "did you mean 'tag'?"),
@@ -365,8 +495,10 @@ async def test_a_name_that_is_not_utf8_cannot_stop_the_server() -> None:
             "mode 'hybird' is not 'hybrid', 'lexical' or 'vector'",
             "did you mean 'hybrid'?",
         ),
-        ({"query": "q", "k": 0}, "k 0: input should be greater than or equal to 1", None),
-        ({"query": "q", "k": 101}, "k 101: input should be less than or equal to 100", None),
+        ({"query": "q", "k": 0}, "k 0 is not between 1 and 100", None),
+        ({"query": "q", "k": 101}, "k 101 is not between 1 and 100", None),
+        ({"query": "q", "max_tokens": 0}, "max_tokens 0 is not between 1 and 10000000", None),
+        ({"query": "q", "rerank": 1}, "rerank 1: input should be a valid boolean", None),
         ({"query": "q", "k": "10"}, "k '10': input should be a valid integer", None),
         ({"query": "q", "k": 1.5}, "k 1.5: input should be a valid integer", None),
         ({"query": "q", "k": True}, "k True: input should be a valid integer", None),
@@ -392,7 +524,7 @@ async def test_bad_arguments_are_told_apart(
 
 
 async def test_all_faults_are_told_at_once() -> None:
-    result = await call(FakeKnowledgeBase(), "search", {"qeury": "q", "k": 0, "zzz": 1})
+    result = await call(FakeKnowledgeBase(), "search", {"qeury": "q", "k": "0", "zzz": 1})
 
     body = payload(result, "error")
     assert [problem["field"] for problem in body["details"]["problems"]] == [
@@ -408,8 +540,8 @@ async def test_a_strange_name_is_answered_with_the_names_there_are() -> None:
     found = payload(await call(FakeKnowledgeBase(), "search", {"query": "q", "zzz": 1}), "error")
     none = payload(await call(FakeKnowledgeBase(), "doctor", {"deep": True}), "error")
 
-    assert found["hint"].startswith("parameters are query, mode, k,")
-    assert none["hint"] == "parameters are none"
+    assert re.fullmatch(r"parameters are (\w+, )+trace", found["hint"])
+    assert none["message"] == "unknown parameter 'deep'"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -418,7 +550,7 @@ async def test_an_expected_failure_is_a_result_the_model_can_read(tool: str) -> 
     error = NotIndexed("there is no knowledge base yet", hint="run 'kebab ingest'")
     kb.before = partial(refuse, error)
 
-    result = await call(kb, tool, {"query": "q"} if tool == "search" else {})
+    result = await call(kb, tool, GOOD[tool])
 
     assert result.is_error is True
     assert payload(result, "error") == {
@@ -490,7 +622,94 @@ async def test_the_facade_is_never_called_on_the_thread_of_the_protocol() -> Non
     kb = FakeKnowledgeBase()
     async with client_of(kb, "legacy") as client:
         for tool in TOOLS:
-            await client.call_tool(tool, {"query": "q"} if tool == "search" else {})
+            await client.call_tool(tool, GOOD[tool])
 
     assert kb.threads
     assert threading.get_ident() not in kb.threads
+
+
+# ------------------------------------------------------------- long calls
+
+
+def planted(tool: str, call: Callable[[Call], dict[str, Any]]) -> dict[str, Tool]:
+    return {**TOOLS, tool: replace(TOOLS[tool], call=call)}
+
+
+async def test_a_long_call_reports_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts give up on a call that is silent for long."""
+    monkeypatch.setattr("kb_mcp._calls.BEAT_S", 0.01)
+    kb, seen, heard = FakeKnowledgeBase(), list[tuple[float, str]](), threading.Event()
+
+    def slow(call: Call) -> dict[str, Any]:
+        heard.wait(20)
+        return call.kb.schema()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, message or ""))
+        if len(seen) == 3:
+            heard.set()
+
+    async with client_of(kb, "legacy", planted("schema", slow)) as client:
+        result = await client.call_tool("schema", {}, progress_callback=on_progress)
+
+    assert result.is_error is False
+    assert seen[0][1] == "schema: 0 s"
+    assert [progress for progress, _ in seen] == sorted(progress for progress, _ in seen)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_cancelled_call_tells_its_tool(mode: Mode) -> None:
+    started, told = threading.Event(), threading.Event()
+
+    def slow(call: Call) -> dict[str, Any]:
+        started.set()
+        if call.stop.wait(20):
+            told.set()
+        return call.kb.schema()
+
+    async with client_of(FakeKnowledgeBase(), mode, planted("schema", slow)) as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "schema", {})
+            await anyio.to_thread.run_sync(started.wait, 20)
+            group.cancel_scope.cancel()
+        assert await anyio.to_thread.run_sync(told.wait, 20)
+
+
+# -------------------------------------------------------------- read-only
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_read_only_hides_and_refuses_what_writes(mode: Mode) -> None:
+    kb = FakeKnowledgeBase(readonly=True)
+    async with client_of(kb, mode) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        refused = [await client.call_tool(name, GOOD[name]) for name in sorted(WRITING)]
+
+    assert listed == [name for name in TOOLS if name not in WRITING]
+    assert [payload(result, "error")["code"] for result in refused] == ["readonly_mode"] * 2
+    assert kb.asked == []
+
+
+def test_a_tool_that_says_nothing_of_writing_counts_as_writing() -> None:
+    doctor = TOOLS["doctor"]
+    silent = doctor.definition.model_copy(update={"annotations": None})
+
+    assert not doctor.writes
+    assert replace(doctor, definition=silent).writes
+
+
+# ------------------------------------------------------------- what is logged
+
+
+async def test_the_log_names_tools_and_outcomes_and_nothing_that_was_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO, "kb_mcp"):
+        await call(FakeKnowledgeBase(), "search", {"query": "secret plans"})
+        await call(FakeKnowledgeBase(), "search", {"query": "secret plans", "kk": 1})
+
+    said = [record.getMessage() for record in caplog.records if record.name == "kb_mcp._calls"]
+    assert [line.rpartition(" in ")[0] for line in said] == [
+        "search: answered",
+        "search: invalid_input",
+    ]

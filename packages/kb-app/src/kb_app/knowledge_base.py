@@ -482,7 +482,7 @@ class KnowledgeBase:
     def _reset_orphans(self, *, dry_run: bool) -> Json:
         from kb_app._ingest.run import remove_orphans
         from kb_core import wire
-        from kb_core.documents import ADDED_SOURCE
+        from kb_core.control import ADDED_SOURCE
 
         known = [ADDED_SOURCE, *(source.id for source in self._config.sources)]
         snapshot = self._snapshot_or_none()

@@ -14,7 +14,6 @@ from datetime import datetime
 from kb_core.citations import Span
 
 __all__ = [
-    "ADDED_SOURCE",
     "Block",
     "ChunkDraft",
     "ChunkLimits",
@@ -23,9 +22,6 @@ __all__ = [
     "ParsedDocument",
     "SourceFile",
 ]
-
-ADDED_SOURCE = "_added"
-"""The source of documents that come from outside all sources (ruling R9)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

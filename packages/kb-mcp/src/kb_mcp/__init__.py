@@ -4,5 +4,5 @@
 nor pydantic, so that a program may look at what is installed without paying for it.
 
 **Invariant:** a tool asks the facade, once, and shows what it said. It never ranks,
-filters or words anything itself, and never lets a model write to the store.
+filters or words anything itself, and lets no model write where that is refused.
 """

@@ -1,156 +1,76 @@
-"""Arguments: what a model may send, and what it is told when it sends something else.
+"""Inputs: how a host sees what a tool takes.
 
 A tool's input is a pydantic model; its JSON Schema is what the host shows and its
-validation is what the server does, so the two cannot differ. Nothing is guessed or
-dropped: an unknown name is refused together with the nearest one that exists.
+validation (``kb_app.wire_models.read``) is what the server does, so the two cannot differ.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from enum import StrEnum
-from typing import Annotated, Any, ClassVar, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    StrictBool,
-    StrictInt,
-    ValidationError,
-    WithJsonSchema,
-)
+from pydantic import WithJsonSchema
 
-from kb_core.errors import InvalidInput
+from kb_app.wire_models import Input
 
-__all__ = [
-    "Flag",
-    "Input",
-    "NoInput",
-    "OneOrMore",
-    "Text",
-    "Whole",
-    "choice",
-    "input_schema",
-    "read",
-]
-
-_SHOWN = 80
-"""Characters of a bad value that are worth repeating."""
-
-
-def _as_list(value: object) -> object:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else value
-
-
-def _as_whole(value: object) -> object:
-    """JSON does not tell 10 from 10.0; Python does."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Flag = StrictBool
-Whole = Annotated[StrictInt, BeforeValidator(_as_whole)]
-Text = Annotated[str | None, WithJsonSchema({"type": "string"})]
-OneOrMore = Annotated[
-    tuple[str, ...],
-    BeforeValidator(_as_list),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-]
-
-
-def choice(kind: type[StrEnum]) -> WithJsonSchema:
-    """Show a closed set in place; hosts differ in how they follow references."""
-    return WithJsonSchema({"type": "string", "enum": [member.value for member in kind]})
-
-
-class Input(BaseModel):
-    """Base of all inputs: frozen, and closed to names that it does not have."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    synonyms: ClassVar[Mapping[str, str]] = {}
-    """Names that models use elsewhere for one of ours."""
+__all__ = ["NoInput", "at_least", "input_schema", "schema_of"]
 
 
 class NoInput(Input):
     """The input of a tool that needs none."""
 
 
-InputT = TypeVar("InputT", bound=Input)
+def at_least(low: int) -> WithJsonSchema:
+    """Show the lower bound of a whole number."""
+    return WithJsonSchema({"type": "integer", "minimum": low})
 
 
-def input_schema(model: type[Input]) -> dict[str, Any]:
-    """Return the JSON Schema of an input, without what says nothing to a model."""
+def input_schema(
+    model: type[Input], *, notes: Mapping[str, str] | None = None, brief: bool = False
+) -> dict[str, Any]:
+    """Return the JSON Schema of an input, without what says nothing to a model.
+
+    *notes* are added to descriptions. With *brief*, fields that the model inherits have
+    none, since another tool has explained them, and one value or a list is shown as a list.
+    """
     made = model.model_json_schema()
-    properties = {
-        name: {
-            key: value
-            for key, value in field.items()
-            if key != "title" and not (key == "default" and value in (None, [], ()))
-        }
-        for name, field in made.get("properties", {}).items()
-    }
-    required = {"required": made["required"]} if "required" in made else {}
+    properties = {name: _shown_field(made["properties"][name]) for name in _names(model)}
+    if brief:
+        for name in properties.keys() - model.__annotations__.keys():
+            properties[name] = _brief(properties[name])
+    for name, note in (notes or {}).items():
+        properties[name]["description"] += f" {note}"
+    return schema_of(properties, required=made.get("required", ()))
+
+
+def schema_of(properties: Mapping[str, Any], *, required: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the schema of an object that is closed to other names."""
+    needed = {"required": list(required)} if required else {}
     return {
         "type": "object",
-        "properties": properties,
-        **required,
+        "properties": dict(properties),
+        **needed,
         "additionalProperties": False,
     }
 
 
-def read(model: type[InputT], arguments: Mapping[str, Any]) -> InputT:
-    """Check arguments, or raise ``InvalidInput`` that names everything wrong with them."""
-    try:
-        return model.model_validate(dict(arguments))
-    except ValidationError as error:
-        raise _invalid(model, error) from None
+def _shown_field(field: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a field without titles, empty defaults, and the null that means left out."""
+    kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) == 1:
+        field = {**{key: value for key, value in field.items() if key != "anyOf"}, **kinds[0]}
+    return {
+        key: value
+        for key, value in field.items()
+        if key != "title" and not (key == "default" and value in (None, [], ()))
+    }
 
 
-def _invalid(model: type[Input], error: ValidationError) -> InvalidInput:
-    """Say all of it at once: a model that sees one fault at a time needs as many calls."""
-    problems = [_problem(model, fault) for fault in error.errors(include_url=False)]
-    nearest = [problem["nearest"] for problem in problems if "nearest" in problem]
-    unknown = any(fault["type"] == "extra_forbidden" for fault in error.errors())
-    hint = f"parameters are {', '.join(model.model_fields) or 'none'}" if unknown else None
-    if nearest:
-        hint = f"did you mean {', '.join(map(repr, nearest))}?"
-    return InvalidInput(
-        "; ".join(problem["message"] for problem in problems),
-        hint=hint,
-        details={"problems": problems},
-    )
+def _brief(field: Mapping[str, Any]) -> dict[str, Any]:
+    *_, widest = field.get("anyOf", (field,))
+    return {key: value for key, value in widest.items() if key != "description"}
 
 
-def _problem(model: type[Input], fault: Mapping[str, Any]) -> dict[str, str]:
-    """Return one fault: its ``field``, a ``message``, perhaps the ``nearest`` valid word."""
-    field = ".".join(map(str, fault["loc"]))
-    nearest = None
-    match fault["type"]:
-        case "extra_forbidden":
-            message = f"unknown parameter {field!r}"
-            nearest = model.synonyms.get(field) or _nearest(field, model.model_fields)
-        case "missing":
-            message = f"parameter {field!r} is missing"
-        case "enum":
-            expected = str(fault["ctx"]["expected"])
-            message = f"{field} {_shown(fault['input'])} is not {expected}"
-            nearest = _nearest(str(fault["input"]), re.findall(r"'([^']+)'", expected))
-        case _:
-            said = fault["msg"]
-            message = f"{field} {_shown(fault['input'])}: {said[:1].lower()}{said[1:]}"
-    problem = {"field": field, "message": message}
-    return {**problem, "nearest": nearest} if nearest else problem
-
-
-def _nearest(word: str, words: Iterable[str]) -> str | None:
-    return next(iter(get_close_matches(word.lower(), list(words), n=1, cutoff=0.5)), None)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+def _names(model: type[Input]) -> list[str]:
+    """Return the parameters: what a tool has of its own, then what it shares with others."""
+    return sorted(model.model_fields, key=lambda name: name not in model.__annotations__)

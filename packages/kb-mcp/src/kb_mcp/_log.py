@@ -1,21 +1,29 @@
-"""The log of the server: warnings and worse, on standard error.
+"""The log of the server: where the program logs anyway, and never in the way of an answer.
 
-Written on a thread of its own, and dropped when it cannot be written: hosts keep the
-other end of standard error, and one that does not read it must not stop the server.
+``kebab`` has chosen the handlers: a file a day in ``log.dir``, with ``--verbose`` standard
+error as well. Here they move to a thread of their own behind a queue that drops what it
+cannot hold: hosts keep the other end of standard error, disks get stuck, and neither must
+stop the server.
 """
 
 from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from logging.handlers import QueueHandler, QueueListener
+from logging.handlers import QueueHandler
 from queue import Full, Queue
-from typing import TextIO
+from threading import Thread
+from typing import TypeAlias
 
-__all__ = ["start_log"]
+__all__ = ["LogAside"]
 
 _KEPT = 1000
 """Records that may wait to be written."""
+
+_PATIENCE_S = 1.0
+"""How long the end of the server waits for the last ones."""
+
+_Records: TypeAlias = "Queue[logging.LogRecord | None]"
 
 
 class _DroppingHandler(QueueHandler):
@@ -24,13 +32,27 @@ class _DroppingHandler(QueueHandler):
             self.queue.put_nowait(record)
 
 
-def start_log(root: logging.Logger, stream: TextIO) -> None:
-    """Write what *root* gets to *stream*, unless the program has a log already."""
-    if root.handlers:
-        return
-    writer = logging.StreamHandler(stream)
-    writer.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    queue: Queue[logging.LogRecord] = Queue(_KEPT)
-    root.addHandler(_DroppingHandler(queue))
-    root.setLevel(logging.WARNING)
-    QueueListener(queue, writer).start()
+class LogAside:
+    """Has the handlers of *root* work on a thread of their own until it is closed."""
+
+    def __init__(self, root: logging.Logger) -> None:
+        self._root = root
+        self._handlers = list(root.handlers)
+        self._queue: _Records = Queue(_KEPT)
+        # A daemon: a handler that is stuck cannot keep the process.
+        self._thread = Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+        root.handlers[:] = [_DroppingHandler(self._queue)]
+
+    def close(self) -> None:
+        """Put the handlers back, once they wrote what waits or took too long."""
+        self._root.handlers[:] = self._handlers
+        with suppress(Full):
+            self._queue.put(None, timeout=_PATIENCE_S)
+            self._thread.join(_PATIENCE_S)
+
+    def _write(self) -> None:
+        for record in iter(self._queue.get, None):
+            for handler in self._handlers:
+                if record.levelno >= handler.level:
+                    handler.handle(record)

@@ -4,8 +4,9 @@ One process serves one host for hours over one open knowledge base, which answer
 the newest published revision. Every call runs on a thread of its own, so that a slow
 one never delays another, or the protocol; a cancelled call is let go at once.
 
-Standard output is the protocol and nothing else; the log goes to standard error. End
-of input ends the server.
+Standard output is the protocol and nothing else. End of input ends the server, and so
+does a host that no longer reads. A call that writes is told to stop first, and ends its
+batch, also where SIGTERM ends the server.
 
 **Invariant:** whatever a tool raises, the host gets a result that its model can read.
 """
@@ -13,15 +14,16 @@ of input ends the server.
 from __future__ import annotations
 
 import logging
+import os
 import signal
-import sys
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import anyio
-import anyio.to_thread
 import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
@@ -29,79 +31,112 @@ from mcp.shared.exceptions import MCPError
 from kb_app import KnowledgeBase
 from kb_core import __version__
 from kb_core.errors import KbError
+from kb_mcp import _prompts, _resources
+from kb_mcp._calls import Context, Threads, answer
+from kb_mcp._catalog import TOOLS, offered, refusal
 from kb_mcp._instructions import GUIDE, describe, describe_failure
-from kb_mcp._log import start_log
-from kb_mcp._results import failure, success
-from kb_mcp._tool import Tool
-from kb_mcp.tools import doctor, schema, search
+from kb_mcp._log import LogAside
+from kb_mcp._results import failure
+from kb_mcp._tool import Call, Tool
 
-__all__ = ["TOOLS", "create_server", "serve"]
+__all__ = ["create_server", "serve"]
 
 logger = logging.getLogger(__name__)
-
-TOOLS: Mapping[str, Tool] = {
-    tool.definition.name: tool for tool in (search.TOOL, schema.TOOL, doctor.TOOL)
-}
 
 _HANDSHAKES = frozenset({"initialize", "server/discover"})
 _HANDSHAKE_WAIT_S = 3.0
 """A host gives up on a server that does not shake hands soon; better a plain greeting."""
 
-_Context: TypeAlias = ServerRequestContext[Any]
+_GRACE_S = 10.0
+"""How long the end of the server waits for calls that were let go."""
+
+_Page = types.PaginatedRequestParams | None
 
 
-def create_server(kb: KnowledgeBase) -> Server[Any]:
+def create_server(
+    kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS, threads: Threads | None = None
+) -> Server[Any]:
     """Return a server over an open knowledge base, connected to nothing yet."""
+    threads = threads or Threads()
+    server: Server[Any] = Server(
+        "kebab",
+        version=__version__,
+        **_tool_handlers(kb, tools, threads),
+        **_resource_handlers(kb, threads),
+        **_prompt_handlers(),
+    )
 
-    async def list_tools(
-        _ctx: _Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.definition for tool in TOOLS.values()])
-
-    async def call_tool(
-        _ctx: _Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        tool = TOOLS.get(params.name)
-        if tool is None:
-            known = ", ".join(TOOLS)
-            raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name!r}; tools are {known}")
-        return await anyio.to_thread.run_sync(
-            _answer, tool, kb, params.arguments or {}, abandon_on_cancel=True
-        )
-
-    async def greet(ctx: _Context, call_next: CallNext) -> HandlerResult:
+    async def greet(ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
         if ctx.method in _HANDSHAKES and isinstance(result, dict):
-            result["instructions"] = await _instructions(kb)
+            result["instructions"] = await _instructions(kb, threads)
         return result
 
-    server: Server[Any] = Server(
-        "kebab", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool
-    )
     server.middleware.append(greet)
     return server
 
 
-def _answer(tool: Tool, kb: KnowledgeBase, arguments: Mapping[str, Any]) -> types.CallToolResult:
-    try:
-        return success(tool.call(kb, arguments))
-    except KbError as error:
-        return failure(error)
-    except Exception as error:
-        logger.exception("tool %s failed", tool.definition.name)
-        return failure(error)
+def _tool_handlers(
+    kb: KnowledgeBase, tools: Mapping[str, Tool], threads: Threads
+) -> dict[str, Any]:
+    shown = offered(tools, readonly=kb.readonly)
+
+    async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool.definition for tool in shown])
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = tools.get(params.name)
+        if tool is None:
+            known = ", ".join(tool.name for tool in shown)
+            raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name!r}; tools are {known}")
+        if tool not in shown:
+            return failure(refusal(tool))
+        call = Call(kb=kb, arguments=params.arguments or {})
+        return await answer(ctx, threads, tool, call)
+
+    return {"on_list_tools": list_tools, "on_call_tool": call_tool}
 
 
-async def _instructions(kb: KnowledgeBase) -> str:
+def _resource_handlers(kb: KnowledgeBase, threads: Threads) -> dict[str, Any]:
+    async def list_resources(_ctx: Context, params: _Page) -> types.ListResourcesResult:
+        cursor = params.cursor if params else None
+        return await threads.run(_resources.list_page, kb, cursor)
+
+    async def list_templates(_ctx: Context, _params: _Page) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=_resources.TEMPLATES)
+
+    async def read(
+        _ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await threads.run(_resources.read, kb, params.uri)
+
+    return {
+        "on_list_resources": list_resources,
+        "on_list_resource_templates": list_templates,
+        "on_read_resource": read,
+    }
+
+
+def _prompt_handlers() -> dict[str, Any]:
+    async def list_prompts(_ctx: Context, _params: _Page) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=_prompts.PROMPTS)
+
+    async def get(_ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return _prompts.get_prompt(params.name, params.arguments or {})
+
+    return {"on_list_prompts": list_prompts, "on_get_prompt": get}
+
+
+async def _instructions(kb: KnowledgeBase, threads: Threads) -> str:
     """Describe the knowledge base as it is now, or in general if that takes too long."""
     with anyio.move_on_after(_HANDSHAKE_WAIT_S):
-        return await anyio.to_thread.run_sync(_describe, kb, abandon_on_cancel=True)
+        return await threads.run(_describe, kb)
     return GUIDE
 
 
 def _describe(kb: KnowledgeBase) -> str:
     try:
-        return describe(kb.schema())
+        return describe(kb.stats())
     except KbError as error:
         return describe_failure(error)
     except Exception:
@@ -109,15 +144,49 @@ def _describe(kb: KnowledgeBase) -> str:
         return GUIDE
 
 
-def serve(kb: KnowledgeBase) -> None:
+def serve(kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS) -> None:
     """Serve *kb* over standard input and output until the input ends."""
-    start_log(logging.getLogger(), sys.stderr)
     # The thread that waits for input cannot be interrupted, so that Python's own handling of
     # Ctrl-C would wait for the next line. Nothing here needs to be put in order: let go.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    anyio.run(_serve, create_server(kb))
+    threads, log = Threads(), LogAside(logging.getLogger())
+    signal.signal(signal.SIGTERM, lambda *_: _terminate(threads, log))
+    server = create_server(kb, tools, threads)
+    try:
+        anyio.run(_serve, server, partial(_leave, threads, log))
+    except* BrokenPipeError:
+        logger.info("the host went away while it was answered")
+    if not threads.wait(_GRACE_S) or kb.is_working:
+        _leave(threads, log)
+    log.close()
 
 
-async def _serve(server: Server[Any]) -> None:
+async def _serve(server: Server[Any], leave: Callable[[], None]) -> None:
     async with stdio_server() as (reader, writer):
-        await server.run(reader, writer, server.create_initialization_options())
+        try:
+            await server.run(reader, writer, server.create_initialization_options())
+        except anyio.get_cancelled_exc_class():
+            # Only a host that does not read any more cancels this. It may still hold our
+            # input open, and the thread that waits for input would keep the process.
+            leave()
+            raise
+
+
+def _terminate(threads: Threads, log: LogAside) -> None:
+    """End by SIGTERM as if nobody caught it, but after the batch that is being written."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the second one is at once
+
+    def end() -> None:
+        threads.finish_writing(_GRACE_S)
+        log.close()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    # Not here: this may have come in the middle of anything, such as a lock being taken.
+    threading.Thread(target=end, name="end", daemon=True).start()
+
+
+def _leave(threads: Threads, log: LogAside) -> None:
+    """End the process, whatever its threads wait for."""
+    threads.wait(_GRACE_S)
+    log.close()
+    os._exit(0)

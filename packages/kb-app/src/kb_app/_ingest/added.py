@@ -25,7 +25,8 @@ from kb_app._ingest.plan import (
     unchanged_item,
 )
 from kb_app._ingest.settings import Settings, unjudging
-from kb_core.documents import ADDED_SOURCE, SourceFile
+from kb_core.control import ADDED_SOURCE
+from kb_core.documents import SourceFile
 from kb_core.ids import bytes_hash
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState

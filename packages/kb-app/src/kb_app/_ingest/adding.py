@@ -21,7 +21,7 @@ from kb_app._ingest.outcomes import deleted_item
 from kb_app._ingest.pipeline import process
 from kb_app.config import Config
 from kb_app.paths import environment, from_argument
-from kb_core.documents import ADDED_SOURCE
+from kb_core.control import ADDED_SOURCE
 from kb_core.errors import DocNotFound, InvalidInput
 from kb_core.ids import doc_id
 from kb_core.ingest import IngestEvent

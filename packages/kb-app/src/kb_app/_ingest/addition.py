@@ -23,7 +23,8 @@ from kb_app._ingest.plan import judge_unread
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Skip
 from kb_app._ingest.work import judge_bytes, judge_text
-from kb_core.documents import ADDED_SOURCE, SourceFile
+from kb_core.control import ADDED_SOURCE
+from kb_core.documents import SourceFile
 from kb_core.errors import InvalidInput, IoError
 from kb_core.ids import text_hash
 from kb_core.media import Media

@@ -28,7 +28,7 @@ from kb_app._wiring import model_of
 from kb_app._write import WriteSession
 from kb_app.config import Config
 from kb_core.clock import to_rfc3339
-from kb_core.documents import ADDED_SOURCE
+from kb_core.control import ADDED_SOURCE
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
 from kb_core.ports import Embedder
 

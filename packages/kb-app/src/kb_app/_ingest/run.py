@@ -31,7 +31,7 @@ from kb_app._ingest.tally import Tally
 from kb_app._write import WriteSession
 from kb_app.config import Config
 from kb_core.clock import from_epoch
-from kb_core.documents import ADDED_SOURCE
+from kb_core.control import ADDED_SOURCE
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Embedder
 from kb_core.records import Changes, FileRecord, FileState

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from typing import Any, Self
 
 from kb_core.control import Control
 from kb_core.errors import StaleCursor
-from kb_core.wire import dumps
 
 __all__ = ["Cursor", "Listing"]
 
@@ -49,7 +49,7 @@ class Listing:
     ) -> Self:
         """Describe the ranking of *question* (JSON values) at a state."""
         return cls(
-            query=_digest(dumps(dict(question)), 8),
+            query=_digest(json.dumps(dict(question)), 8),
             store=_digest(f"{control.store_id} {control.index_version}", 4),
             corpus_revision=control.corpus_revision % 2**32,
             vector_revision=control.vector_revision % 2**32 if vector else 0,

@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["Deadline", "Late", "is_working"]
 
@@ -41,6 +43,8 @@ class Deadline:
         """
         if self._until is None:
             return work
+        from concurrent.futures import Future  # rarely needed, and not cheap to load
+
         future: Future[_Result] = Future()
         thread = threading.Thread(target=_fulfil, args=(future, work), daemon=True)
         thread.start()

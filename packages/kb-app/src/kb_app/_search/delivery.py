@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from kb_app._search.budget import fit, size_of
 from kb_app._search.ranking import Row, as_ranked, page_of
 from kb_app._search.rendering import Renderer
 from kb_core.control import Control
@@ -65,6 +64,8 @@ def deliver(delivery: Delivery, renderer: Renderer, control: Control) -> SearchR
 
     if query.max_tokens is None:
         return assemble(render(query.snippet_chars), None)
+    from kb_app._search.budget import fit, size_of  # the wire: only where it is measured
+
     return fit(render, assemble, query.snippet_chars, query.max_tokens, size_of)
 
 

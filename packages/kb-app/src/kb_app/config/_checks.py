@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from kb_app.config._faults import ConfigText
 from kb_app.config._settings import Chunking, Source
-from kb_core.documents import ADDED_SOURCE
+from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ConfigInvalid
 
 __all__ = ["RESERVED_IDS", "check_chunking", "check_sources", "chunking_fault"]

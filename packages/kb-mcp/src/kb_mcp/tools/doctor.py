@@ -7,16 +7,16 @@ from typing import Any
 
 import mcp_types as types
 
-from kb_app import KnowledgeBase
-from kb_mcp._inputs import NoInput, input_schema, read
-from kb_mcp._tool import READ_ONLY, Arguments, Tool, output_schema
+from kb_app.wire_models import read
+from kb_mcp._inputs import NoInput, input_schema
+from kb_mcp._tool import READ_ONLY, Call, Tool, outline
 
 __all__ = ["TOOL"]
 
 
-def _call(kb: KnowledgeBase, arguments: Arguments) -> Mapping[str, Any]:
-    read(NoInput, arguments)
-    return kb.doctor()
+def _call(call: Call) -> Mapping[str, Any]:
+    read(NoInput, call.arguments)
+    return call.kb.doctor()
 
 
 TOOL = Tool(
@@ -30,7 +30,7 @@ TOOL = Tool(
             "is the normal case. An unhealthy check is a normal result; it repairs nothing."
         ),
         input_schema=input_schema(NoInput),
-        output_schema=output_schema("doctor"),
+        output_schema=outline("doctor"),
         annotations=READ_ONLY,
     ),
     call=_call,
