@@ -100,7 +100,8 @@ def _invalid(model: type[Input], error: ValidationError) -> InvalidInput:
     problems = [_problem(model, fault) for fault in faults]
     nearest = [problem["nearest"] for problem in problems if "nearest" in problem]
     unknown = any(fault["type"] == "extra_forbidden" for fault in faults)
-    hint = f"parameters are {', '.join(model.model_fields)}" if unknown else None
+    known = ", ".join(model.model_fields) or "none"
+    hint = f"parameters are {known}" if unknown else None
     if nearest:
         hint = f"did you mean {', '.join(map(repr, nearest))}?"
     return InvalidInput(

@@ -1,0 +1,140 @@
+"""Calls: each tool on a thread of its own, with progress, cancellation and a line in the log.
+
+While a tool works, the host that asked for progress hears every second for how long: many
+hosts give up on a call that is silent for a minute. A call that the host cancels, or whose
+host goes away, is let go at once; its tool is told through ``Call.stop``. One that writes
+ends after the batch at hand, and the server does not end before.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+
+from kb_core.errors import KbError
+from kb_mcp._results import failure, success
+from kb_mcp._tool import Call, Progress, Tool
+
+__all__ = ["Context", "Threads", "answer"]
+
+logger = logging.getLogger(__name__)
+
+Context: TypeAlias = ServerRequestContext[Any]
+_Result = TypeVar("_Result")
+
+BEAT_S = 1.0
+"""Time between two reports of progress."""
+
+
+class Threads:
+    """The threads on which the facade works for one server, one a call."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._working: dict[object, threading.Event | None] = {}
+        """What runs now, and how it is told to stop if it writes."""
+
+    async def run(
+        self,
+        function: Callable[..., _Result],
+        *arguments: object,
+        writes_until: threading.Event | None = None,
+    ) -> _Result:
+        """Call *function* where it may block; cancelling lets go of it at once.
+
+        One that writes goes on until it has seen *writes_until*.
+        """
+        work = partial(self._count, writes_until, function, *arguments)
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until all work has ended, also what was let go; say whether it has."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._working, seconds)
+
+    def finish_writing(self, seconds: float) -> None:
+        """Tell all that writes to stop, and wait for it."""
+        with self._changed:
+            for stop in filter(None, self._working.values()):
+                stop.set()
+            self._changed.wait_for(lambda: not any(self._working.values()), seconds)
+
+    def _count(
+        self,
+        writes_until: threading.Event | None,
+        function: Callable[..., _Result],
+        *arguments: object,
+    ) -> _Result:
+        work = object()
+        with self._changed:
+            self._working[work] = writes_until
+        try:
+            return function(*arguments)
+        finally:
+            with self._changed:
+                del self._working[work]
+                self._changed.notify_all()
+
+
+async def answer(
+    context: Context, threads: Threads, tool: Tool, call: Call
+) -> types.CallToolResult:
+    """Have *tool* answer, whatever happens to it: an error is an answer, too."""
+    stop = call.stop if tool.writes else None
+    work = partial(threads.run, _answer, tool, call, writes_until=stop)
+    try:
+        if "progress_token" in (context.meta or {}):
+            return await _with_beat(context, tool.name, call.progress, work)
+        return await work()
+    finally:
+        call.stop.set()
+
+
+async def _with_beat(
+    context: Context, name: str, progress: Progress, work: Callable[[], Awaitable[_Result]]
+) -> _Result:
+    """Do *work* with a beat. It costs more than a quick answer: not for those who do not listen."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(_beat, context, name, progress)
+        result = await work()
+        group.cancel_scope.cancel()
+    return result
+
+
+async def _beat(context: Context, name: str, progress: Progress) -> None:
+    """Report progress, in seconds, for as long as the call takes and the host is there."""
+    started = anyio.current_time()
+    while True:
+        await anyio.sleep(BEAT_S)
+        seconds = round(anyio.current_time() - started)
+        message = ", ".join(filter(None, (f"{name}: {seconds} s", progress.message)))
+        try:
+            await context.session.report_progress(seconds, message=message)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+
+
+def _answer(tool: Tool, call: Call) -> types.CallToolResult:
+    began = time.monotonic()
+    said = "answered"
+    try:
+        return success(tool.call(call), tool.render)
+    except KbError as error:
+        said = error.code
+        return failure(error)
+    except Exception as error:
+        said = "failed"
+        logger.exception("tool %s failed", tool.name)
+        return failure(error)
+    finally:
+        # What was asked is nobody's business: names, times and error codes only.
+        logger.info("%s: %s in %.0f ms", tool.name, said, (time.monotonic() - began) * 1000)

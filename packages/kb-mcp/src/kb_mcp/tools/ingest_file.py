@@ -1,0 +1,47 @@
+"""The ``ingest_file`` tool: one file from outside the sources becomes a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import mcp_types as types
+from pydantic import Field
+
+from kb_app.wire_models import Input, read
+from kb_mcp._following import follow
+from kb_mcp._inputs import input_schema
+from kb_mcp._tool import REPLACES, Call, Tool, outline
+
+__all__ = ["TOOL", "IngestFileInput"]
+
+
+class IngestFileInput(Input):
+    """Which file."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {"file": "path", "file_path": "path", "uri": "path"}
+
+    path: str = Field(description="Absolute path of the file.")
+
+
+def _call(call: Call) -> Mapping[str, Any]:
+    asked = read(IngestFileInput, call.arguments)
+    return follow(call, call.kb.ingest_file(asked.path, stop=call.stop))
+
+
+TOOL = Tool(
+    definition=types.Tool(
+        name="ingest_file",
+        title="Add a file",
+        description=(
+            "Keep a copy of one file in the knowledge base and index it; the same path replaces. "
+            "Use it when the person asks to add a file. Do not use it for files inside a source, "
+            "which 'kebab ingest' keeps up to date, nor for anything that nobody asked to keep. "
+            "skipped: 1 says why in items."
+        ),
+        input_schema=input_schema(IngestFileInput),
+        output_schema=outline("ingest_report"),
+        annotations=REPLACES,
+    ),
+    call=_call,
+)

@@ -1,0 +1,171 @@
+"""Tools that write: what they pass on, how far they are, and how they are stopped."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+import pytest
+
+from kb_core.errors import StoreBusy
+from kb_core.ingest import IngestEvent
+from kb_mcp._calls import Threads
+from kb_mcp.testing import FakeKnowledgeBase, call, client_of, ingest_event
+
+
+def error_of(result: types.CallToolResult) -> dict[str, Any]:
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    assert result.is_error is True
+    body: dict[str, Any] = json.loads(block.text)
+    return body
+
+
+async def test_a_file_and_a_text_are_passed_on() -> None:
+    kb = FakeKnowledgeBase()
+    await call(kb, "ingest_file", {"path": "/a.md"})
+    await call(kb, "ingest_stdin", {"content": "x", "title": "X"})
+    whole = {"content": "x", "title": "X", "source_uri": "https://x.org/", "media": "text"}
+    await call(kb, "ingest_stdin", whole)
+
+    assert kb.asked == [
+        ("ingest_file", "/a.md"),
+        ("ingest_text", "x", {"title": "X", "source_uri": None, "media": "markdown"}),
+        ("ingest_text", "x", {"title": "X", "source_uri": "https://x.org/", "media": "text"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message", "hint"),
+    [
+        ("ingest_file", {}, "parameter 'path' is missing", None),
+        (
+            "ingest_file",
+            {"file_path": "/a"},
+            "parameter 'path' is missing; unknown parameter 'file_path'",
+            "did you mean 'path'?",
+        ),
+        ("ingest_stdin", {"content": "x"}, "parameter 'title' is missing", None),
+        (
+            "ingest_stdin",
+            {"content": "x", "title": "X", "media": "markdwon"},
+            "media 'markdwon' is not 'markdown' or 'text'",
+            "did you mean 'markdown'?",
+        ),
+    ],
+)
+async def test_what_is_missing_or_wrong_is_named(
+    tool: str, arguments: dict[str, Any], message: str, hint: str | None
+) -> None:
+    kb = FakeKnowledgeBase()
+    body = error_of(await call(kb, tool, arguments))
+
+    assert (body["code"], body["message"], body["hint"]) == ("invalid_input", message, hint)
+    assert kb.asked == []
+
+
+async def test_progress_says_what_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kb_mcp._calls.BEAT_S", 0.01)
+    kb, said, heard = FakeKnowledgeBase(), list[str](), threading.Event()
+    events = [
+        ingest_event("asset_finished"),
+        ingest_event("committed", revision=7),
+        ingest_event("embed_batch_finished", done=32, total=120),
+    ]
+
+    def work(_: threading.Event) -> Iterator[IngestEvent]:
+        for event in events:
+            yield event
+            heard.wait(20)
+            heard.clear()
+        yield ingest_event("completed", is_last=True)
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        shown = (message or "").partition(", ")[2]
+        if shown not in said:
+            said.append(shown)
+            heard.set()
+
+    kb.work = work
+    async with client_of(kb, "legacy") as client:
+        await client.call_tool("ingest_file", {"path": "/a"}, progress_callback=on_progress)
+
+    assert [words for words in said if words] == [
+        "read",
+        "found by its words now",
+        "32 of 120 passages embedded",
+    ]
+
+
+def batches(log: list[str]) -> Any:  # noqa: ANN401 - a function that works
+    def work(stop: threading.Event) -> Iterator[IngestEvent]:
+        log.append("begun")
+        yield ingest_event("committed")
+        stop.wait(20)
+        log.append("batch ended")
+        yield ingest_event("aborted", is_last=True)
+        log.append("closed")
+
+    return work
+
+
+async def test_a_cancelled_ingest_ends_its_batch_and_lets_the_next_one_in() -> None:
+    kb, log = FakeKnowledgeBase(), list[str]()
+    kb.work = batches(log)
+    async with client_of(kb) as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "ingest_file", {"path": "/a"})
+            with anyio.fail_after(20):
+                while not log:
+                    await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
+        with anyio.fail_after(20):
+            while log[-1] != "closed":
+                await anyio.sleep(0.01)
+        kb.work = lambda _: iter([ingest_event("completed", is_last=True)])
+        result = await client.call_tool("ingest_file", {"path": "/b"})
+
+    assert log == ["begun", "batch ended", "closed"]
+    assert result.structured_content["aborted"] is False
+
+
+async def test_another_writer_is_an_error_to_read() -> None:
+    kb = FakeKnowledgeBase()
+
+    def work(stop: threading.Event) -> Iterator[IngestEvent]:
+        if not stop.is_set():
+            raise StoreBusy("another kebab is writing", hint="wait until it is done, or stop it")
+        yield ingest_event("aborted", is_last=True)
+
+    kb.work = work
+    body = error_of(await call(kb, "ingest_file", {"path": "/a"}))
+
+    assert (body["code"], body["hint"]) == ("store_busy", "wait until it is done, or stop it")
+
+
+async def test_only_what_writes_is_told_to_stop_and_waited_for() -> None:
+    threads, reader, log = Threads(), threading.Event(), list[str]()
+    stop = threading.Event()
+
+    def write() -> None:
+        stop.wait(20)
+        log.append("written")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(threads.run, reader.wait, 20)
+
+        async def run_writer() -> None:
+            await threads.run(write, writes_until=stop)
+
+        group.start_soon(run_writer)
+        await anyio.sleep(0.05)
+        await anyio.to_thread.run_sync(threads.finish_writing, 20)
+        assert log == ["written"]
+        assert not await anyio.to_thread.run_sync(threads.wait, 0.01)
+        reader.set()
+    assert threads.wait(20)

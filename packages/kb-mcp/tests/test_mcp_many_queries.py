@@ -1,0 +1,247 @@
+"""Tools for several queries, and around one: what they pass on, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+import pytest
+
+from kb_core import wire
+from kb_core.bulk import Outcome
+from kb_core.errors import KbError
+from kb_core.media import SearchMode
+from kb_core.search import SearchFilters, SearchQuery, SearchResponse
+from kb_mcp.testing import CODE, KOREAN, FakeKnowledgeBase, call, client_of
+
+
+def text_of(result: types.CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+async def error_of(tool: str, arguments: dict[str, Any]) -> tuple[str, str | None]:
+    kb = FakeKnowledgeBase()
+    result = await call(kb, tool, arguments)
+    body = json.loads(text_of(result))
+    assert (result.is_error, body["code"]) == (True, "invalid_input")
+    assert (kb.asked, kb.queries) == ([], [])
+    return body["message"], body["hint"]
+
+
+async def test_queries_have_the_options_of_search_and_errors_of_their_own() -> None:
+    """What came is shown as it came, but for what was null."""
+    kb = FakeKnowledgeBase()
+    queries: list[dict[str, Any]] = [
+        {"query": "a", "mode": "lexical", "tag": "x", "max_tokens": 900, "k": None},
+        {"query": "b", "kk": 1},
+        {"k": 3},
+        {"query": "a", "mode": "lexical", "tag": "x"},
+    ]
+    body = (await call(kb, "bulk_search", {"queries": queries})).structured_content or {}
+
+    assert body["summary"] == {"total": 4, "succeeded": 2, "failed": 2}
+    items = body["results"]
+    assert [item["query"] for item in items] == [
+        {name: value for name, value in query.items() if value is not None} for query in queries
+    ]
+    assert [(item["error"] or {}).get("message") for item in items] == [
+        None,
+        "unknown parameter 'kk'",
+        "parameter 'query' is missing",
+        None,
+    ]
+    ((_, asked),) = kb.asked
+    assert asked[0] == SearchQuery(
+        text="a", mode=SearchMode.LEXICAL, max_tokens=900, filters=SearchFilters(tag=("x",))
+    )
+
+
+async def test_one_list_has_one_budget() -> None:
+    kb = FakeKnowledgeBase()
+    queries = [{"query": "a"}, {"query": "b", "zzz": 1}]
+    asked = {"queries": queries, "aggregate": True, "k": 7, "max_tokens": 2000}
+    body = (await call(kb, "bulk_search", asked)).structured_content or {}
+
+    ((name, (first, second), k, max_tokens, echo),) = kb.asked
+    assert (name, first, k, max_tokens, echo) == (
+        "search_aggregated",
+        SearchQuery(text="a"),
+        7,
+        2000,
+        queries,
+    )
+    assert isinstance(second, KbError)
+    assert [hit["chunk_id"] for hit in body["aggregated"]] == [KOREAN.chunk_id]
+    assert [item["response"] and item["response"]["hits"] for item in body["results"]] == [[], None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        ({}, "parameter 'queries' is missing", None),
+        ({"queries": "a"}, "queries 'a': input should be a valid list", None),
+        (
+            {"queries": [{"query": "a"}, "b"]},
+            "queries.1 is not an object",
+            'a query looks like {"query": "how are chunks cut", "k": 5}',
+        ),
+        ({"query": "a"}, None, "did you mean 'queries'?"),
+        (
+            {"queries": [{"query": "a"}], "max_tokens": 100},
+            "max_tokens of all queries goes with aggregate: true",
+            "or give each query a max_tokens of its own",
+        ),
+        (
+            {"queries": [{"query": "a"}], "k": 5},
+            "k of all queries goes with aggregate: true",
+            "or give each query a k of its own",
+        ),
+    ],
+)
+async def test_a_bulk_that_makes_no_sense_is_refused_as_a_whole(
+    arguments: dict[str, Any], message: str | None, hint: str | None
+) -> None:
+    said = await error_of("bulk_search", arguments)
+
+    assert said == (message or said[0], hint)
+
+
+async def test_a_cancelled_bulk_asks_no_further_query() -> None:
+    reached, left = anyio.Event(), anyio.Event()
+    asked: list[str] = []
+
+    class Slow(FakeKnowledgeBase):
+        def search_many(self, queries: Sequence[SearchQuery | KbError]) -> Iterator[Outcome]:
+            try:
+                for query in queries:
+                    assert isinstance(query, SearchQuery)
+                    asked.append(query.text)
+                    yield SearchResponse(hits=(), corpus_revision=7)
+                    if len(asked) == 2:
+                        anyio.from_thread.run_sync(reached.set)
+                        anyio.from_thread.run(left.wait)
+            finally:
+                asked.append("closed")
+
+    async with client_of(Slow()) as client:
+        async with anyio.create_task_group() as group:
+            queries = [{"query": str(number)} for number in range(9)]
+            group.start_soon(client.call_tool, "bulk_search", {"queries": queries})
+            await reached.wait()
+            group.cancel_scope.cancel()
+        with anyio.fail_after(20):
+            await client.call_tool("schema", {})
+            left.set()
+            while asked[-1] != "closed":
+                await anyio.sleep(0.01)
+
+    assert asked == ["0", "1", "2", "closed"]
+
+
+async def test_code_is_text_and_structured_content() -> None:
+    kb = FakeKnowledgeBase((CODE, KOREAN))
+    request = {"queries": ["parse", {"query": "split", "path": "src"}], "maxResults": 5}
+    result = await call(kb, "codebase_search", request)
+
+    assert kb.asked == [("codebase_search", request)]
+    assert text_of(result) == (
+        "Query: parse\nResults:\n\n"
+        "File path: src/parse.py\nScore: 0.50\nLines: 1-2\n"
+        "Code Chunk: def parse(text):\n    return text.split()"
+    )
+    assert result.structured_content["schema_version"] == "codebase_search_response.v1"
+
+
+async def test_no_code_is_an_answer() -> None:
+    result = await call(FakeKnowledgeBase(()), "codebase_search", {"query": "x"})
+
+    assert result.is_error is False
+    assert "No relevant code snippets found." in text_of(result)
+
+
+async def test_similar_takes_an_origin_and_a_page() -> None:
+    kb = FakeKnowledgeBase()
+    asked = {
+        "origin": "a.md",
+        "k": 3,
+        "snippet_chars": 60,
+        "max_tokens": 500,
+        "cursor": "c",
+        "media": "code",
+    }
+    result = await call(kb, "similar", asked)
+
+    page = SearchQuery(
+        text="a.md",
+        k=3,
+        snippet_chars=60,
+        max_tokens=500,
+        cursor="c",
+        filters=SearchFilters(media=("code",)),
+    )
+    assert kb.asked == [("similar", "a.md", page)]
+    found = SearchResponse(hits=kb.hits, corpus_revision=7)
+    assert result.structured_content == wire.search_response(found)
+
+
+async def test_explain_miss_takes_the_search_that_missed() -> None:
+    kb = FakeKnowledgeBase()
+    asked = {"query": "q", "doc": "a.md", "mode": "vector", "k": 3, "max_tokens": 9, "lang": ["ko"]}
+    await call(kb, "explain_miss", asked)
+
+    query = SearchQuery(
+        text="q", mode=SearchMode.VECTOR, k=3, max_tokens=9, filters=SearchFilters(lang=("ko",))
+    )
+    assert kb.asked == [("explain_miss", "a.md", query)]
+
+
+async def test_citations_are_passed_on_as_they_came() -> None:
+    kb = FakeKnowledgeBase()
+    items = ["a.md#L1", {"uri": "b.md#L2", "content_hash": "0" * 16}]
+    await call(kb, "cite_verify", {"citations": items, "source": "notes"})
+
+    assert kb.asked == [("verify_citations", items, "notes")]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message", "hint"),
+    [
+        ("similar", {}, "parameter 'origin' is missing", None),
+        (
+            "similar",
+            {"chunk_id": "x"},
+            "parameter 'origin' is missing; unknown parameter 'chunk_id'",
+            "did you mean 'origin'?",
+        ),
+        ("similar", {"origin": "o", "k": 0}, "k 0 is not between 1 and 100", None),
+        ("explain_miss", {"query": "q"}, "parameter 'doc' is missing", None),
+        (
+            "explain_miss",
+            {"query": " ", "doc": "d"},
+            "query ' ' is blank",
+            "give at least one word",
+        ),
+        (
+            "cite_verify",
+            {"citations": []},
+            "no citation to verify",
+            "give at least one, such as notes/a.md#L12-L34",
+        ),
+        (
+            "cite_verify",
+            {"uri": "a.md#L1"},
+            "parameter 'citations' is missing; unknown parameter 'uri'",
+            "did you mean 'citations'?",
+        ),
+    ],
+)
+async def test_what_is_missing_or_wrong_is_named(
+    tool: str, arguments: dict[str, Any], message: str, hint: str | None
+) -> None:
+    assert await error_of(tool, arguments) == (message, hint)

@@ -1,0 +1,178 @@
+"""Resources and prompts: what a host attaches, and what a person picks from a menu."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import mcp_types as types
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from kb_core.errors import ChunkNotFound, KbError, NotIndexed
+from kb_mcp._resources import PAGE
+from kb_mcp.testing import KOREAN, FakeKnowledgeBase, Mode, client_of
+
+MODES: tuple[Mode, ...] = ("legacy", "auto")
+DOC = f"kebab://doc/{'0' * 31}1"
+CHUNK = f"kebab://chunk/{'a' * 32}"
+
+
+def refuse(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_documents_are_listed_and_can_be_read(mode: Mode) -> None:
+    async with client_of(FakeKnowledgeBase(), mode) as client:
+        listed = (await client.list_resources()).resources
+        (contents,) = (await client.read_resource(listed[1].uri)).contents
+
+    assert [(found.name, found.mime_type, found.size) for found in listed] == [
+        ("src/parse.py", "text/x-python", 42),
+        ("노트/검색 기록.md", "text/markdown", 42),
+    ]
+    assert listed[1].uri == DOC
+    assert listed[1].annotations is not None
+    assert listed[1].annotations.last_modified == "2026-05-31T12:00:00Z"
+    assert isinstance(contents, types.TextResourceContents)
+    assert (contents.uri, contents.mime_type, contents.text) == (DOC, "text/markdown", "# 검색\n")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_passage_is_read_with_its_citation(mode: Mode) -> None:
+    async with client_of(FakeKnowledgeBase(), mode) as client:
+        templates = (await client.list_resource_templates()).resource_templates
+        (contents,) = (await client.read_resource(CHUNK)).contents
+
+    assert [found.uri_template for found in templates] == [
+        "kebab://doc/{doc_id}",
+        "kebab://chunk/{chunk_id}",
+    ]
+    assert isinstance(contents, types.TextResourceContents)
+    assert contents.text == KOREAN.snippet
+    assert contents.meta == {
+        "kebab/path": "노트/검색 기록.md",
+        "kebab/stale": False,
+        "kebab/citation": KOREAN.citation.uri,
+    }
+
+
+@pytest.mark.parametrize("documents", [0, 1, PAGE, PAGE + 1, 3 * PAGE])
+async def test_pages_hold_each_document_once(documents: int) -> None:
+    kb = FakeKnowledgeBase()
+    kb.documents = documents
+    uris: list[str] = []
+    cursor: str | None = None
+    async with client_of(kb) as client:
+        for _ in range(5):
+            page = await client.list_resources(cursor=cursor)
+            assert len(page.resources) <= PAGE
+            uris += [found.uri for found in page.resources]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+
+    assert cursor is None
+    assert uris == [f"kebab://doc/{number:032x}" for number in range(documents)]
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "-1", "1e3", "9" * 40, "٣"])
+async def test_a_cursor_that_is_not_ours_is_refused(cursor: str) -> None:
+    async with client_of(FakeKnowledgeBase()) as client:
+        with pytest.raises(MCPError, match="cursor") as caught:
+            await client.list_resources(cursor=cursor)
+
+    assert caught.value.code == types.INVALID_PARAMS
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "kebab://page/1",
+        "kebab://doc/",
+        "kebab://doc/a/b",
+        "kebab://doc/a?x",
+        "file:///etc/passwd",
+        "KEBAB://doc/a",
+        "",
+    ],
+)
+@pytest.mark.parametrize("mode", MODES)
+async def test_what_is_no_resource_is_told_what_there_is(uri: str, mode: Mode) -> None:
+    kb = FakeKnowledgeBase()
+    async with client_of(kb, mode) as client:
+        with pytest.raises(MCPError, match=re.escape("kebab://chunk/{chunk_id}")) as caught:
+            await client.read_resource(uri)
+
+    assert caught.value.code == types.INVALID_PARAMS
+    assert caught.value.error.data["code"] == "invalid_input"
+    assert kb.asked == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ChunkNotFound("no chunk", hint="search again"), types.INVALID_PARAMS),
+        (NotIndexed("nothing yet", hint="ingest"), types.INTERNAL_ERROR),
+    ],
+)
+async def test_an_error_carries_error_v1(error: KbError, code: int) -> None:
+    kb = FakeKnowledgeBase()
+    async with client_of(kb) as client:
+        kb.before = partial(refuse, error)
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource(CHUNK)
+
+    assert caught.value.code == code
+    assert caught.value.error.message == f"{error} ({error.hint})"
+    assert caught.value.error.data["schema_version"] == "error.v1"
+    assert caught.value.error.data["code"] == error.code
+
+
+async def test_a_name_that_is_not_utf8_cannot_stop_the_server() -> None:
+    kb = FakeKnowledgeBase()
+    kb.doc_path = "odd-\udcff.md"
+    async with client_of(kb, "legacy") as client:
+        listed = (await client.list_resources()).resources
+        (contents,) = (await client.read_resource(DOC)).contents
+
+    assert listed[1].name == "odd-\ufffd.md"
+    assert (contents.meta or {})["kebab/path"] == "odd-\ufffd.md"
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_prompt_asks_for_sources(mode: Mode) -> None:
+    async with client_of(FakeKnowledgeBase(), mode) as client:
+        (prompt,) = (await client.list_prompts()).prompts
+        got = await client.get_prompt(prompt.name, {"question": " where is {x}? "})
+
+    (message,) = got.messages
+    assert prompt.name == "answer-with-sources"
+    assert [(a.name, a.required) for a in prompt.arguments or []] == [("question", True)]
+    assert isinstance(message.content, types.TextContent)
+    assert "\nwhere is {x}?\n" in message.content.text
+    assert "citation.uri" in message.content.text
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("answer", {}, "unknown prompt 'answer'; prompts are answer-with-sources"),
+        ("answer-with-sources", {}, "argument 'question' is missing"),
+        ("answer-with-sources", {"question": "  "}, "argument 'question' is missing"),
+        (
+            "answer-with-sources",
+            {"question": "x", "q": "y"},
+            "unknown argument 'q'; arguments are question",
+        ),
+    ],
+)
+async def test_a_prompt_that_cannot_be_made_says_why(
+    name: str, arguments: dict[str, str], message: str
+) -> None:
+    async with client_of(FakeKnowledgeBase()) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.get_prompt(name, arguments)
+
+    assert (caught.value.code, caught.value.error.message) == (types.INVALID_PARAMS, message)
