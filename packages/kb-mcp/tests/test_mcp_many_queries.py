@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -11,6 +12,7 @@ import anyio.to_thread
 import mcp_types as types
 import pytest
 
+from kb_app import Config, KnowledgeBase
 from kb_core import wire
 from kb_core.bulk import Outcome
 from kb_core.errors import KbError
@@ -60,6 +62,41 @@ async def test_queries_have_the_options_of_search_and_errors_of_their_own() -> N
     assert asked[0] == SearchQuery(
         text="a", mode=SearchMode.LEXICAL, max_tokens=900, filters=SearchFilters(tag=("x",))
     )
+
+
+async def test_seed_bulk_12_two_queries_give_two_results_and_a_summary() -> None:
+    queries = [{"query": "a"}, {"query": "b"}]
+    body = (await call(FakeKnowledgeBase(), "bulk_search", {"queries": queries})).structured_content
+
+    assert body is not None
+    assert [item["query"] for item in body["results"]] == queries
+    assert all(item["response"] and item["error"] is None for item in body["results"])
+    assert body["summary"] == {"total": 2, "succeeded": 2, "failed": 0}
+
+
+async def test_seed_bulk_13_no_queries_give_no_results() -> None:
+    result = await call(FakeKnowledgeBase(), "bulk_search", {"queries": []})
+
+    assert not result.is_error
+    body = result.structured_content or {}
+    assert (body["results"], body["summary"]) == ([], {"total": 0, "succeeded": 0, "failed": 0})
+
+
+async def test_seed_bulk_14_a_hundred_and_one_queries_are_refused(tmp_path: Path) -> None:
+    """By the facade itself, before it looks for an index."""
+    with KnowledgeBase.open(Config.inside(tmp_path)) as kb:
+        result = await call(kb, "bulk_search", {"queries": [{"query": "a"}] * 101})
+
+    body = json.loads(text_of(result))
+    assert (result.is_error, body["code"]) == (True, "invalid_input")
+    assert body["message"] == "queries: max 100 items"
+
+
+async def test_seed_bulk_15_the_tool_is_listed() -> None:
+    async with client_of(FakeKnowledgeBase()) as client:
+        listed = await client.list_tools()
+
+    assert "bulk_search" in {tool.name for tool in listed.tools}
 
 
 async def test_one_list_has_one_budget() -> None:

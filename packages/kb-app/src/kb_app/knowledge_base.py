@@ -99,7 +99,8 @@ class KnowledgeBase:
         """
         from kb_app._search import bulk
 
-        return bulk.search_many(self._engine(), queries)
+        asked = bulk.checked(queries)  # before there has to be an index
+        return bulk.search_many(self._engine(), asked)
 
     def search_aggregated(
         self,
