@@ -151,7 +151,7 @@ def take_the_tour(terminal: Terminal, words: str, keep: Callable[[str, str], Non
     keep("filter", terminal.settled())
     terminal.type("Escape")
     terminal.type("o")
-    terminal.wait_for("▾ Neighbours")
+    terminal.wait_for("▾ Text")
     keep("inspect-chunk", terminal.settled())
     terminal.type("Escape")
     terminal.type("1")
