@@ -12,19 +12,16 @@ from pathlib import Path
 from kb_app import _reading
 from kb_app._citing.files import FILE_MEDIA, Files
 from kb_app._citing.matching import judge, quoted_lines
-from kb_app._ingest.names import is_utf8
 from kb_app._search.freshness import Freshness
+from kb_app._search.lookup import documents_at
 from kb_app.editors import FilePlace
 from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan
 from kb_core.errors import DocNotFound, InvalidInput, IoError, SpanNotSupported
-from kb_core.filters import OneOf, all_of
-from kb_core.ids import doc_id
 from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
-from kb_core.text import nfc
 from kb_core.wire import Json
 
-__all__ = ["ambiguous", "chunks_at", "cite", "documents_at", "locate", "spellings"]
+__all__ = ["ambiguous", "chunks_at", "cite", "locate"]
 
 
 def cite(snapshot: IndexSnapshot, citation: Citation, source: str | None, fresh: Freshness) -> Json:
@@ -110,26 +107,6 @@ def ambiguous(citation: Citation, found: Sequence[StoredDoc]) -> InvalidInput:
         hint=f"name the source, for example --source {sources[0]}",
         details={"field": "source", "uri": citation.uri, "sources": sources},
     )
-
-
-def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
-    """Return the documents at *path*, one of each source, else those that were moved from it."""
-    if not is_utf8(path + (source or "")):
-        return []  # nothing in here is called so
-    within = OneOf("source_id", (source,)) if source else None
-    names = spellings(path)
-    for name in names:
-        if found := snapshot.docs(all_of([OneOf("path", (name,)), within])):
-            return list(found)
-    sources = [source] if source else sorted(snapshot.control.sources)
-    ids = [doc_id(each, name) for each in sources for name in names]
-    moved = [doc for old in ids for doc in snapshot.find_docs(old, 1)]
-    return list({doc["doc_id"]: doc for doc in moved}.values())
-
-
-def spellings(path: str) -> list[str]:
-    """Return what a path that a person typed may be called in the index."""
-    return list(dict.fromkeys((path, nfc(path).removeprefix("./"))))
 
 
 def chunks_at(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> list[StoredChunk]:

@@ -18,8 +18,9 @@ from kb_app._citing.elsewhere import Elsewhere, Found, at_lines
 from kb_app._citing.files import Files
 from kb_app._citing.hashes import find_by_hash, quote_by_hash
 from kb_app._citing.matching import Lines, Quote, Status, Verdict, judge, quoted_lines, quoted_part
-from kb_app._citing.resolving import ambiguous, chunks_at, documents_at, spellings
+from kb_app._citing.resolving import ambiguous, chunks_at
 from kb_app._reading import WITHOUT_LINES
+from kb_app._search.lookup import documents_at, spellings
 from kb_app.config import Config
 from kb_core import wire
 from kb_core.citations import Citation, CodeSpan, LineSpan

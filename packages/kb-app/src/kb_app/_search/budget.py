@@ -52,43 +52,20 @@ def fit(
         hits = render(limit)
         return assemble(hits, {"hits": 0, "snippets_shortened": _shortened(full, hits)})
 
-    low, high = MIN_SNIPPET_CHARS, snippet_chars
-    fitting = None
-    while low <= high:
-        limit = (low + high) // 2
-        response = at(limit)
-        if size(response) <= budget:
-            fitting, low = response, limit + 1
-        else:
-            high = limit - 1
-    return fitting or _fewer(full, render(MIN_SNIPPET_CHARS), assemble, max_tokens, size)
-
-
-def _fewer(
-    full: Sequence[Hit],
-    shortest: Sequence[Hit],
-    assemble: Assemble[Response],
-    max_tokens: int,
-    size: Callable[[Response], int],
-) -> Response:
-    budget = max_tokens * CHARS_PER_TOKEN
+    shortest = render(MIN_SNIPPET_CHARS)
 
     def first(count: int) -> Response:
         hits = shortest[:count]
         left_out = {"hits": len(full) - count, "snippets_shortened": _shortened(full, hits)}
         return assemble(hits, left_out)
 
-    few, many = 1, len(full)
-    fitting = None
-    while few <= many:
-        count = (few + many) // 2
-        response = first(count)
-        if size(response) <= budget:
-            fitting, few = response, count + 1
-        else:
-            many = count - 1
+    def fits(response: Response) -> bool:
+        return size(response) <= budget
+
+    fitting = _largest(MIN_SNIPPET_CHARS, snippet_chars, at, fits)
+    fitting = fitting or _largest(1, len(full), first, fits)
     if fitting is None:
-        smallest = min(size(first(min(1, len(full)))), size(assemble(full, None)))
+        smallest = min(size(first(min(1, len(full)))), size(response))
         least = -(-smallest // CHARS_PER_TOKEN)
         raise InvalidInput(
             f"max_tokens {max_tokens} is too small for this answer",
@@ -96,6 +73,21 @@ def _fewer(
             details={"field": "max_tokens", "value": max_tokens, "min_tokens": least},
         )
     return fitting
+
+
+def _largest(
+    low: int, high: int, make: Callable[[int], Response], fits: Callable[[Response], bool]
+) -> Response | None:
+    """Return what *make* gives for the largest number that fits; ``None`` if none does."""
+    found = None
+    while low <= high:
+        middle = (low + high) // 2
+        response = make(middle)
+        if fits(response):
+            found, low = response, middle + 1
+        else:
+            high = middle - 1
+    return found
 
 
 def _shortened(full: Sequence[Hit], hits: Sequence[Hit]) -> int:

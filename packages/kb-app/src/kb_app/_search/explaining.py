@@ -8,21 +8,21 @@ budget. The first "no" is the verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kb_app._search.filters import compile_filters
 from kb_app._search.grammar import parse_query
 from kb_app._search.ranking import Row, page_of
-from kb_app._search.service import Engine
+from kb_app._search.service import Engine, Ranking, pool_size
 from kb_app._search.suggesting import shortest_query, words_of
 from kb_app._search.whereabouts import Standing, standings
 from kb_core import wire
 from kb_core.filters import And, Filter, Not, OneOf, Or, Words, all_of
 from kb_core.media import SearchMode
 from kb_core.places import citation_of
-from kb_core.ports import IndexSnapshot, StoredDoc, StoredFile
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import Clause, LexicalQuery, SearchFilters, SearchQuery
 
@@ -38,7 +38,7 @@ class _Case:
     engine: Engine
     query: SearchQuery
     doc: StoredDoc
-    own: Filter
+    chunks: Sequence[StoredChunk]
     filters: list[Json]
     passing: int
     embedded: int
@@ -64,7 +64,7 @@ def explain_miss(engine: Engine, query: SearchQuery, doc: StoredDoc | None, path
     verdict, summary = _verdict(case)
     suggestion = None
     if verdict != "shown":
-        suggestion = shortest_query(engine, asked, case.own, case.found)
+        suggestion = shortest_query(engine, asked, case.chunks, case.found)
     return wire.explain_miss(
         {**head, "verdict": verdict, "summary": summary, **_facts(case), "suggestion": suggestion},
         corpus_revision=engine.snapshot.control.corpus_revision,
@@ -102,18 +102,19 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
     passing = snapshot.count(all_of([own, where]))
     # A document that the filters keep out is looked for without them.
     lane = where if passing else None
-    keys = {chunk["chunk_key"] for chunk in snapshot.doc_chunks(doc["doc_id"])}
+    chunks = snapshot.doc_chunks(doc["doc_id"])
+    keys = {chunk["chunk_key"] for chunk in chunks}
     lexical, vector = standings(engine, query, lane, keys)
     words = words_of(query.text)
     found = [word for word in words if snapshot.lexical(_one_word(word), own, 1)]
     key = engine.settings.model_key
     embedded = sum(snapshot.vector_of(k, key) is not None for k in keys) if key else 0
-    response = engine.search(query)
+    ranking = engine.ranking(query)
     return _Case(
         engine=engine,
         query=query,
         doc=doc,
-        own=own,
+        chunks=chunks,
         filters=filters,
         passing=passing,
         embedded=embedded,
@@ -121,14 +122,14 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
         missing=[word for word in words if word not in found],
         lexical=lexical,
         vector=vector,
-        fused=_fused(engine, query, keys) if passing else None,
-        shown=any(hit.doc_id == doc["doc_id"] for hit in response.hits),
+        fused=_fused(engine, ranking, keys) if passing else None,
+        shown=any(hit.doc_id == doc["doc_id"] for hit in engine.answer(ranking).hits),
     )
 
 
-def _fused(engine: Engine, query: SearchQuery, keys: set[int]) -> tuple[Row, int] | None:
+def _fused(engine: Engine, ranking: Ranking, keys: set[int]) -> tuple[Row, int] | None:
     """Return the document's best row of the list that the search makes, and its rank."""
-    rows = engine.ranking(query).rows
+    rows = ranking.rows
     ordered = page_of(rows, 0, len(rows), engine.renderer.places)
     ranked = ((row, rank) for rank, row in enumerate(ordered, 1) if row.chunk_key in keys)
     return next(ranked, None)
@@ -160,7 +161,7 @@ def _told(filtered: Mapping[str, Any]) -> str:
 
 
 def _no_candidate(case: _Case) -> tuple[str, str]:
-    pool = case.engine.pool_of(case.query)
+    pool = pool_size(case.query.k)
     places = {
         "by words": case.lexical.rank if case.lexical else None,
         "by meaning": case.vector.rank if case.vector else None,
@@ -204,7 +205,7 @@ def _facts(case: _Case) -> Json:
             "score_kind": fused[0].kind,
             "chunk_id": _chunk_id(case, fused[0].chunk_key),
         },
-        "pool": case.engine.pool_of(case.query),
+        "pool": pool_size(case.query.k),
     }
 
 

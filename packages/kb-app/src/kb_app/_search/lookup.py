@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from kb_app._search.similar import Origin
+from kb_app._ingest.names import is_utf8
 from kb_core.errors import DocNotFound, InvalidInput
-from kb_core.filters import OneOf
+from kb_core.filters import OneOf, all_of
 from kb_core.ids import doc_id as id_of_path, is_id_prefix
-from kb_core.ports import IndexSnapshot, StoredDoc
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.text import nfc
 
-__all__ = ["document_at", "origin_of"]
+__all__ = ["Origin", "document_at", "documents_at", "origin_of", "spellings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What neighbours are wanted of: chunks of one document."""
+
+    id: str
+    doc_id: str
+    chunks: Sequence[StoredChunk]
 
 
 def document_at(snapshot: IndexSnapshot, text: str) -> tuple[StoredDoc | None, str]:
@@ -33,15 +44,30 @@ def document_at(snapshot: IndexSnapshot, text: str) -> tuple[StoredDoc | None, s
         if found:
             raise _several(text, [doc["path"] for doc in found], "give more digits of the id")
     source, path = _inside_a_source(snapshot, text)
-    found = list(snapshot.docs(OneOf("path", (path,))))
-    found = [doc for doc in found if source in {None, doc["source_id"]}]
-    if not found:
-        sources = [source] if source else sorted(snapshot.control.sources)
-        moved = [doc for each in sources for doc in snapshot.find_docs(id_of_path(each, path), 1)]
-        found = list({doc["doc_id"]: doc for doc in moved}.values())
+    found = documents_at(snapshot, path, source)
     if len(found) > 1:
         raise _several(text, [doc["source_id"] for doc in found], "give its id instead")
     return (found[0], found[0]["path"]) if found else (None, path)
+
+
+def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
+    """Return the documents at *path*, one of each source, else those that were moved from it."""
+    if not is_utf8(path + (source or "")):
+        return []  # nothing in here is called so
+    within = OneOf("source_id", (source,)) if source else None
+    names = spellings(path)
+    for name in names:
+        if found := snapshot.docs(all_of([OneOf("path", (name,)), within])):
+            return list(found)
+    sources = [source] if source else sorted(snapshot.control.sources)
+    ids = [id_of_path(each, name) for each in sources for name in names]
+    moved = [doc for old in ids for doc in snapshot.find_docs(old, 1)]
+    return list({doc["doc_id"]: doc for doc in moved}.values())
+
+
+def spellings(path: str) -> list[str]:
+    """Return what a path that a person typed may be called in the index."""
+    return list(dict.fromkeys((path, nfc(path).removeprefix("./"))))
 
 
 def origin_of(snapshot: IndexSnapshot, text: str) -> Origin:

@@ -108,7 +108,10 @@ class Engine:
 
     def search(self, query: SearchQuery) -> SearchResponse:
         """Answer one query; no match is an answer."""
-        ranking = self.ranking(query)
+        return self.answer(self.ranking(query))
+
+    def answer(self, ranking: Ranking) -> SearchResponse:
+        """Return the page of a ranking that its query asks for."""
         return self._answer(ranking, self._delivery(ranking.run, ranking.rows, ranking.proposals))
 
     def ranking(self, query: SearchQuery, where: Filter | None = None) -> Ranking:
@@ -173,10 +176,6 @@ class Engine:
         if query.cursor is not None:
             _go_on(run, Cursor.decode(query.cursor, listing))
         return run
-
-    def pool_of(self, query: SearchQuery) -> int:
-        """Return how many candidates each channel gives for *query*."""
-        return pool_size(query.k)
 
     def question(self, query: SearchQuery, wanted: Channel) -> dict[str, Any]:
         """Return all that decides the order of the list, but for the state of the index."""

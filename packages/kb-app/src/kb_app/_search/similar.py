@@ -11,33 +11,24 @@ import math
 import struct
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kb_app._search.candidates import Channel, Proposals
 from kb_app._search.cursors import Cursor, Listing
 from kb_app._search.delivery import Delivery, deliver
 from kb_app._search.filters import compile_filters, media_warnings
-from kb_app._search.ranking import rank_proposals
-from kb_app._search.service import Engine
+from kb_app._search.lookup import Origin
+from kb_app._search.service import Engine, pool_size
 from kb_app._search.suggesting import words_of
 from kb_core.filters import Filter, Not, OneOf, Words, all_of
 from kb_core.media import SearchMode
 from kb_core.ports import IndexSnapshot, StoredChunk
 from kb_core.search import Clause, LexicalQuery, SearchQuery, SearchResponse
 
-__all__ = ["Origin", "similar"]
+__all__ = ["similar"]
 
 _TERMS = 25
 """As many query terms as Lucene's MoreLikeThis takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What neighbours are wanted of: chunks of one document."""
-
-    id: str
-    doc_id: str
-    chunks: Sequence[StoredChunk]
 
 
 def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchResponse:
@@ -57,22 +48,21 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
         lexical=vector is None,
         vector=True,
     )
-    pool, offset = engine.pool_of(query), 0
+    pool, offset = pool_size(query.k), 0
     if query.cursor is not None:
         cursor = Cursor.decode(query.cursor, listing)
         pool, offset = cursor.pool, cursor.offset
-    proposals = _propose(engine, origin, vector, where, pool)
-    settings = engine.settings
-    rows = rank_proposals(proposals, query, fusion=settings.fusion, rrf_k=settings.rrf_k)
+    words = " ".join(_telling_words(snapshot, origin.chunks))
+    proposals = _propose(engine, words, vector, where, pool)
 
     def cursor_at(after: int) -> str:
         return Cursor(offset=after, pool=pool, channels=int(Channel.of(mode))).encode(listing)
 
     delivery = Delivery(
         query=query,
-        rows=rows,
+        rows=engine.rank(proposals, query),
         offset=offset,
-        highlight=" ".join(_telling_words(snapshot, origin.chunks)),
+        highlight=words,
         cursor_at=cursor_at,
         remarks_at_end=tuple,
         degraded=tuple(proposals.degraded),
@@ -82,7 +72,7 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
 
 
 def _propose(
-    engine: Engine, origin: Origin, vector: bytes | None, where: Filter | None, pool: int
+    engine: Engine, words: str, vector: bytes | None, where: Filter | None, pool: int
 ) -> Proposals:
     proposals = Proposals()
     snapshot = engine.snapshot
@@ -91,7 +81,6 @@ def _propose(
         proposals.vector = snapshot.vector(vector, key, where, pool)
         return proposals
     proposals.degraded.append("vector: no embedding of this text yet; found by its words")
-    words = " ".join(_telling_words(snapshot, origin.chunks))
     if words:
         proposals.lexical = snapshot.lexical(LexicalQuery((Clause(words),)), where, pool)
     return proposals

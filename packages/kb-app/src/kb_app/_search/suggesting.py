@@ -7,13 +7,15 @@ is tried before two, two before three.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 from kb_app._search.service import Engine
-from kb_core.filters import Filter, Words
+from kb_core.filters import Words
+from kb_core.ports import StoredChunk
 from kb_core.search import SearchFilters, SearchQuery
 
 __all__ = ["shortest_query", "words_of"]
@@ -33,21 +35,21 @@ def words_of(text: str) -> list[str]:
 
 
 def shortest_query(
-    engine: Engine, query: SearchQuery, own: Filter, shared: Sequence[str]
+    engine: Engine, query: SearchQuery, chunks: Sequence[StoredChunk], shared: Sequence[str]
 ) -> dict[str, Any] | None:
     """Return ``{query, rank}`` of a query that finds a document, or ``None``.
 
-    *own* is the filter that only the document passes, *shared* the words of the question
-    that it has. The query is tried without filters, in the mode and for the number of
-    hits that were asked for.
+    *chunks* are those of the document, *shared* the words of the question that it has. The
+    query is tried without filters, in the mode and for the number of hits that were asked
+    for.
     """
+    keys = {chunk["chunk_key"] for chunk in chunks}
     shared = sorted(shared, key=lambda word: engine.snapshot.count(Words("body", word)))
-    words = list(dict.fromkeys([*shared, *_rarest(engine, own)]))
-    doc_keys = _keys(engine, own)
+    words = list(dict.fromkeys([*shared, *_rarest(engine, chunks)]))
     for text in _texts(words, shared):
         asked = replace(query, text=text, filters=SearchFilters(), max_tokens=None)
         rows = engine.ranking(asked).rows[: query.k]
-        rank = next((n for n, row in enumerate(rows, 1) if row.chunk_key in doc_keys), None)
+        rank = next((n for n, row in enumerate(rows, 1) if row.chunk_key in keys), None)
         if rank is not None:
             return {"query": text, "rank": rank}
     return None
@@ -61,20 +63,9 @@ def _texts(words: Sequence[str], shared: Sequence[str]) -> Iterator[str]:
             yield " ".join(chosen)
 
 
-def _keys(engine: Engine, own: Filter) -> set[int]:
-    docs = engine.snapshot.docs(own)
-    return {
-        chunk["chunk_key"] for doc in docs for chunk in engine.snapshot.doc_chunks(doc["doc_id"])
-    }
-
-
-def _rarest(engine: Engine, own: Filter) -> list[str]:
+def _rarest(engine: Engine, chunks: Sequence[StoredChunk]) -> list[str]:
     """Return the document's words by the number of chunks that have them, rarest first."""
-    counted: dict[str, int] = {}
-    for doc in engine.snapshot.docs(own):
-        for chunk in engine.snapshot.doc_chunks(doc["doc_id"]):
-            for word in words_of(chunk["text"]):
-                counted[word.lower()] = counted.get(word.lower(), 0) + 1
+    counted = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
     long_enough = [word for word in counted if len(word) >= _MIN_CHARS or not word.isascii()]
     # Long words and words that return in the document are likelier to be its own.
     examined = sorted(long_enough, key=lambda w: (-counted[w] * len(w), w))[:_EXAMINED]
