@@ -175,6 +175,25 @@ def test_a_model_that_is_late_is_left_out_and_told(
     assert following.degraded == ("vector: took no part in the list that this cursor goes on with",)
 
 
+def test_a_later_page_waits_for_what_took_part_in_its_list(world: SearchWorld) -> None:
+    engine = world.engine()
+    embed = engine.embed
+    query = dataclasses.replace(QUERY, trace=False)
+    first = engine.search(query)
+
+    def slow(text: str) -> bytes:
+        time.sleep(0.1)
+        return embed(text)
+
+    engine.embed = slow
+    asked = dataclasses.replace(query, cursor=first.next_cursor, deadline_ms=20)
+    later = engine.search(asked)
+
+    assert (later.stages, later.degraded) == (("lexical", "vector"), ())
+    whole = engine.search(dataclasses.replace(query, k=10)).hits
+    assert [h.chunk_id for h in (*first.hits, *later.hits)] == [h.chunk_id for h in whole]
+
+
 def test_work_that_fails_in_time_says_so(world: SearchWorld) -> None:
     engine = world.engine()
 

@@ -197,9 +197,8 @@ class Engine:
             return rows
         from kb_app._search.reranking import rerank  # numpy: not on the lexical path
 
-        # A later page is of a list that was reordered in time.
-        deadline = run.deadline if run.query.cursor is None else Deadline(None)
-        return rerank(rows, run.parsed.text, self.renderer, self._reranker, proposals, deadline)
+        text, renderer = run.parsed.text, self.renderer
+        return rerank(rows, text, renderer, self._reranker, proposals, run.deadline)
 
     def _delivery(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Delivery:
         channels = int(run.wanted & ~proposals.late)
@@ -235,8 +234,11 @@ class Engine:
 
 
 def _go_on(run: _Run, cursor: Cursor) -> None:
-    """Make *run* a later page of the list that *cursor* is of."""
-    run.offset, run.pool = cursor.offset, cursor.pool
+    """Make *run* a later page of the list that *cursor* is of.
+
+    What took part in the list was in time for it, and is waited for.
+    """
+    run.offset, run.pool, run.deadline = cursor.offset, cursor.pool, Deadline(None)
     missing = run.wanted & ~Channel(cursor.channels)
     run.wanted &= Channel(cursor.channels)
     run.remarks = tuple(
