@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +35,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from beir import Collection, load_collection
-from ir import DEFAULT_DATA, NAMES_FILE, config_of
+from ir import NAMES_FILE, add_data_option, config_of
 from machine import describe_machine, machine_line, use_private_cache
 from metrics import by_best_chunk, compare, ndcg_by_query
 from tables import render_table
@@ -209,10 +208,8 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--modes", default=MODES, help="names with commas")
     parser.add_argument("--fusion", default="auto", help="of words and meaning: auto or rrf")
     parser.add_argument("--queries", type=int, default=0, help="a sample of so many per set")
-    parser.add_argument("--data", type=Path, help="the folder of the collections")
-    options = parser.parse_args(words)
-    options.data = options.data or Path(os.environ.get("KEBAB_BENCH_DATA", DEFAULT_DATA))
-    return options
+    add_data_option(parser)
+    return parser.parse_args(words)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from beir import load_collection
-from ir import DEFAULT_DATA, SOURCE, config_of
+from ir import SOURCE, add_data_option, config_of
 from machine import describe_machine, machine_line, use_private_cache
 from tables import milliseconds, quantile, render_table
 
@@ -99,10 +98,8 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--counts", default="1,10,100", help="numbers with commas")
     parser.add_argument("--modes", default="lexical,vector,hybrid", help="names with commas")
     parser.add_argument("--processes", type=int, default=100, help="how many are really run")
-    parser.add_argument("--data", type=Path, help="the folder of the collections")
-    options = parser.parse_args(words)
-    options.data = options.data or Path(os.environ.get("KEBAB_BENCH_DATA", DEFAULT_DATA))
-    return options
+    add_data_option(parser)
+    return parser.parse_args(words)
 
 
 def main(words: Sequence[str] | None = None) -> int:

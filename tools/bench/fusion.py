@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from beir import Collection, load_collection
-from ir import DEFAULT_DATA, NAMES_FILE, config_of, open_snapshot
+from ir import NAMES_FILE, add_data_option, config_of, open_snapshot
 from machine import describe_machine, machine_line, use_private_cache
 from metrics import by_best_chunk, compare, ndcg_by_query
 from tables import render_table
@@ -184,10 +183,8 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--pool", type=int, default=100, help="candidates of each channel")
     parser.add_argument("--model", help="the embedding model, if not the default")
-    parser.add_argument("--data", type=Path, help="the folder of the collections")
-    options = parser.parse_args(words)
-    options.data = options.data or Path(os.environ.get("KEBAB_BENCH_DATA", DEFAULT_DATA))
-    return options
+    add_data_option(parser)
+    return parser.parse_args(words)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -52,6 +52,7 @@ from kb_search.reader import Reader
 __all__ = [
     "Result",
     "Searched",
+    "add_data_option",
     "config_of",
     "main",
     "measure",
@@ -364,6 +365,12 @@ def _took(result: Result) -> str:
     return f"{sizes}; ingest " + ", ".join(f"{k} {v:.4g}" for k, v in result.prepared.items())
 
 
+def add_data_option(parser: argparse.ArgumentParser) -> None:
+    """Add where the collections are: by option, by environment, or beside the project."""
+    there = Path(os.environ.get("KEBAB_BENCH_DATA", DEFAULT_DATA))
+    parser.add_argument("--data", type=Path, default=there, help="the folder of the collections")
+
+
 def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sets", default=DEFAULT_SETS, help="names with commas, or 'all'")
@@ -378,13 +385,12 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--model", help="another embedding model")
     parser.add_argument("--quality", help="int8 or fp32")
     parser.add_argument("--suffix", default=".md", help="of the files written, such as .py")
-    parser.add_argument("--data", type=Path, help="the folder of the collections")
+    add_data_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args(words)
     options.modes = options.modes.split(",")
     for mode in options.modes:
         SearchMode(mode.removesuffix(RERANKED))
-    options.data = options.data or Path(os.environ.get("KEBAB_BENCH_DATA", DEFAULT_DATA))
     return options
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kb_cli._asking import hits_option, mode_option
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._filters import filter_options, filters_of
@@ -24,14 +25,8 @@ kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
 @make("explain-miss", example=_EXAMPLE)
 @click.argument("query", metavar="QUERY")
 @click.option("--doc", required=True, metavar="PATH_OR_ID", help="The document that is missed.")
-@click.option("-k", type=click.IntRange(1, 100), help="How many hits the search asked for.")
-@click.option(
-    "--mode",
-    type=click.Choice(["hybrid", "lexical", "vector"]),
-    default="hybrid",
-    show_default=True,
-    help="The mode of the search.",
-)
+@hits_option("How many hits the search asked for.")
+@mode_option("The mode of the search.")
 @click.option("--max-tokens", type=click.IntRange(1), help="The budget of the search.")
 @filter_options
 @pass_cli

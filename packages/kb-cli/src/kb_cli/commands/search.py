@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kb_cli._asking import hits_option, mode_option, page_options
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, leave_at_once, pass_cli
 from kb_cli._filters import filter_options, filters_of
@@ -27,17 +28,9 @@ _ASKED = ("max_tokens", "cursor", "rerank", "deadline_ms", "trace")
 
 @make("search", example=_EXAMPLE)
 @click.argument("words", metavar="QUERY", nargs=-1)
-@click.option("-k", type=click.IntRange(1, 100), help="How many hits.")
-@click.option(
-    "--mode",
-    type=click.Choice(["hybrid", "lexical", "vector"]),
-    default="hybrid",
-    show_default=True,
-    help="By words, by meaning, or by both.",
-)
-@click.option("--snippet-chars", type=click.IntRange(60, 10_000), help="Length of a snippet.")
-@click.option("--max-tokens", type=click.IntRange(1), help="Make the whole answer fit this budget.")
-@click.option("--cursor", metavar="C", help="Go on where an earlier page stopped.")
+@hits_option("How many hits.")
+@mode_option("By words, by meaning, or by both.")
+@page_options
 @click.option("--rerank/--no-rerank", default=None, help="Read the first hits again, closely.")
 @click.option("--deadline-ms", type=click.IntRange(1), help="Answer with what is ready by then.")
 @click.option("--trace", is_flag=True, help="Show how the hits were found.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from kb_cli._asking import hits_option, page_options
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._filters import filter_options, filters_of
@@ -20,10 +21,8 @@ kebab similar 5669ef1867462f24 --media code
 
 @make("similar", example=_EXAMPLE)
 @click.argument("origin", metavar="CHUNK_OR_DOC")
-@click.option("-k", type=click.IntRange(1, 100), help="How many hits.")
-@click.option("--snippet-chars", type=click.IntRange(60, 10_000), help="Length of a snippet.")
-@click.option("--max-tokens", type=click.IntRange(1), help="Make the whole answer fit this budget.")
-@click.option("--cursor", metavar="C", help="Go on where an earlier page stopped.")
+@hits_option("How many hits.")
+@page_options
 @filter_options
 @pass_cli
 def command(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: ANN401
