@@ -19,6 +19,7 @@ from kb_core.search import Clause, LexicalQuery
 from kb_search.analysis import query_terms
 from kb_search.lexical import build_ranking
 from kb_search.opening import open_index
+from kb_search.reader import Reader
 from kb_search.vectors.layout import Layout
 
 __all__ = ["BruteForce", "FullTextSearch", "RawTantivy", "load_vectors"]
@@ -33,6 +34,7 @@ class RawTantivy:
         index = open_index(data_dir / "lexical" / "chunks")
         self._schema = index.schema
         self._searcher = index.searcher()
+        self._statistics = Reader(data_dir).snapshot().statistics
         self._languages = languages
 
     def stems(self, text: str, limit: int, fetched: int) -> list[bytes]:
@@ -44,7 +46,8 @@ class RawTantivy:
     def same_query(self, text: str, limit: int, fetched: int) -> list[bytes]:
         """Search what the product would search."""
         asked = LexicalQuery((Clause(text),))
-        ranking = build_ranking(self._schema, self._searcher, asked, self._languages)
+        parts = self._schema, self._searcher, self._statistics
+        ranking = build_ranking(*parts, asked, self._languages)
         lists = [self._fetch(q, limit, fetched) for q in ranking.searches(None)] if ranking else []
         return lists[0] if lists else []
 

@@ -91,12 +91,13 @@ def test_words_side_by_side_rank_above_the_same_words_apart(tmp_path: Path) -> N
 
 def test_neighbours_are_asked_for_only_where_words_are_rare_enough(tmp_path: Path) -> None:
     """Anything but terms in the one search would cost tantivy's skipping."""
-    snapshot_of(tmp_path, ["lake shore vector index", *["other text"] * 60])
+    snapshot = snapshot_of(tmp_path, ["lake shore vector index", *["other text"] * 60])
     index = open_index(tmp_path / "lexical" / "chunks")
 
     def searches(weights: Weights) -> int:
         query = LexicalQuery((Clause("vector index"),))
-        ranking = build_ranking(index.schema, index.searcher(), query, ("en",), weights)
+        parts = index.schema, index.searcher(), snapshot.statistics
+        ranking = build_ranking(*parts, query, ("en",), weights)
         return 0 if ranking is None else len(ranking.searches(None))
 
     assert searches(Weights()) == 2

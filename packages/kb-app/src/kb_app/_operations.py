@@ -23,6 +23,8 @@ from kb_search.opening import INDEX_VERSION
 __all__ = ["doctor", "models", "part_bytes", "schema", "stats"]
 
 _LOW_DISK_BYTES = 500 * 1024 * 1024
+_EXACT = 1e-6
+"""How far a score may be from a fresh index's: what rounding alone moves it by."""
 _PARSED = (
     (Media.MARKDOWN, None),
     (Media.TEXT, None),
@@ -226,6 +228,16 @@ def _check_index(config: Config, snapshot: Callable[[], IndexSnapshot]) -> Itera
         "detail": f"revision {control.corpus_revision}, {chunks:,} chunks"
         + ("" if chunks == counted else f", the store has {counted:,}"),
         "hint": None if chunks == counted else "'kebab reset --index-only' and 'kebab ingest'",
+    }
+    drift = found.drift()
+    exact = drift <= _EXACT
+    yield {
+        "name": "ranking",
+        "ok": exact,
+        "detail": "scores by words are those of a fresh index"
+        if exact
+        else f"a merge moved mean lengths by {drift:.1e}: scores differ from those of a fresh index",
+        "hint": None if exact else "run 'kebab ingest': it mends that",
     }
     key = _model_key(config)
     files = control.vectors.get(key) if key else None

@@ -66,9 +66,11 @@ class WriteSession:
     def tidy(self) -> None:
         """Give back the space of what was replaced, where that is worth a rewrite.
 
-        A rewrite also forgets embeddings that no chunk needs, so it is not made lightly:
-        until then, text that comes back is not embedded again.
+        A rewrite of the truth also forgets embeddings that no chunk needs, so it is not made
+        lightly: until then, text that comes back is not embedded again.
         """
+        if self._index.is_mostly_dead:
+            self.rebuild()
         self.store.checkpoint()
         sizes = self.store.sizes()
         if sizes["free"] > max(_WORTH_REWRITING_BYTES, _FREE_SHARE * sizes["database"]):

@@ -55,6 +55,8 @@ class Control:
     """The newest sequence whose publication wrote document or file records."""
     published_at: int = 0
     vectors: Mapping[str, VectorFiles] = field(default_factory=dict)
+    statistics: Mapping[str, int] = field(default_factory=dict)
+    """What an engine has to know of the passages that are live to rank by words."""
     stats: Mapping[str, Any] = field(default_factory=dict)
     """Counts for ``schema.v1`` and ``stats.v1``, computed by the store."""
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

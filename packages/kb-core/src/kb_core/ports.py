@@ -73,6 +73,14 @@ class IndexSnapshot(Protocol):
         """
         ...
 
+    def drift(self) -> float:
+        """Return by how much scores by words may differ from those of a fresh index.
+
+        A relative measure; 0 where no deletion can be told from the scores. What is above
+        rounding, the next publication mends.
+        """
+        ...
+
     def vector(
         self, query: bytes, model_key: str, where: Filter | None, limit: int, /
     ) -> Sequence[Scored]:

@@ -18,9 +18,8 @@ them, ``docs/decisions/0010-lexical-ranking.md`` tells how).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 
 import tantivy
@@ -28,8 +27,9 @@ from tantivy import Occur, Query
 
 from kb_core.search import Clause, LexicalQuery
 from kb_search.analysis import Term, analyze, query_terms
-from kb_search.narrowing import any_of, lone_character, phrase_of, term_of
+from kb_search.narrowing import all_of, any_of, in_order, lone_character, term_of
 from kb_search.relaxing import holding, requirements, satisfiable
+from kb_search.statistics import TermStatistics
 
 __all__ = ["Ranking", "Weights", "build_ranking", "inform"]
 
@@ -102,6 +102,7 @@ class Ranking:
 def build_ranking(
     schema: tantivy.Schema,
     searcher: tantivy.Searcher,
+    statistics: TermStatistics,
     query: LexicalQuery,
     langs: Sequence[str],
     weights: Weights = Weights(),
@@ -111,15 +112,16 @@ def build_ranking(
     kept = satisfiable(searcher, asked)
     plain = " ".join(clause.text for clause in query.clauses if _is_plain(clause))
     spoken = " ".join([plain, *(r.clause.text for r in asked if r.clause.phrase)])
-    scorer = _Scorer(schema, searcher, weights)
+    scorer = _Scorer(schema, statistics, weights)
     words = scorer.words(query_terms(spoken, langs))
-    phrases = [
-        *(phrase_of(schema, c.text) for c in query.clauses if c.phrase and c.kind == "should"),
-        *(requirement.query for requirement in kept if requirement.clause.phrase),
+    quoted = [
+        *(clause.text for clause in query.clauses if clause.phrase and clause.kind == "should"),
+        *(requirement.clause.text for requirement in kept if requirement.clause.phrase),
     ]
-    near = [Query.boost_query(p, weights.phrase) for p in phrases if p is not None]
+    phrases = (_phrase(schema, statistics, text, weights.phrase) for text in quoted)
+    near = [phrase for phrase in phrases if phrase is not None]
     if scorer.postings <= weights.adjacent_postings:
-        near += _adjacent(schema, searcher, plain, weights.adjacent)
+        near += _adjacent(schema, statistics, plain, weights.adjacent)
     if not words and not near:
         return None
     return Ranking(
@@ -150,10 +152,10 @@ class _Scorer:
     """Makes scored terms; one per query."""
 
     def __init__(
-        self, schema: tantivy.Schema, searcher: tantivy.Searcher, weights: Weights
+        self, schema: tantivy.Schema, statistics: TermStatistics, weights: Weights
     ) -> None:
         self._schema = schema
-        self._searcher = searcher
+        self._statistics = statistics
         self._weights = weights
         self._made: list[Query] = []
         self.postings = 0
@@ -200,31 +202,52 @@ class _Scorer:
         self._add("ident", term.exact, weights.ident * most)
 
     def _informs(self, stem: str) -> float:
-        frequency = self._searcher.doc_freq("stem", stem)
+        frequency = self._statistics.frequency("stem", stem)
         self.postings += frequency
-        return inform(self._searcher.num_docs, frequency)
+        return inform(self._statistics.total, frequency)
 
     def _add(self, field: str, text: str, weight: float) -> None:
-        self._made.append(Query.boost_query(term_of(self._schema, field, text), weight))
+        """Add a term that some passage holds; what none holds would only be asked for."""
+        factor = self._statistics.factor(field, [text])
+        if factor:
+            term = term_of(self._schema, field, text)
+            self._made.append(Query.boost_query(term, weight * factor))
+
+
+def _phrase(
+    schema: tantivy.Schema, statistics: TermStatistics, text: str, weight: float
+) -> Query | None:
+    """Return the words of *text* side by side, scored; ``None`` if no passage has them all."""
+    streams = analyze(text)
+    parts = []
+    for field, terms in (("exact", streams.exact.split()), ("cjk", streams.cjk.split())):
+        if not terms:
+            continue
+        factor = statistics.factor(field, terms)
+        if not factor:
+            return None
+        parts.append(Query.boost_query(in_order(schema, field, terms), weight * factor))
+    return all_of(parts) if parts else None
 
 
 def _adjacent(
-    schema: tantivy.Schema, searcher: tantivy.Searcher, text: str, weight: float
+    schema: tantivy.Schema, statistics: TermStatistics, text: str, weight: float
 ) -> list[Query]:
     """Return phrases of neighbouring words, the rarest first, as far as they tell anything.
 
     A pair costs what its rarer word costs; where both are common, it is grammar.
     """
-    frequency: Callable[[str], int] = cache(lambda word: searcher.doc_freq("exact", word))
     words = analyze(text).exact.split()
     pairs = []
     for pair in dict.fromkeys(pairwise(words)):
-        rarer = min(map(frequency, pair))
-        if 0 < rarer <= _ADJACENT_RARITY * searcher.num_docs and pair[0] != pair[1]:
+        rarer = min(statistics.frequency("exact", word) for word in pair)
+        if 0 < rarer <= _ADJACENT_RARITY * statistics.total and pair[0] != pair[1]:
             pairs.append((rarer, pair))
-    rarest = sorted(pairs)[:_MOST_PAIRS]
-    phrases = (Query.phrase_query(schema, "exact", list(pair)) for _, pair in rarest)
-    return [Query.boost_query(phrase, weight) for phrase in phrases]
+    rarest = [list(pair) for _, pair in sorted(pairs)[:_MOST_PAIRS]]
+    return [
+        Query.boost_query(in_order(schema, "exact", p), weight * statistics.factor("exact", p))
+        for p in rarest
+    ]
 
 
 def _excluded(schema: tantivy.Schema, query: LexicalQuery, langs: Sequence[str]) -> Iterable[Query]:

@@ -22,6 +22,7 @@ __all__ = [
     "any_of",
     "build_filter",
     "glob_regex",
+    "in_order",
     "lone_character",
     "only",
     "phrase_of",
@@ -122,14 +123,15 @@ def phrase_of(schema: tantivy.Schema, text: str) -> Query | None:
     """Return the query for the words of *text* side by side, or ``None`` if it has none."""
     streams = analyze(text)
     parts = [
-        _in_order(schema, field, terms.split())
+        in_order(schema, field, terms.split())
         for field, terms in (("exact", streams.exact), ("cjk", streams.cjk))
         if terms
     ]
     return all_of(parts) if parts else None
 
 
-def _in_order(schema: tantivy.Schema, field: str, terms: list[str]) -> Query:
+def in_order(schema: tantivy.Schema, field: str, terms: list[str]) -> Query:
+    """Return the query for *terms* side by side."""
     if len(terms) == 1:
         return Query.term_query(schema, field, terms[0])
     return Query.phrase_query(schema, field, list(terms))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,14 @@ __all__ = [
     "CONTROL",
     "INDEX_VERSION",
     "TERMS",
+    "Segments",
     "control_of",
-    "index_state",
     "open_index",
     "payload_of",
+    "read_segments",
 ]
 
-INDEX_VERSION = f"i3-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i4-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 CONTROL = "control"
@@ -46,12 +48,27 @@ def open_index(path: Path, schema: tantivy.Schema | None = None) -> tantivy.Inde
     return index
 
 
-def index_state(path: Path) -> int:
-    """Number the segments that scores depend on: a merge changes BM25 without a publication."""
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """What an index consists of."""
+
+    state: int
+    """Numbers the set of segments: a merge changes it without a publication."""
+    records: int
+    """All records, deleted ones included."""
+    has_deleted: bool
+
+
+def read_segments(path: Path) -> Segments:
+    """Read which segments the index in *path* consists of."""
     segments: list[dict[str, Any]] = json.loads((path / "meta.json").read_bytes())["segments"]
     described = sorted(json.dumps([s["segment_id"], s["deletes"]]) for s in segments)
     digest = blake2b("".join(described).encode(), digest_size=6).digest()
-    return int.from_bytes(digest, "big")
+    return Segments(
+        state=int.from_bytes(digest, "big"),
+        records=sum(segment["max_doc"] for segment in segments),
+        has_deleted=any(segment["deletes"] for segment in segments),
+    )
 
 
 def payload_of(document: tantivy.Document) -> dict[str, Any]:

@@ -29,9 +29,9 @@ from kb_search.opening import (
     CONTROL,
     INDEX_VERSION,
     control_of,
-    index_state,
     open_index,
     payload_of,
+    read_segments,
 )
 from kb_search.snapshot import Snapshot, VectorSet
 
@@ -115,15 +115,16 @@ class Reader:
             self._mirror.of(self._chunks_dir)
             self._chunks.reload()
         searcher = self._chunks.searcher()
-        state = index_state(self._chunks_dir)
-        control = replace(_control(self._chunks, searcher), index_state=state)
+        segments = read_segments(self._chunks_dir)
+        control = replace(_control(self._chunks, searcher), index_state=segments.state)
         self._mirror.of(self._records_dir)
         self._records.reload()
         found = {key: self._vectors(files) for key, files in control.vectors.items()}
         vectors = {key: vector_set for key, vector_set in found.items() if vector_set is not None}
         return Snapshot(
             control=replace(control, vectors={key: control.vectors[key] for key in vectors}),
-            chunks=(self._chunks.schema, searcher),
+            chunks=(self._chunks, searcher),
+            segments=segments,
             records=(self._records.schema, self._records.searcher()),
             vectors=vectors,
         )

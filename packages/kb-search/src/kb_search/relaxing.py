@@ -18,6 +18,7 @@ from tantivy import Query
 from kb_core.search import Clause, LexicalQuery, Relaxation
 from kb_search.analysis import Term, query_terms
 from kb_search.narrowing import all_of, any_of, lone_character, phrase_of, term_of
+from kb_search.statistics import TermStatistics
 
 __all__ = ["Requirement", "describe", "holding", "requirements", "satisfiable"]
 
@@ -61,23 +62,20 @@ def satisfiable(
 def describe(
     schema: tantivy.Schema,
     searcher: tantivy.Searcher,
+    statistics: TermStatistics,
     query: LexicalQuery,
     langs: Sequence[str],
-    total: int,
 ) -> Relaxation | None:
-    """Return what of *query* counts less than it says, or ``None`` if nothing does.
-
-    *total* is how many passages there are; the index holds a record more.
-    """
+    """Return what of *query* counts less than it says, or ``None`` if nothing does."""
     asked = requirements(schema, query, langs)
     kept = satisfiable(searcher, asked)
     text = " ".join(clause.text for clause in query.clauses if clause.kind != "must_not")
     words = {term.exact: term for term in query_terms(text, langs) if _is_telling(term)}
-    known = {word: _frequency(searcher, term) for word, term in words.items()}
+    known = {word: _frequency(statistics, term) for word, term in words.items()}
     found = Relaxation(
         asked=tuple(requirement.shown for requirement in asked),
         required=tuple(requirement.shown for requirement in kept),
-        common=tuple(word for word, n in known.items() if n > total / 2),
+        common=tuple(word for word, n in known.items() if n > (statistics.total - 1) / 2),
         unknown=tuple(word for word, n in known.items() if not n),
     )
     return found if found.let_go or found.common or found.unknown else None
@@ -90,18 +88,18 @@ def _is_telling(term: Term) -> bool:
     return term.kind in {"word", "identifier"} or term.is_symbolic
 
 
-def _frequency(searcher: tantivy.Searcher, term: Term) -> int:
+def _frequency(statistics: TermStatistics, term: Term) -> int:
     """Return in how many passages a word stands, in the field where most have it."""
     if term.kind == "cjk":
         # A run is found by any of its pairs; the rarest tells how common it can be.
-        pairs = (_most(searcher, ("stem", "head"), gram) for gram in term.forms)
+        pairs = (_most(statistics, ("stem", "head"), gram) for gram in term.forms)
         return min(filter(None, pairs), default=0)
-    stems = (_most(searcher, ("stem", "head", "symbol"), stem) for stem in term.stems)
-    return max(_most(searcher, _WORD_FIELDS, term.exact), *stems, 0)
+    stems = (_most(statistics, ("stem", "head", "symbol"), stem) for stem in term.stems)
+    return max(_most(statistics, _WORD_FIELDS, term.exact), *stems, 0)
 
 
-def _most(searcher: tantivy.Searcher, fields: Sequence[str], text: str) -> int:
-    return max(searcher.doc_freq(field, text) for field in fields)
+def _most(statistics: TermStatistics, fields: Sequence[str], text: str) -> int:
+    return max(statistics.frequency(field, text) for field in fields)
 
 
 def holding(schema: tantivy.Schema, clause: Clause, langs: Sequence[str]) -> Query | None:

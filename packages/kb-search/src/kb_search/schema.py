@@ -25,6 +25,7 @@ from kb_core.media import TrustLevel
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, VectorFiles
 from kb_search.analysis import Streams, analyze, fold
 from kb_search.opening import CONTROL, TERMS
+from kb_search.statistics import FILLING, SCORED_FIELDS, pivots
 
 __all__ = [
     "CHUNK_STREAMS",
@@ -36,8 +37,11 @@ __all__ = [
     "doc_document",
     "doc_shared",
     "file_document",
+    "filler_document",
     "key_of",
+    "length_field",
     "records_schema",
+    "scored_texts",
     "text_document",
     "tombstone",
 ]
@@ -57,7 +61,7 @@ RAW_FIELDS = (
 )
 _NUMBERS = ("trust", "indexed_at", "doc_date")
 
-_PADDING = " ".join(["\u00b7"] * 12)
+_PADDING = " ".join([FILLING] * 12)
 """Stands before the terms that a chunk is ranked by, and is found by no query.
 
 BM25 prefers short passages; among very short ones (turns of a chat, one-line notes) length
@@ -71,6 +75,8 @@ def chunks_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in ("chunk_key", "doc_key", *_NUMBERS):
         builder.add_integer_field(name, indexed=True, fast=True)
+    for name in SCORED_FIELDS:
+        builder.add_integer_field(length_field(name), fast=True)
     for name in ("kind", *RAW_FIELDS):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in CHUNK_STREAMS:
@@ -99,36 +105,64 @@ def key_of(kind: str, *parts: str) -> int:
     return int.from_bytes(digest.digest(), "big", signed=True)
 
 
+def length_field(name: str) -> str:
+    """Return the fast field that says how many terms a chunk has in a scored field."""
+    return f"{name}_terms"
+
+
+def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> dict[str, str]:
+    """Return the terms of a chunk by scored field, parted by spaces."""
+    names = (symbol.rpartition(".")[2] for symbol in (chunk.symbol or "").split(", "))
+    return {
+        # Pairs of characters rank beside stems: one field has one idea of how long a chunk is.
+        "stem": f"{_PADDING} {streams.stem} {streams.cjk}",
+        "exact": streams.exact,
+        "ident": streams.ident,
+        "cjk": streams.cjk,
+        "head": _head(chunk, doc),
+        "symbol": _terms(chunk.symbol, None) if chunk.symbol else "",
+        "name": " ".join(map(fold, names)),
+    }
+
+
 def chunk_document(
-    chunk: ChunkRecord, doc: DocumentRecord, shared: Mapping[str, Any], streams: Streams
+    chunk: ChunkRecord,
+    doc: DocumentRecord,
+    shared: Mapping[str, Any],
+    texts: Mapping[str, str],
+    lengths: Mapping[str, int],
 ) -> tantivy.Document:
-    """Return a chunk as tantivy indexes it; *shared* is ``doc_shared(doc)``."""
+    """Return a chunk as tantivy indexes it.
+
+    *shared* is ``doc_shared(doc)``, *texts* are its ``scored_texts``, *lengths* theirs.
+    """
     made = tantivy.Document()
     made.add_integer("chunk_key", chunk.chunk_key)
     made.add_integer("doc_key", doc.doc_key)
     made.add_text("kind", "chunk")
     made.add_text("chunk_id", chunk.chunk_id)
     _add_filters(made, doc)
-    made.add_text("exact", streams.exact)
-    # Pairs of characters rank beside stems: one field has one idea of how long a chunk is.
-    made.add_text("stem", f"{_PADDING} {streams.stem} {streams.cjk}")
-    made.add_text("ident", streams.ident)
-    made.add_text("cjk", streams.cjk)
-    made.add_text("head", _head(chunk, doc))
-    if chunk.symbol:
-        made.add_text("symbol", _terms(chunk.symbol, None))
-        names = (symbol.rpartition(".")[2] for symbol in chunk.symbol.split(", "))
-        made.add_text("name", " ".join(map(fold, names)))
+    for field, text in texts.items():
+        made.add_text(field, text)
+        made.add_integer(length_field(field), lengths[field])
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
     made.add_bytes("payload", _json({**shared, **_chunk_payload(chunk)}))
     return made
 
 
-def control_document(control: Control) -> tantivy.Document:
-    """Return the control record."""
+def filler_document(lengths: Mapping[str, int], kind: str = "filler") -> tantivy.Document:
+    """Return a record of these lengths by field, which no query finds."""
     made = tantivy.Document()
-    made.add_text("kind", CONTROL)
+    made.add_text("kind", kind)
+    for field, length in lengths.items():
+        made.add_text(field, f"{FILLING} " * length)
+    return made
+
+
+def control_document(control: Control) -> tantivy.Document:
+    """Return the control record; it is as long as the average, and changes no score."""
+    made = filler_document(pivots(control.statistics), CONTROL)
     fields = {name: getattr(control, name) for name in Control.__dataclass_fields__}
     fields["vectors"] = {
         key: {name: getattr(files, name) for name in VectorFiles.__dataclass_fields__}

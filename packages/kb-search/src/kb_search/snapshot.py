@@ -18,8 +18,9 @@ from kb_search._errors import translate_errors
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking
 from kb_search.narrowing import build_filter, only
-from kb_search.opening import payload_of
+from kb_search.opening import Segments, payload_of
 from kb_search.relaxing import describe
+from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.vectors.layout import Maps, map_files
 
 if TYPE_CHECKING:
@@ -61,11 +62,24 @@ class Snapshot:
     """An ``IndexSnapshot``. Immutable, safe to share by threads, good for as long as held."""
 
     def __init__(
-        self, *, control: Control, chunks: Part, records: Part, vectors: Mapping[str, VectorSet]
+        self,
+        *,
+        control: Control,
+        chunks: tuple[tantivy.Index, tantivy.Searcher],
+        segments: Segments,
+        records: Part,
+        vectors: Mapping[str, VectorSet],
     ) -> None:
         self.control = control
-        self._schema, self._chunks = chunks
+        self._index, self._chunks = chunks
+        self._schema = self._index.schema
         self._record_schema, self._records = records
+        self.statistics = TermStatistics(
+            self._schema,
+            self._chunks,
+            segments=segments,
+            passages=control.statistics.get(PASSAGES, 0),
+        )
         self._vectors = vectors
         self._addresses: dict[int, tantivy.DocAddress] = {}
 
@@ -74,7 +88,8 @@ class Snapshot:
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
         """Return the best *limit* chunks by BM25, best first, ties by chunk key."""
         with translate_errors("search by words"):
-            ranking = build_ranking(self._schema, self._chunks, query, self.languages)
+            langs = self.languages
+            ranking = build_ranking(self._schema, self._chunks, self.statistics, query, langs)
             if ranking is None or limit < 1:
                 return []
             narrow = None if where is None else build_filter(self._schema, where)
@@ -84,8 +99,14 @@ class Snapshot:
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         """Return what of *query* counts less than it says, or ``None`` if nothing does."""
         with translate_errors("explain a search by words"):
-            total = self.count(None)
-            return describe(self._schema, self._chunks, query, self.languages, total)
+            langs = self.languages
+            return describe(self._schema, self._chunks, self.statistics, query, langs)
+
+    def drift(self) -> float:
+        """Return by how much mean lengths differ from those that a fresh index would have."""
+        with translate_errors("measure the index"):
+            counted = measure(self._index, self._chunks)
+        return drift(counted, pivots(self.control.statistics))
 
     def vector(
         self, query: bytes, model_key: str, where: Filter | None, limit: int, /

@@ -15,7 +15,7 @@ operation of a writer can be lost while small segments wait for a merge).
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -32,9 +32,9 @@ from kb_search.opening import (
     CONTROL,
     INDEX_VERSION,
     control_of,
-    index_state,
     open_index,
     payload_of,
+    read_segments,
 )
 from kb_search.schema import (
     alias_document,
@@ -44,10 +44,22 @@ from kb_search.schema import (
     doc_document,
     doc_shared,
     file_document,
+    filler_document,
     key_of,
+    length_field,
     records_schema,
+    scored_texts,
     text_document,
     tombstone,
+)
+from kb_search.statistics import (
+    PASSAGES,
+    SCORED_FIELDS,
+    Counted,
+    add_up,
+    balance,
+    measure,
+    pivots,
 )
 from kb_search.vectors import writer as vectors
 
@@ -55,6 +67,8 @@ __all__ = ["Writer"]
 
 _CHUNK_HEAP_BYTES = 96_000_000
 _RECORD_HEAP_BYTES = 32_000_000
+_MOST_FILLINGS = 8
+_WORTH_EXPUNGING = 1000
 
 
 class Writer:
@@ -85,15 +99,22 @@ class Writer:
                 if _has_records(publication):
                     self._write_records(before, publication)
                     control = replace(control, records_sequence=publication.sequence)
-                self._write_chunks(publication, control)
+                control = self._write_chunks(before, publication, control)
             except BaseException:
                 self._roll_back()
                 raise
         return self._published(control)
 
+    @property
+    def is_mostly_dead(self) -> bool:
+        """Whether more than half of what the chunk index holds is deleted, or filling."""
+        passages = self._control.statistics.get(PASSAGES, 0) if self._control else 0
+        records = read_segments(self._lexical_dir / "chunks").records
+        return records > 2 * passages + _WORTH_EXPUNGING
+
     def rebuild(self, publications: Iterable[Publication]) -> Control:
         """Replace everything by what *publications* add up to, published in one step."""
-        control = Control(store_id="")
+        control, counted = Control(store_id=""), _NOTHING
         with translate_errors("rebuild the index"):
             try:
                 self._chunks.writer.delete_all_documents()
@@ -102,11 +123,12 @@ class Writer:
                     files = self._append(control, publication)
                     control = _advance(control, publication, files)
                     self._add_records(publication)
-                    self._add_chunks(publication.documents)
+                    lengths = self._add_chunks(publication.documents)
+                    counted = counted.plus(lengths)
+                    control = replace(control, statistics=add_up(control.statistics, lengths))
                 control = replace(control, records_sequence=control.sequence)
                 self._records.writer.commit()
-                self._chunks.writer.add_document(control_document(control))
-                self._chunks.writer.commit()
+                self._commit_chunks(control, counted)
             except BaseException:
                 self._roll_back()
                 raise
@@ -115,13 +137,27 @@ class Writer:
     def _published(self, control: Control) -> Control:
         for files in control.vectors.values():
             vectors.remove_other_generations(self._vectors_dir, files)
-        self._control = replace(control, index_state=index_state(self._lexical_dir / "chunks"))
+        state = read_segments(self._lexical_dir / "chunks").state
+        self._control = replace(control, index_state=state)
         return self._control
 
     def close(self) -> None:
-        """Wait for merges and let go; closing twice is harmless."""
-        self._chunks.close()
+        """Wait for merges, fill up what they changed, and let go; closing twice is harmless."""
         self._records.close()
+        if self._chunks.is_closed:
+            return
+        self._chunks.close()
+        if self._control is None:
+            return
+        for _ in range(_MOST_FILLINGS):
+            with translate_errors("fill up the index"):
+                fillers = self._lacking(self._control)
+                if not fillers:
+                    break
+                self._chunks.open()
+                self._add_fillers(fillers)
+                self._chunks.writer.commit()
+            self._chunks.close()
 
     def __enter__(self) -> Self:
         return self
@@ -217,22 +253,56 @@ class Writer:
 
     # ----------------------------------------------------------------- chunks
 
-    def _write_chunks(self, publication: Publication, control: Control) -> None:
+    def _write_chunks(self, before: Control, publication: Publication, control: Control) -> Control:
         part = self._chunks
+        part.index.reload()
+        searcher = part.index.searcher()
+        statistics = before.statistics
         gone = [doc.doc_key for doc in publication.documents] + list(publication.removed_docs)
         if gone:
-            part.delete(part.terms("doc_key", gone))
-        self._add_chunks(publication.documents)
+            replaced = part.terms("doc_key", gone)
+            statistics = add_up(statistics, _lengths_of(searcher, replaced), -1)
+            part.delete(replaced)
+        lengths = self._add_chunks(publication.documents)
+        control = replace(control, statistics=add_up(statistics, lengths))
+        counted = measure(part.index, searcher) if self._control is not None else _NOTHING
         part.delete(only(CONTROL, part.index.schema))
-        part.writer.add_document(control_document(control))
-        part.writer.commit()
+        self._commit_chunks(control, counted.plus(lengths))
+        # A segment of nothing but deleted records is dropped by the commit, uncounted.
+        if fillers := self._lacking(control):
+            self._add_fillers(fillers)
+            part.writer.commit()
+        return control
 
-    def _add_chunks(self, documents: Iterable[DocumentRecord]) -> None:
+    def _commit_chunks(self, control: Control, counted: Counted) -> None:
+        """Commit what was added, with the control record and what fills the index up."""
+        aims = pivots(control.statistics)
+        self._add_fillers(balance(counted.plus([aims]), aims))
+        self._chunks.writer.add_document(control_document(control))
+        self._chunks.writer.commit()
+
+    def _lacking(self, control: Control) -> list[dict[str, int]]:
+        """Return what would fill up the index as it is committed."""
+        index = self._chunks.index
+        index.reload()
+        return balance(measure(index, index.searcher()), pivots(control.statistics))
+
+    def _add_fillers(self, fillers: Iterable[dict[str, int]]) -> None:
+        for lengths in fillers:
+            self._chunks.writer.add_document(filler_document(lengths))
+
+    def _add_chunks(self, documents: Iterable[DocumentRecord]) -> list[dict[str, int]]:
+        """Add the chunks of *documents*; return their lengths by field."""
+        added = []
         for doc in documents:
             shared = doc_shared(doc)
             for chunk in doc.chunks:
-                streams = analyze(chunk.text, doc.lang)
-                self._chunks.writer.add_document(chunk_document(chunk, doc, shared, streams))
+                texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
+                lengths = {field: len(text.split()) for field, text in texts.items()}
+                made = chunk_document(chunk, doc, shared, texts, lengths)
+                self._chunks.writer.add_document(made)
+                added.append(lengths)
+        return added
 
     def _roll_back(self) -> None:
         for part in (self._chunks, self._records):
@@ -254,10 +324,15 @@ class _Part:
             path.mkdir()
         self.index = open_index(path, schema)
         self.index.config_reader("manual", 0)
-        self.writer = self.index.writer(heap_bytes, 1)
+        self._heap_bytes = heap_bytes
+        self.open()
+
+    def open(self) -> None:
+        """Become the writer of the index, again if it was closed."""
+        self.writer = self.index.writer(self._heap_bytes, 1)
         self.collect_leftovers()
         self.burn_first_operation()
-        self._closed = False
+        self.is_closed = False
 
     def collect_leftovers(self) -> None:
         """Remove what a killed commit left: its files would stand in the way of the next."""
@@ -276,10 +351,26 @@ class _Part:
         return Query.term_set_query(self.index.schema, field, values)
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self.is_closed:
+            self.is_closed = True
             with translate_errors("finish merging"):
                 self.writer.wait_merging_threads()
+
+
+_NOTHING = Counted(0, {})
+
+
+def _lengths_of(searcher: tantivy.Searcher, query: Query) -> Sequence[dict[str, int]]:
+    """Return the lengths by field of the chunks that *query* finds."""
+    hits = searcher.search(query, max(1, searcher.num_docs), count=False).hits
+    addresses = [address for _, address in hits]
+    columns = {
+        field: searcher.fast_field_values(length_field(field), addresses) for field in SCORED_FIELDS
+    }
+    return [
+        {field: int(column[row] or 0) for field, column in columns.items()}
+        for row in range(len(addresses))
+    ]
 
 
 def _is_good(path: Path, schema: tantivy.Schema) -> bool:

@@ -217,6 +217,23 @@ class LexicalContract(Contract):
 
         assert world.search("connect")[0] == "0.md"
 
+    def test_what_was_deleted_does_not_rank(self) -> None:
+        """A word that thirty notes held, and one holds now, is a rare word again."""
+        texts = {
+            **{f"bread{n}.md": f"bread of kind {n}" for n in range(5)},
+            **{f"other{n}.md": f"nothing of that, number {n}" for n in range(14)},
+            "x.md": "alpha stands here",
+        }
+        world = self.world()
+        gone = [world.corpus.document(f"gone{n}.md", f"alpha again {n}") for n in range(30)]
+        world.put(*gone, *(world.corpus.document(path, text) for path, text in texts.items()))
+        world.put(removed=[doc.path for doc in gone])
+
+        assert world.search("alpha bread")[0] == "x.md"
+        assert world.snapshot().drift() < 1e-6  # noqa: PLR2004
+        relaxed = world.snapshot().relaxation(query("alpha bread"))
+        assert relaxed is None or "alpha" not in relaxed.common
+
     def test_a_required_phrase_still_ranks_by_the_other_words(self) -> None:
         world = self.filled("new york is old", "new york has a museum", "a museum in york")
 

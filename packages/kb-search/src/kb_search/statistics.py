@@ -1,0 +1,202 @@
+"""The statistics that words are ranked by, kept those of the live passages alone.
+
+tantivy counts a deleted record in BM25 until a merge happens to leave it out: in how many
+records a word stands, how many records there are, and how long they are on the mean. A
+passage would rank by what used to stand in its index. Two remedies, of which each is exact:
+
+* **Frequencies.** A weight is a factor, so the engine's inverse document frequency is
+  replaced by that of the live passages: ``TermStatistics`` gives the quotient of both. A
+  word is counted among live passages only where the index holds deleted records, and once
+  per published state.
+* **Lengths.** The mean length stands inside BM25's denominator, where no factor reaches it.
+  So it is *made* right: the writer adds filler records, which nothing finds, until the mean
+  of all records, deleted ones included, is the **pivot** of each field: the mean over the
+  live passages, rounded up to a length that BM25 can tell from its neighbours. The control
+  record is exactly as long as the pivot, so that it may come and go.
+
+What is live is counted by us (``Control.statistics``), what the engine counts is read off
+its explanation of a score. After a merge, which estimates lengths, the writer fills up
+again before it lets go; between a merge and that, ``drift`` says by how much scores are off.
+``docs/decisions/0015-ranking-forgets.md`` has the alternatives.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tantivy
+from tantivy import Query
+
+from kb_search.narrowing import only, term_of
+from kb_search.opening import CONTROL, Segments
+
+__all__ = [
+    "FILLING",
+    "PASSAGES",
+    "SCORED_FIELDS",
+    "Counted",
+    "TermStatistics",
+    "add_up",
+    "balance",
+    "drift",
+    "idf",
+    "measure",
+    "pivots",
+]
+
+SCORED_FIELDS = ("stem", "exact", "ident", "cjk", "head", "symbol", "name")
+"""Fields that BM25 scores in."""
+
+FILLING = "\u00b7"
+"""A term that no text and no query holds."""
+
+PASSAGES = "passages"
+"""Key of ``Control.statistics``; the others are fields, with the terms of all passages."""
+
+_ALIKE = 2e-7
+"""What the engine's single precision leaves unsure."""
+
+_FREE = 24
+
+
+def _tellable(code: int) -> int:
+    """Return the length that a one-byte code stands for, in tantivy as in Lucene.
+
+    Lengths to 40 are told apart; beyond, eight per octave (``SmallFloat.byte4ToInt``).
+    """
+    if code < _FREE:
+        return code
+    bits = code - _FREE
+    return _FREE + (bits if bits < 8 else (bits & 7 | 8) << ((bits >> 3) - 1))  # noqa: PLR2004
+
+
+_LENGTHS = [_tellable(code) for code in range(256)]
+
+
+def pivots(statistics: Mapping[str, int]) -> dict[str, int]:
+    """Return the length of each field that counts as average; at least 1."""
+    passages = statistics.get(PASSAGES, 0)
+    return {
+        field: _LENGTHS[bisect_left(_LENGTHS, max(1, statistics.get(field, 0) / max(1, passages)))]
+        for field in SCORED_FIELDS
+    }
+
+
+def add_up(
+    statistics: Mapping[str, int], lengths: Iterable[Mapping[str, int]], sign: int = 1
+) -> dict[str, int]:
+    """Return *statistics* with passages of these *lengths* by field, or without (-1)."""
+    total = {name: statistics.get(name, 0) for name in (PASSAGES, *SCORED_FIELDS)}
+    for length in lengths:
+        total[PASSAGES] += sign
+        for field in SCORED_FIELDS:
+            total[field] += sign * length[field]
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the engine counts, deleted records included: records, and terms by field."""
+
+    records: int
+    terms: Mapping[str, float]
+
+    def plus(self, lengths: Sequence[Mapping[str, int]]) -> Counted:
+        """Return the same with further records of these *lengths*."""
+        terms = {
+            field: self.terms.get(field, 0) + sum(length.get(field, 0) for length in lengths)
+            for field in SCORED_FIELDS
+        }
+        return Counted(self.records + len(lengths), terms)
+
+
+def measure(index: tantivy.Index, searcher: tantivy.Searcher) -> Counted:
+    """Return what the engine counts at the state of *searcher*, which has a control record."""
+    schema = index.schema
+    address = searcher.search(only(CONTROL, schema), 1, count=False).hits[0][1]
+    said = {}
+    for field in SCORED_FIELDS:
+        score = term_of(schema, field, FILLING).explain(searcher, address)
+        said[field] = dict(_leaves(json.loads(score.to_json())))
+    records = round(said[SCORED_FIELDS[0]]["N"])
+    return Counted(records, {field: records * said[field]["avgdl"] for field in SCORED_FIELDS})
+
+
+def _leaves(told: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+    """Yield the quantities that an explanation names, ``N`` and ``avgdl`` among them."""
+    yield str(told["description"]).partition(",")[0], float(told["value"])
+    for part in told.get("details", ()):
+        yield from _leaves(part)
+
+
+def balance(counted: Counted, aims: Mapping[str, int]) -> list[dict[str, int]]:
+    """Return the lengths of fillers that bring every mean to its aim; none where all are there.
+
+    Records without a term lower all means; what some fields then lack, one filler holds.
+    """
+    if drift(counted, aims) <= _ALIKE:
+        return []
+    short = max(math.ceil(counted.terms[f] / aims[f] - counted.records - _ALIKE) for f in aims)
+    fillers = max(1, short)
+    records = counted.records + fillers
+    first = {f: max(0, round(aims[f] * records - counted.terms[f])) for f in aims}
+    return [first, *({} for _ in range(fillers - 1))]
+
+
+def drift(counted: Counted, aims: Mapping[str, int]) -> float:
+    """Return the largest relative distance of a mean length from its aim."""
+    return max(abs(counted.terms[f] / (counted.records * aims[f]) - 1) for f in aims)
+
+
+def idf(total: int, frequency: int) -> float:
+    """Return BM25's inverse document frequency: ``ln(1 + (N - n + 0.5) / (n + 0.5))``."""
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+
+
+class TermStatistics:
+    """In how many live passages words stand, at one published state; shared by threads."""
+
+    def __init__(
+        self,
+        schema: tantivy.Schema,
+        searcher: tantivy.Searcher,
+        *,
+        segments: Segments,
+        passages: int,
+    ) -> None:
+        self.total = passages + 1
+        """How many live passages there are, and one that holds no word: even among three, a
+        word that two of them hold tells something."""
+        self._schema = schema
+        self._searcher = searcher
+        self._segments = segments
+        self._live: dict[tuple[str, str], int] = {}
+
+    def frequency(self, field: str, term: str) -> int:
+        """Return how many live passages hold *term* in *field*."""
+        counted = self._searcher.doc_freq(field, term)
+        if not counted or not self._segments.has_deleted:
+            return counted
+        known = self._live.get((field, term))
+        if known is None:
+            query = Query.term_query(self._schema, field, term, "basic")
+            found: Any = self._searcher.search(query, 1, count=True)
+            known = self._live[field, term] = int(found.count)
+        return known
+
+    def factor(self, field: str, terms: Sequence[str]) -> float:
+        """Return what to multiply the engine's score of *terms* by; 0 where nothing holds them.
+
+        Several terms are a phrase, whose weight is the sum of theirs.
+        """
+        live = [self.frequency(field, term) for term in terms]
+        if not all(live):
+            return 0.0
+        counted = (self._searcher.doc_freq(field, term) for term in terms)
+        said = math.fsum(idf(self._segments.records, frequency) for frequency in counted)
+        return math.fsum(idf(self.total, frequency) for frequency in live) / said

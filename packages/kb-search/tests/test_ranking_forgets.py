@@ -1,0 +1,151 @@
+"""Ranking knows what is there, not what was: after any history, scores are a fresh index's."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kb_core.search import Clause, LexicalQuery
+from kb_core.testing.documents import Corpus
+from kb_search.reader import Reader
+from kb_search.snapshot import Snapshot
+from kb_search.statistics import SCORED_FIELDS, Counted, balance, drift, pivots
+from kb_search.writer import Writer
+
+_WORDS = (
+    *("alpha", "bread", "the", "of", "parse_glob", "HttpServer", "naïve", "connection"),
+    *("connected", "벡터검색", "检索", "lighthouse"),
+)
+_PATHS = [f"notes/{name}.md" for name in "abcdefghij"]
+_QUERIES = (
+    LexicalQuery((Clause("alpha bread the connection"),)),
+    LexicalQuery((Clause("parse_glob HttpServer 벡터 检索"),)),
+    LexicalQuery((Clause("the bread", phrase=True), Clause("lighthouse"))),
+    LexicalQuery((Clause("alpha", kind="must"), Clause("bread of the"))),
+    LexicalQuery((Clause("检索", phrase=True, kind="must"), Clause("notes naive"))),
+    LexicalQuery((Clause("connection"), Clause("bread", kind="must_not"))),
+)
+
+_RELATIVE, _ABSOLUTE = 1e-6, 1.5e-6
+"""A score is rounded to 1e-6, and the engine counts in single precision."""
+
+_Texts = Mapping[str, str]
+_texts = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=90).map(" ".join)
+_steps = st.lists(
+    st.dictionaries(st.sampled_from(_PATHS), st.none() | _texts, min_size=1, max_size=6),
+    min_size=1,
+    max_size=9,
+)
+
+
+def _scores(snapshot: Snapshot) -> list[dict[tuple[str, int], float]]:
+    """Return, by query, the score of each passage, which a path and an ordinal name."""
+    found = []
+    for query in _QUERIES:
+        rows = snapshot.lexical(query, None, 100)
+        chunks = snapshot.chunks([row.chunk_key for row in rows])
+        places = (
+            (str(chunks[row.chunk_key]["path"]), int(chunks[row.chunk_key]["ordinal"]))
+            for row in rows
+        )
+        found.append(dict(zip(places, (row.score for row in rows), strict=True)))
+    return found
+
+
+def _fresh(folder: Path, texts: _Texts) -> Snapshot:
+    corpus = Corpus()
+    with closing(Writer(folder)) as writer:
+        writer.publish(corpus.publication(*(corpus.document(p, t) for p, t in texts.items())))
+    return Reader(folder).snapshot()
+
+
+@settings(max_examples=20, deadline=None)
+@given(_steps, st.booleans())
+def test_scores_after_any_history_are_those_of_a_fresh_index(
+    steps: list[dict[str, str | None]], one_writer: bool
+) -> None:
+    """Whether one run made all changes, or each change was a run of its own."""
+    texts: dict[str, str] = {}
+    corpus = Corpus()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        writer = Writer(folder / "old")
+        for step in steps:
+            changed = {path: text for path, text in step.items() if text is not None}
+            removed = [path for path, text in step.items() if text is None and path in texts]
+            documents = [corpus.document(path, text) for path, text in changed.items()]
+            writer.publish(corpus.publication(*documents, removed=removed))
+            texts = {path: text for path, text in texts.items() if path not in removed} | changed
+            if not one_writer:
+                writer.close()
+                writer = Writer(folder / "old")
+            # Not only at rest: what is published is right while the writer goes on.
+            assert Reader(folder / "old").snapshot().drift() < 1e-6
+        writer.close()
+        aged = Reader(folder / "old").snapshot()
+
+        expected = _scores(_fresh(folder / "new", texts))
+
+        assert aged.drift() < 1e-6
+        assert aged.control.statistics["passages"] == len(texts)
+        for got, wanted in zip(_scores(aged), expected, strict=True):
+            assert got == pytest.approx(wanted, rel=_RELATIVE, abs=_ABSOLUTE)
+
+
+def test_merges_that_forget_deleted_passages_change_no_score(tmp_path: Path) -> None:
+    """Small commits are merged, and then lengths are estimated: the writer makes up for it."""
+    corpus = Corpus()
+    with closing(Writer(tmp_path / "old")) as writer:
+        for number in range(60):
+            text = f"alpha bread {'lighthouse ' * (3 * number)}"
+            writer.publish(corpus.publication(corpus.document(f"{number % 7}.md", text)))
+    texts = {
+        f"{number % 7}.md": f"alpha bread {'lighthouse ' * (3 * number)}"
+        for number in range(53, 60)
+    }
+
+    aged = Reader(tmp_path / "old").snapshot()
+    wanted = _scores(_fresh(tmp_path / "new", texts))
+
+    assert aged.drift() < 1e-6
+    assert _scores(aged) == [
+        pytest.approx(scores, rel=_RELATIVE, abs=_ABSOLUTE) for scores in wanted
+    ]
+
+
+def test_an_index_that_is_mostly_dead_is_known_for_it(tmp_path: Path) -> None:
+    corpus = Corpus()
+    first = [corpus.document(f"{n}.md", f"alpha {n}") for n in range(1500)]
+    with closing(Writer(tmp_path)) as writer:
+        writer.publish(corpus.publication(*first))
+        assert not writer.is_mostly_dead
+        writer.publish(corpus.publication(removed=[doc.path for doc in first[1:]]))
+        assert writer.is_mostly_dead
+
+
+_lengths = st.fixed_dictionaries({field: st.integers(0, 5000) for field in SCORED_FIELDS})
+
+
+@given(_lengths, st.integers(1, 200), st.integers(1, 400))
+def test_fillers_bring_every_mean_to_its_aim(
+    terms: dict[str, int], passages: int, records: int
+) -> None:
+    aims = pivots({"passages": passages, **terms})
+    counted = Counted(max(passages, records), terms)
+
+    filled = counted.plus(balance(counted, aims))
+
+    assert drift(filled, aims) < 1e-9
+    assert balance(filled, aims) == []
+
+
+@given(_lengths, st.integers(1, 200))
+def test_a_pivot_is_near_the_mean_and_never_below(terms: dict[str, int], passages: int) -> None:
+    for field, pivot in pivots({"passages": passages, **terms}).items():
+        mean = max(1.0, terms[field] / passages)
+        assert mean <= pivot <= max(mean + 1, mean * 1.125)
