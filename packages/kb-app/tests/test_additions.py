@@ -228,7 +228,7 @@ def look(
 
 def test_the_same_bytes_under_the_same_key_are_unchanged(tmp_path: Path) -> None:
     added = text()
-    plan = plan_addition(added, indexed(added), Assets(tmp_path), SETTINGS)
+    plan = plan_addition(added, indexed(added), Assets(tmp_path / "assets"), SETTINGS)
 
     assert [item.kind for item in plan.items] == [ItemKind.UNCHANGED]
     assert plan.wanted == []
@@ -242,13 +242,13 @@ def test_another_text_title_or_medium_under_the_same_key_replaces(tmp_path: Path
         text(source_uri="u", title="U"),
         text(source_uri="u", media="text"),
     ):
-        plan = plan_addition(other, known, Assets(tmp_path), SETTINGS)
+        plan = plan_addition(other, known, Assets(tmp_path / "assets"), SETTINGS)
         assert [want.known for want in plan.wanted] == [known]
 
 
 def test_a_refused_addition_wants_nothing_and_says_that_the_old_one_is_kept(tmp_path: Path) -> None:
     known = indexed(text(source_uri="u"))
-    plan = plan_addition(text(KEY, source_uri="u"), known, Assets(tmp_path), SETTINGS)
+    plan = plan_addition(text(KEY, source_uri="u"), known, Assets(tmp_path / "assets"), SETTINGS)
 
     assert (plan.wanted, plan.rows, plan.gone) == ([], [], [])
     assert [item.reason for item in plan.items] == ["secret_suspected"]
@@ -258,7 +258,7 @@ def test_a_refused_addition_wants_nothing_and_says_that_the_old_one_is_kept(tmp_
 
 
 def test_7_no_run_finds_that_an_added_document_is_gone(tmp_path: Path) -> None:
-    assets, added = Assets(tmp_path), text()
+    assets, added = Assets(tmp_path / "assets"), text()
     assets.keep(added.asset, added.data)
 
     plan = look(indexed(added), assets)
@@ -268,7 +268,7 @@ def test_7_no_run_finds_that_an_added_document_is_gone(tmp_path: Path) -> None:
 
 
 def test_what_shapes_the_output_makes_an_added_document_anew(tmp_path: Path) -> None:
-    assets, added = Assets(tmp_path), text(source_uri="https://example.org/a.html")
+    assets, added = Assets(tmp_path / "assets"), text(source_uri="https://example.org/a.html")
     row = indexed(added)
     smaller = Settings(
         model="none",
@@ -289,7 +289,7 @@ def test_what_shapes_the_output_makes_an_added_document_anew(tmp_path: Path) -> 
 def test_a_cap_that_is_lowered_later_takes_no_added_document_away(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"x = 1\n" * 1000)
-    assets, added = Assets(tmp_path), from_file(file, SETTINGS)
+    assets, added = Assets(tmp_path / "assets"), from_file(file, SETTINGS)
     assets.keep(added.asset, added.data)
     strict = Settings(
         model="none",
@@ -307,13 +307,15 @@ def test_a_title_is_that_of_the_parser_unless_it_was_given(tmp_path: Path) -> No
     file = tmp_path / "a.md"
     file.write_text("A walrus.\n", "utf-8")
 
-    (want,) = look(indexed(from_file(file, SETTINGS)), Assets(tmp_path), force=True).wanted
+    (want,) = look(
+        indexed(from_file(file, SETTINGS)), Assets(tmp_path / "assets"), force=True
+    ).wanted
 
     assert want.title is None
 
 
 def test_bytes_that_are_lost_are_told_and_nothing_is_taken_away(tmp_path: Path) -> None:
-    plan = look(indexed(text()), Assets(tmp_path))
+    plan = look(indexed(text()), Assets(tmp_path / "assets"))
 
     assert (plan.unchanged, plan.gone) == (1, [])
     assert "the bytes of t are not in" in plan.warnings[0]

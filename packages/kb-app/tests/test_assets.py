@@ -23,7 +23,7 @@ def test_an_asset_is_called_by_its_bytes_and_by_a_medium_that_was_given() -> Non
 
 
 def test_an_asset_that_was_damaged_is_made_good_by_keeping_it_again(tmp_path: Path) -> None:
-    assets, name = Assets(tmp_path), asset_name(b"walrus")
+    assets, name = Assets(tmp_path / "assets"), asset_name(b"walrus")
     for damage in (b"", b"wal", b"WALRUS"):
         assets.keep(name, b"walrus")
         (assets.folder / name).write_bytes(damage)
@@ -35,7 +35,7 @@ def test_an_asset_that_was_damaged_is_made_good_by_keeping_it_again(tmp_path: Pa
 
 
 def test_an_asset_has_the_size_that_it_should_have(tmp_path: Path) -> None:
-    assets, name = Assets(tmp_path), asset_name(b"walrus")
+    assets, name = Assets(tmp_path / "assets"), asset_name(b"walrus")
     assert not assets.has(name, 6)
 
     assets.keep(name, b"walrus")
@@ -45,7 +45,7 @@ def test_an_asset_has_the_size_that_it_should_have(tmp_path: Path) -> None:
 
 
 def test_only_what_nobody_wants_is_swept_and_what_is_not_ours_is_left(tmp_path: Path) -> None:
-    assets = Assets(tmp_path)
+    assets = Assets(tmp_path / "assets")
     wanted, garbage = asset_name(b"a"), asset_name(b"b", Media.TEXT)
     assets.keep(wanted, b"a")
     assets.keep(garbage, b"b")
@@ -57,7 +57,7 @@ def test_only_what_nobody_wants_is_swept_and_what_is_not_ours_is_left(tmp_path: 
 
 
 def test_a_sweep_of_nothing_is_none(tmp_path: Path) -> None:
-    assert Assets(tmp_path).sweep(set()) == 0
+    assert Assets(tmp_path / "assets").sweep(set()) == 0
     assert not (tmp_path / "assets").exists()
 
 
@@ -65,4 +65,4 @@ def test_a_folder_that_cannot_be_written_is_an_io_error(tmp_path: Path) -> None:
     (tmp_path / "assets").write_bytes(b"in the way")
 
     with pytest.raises(IoError, match="cannot keep an asset"):
-        Assets(tmp_path).keep(asset_name(b"a"), b"a")
+        Assets(tmp_path / "assets").keep(asset_name(b"a"), b"a")

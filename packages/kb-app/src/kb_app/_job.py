@@ -21,11 +21,11 @@ _EVERY_SECS = 0.3
 class JobFile:
     """Writes the state of one job."""
 
-    def __init__(self, data_dir: Path, kind: str, started: str) -> None:
-        self._path = data_dir / "run" / "job.json"
+    def __init__(self, path: Path, kind: str, started: str) -> None:
+        self._path = path
         self._state: dict[str, Any] = {"kind": kind, "pid": os.getpid(), "started": started}
         self._written = 0.0
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.update({}, now=True)
 
     def update(self, state: Mapping[str, Any], *, now: bool = False) -> None:

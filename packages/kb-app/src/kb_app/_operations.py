@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from kb_app._data_dir import INDEX_PARTS, DataDir
 from kb_app._search.freshness import Freshness
 from kb_app._wiring import model_of, quality_of
 from kb_app.config import Config
@@ -100,7 +101,7 @@ def models(config: Config, snapshot: IndexSnapshot | None) -> Json:
 
 def part_bytes(data_dir: Path) -> dict[str, int]:
     """Return the bytes on disk of each part, write-ahead files included."""
-    duckdb = sum(_size(path) for path in data_dir.glob("kebab.duckdb*"))
+    duckdb = sum(_size(path) for path in DataDir(data_dir).parts("kebab.duckdb"))
     return {
         "duckdb": duckdb,
         "tantivy": _tree_size(data_dir / "lexical"),
@@ -120,6 +121,7 @@ def doctor(
     checks = [
         *_check_configuration(config),
         *_check_directories(config),
+        *_check_truth(config),
         *_check_index(config, snapshot),
         *_check_model(config, embedder),
     ]
@@ -204,11 +206,25 @@ def _check_directories(config: Config) -> Iterator[Check]:
     }
 
 
+def _check_truth(config: Config) -> Iterator[Check]:
+    """Say where the store is gone and what was made of it is not: nothing else would notice."""
+    data = DataDir(config.storage.data_dir)
+    left = [path.name for path in data.parts(*INDEX_PARTS, "assets")]
+    if left and not data.store.exists():
+        yield {
+            "name": "store",
+            "ok": False,
+            "detail": f"{data.store} is not there; {', '.join(left)} still are",
+            "hint": "put it back, or run 'kebab ingest': it builds the store again from your "
+            "files and from what was added; searches go on from the old index meanwhile",
+        }
+
+
 def _check_index(config: Config, snapshot: Callable[[], IndexSnapshot]) -> Iterator[Check]:
     try:
         found = snapshot()
     except NotIndexed as error:
-        present = (config.storage.data_dir / "kebab.duckdb").exists()
+        present = DataDir(config.storage.data_dir).store.exists()
         yield {
             "name": "index",
             "ok": not present,
@@ -236,7 +252,7 @@ def _check_index(config: Config, snapshot: Callable[[], IndexSnapshot]) -> Itera
         "ok": exact,
         "detail": "scores by words are those of a fresh index"
         if exact
-        else f"a merge moved mean lengths by {drift:.1e}: scores differ from those of a fresh index",
+        else f"a merge moved mean lengths by {drift:.1e}, and scores with them",
         "hint": None if exact else "run 'kebab ingest': it mends that",
     }
     key = _model_key(config)

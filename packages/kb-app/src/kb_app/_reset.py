@@ -9,15 +9,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from kb_app._data_dir import INDEX_PARTS, PARTS, DataDir
 from kb_app.config import Config
 from kb_core.errors import InvalidInput
 
 __all__ = ["SCOPES", "delete", "paths_of", "size_of"]
 
 SCOPES = ("all", "data-only", "index-only", "vector-only", "config-only", "orphans-only")
-
-_INDEX = ("lexical", "vectors")
-_DATA = ("kebab.duckdb", "kebab.duckdb.wal", *_INDEX, "assets", "journal", "run")
 
 
 def paths_of(config: Config, scope: str) -> list[Path]:
@@ -27,18 +25,19 @@ def paths_of(config: Config, scope: str) -> list[Path]:
             f"scope {scope!r} is not one of {', '.join(SCOPES)}",
             details={"field": "scope", "value": scope},
         )
-    data_dir = config.storage.data_dir
     names = {
-        "all": _DATA,
-        "data-only": _DATA,
-        "index-only": _INDEX,
+        "all": PARTS,
+        "data-only": PARTS,
+        "index-only": INDEX_PARTS,
         "vector-only": ("vectors",),
     }.get(scope, ())
-    paths = [data_dir / name for name in names]
-    paths += sorted(data_dir.glob("kebab.duckdb.*")) if "kebab.duckdb" in names else []
-    if scope in {"all", "config-only"}:
-        paths.append(config.file)
-    return [path for path in dict.fromkeys(paths) if path.exists() or path.is_symlink()]
+    paths = DataDir(config.storage.data_dir).parts(*names)
+    with_file = scope in {"all", "config-only"} and _is_there(config.file)
+    return [*paths, config.file] if with_file else paths
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
 
 
 def size_of(path: Path) -> int:
@@ -55,7 +54,7 @@ def delete(config: Config, paths: list[Path]) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    data_dir = config.storage.data_dir
-    if data_dir.is_dir() and {p.name for p in data_dir.iterdir()} <= {"writer.lock"}:
-        (data_dir / "writer.lock").unlink(missing_ok=True)
-        data_dir.rmdir()
+    data = DataDir(config.storage.data_dir)
+    if data.root.is_dir() and {p.name for p in data.root.iterdir()} <= {data.lock.name}:
+        data.lock.unlink(missing_ok=True)
+        data.root.rmdir()

@@ -6,31 +6,37 @@ step. When a session opens and the index is behind the truth, the outbox is repl
 when the index is missing, unreadable, of another version or ahead of the truth, it is
 rebuilt from the truth, without parsing or embedding anything. Nobody is asked.
 
+Where the truth itself is gone, it is made anew from the files, and until that has been done
+once, whole, readers keep the index of the one before: an empty store is no reason to find
+nothing.
+
 One session at a time per data directory; the writer lock says who.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Self
 
+from kb_app._data_dir import DataDir
 from kb_core.errors import NotIndexed
 from kb_core.records import Changes, Control
 from kb_search.writer import Writer
 from kb_store import Store, WriterLock
 
-__all__ = ["STORE_FILE", "WriteSession"]
+__all__ = ["WriteSession"]
 
 logger = logging.getLogger(__name__)
 
-STORE_FILE = "kebab.duckdb"
 _CHECKPOINT_BYTES = 128 * 1024 * 1024
 _WORTH_REWRITING_BYTES = 32 * 1024 * 1024
 _FREE_SHARE = 0.3
+_MADE_ANEW = "made_anew"
+"""The setting that says that a store is not whole yet, and an older index is shown."""
 
 
 class WriteSession:
@@ -40,21 +46,22 @@ class WriteSession:
         self, data_dir: Path, *, lock_wait_secs: float, clock: Callable[[], datetime]
     ) -> None:
         with ExitStack() as resources:
-            self.data_dir = data_dir
-            data_dir.mkdir(parents=True, exist_ok=True)
-            lock = WriterLock(data_dir / "writer.lock", lock_wait_secs, clock)
-            resources.enter_context(lock)
-            self.store = resources.enter_context(Store.open(data_dir / STORE_FILE, clock))
+            self.data = DataDir(data_dir)
+            resources.enter_context(self.data.writing())
+            resources.enter_context(WriterLock(self.data.lock, lock_wait_secs, clock))
+            self.store = resources.enter_context(Store.open(self.data.store, clock))
             self._index = resources.enter_context(Writer(data_dir))
+            self.shows_another = False
+            """Whether readers still see the index of a store that is gone."""
             self.healed = self._recover()
             self._resources = resources.pop_all()
 
     @property
     def control(self) -> Control:
-        """The control record as it is published."""
+        """The control record as it is published; an empty one while another store's is."""
         control = self._index.control
         assert control is not None  # noqa: S101 - recovery published one
-        return control
+        return Control(store_id=self.store.store_id) if self.shows_another else control
 
     def commit(self, changes: Changes) -> Control:
         """Commit *changes* to the truth and publish them; return what readers now see."""
@@ -63,13 +70,19 @@ class WriteSession:
         self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
         return self.control
 
+    def take_back(self, doc_ids: Sequence[str]) -> None:
+        """Remove documents that the truth took and the index refused, if it did."""
+        if not self.shows_another and self.store.sequence != self.control.sequence:
+            self.store.commit(Changes(deleted_docs=tuple(doc_ids)))
+            self.publish()
+
     def tidy(self) -> None:
         """Give back the space of what was replaced, where that is worth a rewrite.
 
         A rewrite of the truth also forgets embeddings that no chunk needs, so it is not made
         lightly: until then, text that comes back is not embedded again.
         """
-        if self._index.is_mostly_dead:
+        if self._index.is_mostly_dead and not self.shows_another:
             self.rebuild()
         self.store.checkpoint()
         sizes = self.store.sizes()
@@ -79,6 +92,13 @@ class WriteSession:
     def rebuild(self) -> Control:
         """Rebuild the index from the truth."""
         return self._index.rebuild(self.store.rebuild_publications())
+
+    def whole(self) -> None:
+        """Note that every source has been seen: a store that was made anew is shown from now."""
+        if self.shows_another:
+            self.rebuild()
+            self.shows_another = False
+            self.store.put_setting(_MADE_ANEW, value=False)
 
     def close(self) -> None:
         """Finish merges, checkpoint, let go of the lock; closing twice is harmless."""
@@ -92,8 +112,10 @@ class WriteSession:
 
     def _recover(self) -> str | None:
         control = self._index.control
-        if control is None or control.store_id != self.store.store_id:
+        if control is None:
             return self._rebuild_and_say()
+        if control.store_id != self.store.store_id:
+            return self._another_store(control)
         try:
             waiting = self.store.publication(control.sequence)
         except NotIndexed:  # the index is ahead of the truth, or too far behind it
@@ -103,6 +125,17 @@ class WriteSession:
         self._index.publish(waiting)
         return self._say("an interrupted publication was finished")
 
+    def _another_store(self, control: Control) -> str | None:
+        is_new = self.store.sequence == 0 or self.store.get_setting(_MADE_ANEW)
+        if not is_new or not control.stats.get("doc_count"):
+            return self._rebuild_and_say()
+        self.store.put_setting(_MADE_ANEW, value=True)
+        self.shows_another = True
+        return self._say(
+            "the store is made anew from your files and from what was added; until "
+            "'kebab ingest' has seen every source, searches are answered from the old index"
+        )
+
     def _rebuild_and_say(self) -> str | None:
         self.rebuild()
         is_new = self.store.sequence == 0
@@ -110,6 +143,8 @@ class WriteSession:
 
     def publish(self) -> None:
         """Publish whatever the index lacks; nothing, if it lacks nothing."""
+        if self.shows_another:
+            return
         published = self.control.sequence
         publication = self.store.publication(published)
         if publication is not None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kb_app._data_dir import DataDir
+
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
@@ -56,7 +58,7 @@ class Jobs:
 def jobs(data_dir: Path, snapshot: IndexSnapshot | None) -> Jobs:
     """Return the jobs of the knowledge base in *data_dir*."""
     rows = snapshot.control.stats.get("runs", ()) if snapshot else ()
-    return Jobs(_running(data_dir / "run" / "job.json"), tuple(PastRun(**row) for row in rows))
+    return Jobs(_running(DataDir(data_dir).job), tuple(PastRun(**row) for row in rows))
 
 
 def _running(path: Path) -> RunningJob | None:

@@ -470,15 +470,20 @@ class KnowledgeBase:
         return open_job(self._config, options, self._embedder, self._clock, until)
 
     def _writer_lock(self) -> Any:  # noqa: ANN401 - a context manager of the store
+        from kb_app._data_dir import DataDir
         from kb_store import WriterLock
 
         storage = self._config.storage
-        return WriterLock(storage.data_dir / "writer.lock", storage.lock_wait_secs, self._clock)
+        return WriterLock(DataDir(storage.data_dir).lock, storage.lock_wait_secs, self._clock)
 
     def _check_store(self) -> list[str]:
-        self._refuse_readonly("doctor --deep")
-        with self._session() as session:
-            return session.store.deep_check()
+        from kb_app._data_dir import DataDir
+        from kb_store import Store, WriterLock
+
+        storage = self._config.storage
+        data = DataDir(storage.data_dir)
+        with WriterLock(data.lock, storage.lock_wait_secs, self._clock).shared():
+            return Store.examine(data.store)
 
     def _reset_orphans(self, *, dry_run: bool) -> Json:
         from kb_app._ingest.run import remove_orphans

@@ -7,6 +7,7 @@ mode, and a log that cannot be written never stops the command.
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,14 +42,19 @@ class DailyFile(logging.Handler):
                 self._delete_old(now)
                 self._is_ready = True
             line = self.format(record).encode("utf-8", "backslashreplace")
-            with (self._folder / _NAME.format(day=_day(now))).open("ab") as file:
-                file.write(line + b"\n")
+            file = self._folder / _NAME.format(day=_day(now))
+            with open(file, "ab", opener=_private) as log:
+                log.write(line + b"\n")
 
     def _delete_old(self, now: int) -> None:
         oldest = _NAME.format(day=_day(now - self._keep_days * _DAY_S))
         for file in self._folder.glob(_NAME.format(day="????-??-??")):
             if file.name < oldest:
                 file.unlink()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def configure_logs(config: Config, *, verbose: bool, readonly: bool) -> None:

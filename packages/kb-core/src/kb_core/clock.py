@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["from_epoch", "parse_rfc3339", "to_epoch", "to_rfc3339", "utc_now"]
+__all__ = ["clamp_ns", "from_epoch", "parse_rfc3339", "to_epoch", "to_rfc3339", "utc_now"]
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,6 +23,11 @@ def to_epoch(instant: datetime) -> int:
     """Return whole seconds since 1970-01-01T00:00:00Z, rounded down."""
     # Not timestamp(): a float loses microseconds of far years, and rounds up.
     return (instant - _EPOCH) // timedelta(seconds=1)
+
+
+def clamp_ns(nanoseconds: int) -> int:
+    """Return the nearest time that 64 bits hold, from 1677 to 2262: file systems know others."""
+    return max(-(2**63), min(nanoseconds, 2**63 - 1))
 
 
 def from_epoch(seconds: int) -> datetime:

@@ -18,11 +18,15 @@ __all__ = [
     "find_keys",
     "keys_by_hash",
     "read_documents",
+    "unaccounted",
     "write_documents",
 ]
 
 _KEYS = "SELECT doc_id, doc_key FROM documents WHERE doc_id IN (SELECT unnest(?::VARCHAR[]))"
 _KEYS_BY_HASH = "SELECT doc_key FROM documents WHERE bytes_hash = ? ORDER BY source_id, path"
+_UNACCOUNTED = """
+SELECT doc_id FROM documents ANTI JOIN (SELECT doc_id FROM files) USING (doc_id)
+"""
 _IDS = "SELECT doc_id FROM documents WHERE source_id = ? ORDER BY path"
 _DELETE = "DELETE FROM documents WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
 _INSERT = "INSERT INTO documents BY NAME SELECT * FROM incoming"
@@ -76,6 +80,11 @@ def keys_by_hash(session: Session, bytes_hash: str) -> list[int]:
 def doc_ids(session: Session, source_id: str) -> list[str]:
     """Return the ids of a source's documents, by path."""
     return [doc_id for (doc_id,) in session.rows(_IDS, [source_id])]
+
+
+def unaccounted(session: Session) -> list[str]:
+    """Return the ids of documents that no row of the ledger names."""
+    return [doc_id for (doc_id,) in session.rows(_UNACCOUNTED)]
 
 
 def delete_documents(session: Session, doc_keys: Sequence[int]) -> None:

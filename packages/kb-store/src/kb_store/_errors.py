@@ -33,8 +33,8 @@ _HOLDER = re.compile(r"\(PID (\d+)\)")
 _UNUSABLE_CLASSES = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 
 _CORRUPT_HINT = (
-    "restore a backup with 'kebab import', or move the file away and run 'kebab ingest' "
-    "to build it again from your files"
+    "move the file away and run 'kebab ingest': it builds the store again from your files and "
+    "from what was added; or put a copy of the whole data directory back"
 )
 
 

@@ -7,9 +7,10 @@ looked at.
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 
-__all__ = ["beside", "remove_leftovers", "take_place", "wal_of"]
+__all__ = ["beside", "remove_leftovers", "set_log_aside", "take_place", "wal_of"]
 
 _SUFFIX = "unfinished"
 
@@ -29,6 +30,14 @@ def take_place(path: Path) -> None:
     _sync(beside(path))
     beside(path).replace(path)
     _sync(path.parent)
+
+
+def set_log_aside(path: Path) -> None:
+    """Rename a log whose database is gone: a new one must not read it, and it stays."""
+    log = wal_of(path)
+    if log.exists():
+        number = next(n for n in count(1) if not log.with_name(f"{log.name}.old-{n}").exists())
+        log.rename(log.with_name(f"{log.name}.old-{number}"))
 
 
 def remove_leftovers(path: Path) -> None:

@@ -87,7 +87,9 @@ def load_meta(session: Session) -> Meta:
     """Read the row."""
     row = session.row(_LOAD)
     if row is None:
-        raise StoreCorrupt("the store has lost its counters", hint="restore a backup")
+        raise StoreCorrupt(
+            "the store has lost its counters", hint="move the file away and run 'kebab ingest'"
+        )
     return Meta(*row)
 
 

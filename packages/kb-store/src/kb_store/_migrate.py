@@ -16,7 +16,7 @@ from kb_core.ports import Clock
 from kb_store._rows import instants, integers, strings
 from kb_store._session import Session
 
-__all__ = ["Migration", "migrate", "migrations"]
+__all__ = ["Migration", "is_current", "migrate", "migrations"]
 
 _TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal"
 _CREATE = """
@@ -56,16 +56,23 @@ def migrations() -> list[Migration]:
     )
 
 
+def is_current(session: Session) -> bool:
+    """Say whether every migration was applied; raise for a file that is not ours, or newer."""
+    if "migrations" not in {name for (name,) in session.rows(_TABLES)}:
+        raise _foreign(session)
+    known = {migration.number: migration for migration in migrations()}
+    applied = session.rows(_APPLIED)
+    _refuse_foreign(applied, known)
+    return len(applied) == len(known)
+
+
 def migrate(session: Session, clock: Clock) -> None:
     """Bring the file up to date; the caller's transaction makes it all or nothing."""
     tables = {name for (name,) in session.rows(_TABLES)}
     if not tables:
         session.run(_CREATE)
     elif "migrations" not in tables:
-        raise StoreCorrupt(
-            f"{str(session.path)!r} is a DuckDB file, but not a store of kebab",
-            hint="point storage.data_dir at another folder, or move the file away",
-        )
+        raise _foreign(session)
     known = migrations()
     applied = session.rows(_APPLIED)
     _refuse_foreign(applied, {migration.number: migration for migration in known})
@@ -74,6 +81,13 @@ def migrate(session: Session, clock: Clock) -> None:
         if migration.number not in done:
             session.run(migration.sql)
             _record(session, migration, clock)
+
+
+def _foreign(session: Session) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{str(session.path)!r} is a DuckDB file, but not a store of kebab",
+        hint="point storage.data_dir at another folder, or move the file away",
+    )
 
 
 def _refuse_foreign(applied: list[tuple[int, str, str]], known: dict[int, Migration]) -> None:
@@ -88,7 +102,7 @@ def _refuse_foreign(applied: list[tuple[int, str, str]], known: dict[int, Migrat
         if digest != known[number].hash:
             raise StoreCorrupt(
                 f"the store was made by another version of migration {name!r}",
-                hint="move the file away and run 'kebab ingest', or restore a backup",
+                hint="move the file away and run 'kebab ingest', or put a copy of it back",
                 details={"migration": name},
             )
 

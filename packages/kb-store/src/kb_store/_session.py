@@ -37,10 +37,14 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 
 
 class Session:
-    """A connection to the file at *path*, which is created if it is missing."""
+    """A connection to the file at *path*, which is created if it is missing.
 
-    def __init__(self, path: Path) -> None:
+    With *readonly* nothing is written, the log of a killed process included: it is read.
+    """
+
+    def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self.path = path
+        self._readonly = readonly
         self._mutex = threading.RLock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self.open()
@@ -48,7 +52,7 @@ class Session:
     def open(self) -> None:
         """Connect; translate what DuckDB says of the file."""
         with translate_errors(f"open the store {str(self.path)!r}"):
-            self._connection = duckdb.connect(self.path, config=_CONFIG)
+            self._connection = duckdb.connect(self.path, self._readonly, _CONFIG)
             self.run("SET TimeZone = 'UTC'")
 
     def close(self) -> None:

@@ -14,6 +14,8 @@ import os
 import socket
 import time
 import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,7 +27,7 @@ from kb_core.ports import Clock
 __all__ = ["WriterLock"]
 
 _POLL_SECS = 0.05
-_MODE = 0o644
+_MODE = 0o600
 
 
 class WriterLock:
@@ -40,7 +42,7 @@ class WriterLock:
     def acquire(self) -> Self:
         """Take the lock, waiting at most ``wait_secs``; raise ``StoreBusy`` naming the holder."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, _MODE)
         except OSError as error:
             raise IoError(f"could not open the writer lock {str(self._path)!r}: {error}") from error
@@ -52,6 +54,26 @@ class WriterLock:
         _held.add(self)
         _write_holder(descriptor, self._clock)
         return self
+
+    @contextmanager
+    def shared(self) -> Generator[None]:
+        """Keep writers out, and write nothing: for who looks at the store, as others may.
+
+        Where no writer ever was, there is nobody to keep out, and nothing is made.
+        """
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY)
+        except FileNotFoundError:
+            yield
+            return
+        except OSError as error:
+            raise IoError(f"could not open the writer lock {str(self._path)!r}: {error}") from error
+        try:
+            if not _lock_within(descriptor, self._wait_secs, fcntl.LOCK_SH):
+                raise _busy(_read_holder(descriptor))
+            yield
+        finally:
+            os.close(descriptor)
 
     def release(self) -> None:
         """Give the lock back; releasing twice is harmless."""
@@ -91,11 +113,11 @@ def _forget_in_child() -> None:
 os.register_at_fork(after_in_child=_forget_in_child)
 
 
-def _lock_within(descriptor: int, wait_secs: float) -> bool:
+def _lock_within(descriptor: int, wait_secs: float, kind: int = fcntl.LOCK_EX) -> bool:
     deadline = time.monotonic() + wait_secs
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 return False

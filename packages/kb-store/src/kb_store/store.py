@@ -12,11 +12,13 @@ only ``KbError``, and return values that stay good after ``close``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
 from kb_core.clock import utc_now
+from kb_core.errors import NotIndexed
 from kb_core.ports import Clock
 from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
 from kb_store import _compact, _documents, _keepsakes, _outbox, _pending, _publication, _runs
@@ -24,15 +26,17 @@ from kb_store._aliases import expired_aliases
 from kb_store._check import deep_check
 from kb_store._commit import commit, forget
 from kb_store._errors import translate_errors
-from kb_store._files import beside, remove_leftovers, take_place
+from kb_store._files import beside, remove_leftovers, set_log_aside, take_place
 from kb_store._ledger import expired_files, ledger
 from kb_store._meta import Meta, create_meta, load_meta
-from kb_store._migrate import migrate
+from kb_store._migrate import is_current, migrate
 from kb_store._rows import to_us
 from kb_store._session import Session
 from kb_store._stats import stats
 
 __all__ = ["Store"]
+
+_MOST_SHOWN = 5
 
 
 class Store:
@@ -50,9 +54,10 @@ class Store:
         wrote it, and ``StoreCorrupt`` if it is damaged or something else.
         """
         with translate_errors(f"open the store {str(path)!r}"):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             remove_leftovers(path)
             if not path.exists():
+                set_log_aside(path)
                 # A process that is killed while it makes the file leaves none there.
                 _open(beside(path), clock).close()
                 take_place(path)
@@ -117,6 +122,11 @@ class Store:
         """Return the ids of a source's documents, by path."""
         with self._session.use("read document ids"):
             return _documents.doc_ids(self._session, source_id)
+
+    def unaccounted_docs(self) -> list[str]:
+        """Return the ids of documents that no row of the ledger says to be indexed."""
+        with self._session.use("compare documents with the ledger"):
+            return _documents.unaccounted(self._session)
 
     def stats(self) -> dict[str, Any]:
         """Return the counts that publications carry."""
@@ -240,6 +250,24 @@ class Store:
         """Return what is wrong with the store: nothing, if all is well."""
         with self._session.use("check the store"):
             return deep_check(self._session)
+
+    @classmethod
+    def examine(cls, path: Path) -> list[str]:
+        """Return what is wrong with the store at *path*, which is opened for reading alone.
+
+        Raises as ``open``, and ``NotIndexed`` if there is no store: none is made.
+        """
+        if not path.exists():
+            raise NotIndexed(f"there is no store at {str(path)!r}", hint="run 'kebab ingest'")
+        with closing(Session(path, readonly=True)) as session, session.use("check the store"):
+            if not is_current(session):
+                return ["it is of an older version; the next 'kebab ingest' brings it up to date"]
+            problems = deep_check(session)
+            hidden = _documents.unaccounted(session)
+            if hidden:
+                shown = ", ".join(hidden[:_MOST_SHOWN])
+                problems.append(f"no row of the ledger accounts for document {shown}")
+        return problems
 
 
 def _open(path: Path, clock: Clock) -> Session:

@@ -78,7 +78,7 @@ def _scope(key: str) -> dict[str, object]:
 
 
 def _add(job: Job, addition: Addition) -> Generator[IngestEvent]:
-    store, assets = job.session.store, Assets(job.session.data_dir)
+    store, assets = job.session.store, Assets(job.session.data.assets)
     settings = ingest_settings(job.config)
     known = store.ledger(ADDED_SOURCE).get(addition.file.path)
     plan = plan_addition(addition, known, assets, settings)
@@ -94,7 +94,7 @@ def _add(job: Job, addition: Addition) -> Generator[IngestEvent]:
 
 
 def _remove(job: Job, row: FileRecord) -> Generator[IngestEvent]:
-    plan = plan_removal(row, Assets(job.session.data_dir))
+    plan = plan_removal(row, Assets(job.session.data.assets))
     if row.doc_id is None:  # it never became a document, and is gone all the same
         plan.items.append(deleted_item(row))
     yield from process(run_of(job, ingest_settings(job.config), 0), [plan])

@@ -23,6 +23,7 @@ from kb_app._ingest.plan import judge_unread
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Skip
 from kb_app._ingest.work import judge_bytes, judge_text
+from kb_core.clock import clamp_ns
 from kb_core.control import ADDED_SOURCE
 from kb_core.documents import SourceFile
 from kb_core.errors import InvalidInput, IoError
@@ -72,7 +73,8 @@ def from_file(path: Path, settings: Settings) -> Addition:
     found = _stat(path)
     key = key_of_file(path)
     kind = detect(key)
-    file = _source_file(key, kind, found.st_size, found.st_mtime_ns)
+    modified = clamp_ns(found.st_mtime_ns)
+    file = _source_file(key, kind, found.st_size, modified)
     # A file without a byte is refused as one, and one that is too large is not read.
     if refused := judge_unread(key, found.st_size, kind, settings):
         return Addition(file=file, refused=refused)
@@ -80,7 +82,7 @@ def from_file(path: Path, settings: Settings) -> Addition:
         data = path.read_bytes()
     except OSError as error:
         raise IoError(f"{key!r} cannot be read: {error.strerror or error}") from error
-    return _judged(_source_file(key, kind, len(data), found.st_mtime_ns), data, settings)
+    return _judged(_source_file(key, kind, len(data), modified), data, settings)
 
 
 def from_text(given: HandedText, settings: Settings, now_ns: int) -> Addition:

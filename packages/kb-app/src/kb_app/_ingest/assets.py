@@ -38,8 +38,8 @@ def given_medium(name: str) -> Media | None:
 class Assets:
     """The folder of assets of a data directory, there yet or not."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self.folder = data_dir / "assets"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def has(self, name: str, size: int) -> bool:
         """Say whether an asset is there, and of the size that it should have."""
@@ -54,7 +54,7 @@ class Assets:
         try:
             if self.has(name, len(data)) and target.read_bytes() == data:
                 return
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             new = target.with_name(f"{name}.new")
             with new.open("wb") as file:
                 file.write(data)

@@ -100,7 +100,7 @@ def recorded(
     session, tally = job.session, job.tally
     run_id = uuid.uuid4().hex
     session.store.start_run(run_id, kind, scope)
-    progress = JobFile(session.data_dir, kind, to_rfc3339(job.clock()))
+    progress = JobFile(session.data.job, kind, to_rfc3339(job.clock()))
     ended = "failed"
     try:
         if session.healed:
@@ -178,7 +178,7 @@ def second_phase(job: Job, most: int | None = None) -> Generator[IngestEvent]:
 def sweep_assets(session: WriteSession) -> None:
     """Delete the assets that nothing is made of any more."""
     ledger = session.store.ledger(ADDED_SOURCE)
-    Assets(session.data_dir).sweep(wanted_assets(ledger))
+    Assets(session.data.assets).sweep(wanted_assets(ledger))
 
 
 def _executor(config: Config, wanted: int) -> Executor[Task, Made]:

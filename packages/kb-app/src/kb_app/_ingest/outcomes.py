@@ -18,6 +18,7 @@ __all__ = [
     "deleted_item",
     "failure",
     "moved_away",
+    "refused",
     "same_again",
     "skip",
     "stored_item",
@@ -134,6 +135,37 @@ def failure(
         error={"code": code, "message": message},
     )
     return row, item
+
+
+def refused(
+    row: FileRecord,
+    before: DocumentRecord | None,
+    document: DocumentRecord,
+    error: Mapping[str, Any],
+    now: datetime,
+) -> tuple[FileRecord, IngestItem]:
+    """Return row and item of a file whose *document* could not be stored or indexed.
+
+    What was indexed *before*, if it is there still, stays searchable.
+    """
+    failed = replace(
+        row,
+        state=FileState.FAILED,
+        detail=str(error["message"]),
+        error_code=str(error["code"]),
+        doc_id=before.doc_id if before is not None else None,
+        processed_at=now,
+        changed_at=now,
+    )
+    item = IngestItem(
+        kind=ItemKind.ERROR,
+        source_id=row.source_id,
+        doc_path=row.path,
+        media=document.media,
+        byte_len=document.byte_len,
+        error={"code": failed.error_code, "message": failed.detail},
+    )
+    return failed, item
 
 
 def deleted_item(row: FileRecord) -> IngestItem:

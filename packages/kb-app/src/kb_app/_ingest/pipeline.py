@@ -8,9 +8,10 @@ worker processes; only this driver writes.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -25,12 +26,16 @@ from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.tally import Tally
 from kb_app._ingest.walk import walk
 from kb_app._ingest.work import Made, Task
+from kb_app._ingest.worker import error_of
 from kb_app._write import WriteSession
 from kb_core.clock import to_epoch
+from kb_core.errors import StoreBusy, StoreCorrupt, StoreNewer
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
-from kb_core.records import Changes, DocumentRecord, FileRecord, FileState, Move
+from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
 
 __all__ = ["Run", "plan_sources", "process"]
+
+logger = logging.getLogger(__name__)
 
 _ROWS_PER_BATCH = 5000
 _CHUNKS_PER_BATCH = 4000
@@ -113,7 +118,7 @@ def process(run: Run, plans: Sequence[Plan]) -> Generator[IngestEvent]:
     writer = _Writing(run, plans)
     for plan in plans:
         run.tally.add_plan(plan.items, plan.scanned, plan.warnings)
-    yield from writer.rows(row for plan in plans for row in plan.rows)
+    yield from writer.decided(plans)
     yield from writer.outcomes(plans)
     if not run.stop.is_set():
         yield from writer.removals()
@@ -132,18 +137,26 @@ class _Writing:
         self._pending_sources: dict[str, Mapping[str, Any]] = {}
         self._describe(plans)
         self._gone = {(row.source_id, row.path): row for plan in plans for row in plan.gone}
-        self._rows_of_gone = {(r.source_id, r.path) for plan in plans for r in plan.rows}
         self._movable: defaultdict[str, list[FileRecord]] = defaultdict(list)
         for row in self._gone.values():
             if row.state is FileState.INDEXED and row.bytes_hash and row.reason is None:
                 self._movable[row.bytes_hash].append(row)
         self._plans = plans
 
-    def rows(self, rows: Iterable[FileRecord]) -> Generator[IngestEvent]:
-        """Commit ledger rows that need no reading."""
-        for row in rows:
+    def decided(self, plans: Sequence[Plan]) -> Generator[IngestEvent]:
+        """Commit what needs no reading: rows, and the removal of what is not to be found.
+
+        A row that says so and the removal are one step, however soon the run is stopped.
+        """
+        self._batch.deleted += self._run.session.store.unaccounted_docs()
+        for row in (row for plan in plans for row in plan.rows):
+            hidden = self._gone.pop((row.source_id, row.path), None)
+            if hidden is not None:
+                self._remove(hidden)
             self._batch.files.append(replace(row, changed_at=self._now, processed_at=self._now))
             yield from self.flush()
+        for row in [row for row in self._gone.values() if row.reason is not None]:
+            yield from self._remove_whole(row)
 
     def outcomes(self, plans: Sequence[Plan]) -> Generator[IngestEvent]:
         """Have every wanted file made, and take in what comes of it."""
@@ -176,15 +189,22 @@ class _Writing:
 
     def removals(self) -> Generator[IngestEvent]:
         """Remove what is gone and was not moved."""
-        for key, row in self._gone.items():
-            if row.doc_id:
-                self._batch.deleted.append(row.doc_id)
-                self._run.tally.add(outcomes.deleted_item(row))
-            if key not in self._rows_of_gone:
-                self._batch.files.append(
-                    replace(row, state=FileState.DELETED, doc_id=None, changed_at=self._now)
-                )
-            yield from self.flush()
+        for row in list(self._gone.values()):
+            yield from self._remove_whole(row)
+
+    def _remove_whole(self, row: FileRecord) -> Generator[IngestEvent]:
+        """Remove the document of a row whose file is gone, and let the row say so."""
+        del self._gone[row.source_id, row.path]
+        self._remove(row)
+        self._batch.files.append(
+            replace(row, state=FileState.DELETED, doc_id=None, changed_at=self._now)
+        )
+        yield from self.flush()
+
+    def _remove(self, row: FileRecord) -> None:
+        if row.doc_id:
+            self._batch.deleted.append(row.doc_id)
+            self._run.tally.add(outcomes.deleted_item(row))
 
     def note_verified(self) -> None:
         """Remember that these sources were seen whole."""
@@ -206,7 +226,7 @@ class _Writing:
         if changes == Changes():
             return
         started = time.perf_counter()
-        control = run.session.commit(changes)
+        control = self._commit(changes)
         run.tally.phase_secs["store"] += time.perf_counter() - started
         self._batch, self._pending_sources = _Batch(), {}
         if batch.documents or batch.moves or batch.deleted:
@@ -216,6 +236,35 @@ class _Writing:
                 documents=len(batch.documents) + len(batch.moves),
                 chunks=batch.chunks,
             )
+
+    def _commit(self, changes: Changes) -> Control:
+        """Commit a batch; what one document is at fault for costs that document alone."""
+        session = self._run.session
+        try:
+            return session.commit(changes)
+        except (StoreBusy, StoreCorrupt, StoreNewer):
+            raise
+        except Exception as error:
+            fates = _apart(changes)
+            if not fates:
+                raise
+            logger.warning("a batch was refused, so it is committed one by one: %s", error)
+        doc_ids = [document.doc_id for document, _ in fates]
+        session.take_back(doc_ids)
+        rest = replace(changes, documents=(), moves=(), files=_rows_beside(changes, doc_ids))
+        control = session.commit(rest)
+        for document, alone in fates:
+            try:
+                control = session.commit(alone)
+            except Exception as error:  # noqa: BLE001 - whatever a value in it is refused with
+                session.take_back([document.doc_id])
+                before = session.store.document(document.doc_id)
+                row, item = outcomes.refused(
+                    alone.files[-1], before, document, error_of(error), self._now
+                )
+                control = session.commit(Changes(files=(row,)))
+                self._run.tally.replace(item)
+        return control
 
     def _describe(self, plans: Sequence[Plan]) -> None:
         """Readers need a source's root from its first document on."""
@@ -289,6 +338,28 @@ class _Writing:
 
     def _event(self, kind: str, **data: Any) -> IngestEvent:  # noqa: ANN401 - JSON values
         return IngestEvent(kind=kind, at=self._run.clock(), data=data)
+
+
+def _apart(changes: Changes) -> list[tuple[DocumentRecord, Changes]]:
+    """Return each document of a batch with what has to be committed for it, its row last."""
+    rows = {row.doc_id: row for row in changes.files if row.doc_id}
+    written = [(document, None) for document in changes.documents]
+    moved = [(move.document, move) for move in changes.moves]
+    return [
+        (
+            document,
+            Changes(
+                documents=() if move else (document,),
+                moves=(move,) if move else (),
+                files=(rows[document.doc_id],),
+            ),
+        )
+        for document, move in [*written, *moved]
+    ]
+
+
+def _rows_beside(changes: Changes, doc_ids: Collection[str]) -> tuple[FileRecord, ...]:
+    return tuple(row for row in changes.files if row.doc_id not in doc_ids)
 
 
 def _settings(want: Wanted, run: Run) -> Settings:

@@ -178,7 +178,7 @@ def _leave(
     )
     if known is None or _differs(known, row):
         plan.rows.append(row)
-    if known is not None and known.state is FileState.INDEXED:
+    if known is not None and known.doc_id:  # of a file that failed last time, too
         plan.gone.append(_gone(known, row.reason))  # reported as deleted, not as skipped
         return
     plan.items.append(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from threading import Event
 from typing import Any
 
+from kb_app._data_dir import DataDir
 from kb_app._ingest.added import plan_added
 from kb_app._ingest.assets import Assets
 from kb_app._ingest.configured import ingest_settings, source_specs
@@ -91,6 +92,8 @@ def _both_phases(job: Job) -> Generator[IngestEvent]:
     yield from process(run, plans)
     if not job.options.paths:
         sweep_assets(job.session)
+        if not job.stop.is_set() and all(plan.verified for plan in plans):
+            job.session.whole()
     yield from embed_if_wanted(job)
 
 
@@ -126,7 +129,7 @@ def _look_at_added(job: Job, settings: Settings) -> Plan:
         return document.title if document is not None else None
 
     ledger = store.ledger(ADDED_SOURCE)
-    return plan_added(ledger, Assets(job.session.data_dir), settings, job.options, title_of)
+    return plan_added(ledger, Assets(job.session.data.assets), settings, job.options, title_of)
 
 
 def _rehearse(
@@ -153,7 +156,7 @@ def _rehearse(
     specs, settings = source_specs(config, options.paths), ingest_settings(config)
     plans = [*plan_sources(specs, ledger, settings, options, sources)]
     if not options.paths:
-        assets = Assets(config.storage.data_dir)
+        assets = Assets(DataDir(config.storage.data_dir).assets)
         plans.append(plan_added(ledger(ADDED_SOURCE), assets, settings, options, lambda _: None))
     for plan in plans:
         tally.add_plan([*plan.items, *_guesses(plan)], plan.scanned, plan.warnings)

@@ -34,6 +34,12 @@ class Tally:
         """Count one file's outcome."""
         self.items.append(item)
 
+    def replace(self, item: IngestItem) -> None:
+        """Correct the outcome of the file that *item* is about."""
+        where = (item.source_id, item.doc_path)
+        self.items = [one for one in self.items if (one.source_id, one.doc_path) != where]
+        self.items.append(item)
+
     def add_plan(self, items: Iterable[IngestItem], scanned: int, warnings: Iterable[str]) -> None:
         """Count what a plan decided without reading anything."""
         self.items += items

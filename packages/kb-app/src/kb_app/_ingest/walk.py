@@ -26,6 +26,7 @@ from typing import Literal, TypeAlias
 from kb_app._ingest.ignore import IncludeRules, Scope, root_scope
 from kb_app._ingest.links import Links, read_rules
 from kb_app._ingest.names import relative_parts, spell
+from kb_core.clock import clamp_ns
 from kb_core.ingest import SkipReason
 from kb_core.text import nfc
 
@@ -222,7 +223,8 @@ class Walk:
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a file")
             return (self._left(path, disk, SkipReason.UNSUPPORTED, kind),)
         raw = None if path == disk else os.fsencode(disk).hex()
-        return (Seen(self._source_id, path, raw, found.st_size, found.st_mtime_ns, found.st_dev),)
+        modified = clamp_ns(found.st_mtime_ns)
+        return (Seen(self._source_id, path, raw, found.st_size, modified, found.st_dev),)
 
     def _left(self, path: str, disk: str, reason: SkipReason, detail: str) -> Seen:
         return Seen(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kb_core.clock import clamp_ns
 from kb_core.filters import And, Not, OneOf, Range
 
 if TYPE_CHECKING:
@@ -90,4 +91,5 @@ def _same(path: Path, seen: Mapping[str, Any]) -> bool:
         status = path.stat()
     except (OSError, ValueError):
         return False
-    return bool(status.st_size == seen["size"] and status.st_mtime_ns == seen["mtime_ns"])
+    modified = clamp_ns(status.st_mtime_ns)
+    return bool(status.st_size == seen["size"] and modified == seen["mtime_ns"])

@@ -34,7 +34,7 @@ def write_text(file: Path, text: str) -> None:
                 new.write(text)
                 new.flush()
                 os.fsync(new.fileno())
-            Path(name).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o644)
+            Path(name).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o600)
             Path(name).replace(target)
         except BaseException:
             with suppress(OSError):

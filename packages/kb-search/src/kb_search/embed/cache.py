@@ -89,7 +89,7 @@ def _set_time(file: Path, mtime_ns: int) -> None:
 
 
 def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     record: dict[str, tuple[int, int, str]] = {}
     for name, content in files.items():
         mtime_ns = _write(directory / name, content)
@@ -101,7 +101,8 @@ def _write(file: Path, content: bytes) -> int:
     """Put *content* in place of *file* in one step; return the file's time (ns)."""
     temporary = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("wb") as stream:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())

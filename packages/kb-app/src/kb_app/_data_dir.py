@@ -1,0 +1,121 @@
+"""The data directory: where each part lies, and that nobody else can read it.
+
+Whatever makes a part, a command, a run, a library of an engine, folders are 0700 and files
+0600. While something writes here, this process makes private files only; before it lets
+go, what is left is looked over, in case an engine knew better.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
+
+INDEX_PARTS = ("lexical", "vectors")
+"""What can be built again from the store."""
+
+PARTS = ("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS, "assets", "journal", "run")
+"""What kebab makes in a data directory, but for the lock."""
+
+_FOLDER, _FILE = 0o700, 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class DataDir:
+    """The data directory at *root*, there yet or not."""
+
+    root: Path
+
+    @property
+    def store(self) -> Path:
+        """The truth."""
+        return self.root / "kebab.duckdb"
+
+    @property
+    def lock(self) -> Path:
+        """What the one writer holds."""
+        return self.root / "writer.lock"
+
+    @property
+    def job(self) -> Path:
+        """What the running job is at."""
+        return self.root / "run" / "job.json"
+
+    @property
+    def assets(self) -> Path:
+        """Bytes that exist nowhere else."""
+        return self.root / "assets"
+
+    def parts(self, *names: str) -> list[Path]:
+        """Return the paths of these parts that are there, with what lies beside the store."""
+        paths = [self.root / name for name in names]
+        paths += sorted(self.root.glob("kebab.duckdb.*")) if self.store.name in names else []
+        return [path for path in dict.fromkeys(paths) if path.exists() or path.is_symlink()]
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Make the directory if it is not there, and keep all that is written in it private."""
+        with making_private_files():
+            self.root.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
+            if self._is_ours():
+                _restrict(self.root, _FOLDER)
+            try:
+                yield
+            finally:
+                self._seal()
+
+    def _is_ours(self) -> bool:
+        """Say whether nothing lies here but what kebab made: other folders keep their mode."""
+        ours = {self.lock.name, *PARTS}
+        names = (path.name for path in self.root.iterdir())
+        return all(name in ours or name.startswith(f"{self.store.name}.") for name in names)
+
+    def _seal(self) -> None:
+        _restrict(self.lock, _FILE)
+        for path in self.parts(*PARTS):
+            for folder, names in _below(path):
+                _restrict(folder, _FOLDER)
+                for name in names:
+                    _restrict(folder / name, _FILE)
+            if not path.is_dir():
+                _restrict(path, _FILE)
+
+
+def _below(path: Path) -> Iterator[tuple[Path, list[str]]]:
+    for folder, _, names in os.walk(path):
+        yield Path(folder), names
+
+
+def _restrict(path: Path, most: int) -> None:
+    """Take from *path* the rights that are not in *most*; a link and what vanished stay."""
+    with suppress(OSError):
+        status = path.lstat()
+        mode = stat.S_IMODE(status.st_mode)
+        if not stat.S_ISLNK(status.st_mode) and mode & ~most:
+            path.chmod(mode & most)
+
+
+_guard = threading.Lock()
+_inside: list[int] = []
+"""The process's own mask, once for each that is inside."""
+
+
+@contextmanager
+def making_private_files() -> Generator[None]:
+    """Give nobody else rights to what this process makes meanwhile, on any thread."""
+    with _guard:
+        before = os.umask(0o077)
+        _inside.append(_inside[0] if _inside else before)
+    try:
+        yield
+    finally:
+        with _guard:
+            own = _inside.pop()
+            if not _inside:
+                os.umask(own)
