@@ -373,6 +373,29 @@ def test_one_query_may_continue_where_another_stopped(base: InstalledKebab) -> N
     assert [hit["rank"] for hit in item["response"]["hits"]] == [2]
 
 
+def test_each_query_goes_on_as_long_as_its_own_list_is_the_same(kebab: InstalledKebab) -> None:
+    for number in range(4):
+        kebab.write(f"tea-{number}.md", f"Tea{' and water' * number}.\n")
+        kebab.write(f"rust-{number}.md", f"Rust{' and iron' * number}.\n")
+    kebab.ingest()
+    asked: list[dict[str, Any]] = [{"query": query, "k": 2} for query in ("tea", "rust")]
+    first = items(bulk(kebab, "--json", lines=asked))
+    for query, item in zip(asked, first, strict=True):
+        query["cursor"] = item["response"]["next_cursor"]
+
+    kebab.ingest()
+    second = items(bulk(kebab, "--json", lines=asked))
+    kebab.write("rust-4.md", "Rust, rust and rust.\n")
+    kebab.ingest()
+    third = items(bulk(kebab, "--json", lines=asked))
+
+    for item in second:
+        assert [hit["rank"] for hit in item["response"]["hits"]] == [3, 4]
+    tea, rust = third
+    assert [hit["rank"] for hit in tea["response"]["hits"]] == [3, 4]
+    assert (rust["error"]["code"], rust["response"]) == ("stale_cursor", None)
+
+
 # ---------------------------------------------------------------------- streams
 
 

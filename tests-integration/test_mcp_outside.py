@@ -399,6 +399,29 @@ async def test_what_a_tool_adds_is_found_by_the_next_call(tmp_path: Path) -> Non
     ]
 
 
+async def test_a_cursor_goes_on_until_its_list_changes(tmp_path: Path) -> None:
+    kebab = InstalledKebab(tmp_path)
+    for number in range(6):
+        kebab.write(f"{number}.md", f"Water{' and tea' * number}.\n")
+    kebab.ingest()
+    async with client_of(kebab) as client:
+        whole = await client.call_tool("search", {"query": "water"})
+        asked: dict[str, Any] = {"query": "water", "k": 2}
+        pages = [await client.call_tool("search", asked)]
+        kebab.ingest()
+        asked["cursor"] = pages[-1].structured_content["next_cursor"]
+        pages.append(await client.call_tool("search", asked))
+        await client.call_tool("ingest_stdin", {"content": "Water.", "title": "Water"})
+        asked["cursor"] = pages[-1].structured_content["next_cursor"]
+        refused = await client.call_tool("search", asked)
+
+    found = [hit for page in pages for hit in page.structured_content["hits"]]
+    assert found == whole.structured_content["hits"][:4]
+    error = body_of(refused, "error")
+    assert (error["code"], error["details"]["reason"]) == ("stale_cursor", "revision")
+    assert "before documents changed" in error["message"]
+
+
 async def test_two_tools_that_write_at_once_wait_for_each_other(tmp_path: Path) -> None:
     kebab = InstalledKebab(tmp_path)
     results: list[CallToolResult] = []

@@ -296,19 +296,6 @@ def test_a_cursor_that_was_changed_is_refused(
             engines[1].search(dataclasses.replace(QUERY, cursor=changed))
 
 
-def test_a_cursor_ends_with_the_revision_that_it_is_of(tmp_path: Path) -> None:
-    world = SearchWorld(tmp_path)
-    world.write(*(f"searching index number {n}" for n in range(9)))
-    pages = {
-        mode: world.engine().search(dataclasses.replace(QUERY, mode=mode)) for mode in SearchMode
-    }
-    world.put(world.corpus.document("new.md", "something else"))
-
-    for mode, page in pages.items():
-        with pytest.raises(StaleCursor, match=r"before documents changed \(revision 1, now 2\)"):
-            world.engine().search(dataclasses.replace(QUERY, mode=mode, cursor=page.next_cursor))
-
-
 def test_a_cursor_of_another_knowledge_base_or_setting_is_refused(tmp_path: Path) -> None:
     answers = []
     for name in ("a", "b"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, strategies as st
 from textual.color import Color
@@ -9,13 +11,15 @@ from textual.content import Content
 from textual.theme import Theme
 
 from kb_core.clock import from_epoch
-from kb_core.errors import InvalidInput
+from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.ingest import IngestEvent, IngestItem, ItemKind
-from kb_core.search import SearchFilters
+from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 from kb_tui._filters import Facet, facets_of, parse_filter, toggled
+from kb_tui._paging import next_page
 from kb_tui._progress import Progress, advance, details, summary
 from kb_tui._text import columns, fit, lasted
 from kb_tui._themes import DARK, LIGHT, theme_name
+from kb_tui.testing import KOREAN
 
 KINDS = (
     "scan_started",
@@ -204,3 +208,55 @@ def test_every_ink_can_be_read_on_every_ground(theme: Theme, ground: str, ink: s
 )
 def test_the_configured_theme_is_taken(wish: str, theme: Theme) -> None:
     assert theme_name(wish) == theme.name
+
+
+# --------------------------------------------------------------------- paging
+
+
+class Lists:
+    """Answers from numbered lists; the next one is taken at each of the searches *changes*."""
+
+    def __init__(self, size: int, changes: set[int]) -> None:
+        self.size = size
+        self.changes = changes
+        self.asked: list[SearchQuery] = []
+        self.version = 0
+
+    def search(self, query: SearchQuery) -> SearchResponse:
+        self.version += len(self.asked) in self.changes
+        self.asked.append(query)
+        version, start = map(int, (query.cursor or f"{self.version} 0").split())
+        if version != self.version:
+            raise StaleCursor("the list changed")
+        end = min(start + query.k, self.size)
+        hits = tuple(replace(KOREAN, chunk_id=f"{version} {at}") for at in range(start, end))
+        cursor = f"{version} {end}" if end < self.size else None
+        return SearchResponse(hits=hits, corpus_revision=1, next_cursor=cursor)
+
+
+@given(
+    size=st.integers(0, 400),
+    loaded=st.integers(1, 300),
+    k=st.integers(1, 100),
+    changes=st.sets(st.integers(0, 9)),
+)
+def test_a_page_is_of_the_list_that_is_shown_or_the_list_is_begun_again(
+    size: int, loaded: int, k: int, changes: set[int]
+) -> None:
+    lists = Lists(size, changes)
+
+    more = next_page(lists.search, SearchQuery(text="x", k=k), f"0 {loaded}", loaded)
+
+    found = [tuple(map(int, hit.chunk_id.split())) for hit in more.found.hits]
+    versions = {version for version, _ in found}
+    first = 0 if more.is_anew else loaded
+    assert [at for _, at in found] == list(range(first, first + len(found)))
+    assert len(versions) <= 1
+    assert more.is_anew == (0 in changes)
+    if not more.is_anew:
+        assert len(found) == max(0, min(k, size - loaded))
+    elif len(changes) == 1:
+        assert len(found) == min(size, loaded + k)
+    else:
+        assert len(found) >= min(size, loaded + k, 100)
+    assert (more.found.next_cursor is None) == (first + len(found) >= size)

@@ -14,7 +14,7 @@ import pytest
 from textual.widgets import Input
 
 from kb_core.citations import Citation, LineSpan
-from kb_core.errors import ChunkNotFound, NotIndexed
+from kb_core.errors import ChunkNotFound, NotIndexed, StaleCursor
 from kb_core.search import SearchQuery
 from kb_tui.app import KbTui
 from kb_tui.popups import CheatSheet, ErrorPopup
@@ -437,3 +437,47 @@ async def test_no_row_is_wider_than_the_terminal() -> None:
 
             assert len(rows) == size[1]
             assert {row.cell_length for row in rows} == {size[0]}
+
+
+async def test_a_page_that_failed_is_asked_for_again() -> None:
+    """Whatever went wrong, there are more hits: that there are none is never said."""
+    kb = FakeKnowledgeBase()
+    kb.more = (KOREAN,)
+    app = app_of(kb)
+    async with app.run_test() as pilot:
+        await search(pilot, "x")
+        await pilot.press("escape")
+        kb.before = partial(fail, NotIndexed("no"))
+        for _ in range(2):
+            await pilot.press("n")
+            await idle(pilot)
+            assert isinstance(app.screen, ErrorPopup)
+            await pilot.press("escape")
+        kb.before = lambda _call: None
+        await pilot.press("n")
+        await idle(pilot)
+
+        assert hits_of(app).count == 4
+        assert shown(app, "#state") == "4 hits"
+        await pilot.press("n")
+        assert shown(app, "#state") == "no more hits"
+
+
+async def test_a_list_that_has_become_empty_says_so() -> None:
+    kb = FakeKnowledgeBase()
+    kb.more = (KOREAN,)
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "x")
+        kb.hits = kb.more = ()
+
+        def refuse_cursors(_call: str) -> None:
+            if kb.queries[-1].cursor:
+                raise StaleCursor("the list changed")
+
+        kb.before = refuse_cursors
+        await pilot.press("escape", "n")
+        await idle(pilot)
+
+        assert shown(app, "#state") == "the list changed; shown anew: 0 hits"
+        assert "no hits for x" in on_screen(app)

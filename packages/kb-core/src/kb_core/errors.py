@@ -5,7 +5,7 @@
   + ConfigNotFound            config_not_found     the named configuration file is missing
   + InvalidInput              invalid_input        the request cannot be met, whatever is stored
   + NotIndexed                not_indexed          there is no knowledge base here yet
-  + StaleCursor               stale_cursor         a cursor of another query or revision
+  + StaleCursor               stale_cursor         a cursor of another query, or of another list
   + ChunkNotFound             chunk_not_found      a good id that names no chunk here
   + DocNotFound               doc_not_found        a good id that names no document here
   + SpanNotSupported          span_not_supported   lines of something that has none
@@ -99,7 +99,7 @@ class NotIndexed(KbError):
 
 
 class StaleCursor(KbError):
-    """The cursor belongs to another query or to an older revision."""
+    """The cursor belongs to another query, or to a list that has changed since."""
 
     code = "stale_cursor"
 

@@ -1,9 +1,10 @@
 """Cursors: where a list of hits goes on, and of which list.
 
-A cursor names a place in the ranking of one query at one published state, so that page
-two continues page one. It is opaque: base64url of a fixed record with a checksum. It
-carries the size of the candidate pool and the channels that took part, so that every
-page is cut from the same list, and digests of all else that decides the order.
+A cursor names a place in the list of one query, so that page two continues page one. It
+is opaque: base64url of a fixed record with a checksum. It carries the size of the
+candidate pool and the channels that took part, so that every page is cut from the same
+list, and digests of the question and of the list itself: what happens to the knowledge
+base does not matter to a cursor as long as the list comes out the same.
 """
 
 from __future__ import annotations
@@ -12,31 +13,49 @@ import base64
 import binascii
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
 
+from kb_app._search.candidates import Channel
 from kb_core.control import Control
 from kb_core.errors import StaleCursor
 
-__all__ = ["Cursor", "Listing"]
+__all__ = ["Cursor", "Question", "State"]
 
-_VERSION = 1
-_RECORD = struct.Struct(">BHHB8s4sIIQ")
+_VERSION = 2
+_RECORD = struct.Struct(">BHHB8s8s4sIII")
 _CHECK_BYTES = 4
 _LONGEST = 200
 _AGAIN = "search again without a cursor"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """What a ranking depends on: the question with its settings, and the published state."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, with all settings that rank, and of which knowledge base."""
 
-    query: bytes
+    asked: bytes
     """Eight bytes of a digest of the query, mode, filters and ranking settings."""
     store: bytes
     """Four bytes of a digest of the knowledge base's identity and index version."""
+
+    @classmethod
+    def of(cls, question: Mapping[str, Any], control: Control) -> Self:
+        """Describe a *question* (JSON values) to the knowledge base of *control*."""
+        return cls(
+            asked=_digest(json.dumps(dict(question)), 8),
+            store=_digest(f"{control.store_id} {control.index_version}", 4),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The published state that a list was made at.
+
+    It decides nothing; when a list changed, it tells a person why.
+    """
+
     corpus_revision: int
     vector_revision: int
     """0 for a ranking by words alone, which embeddings do not change."""
@@ -44,79 +63,96 @@ class Listing:
     """0 for a ranking by meaning alone, which BM25's statistics do not change."""
 
     @classmethod
-    def of(
-        cls, question: Mapping[str, Any], control: Control, *, lexical: bool, vector: bool
-    ) -> Self:
-        """Describe the ranking of *question* (JSON values) at a state."""
+    def of(cls, control: Control, channels: Channel) -> Self:
+        """Return what of *control* a ranking by these *channels* depends on."""
         return cls(
-            query=_digest(json.dumps(dict(question)), 8),
-            store=_digest(f"{control.store_id} {control.index_version}", 4),
             corpus_revision=control.corpus_revision % 2**32,
-            vector_revision=control.vector_revision % 2**32 if vector else 0,
-            index_state=control.index_state % 2**64 if lexical else 0,
+            vector_revision=control.vector_revision % 2**32 if Channel.VECTOR in channels else 0,
+            index_state=control.index_state % 2**32 if Channel.LEXICAL in channels else 0,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
-    """A place in a ranking: so many hits were delivered before."""
+    """A place in a list: so many hits were delivered before."""
 
     offset: int
     pool: int
     """How many candidates each channel gives."""
-    channels: int
-    """Which channels take part, as the service numbers them."""
+    channels: Channel
+    """Which channels take part."""
+    hits: bytes
+    """Eight bytes of a digest of the list, cut at this place: ``ranking.list_digest``."""
+    question: Question
+    state: State
 
-    def encode(self, listing: Listing) -> str:
-        """Return the cursor as text, bound to *listing*."""
+    def encode(self) -> str:
+        """Return the cursor as text."""
+        question, state = self.question, self.state
         record = _RECORD.pack(
             _VERSION,
             self.offset,
             self.pool,
             self.channels,
-            listing.query,
-            listing.store,
-            listing.corpus_revision,
-            listing.vector_revision,
-            listing.index_state,
+            self.hits,
+            question.asked,
+            question.store,
+            state.corpus_revision,
+            state.vector_revision,
+            state.index_state,
         )
         return _text(record)
 
     @classmethod
-    def decode(cls, text: str, listing: Listing) -> Self:
-        """Read a cursor back; raise ``StaleCursor`` unless it is one of *listing*."""
-        record = _record(text)
-        version, offset, pool, channels, *bound = _RECORD.unpack(record)
-        if version != _VERSION:
-            raise _stale(text, "malformed", "was made by another version of kebab")
-        _check_listing(text, Listing(**dict(zip(Listing.__slots__, bound, strict=True))), listing)
-        return cls(offset=offset, pool=pool, channels=channels)
+    def decode(cls, text: str, question: Question) -> Self:
+        """Read a cursor back; raise ``StaleCursor`` unless it goes on with this *question*."""
+        offset, pool, channels, hits, asked, store, *state = _fields(text)
+        if asked != question.asked:
+            raise _stale(text, "query", "belongs to another query, mode, filter or setting")
+        if store != question.store:
+            what = "belongs to another knowledge base, or to one rebuilt since"
+            raise _stale(text, "store", what)
+        return cls(
+            offset=offset,
+            pool=pool,
+            channels=Channel(channels),
+            hits=hits,
+            question=question,
+            state=State(*state),
+        )
+
+    def check(self, hits: bytes, state: State, degraded: Sequence[str]) -> None:
+        """Raise ``StaleCursor`` unless the list is still the same: its digest is *hits*.
+
+        *state* and *degraded* are those of the list as it is now.
+        """
+        if hits == self.hits:
+            return
+        text = self.encode()
+        if state.corpus_revision != self.state.corpus_revision:
+            change = f"(revision {self.state.corpus_revision}, now {state.corpus_revision})"
+            raise _stale(text, "revision", f"is from before documents changed {change}")
+        if state.vector_revision != self.state.vector_revision:
+            raise _stale(text, "revision", "is from before embeddings were added")
+        if state.index_state != self.state.index_state:
+            raise _stale(text, "revision", "is from before the index was reorganised")
+        now = f" (now {'; '.join(degraded)})" if degraded else ""
+        raise _stale(text, "channels", f"is of a list that other channels made{now}")
 
 
-def _check_listing(text: str, theirs: Listing, ours: Listing) -> None:
-    if theirs.query != ours.query:
-        raise _stale(text, "query", "belongs to another query, mode, filter or setting")
-    if theirs.store != ours.store:
-        raise _stale(text, "store", "belongs to another knowledge base, or to one rebuilt since")
-    if theirs.corpus_revision != ours.corpus_revision:
-        change = f"(revision {theirs.corpus_revision}, now {ours.corpus_revision})"
-        raise _stale(text, "revision", f"is from before documents changed {change}")
-    if theirs.vector_revision != ours.vector_revision:
-        raise _stale(text, "revision", "is from before embeddings were added")
-    if theirs.index_state != ours.index_state:
-        raise _stale(text, "revision", "is from before the index was reorganised")
-
-
-def _record(text: str) -> bytes:
+def _fields(text: str) -> tuple[Any, ...]:
+    """Return what the record of *text* holds after its version."""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error):
         raw = b""
-    record = raw[: _RECORD.size]
+    record = raw[:-_CHECK_BYTES]
     # Written again, so that the spare bits of the last letter count, too.
-    if len(record) != _RECORD.size or _text(record) != text:
+    if not record or _text(record) != text:
         raise _stale(text, "malformed", "is not one that kebab gave out, or was changed")
-    return record
+    if record[0] != _VERSION or len(record) != _RECORD.size:
+        raise _stale(text, "malformed", "was made by another version of kebab")
+    return _RECORD.unpack(record)[1:]
 
 
 def _text(record: bytes) -> str:

@@ -7,19 +7,27 @@ reordered. Equal scores stand in the order of source, path and position in the d
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from hashlib import blake2b
+from itertools import chain, pairwise
 
 from kb_app._search.candidates import Proposals
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
 from kb_search.fusion import Fused, fuse, is_lookup, score_kind
 
-__all__ = ["Place", "Row", "as_ranked", "page_of", "rank_proposals"]
+__all__ = ["Place", "Row", "as_ranked", "list_digest", "page_of", "rank_proposals"]
 
 Place = tuple[str, str, int]
 """Source id, path and ordinal of a chunk."""
+
+Places = Callable[[Sequence[int]], dict[int, Place]]
+
+_DIGEST_BYTES = 8
+_NO_TIE = 2e-6
+"""Scores so far apart are not the same after rounding to 1e-6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +67,38 @@ def rank_proposals(
     return sorted(rows, key=lambda row: (-round(row.score, 6), row.chunk_key))
 
 
-def page_of(
-    rows: Sequence[Row],
-    offset: int,
-    size: int,
-    places: Callable[[Sequence[int]], dict[int, Place]],
-) -> list[Row]:
+def page_of(rows: Sequence[Row], offset: int, size: int, places: Places) -> list[Row]:
     """Return *size* rows from *offset*, those of equal score by place.
 
     Rows are looked up only where a score is shared.
     """
-    start, end = offset, min(offset + size, len(rows))
-    while 0 < start < len(rows) and _ties(rows[start - 1], rows[start]):
-        start -= 1
-    while 0 < end < len(rows) and _ties(rows[end - 1], rows[end]):
-        end += 1
+    start, end = _whole_ties(rows, offset, min(offset + size, len(rows)))
     part = list(rows[start:end])
     if any(_ties(before, after) for before, after in pairwise(part)):
         known = places([row.chunk_key for row in part])
         nowhere = ("", "", 0)
         part.sort(key=lambda row: (-round(row.score, 6), known.get(row.chunk_key, nowhere)))
     return part[offset - start : offset - start + size]
+
+
+def list_digest(rows: Sequence[Row], offset: int, places: Places) -> bytes:
+    """Return a digest of the list of *rows*, cut at *offset*: of keys in their order.
+
+    Rows of equal score count as a set, so that none has to be looked up, except where the
+    cut goes through them: there it depends on their places which of them come after it.
+    So two lists of one digest have the same hits before the cut, and the same after it,
+    in an order that differs among equals at most. What the scores are does not matter.
+    """
+    start, end = _whole_ties(rows, offset, offset)
+    cut = page_of(rows, start, end - start, places) if start < end else []
+    groups: list[int] = []
+    for at, row in enumerate(rows):
+        is_new = at == offset or not at or not _ties(rows[at - 1], row)
+        groups.append(at if is_new else groups[-1])
+    keys = [row.chunk_key for row in chain(rows[:start], cut, rows[end:])]
+    members = sorted(zip(groups, keys, strict=True))
+    packed = struct.pack(f">{2 * len(members)}q", *chain.from_iterable(members))
+    return blake2b(packed, digest_size=_DIGEST_BYTES, person=b"kebab list").digest()
 
 
 def as_ranked(row: Row, mode: SearchMode, rank: int) -> Row:
@@ -91,5 +110,16 @@ def as_ranked(row: Row, mode: SearchMode, rank: int) -> Row:
     return row
 
 
+def _whole_ties(rows: Sequence[Row], start: int, end: int) -> tuple[int, int]:
+    """Return the bounds of a part, moved outwards so that neither goes through a tie."""
+    while 0 < start < len(rows) and _ties(rows[start - 1], rows[start]):
+        start -= 1
+    while 0 < end < len(rows) and _ties(rows[end - 1], rows[end]):
+        end += 1
+    return start, end
+
+
 def _ties(first: Row, second: Row) -> bool:
-    return round(first.score, 6) == round(second.score, 6)
+    one, other = first.score, second.score
+    # Rounding is slow, and hardly ever needed.
+    return one == other or (abs(one - other) < _NO_TIE and round(one, 6) == round(other, 6))

@@ -3,22 +3,23 @@
 Both channels give candidates; the lists are fused; perhaps the first rows are read
 again and reordered; a page is cut out of the list, shown, and made to fit its budget.
 Every page of a query is cut from the same list: the pool of candidates does not depend
-on the page, and a cursor carries what the list depends on.
+on the page, and a cursor carries what tells whether a list is still the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
 from kb_app._search.candidates import Channel, Proposals, propose
-from kb_app._search.cursors import Cursor, Listing
+from kb_app._search.cursors import Cursor, Question, State
 from kb_app._search.deadline import Deadline
 from kb_app._search.delivery import Delivery, deliver
 from kb_app._search.filters import compile_filters, media_warnings
 from kb_app._search.grammar import ParsedQuery, parse_query
-from kb_app._search.ranking import Row, rank_proposals
+from kb_app._search.ranking import Row, list_digest, rank_proposals
 from kb_app._search.rendering import Renderer
 from kb_app._search.tracing import Stopwatch, trace_of
 from kb_core.filters import Filter, all_of
@@ -60,9 +61,10 @@ class _Run:
     wanted: Channel
     offset: int
     pool: int
-    listing: Listing
+    question: Question
     deadline: Deadline
     watch: Stopwatch
+    cursor: Cursor | None = None
     remarks: tuple[str, ...] = ()
 
 
@@ -115,7 +117,10 @@ class Engine:
         return self._answer(ranking, self._delivery(ranking.run, ranking.rows, ranking.proposals))
 
     def ranking(self, query: SearchQuery, where: Filter | None = None) -> Ranking:
-        """Return the whole list of a query, narrowed further by *where*; nothing is shown yet."""
+        """Return the whole list of a query, narrowed further by *where*; nothing is shown yet.
+
+        ``StaleCursor`` if the query has the cursor of another list.
+        """
         run = self._begin(query)
         run.where = all_of([run.where, where])
         proposals = propose(
@@ -131,7 +136,11 @@ class Engine:
         run.watch.lap()
         fused = self.rank(proposals, query)
         run.watch.fusion_secs = run.watch.lap()
-        return Ranking(run, proposals, fused, self._rerank(run, fused, proposals))
+        ranking = Ranking(run, proposals, fused, self._rerank(run, fused, proposals))
+        if run.cursor is not None:
+            hits = list_digest(ranking.rows, run.offset, self.renderer.places)
+            run.cursor.check(hits, self._state(run.wanted), proposals.degraded)
+        return ranking
 
     def without_hits(self, ranking: Ranking) -> SearchResponse:
         """Return what there is to say of a list beside its hits, which are shown elsewhere."""
@@ -165,32 +174,32 @@ class Engine:
         wanted = Channel.of(query.mode)
         if self.settings.rerank if query.rerank is None else query.rerank:
             wanted |= Channel.RERANK
-        listing = Listing.of(
-            self.question(query, wanted),
-            self.snapshot.control,
-            lexical=Channel.LEXICAL in wanted,
-            vector=Channel.VECTOR in wanted,
-        )
+        question = self.question(query, wanted)
         pool = pool_size(query.k)
-        run = _Run(query, parsed, where, wanted, 0, pool, listing, deadline, watch)
+        run = _Run(query, parsed, where, wanted, 0, pool, question, deadline, watch)
         if query.cursor is not None:
-            _go_on(run, Cursor.decode(query.cursor, listing))
+            _go_on(run, Cursor.decode(query.cursor, question))
         return run
 
-    def question(self, query: SearchQuery, wanted: Channel) -> dict[str, Any]:
-        """Return all that decides the order of the list, but for the state of the index."""
+    def question(self, query: SearchQuery, wanted: Channel, **more: str) -> Question:
+        """Return all that decides the order of the list, but for what is indexed."""
         filters = {
             name: sorted(set(value)) if isinstance(value, tuple) else value
             for name, value in asdict(query.filters).items()
         }
-        return {
+        asked = {
             "text": query.text,
             "mode": query.mode.value,
             "filters": filters,
             "channels": int(wanted),
             "fusion": [self.settings.fusion, self.settings.rrf_k],
             "model": self.settings.model_key,
+            **more,
         }
+        return Question.of(asked, self.snapshot.control)
+
+    def _state(self, channels: Channel) -> State:
+        return State.of(self.snapshot.control, channels)
 
     def _rerank(self, run: _Run, rows: list[Row], proposals: Proposals) -> list[Row]:
         if Channel.RERANK not in run.wanted or not rows:
@@ -201,11 +210,18 @@ class Engine:
         return rerank(rows, text, renderer, self._reranker, proposals, run.deadline)
 
     def _delivery(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Delivery:
-        channels = int(run.wanted & ~proposals.late)
+        channels = run.wanted & ~proposals.late
 
+        @cache
         def cursor_at(offset: int) -> str:
-            cursor = Cursor(offset=offset, pool=run.pool, channels=channels)
-            return cursor.encode(run.listing)
+            return Cursor(
+                offset=offset,
+                pool=run.pool,
+                channels=channels,
+                hits=list_digest(rows, offset, self.renderer.places),
+                question=run.question,
+                state=self._state(channels),
+            ).encode()
 
         return Delivery(
             query=run.query,
@@ -238,9 +254,10 @@ def _go_on(run: _Run, cursor: Cursor) -> None:
 
     What took part in the list was in time for it, and is waited for.
     """
-    run.offset, run.pool, run.deadline = cursor.offset, cursor.pool, Deadline(None)
-    missing = run.wanted & ~Channel(cursor.channels)
-    run.wanted &= Channel(cursor.channels)
+    run.cursor, run.deadline = cursor, Deadline(None)
+    run.offset, run.pool = cursor.offset, cursor.pool
+    missing = run.wanted & ~cursor.channels
+    run.wanted &= cursor.channels
     run.remarks = tuple(
         f"{channel.label}: took no part in the list that this cursor goes on with"
         for channel in Channel

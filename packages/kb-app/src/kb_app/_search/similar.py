@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kb_app._search.candidates import Channel, Proposals
-from kb_app._search.cursors import Cursor, Listing
+from kb_app._search.cursors import Cursor, State
 from kb_app._search.delivery import Delivery, deliver
 from kb_app._search.filters import compile_filters, media_warnings
 from kb_app._search.lookup import Origin
+from kb_app._search.ranking import list_digest
 from kb_app._search.service import Engine, pool_size
 from kb_app._search.suggesting import words_of
 from kb_core.filters import Filter, Not, OneOf, Words, all_of
@@ -40,27 +41,34 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
     others = Not(OneOf("doc_id", (origin.doc_id,)))
     where = all_of([others, compile_filters(query.filters, snapshot)])
     vector = _mean(snapshot, origin.chunks, engine.settings.model_key)
-    mode = SearchMode.LEXICAL if vector is None else SearchMode.VECTOR
-    query = replace(query, mode=mode)
-    listing = Listing.of(
-        engine.question(query, Channel.of(mode)) | {"similar": origin.id},
-        snapshot.control,
-        lexical=vector is None,
-        vector=True,
+    # Whether there is a vector yet is no part of the question: the list tells.
+    channels = Channel.of(SearchMode.HYBRID)
+    question = engine.question(
+        replace(query, mode=SearchMode.HYBRID), channels, similar_to=origin.id
     )
-    pool, offset = pool_size(query.k), 0
-    if query.cursor is not None:
-        cursor = Cursor.decode(query.cursor, listing)
-        pool, offset = cursor.pool, cursor.offset
+    state = State.of(snapshot.control, channels)
+    query = replace(query, mode=SearchMode.LEXICAL if vector is None else SearchMode.VECTOR)
+    cursor = None if query.cursor is None else Cursor.decode(query.cursor, question)
+    pool, offset = (cursor.pool, cursor.offset) if cursor else (pool_size(query.k), 0)
     words = " ".join(_telling_words(snapshot, origin.chunks))
     proposals = _propose(engine, words, vector, where, pool)
+    rows, places = engine.rank(proposals, query), engine.renderer.places
+    if cursor is not None:
+        cursor.check(list_digest(rows, offset, places), state, proposals.degraded)
 
     def cursor_at(after: int) -> str:
-        return Cursor(offset=after, pool=pool, channels=int(Channel.of(mode))).encode(listing)
+        return Cursor(
+            offset=after,
+            pool=pool,
+            channels=channels,
+            hits=list_digest(rows, after, places),
+            question=question,
+            state=state,
+        ).encode()
 
     delivery = Delivery(
         query=query,
-        rows=engine.rank(proposals, query),
+        rows=rows,
         offset=offset,
         highlight=words,
         cursor_at=cursor_at,

@@ -26,9 +26,10 @@ from kb_tui._editor import OpenPlace
 from kb_tui._filters import Filtered, facets_of, parse_filter
 from kb_tui._keymaps import SEARCH
 from kb_tui._keys import Key, bindings
+from kb_tui._paging import More, next_page
 from kb_tui._pane import InspectTarget, Pane
 from kb_tui._passage import passage, plain
-from kb_tui._screen import Failed, Reply
+from kb_tui._screen import Reply
 from kb_tui._shared import Shared, Target
 from kb_tui._text import counted, visible
 from kb_tui._trace import trace_rows
@@ -51,8 +52,8 @@ class Found(Reply[SearchResponse]):
     """A search came back, perhaps empty."""
 
 
-class FoundMore(Reply[SearchResponse]):
-    """The next page of a search."""
+class FoundMore(Reply[More]):
+    """The next page of a search, or its list anew."""
 
 
 class Traced(Reply[SearchResponse]):
@@ -159,14 +160,16 @@ class SearchPane(Pane):
 
     def action_next_hits(self) -> None:
         """Ask for the page below the hits that are shown."""
-        if self._asked is None or not self.query_one(HitList).count:
+        query, cursor = self._asked, self._next_cursor
+        loaded = self.query_one(HitList).count
+        if query is None or not loaded:
             self.state("no hits yet")
-        elif self._next_cursor is None:
+        elif cursor is None:
             self.state("no more hits")
         else:
+            self.forget_error()
             self.state("searching…")
-            query = replace(self._asked, cursor=self._next_cursor)
-            self.ask(FoundMore, lambda: self.kb.search(query))
+            self.ask(FoundMore, lambda: next_page(self.kb.search, query, cursor, loaded))
 
     def action_trace(self) -> None:
         """Ask once more, for how the hits came to be; a search without hits has a trace, too."""
@@ -249,27 +252,36 @@ class SearchPane(Pane):
         self.forget_error()
         found = reply.value
         self._show_hits(found.hits, f"no hits for {self._query_text}")
-        self._next_cursor = found.next_cursor
-        remarks = "; ".join([*found.degraded, *found.warnings])
-        self.query_one(HitList).border_subtitle = Content(visible(remarks))
-        more = "+" if found.next_cursor else ""
-        hits = counted(len(found.hits), "hit").replace(" ", f"{more} ", 1)
-        self.state(f"{hits} in {found.elapsed_ms:.0f} ms")
-        if found.corpus_revision != self.revision:
-            self.count()
+        self._note(found)
+        self.state(f"{self._counted_hits} in {found.elapsed_ms:.0f} ms")
 
     @on(FoundMore)
     def show_more(self, reply: FoundMore) -> None:
         if self.is_stale(reply):
             return
-        found = reply.value
-        self._next_cursor = found.next_cursor
-        hits = self.query_one(HitList)
-        if found.hits:
+        found = reply.value.found
+        if reply.value.is_anew:
+            self._show_hits(found.hits, f"no hits for {self._query_text}", keep_choice=True)
+        elif found.hits:
+            hits = self.query_one(HitList)
             hits.add(found.hits)
             self._show_facets(hits.hits)
-        more = "+" if found.next_cursor else ""
-        self.state(f"{hits.count}{more} hits" if found.hits else "no more hits")
+        self._note(found)
+        changed = "the list changed; shown anew: " if reply.value.is_anew else ""
+        self.state(f"{changed}{self._counted_hits}")
+
+    def _note(self, found: SearchResponse) -> None:
+        """Take in what a page says beside its hits."""
+        self._next_cursor = found.next_cursor
+        remarks = "; ".join([*found.degraded, *found.warnings])
+        self.query_one(HitList).border_subtitle = Content(visible(remarks))
+        if found.corpus_revision != self.revision:
+            self.count()
+
+    @property
+    def _counted_hits(self) -> str:
+        more = "+" if self._next_cursor else ""
+        return counted(self.query_one(HitList).count, "hit").replace(" ", f"{more} ", 1)
 
     @on(Traced)
     def show_trace(self, reply: Traced) -> None:
@@ -293,18 +305,14 @@ class SearchPane(Pane):
         if not self._text.strip():
             self._clear()
 
-    def failed(self, reply: Failed) -> None:
-        if reply.kind is FoundMore:
-            self._next_cursor = None
-
     def _clear(self) -> None:
         self._asked = self._next_cursor = None
         self._show_hits((), _NOTHING_INDEXED if self._is_empty else _NOTHING_YET)
         self.query_one(HitList).border_subtitle = ""
         self.state("ready")
 
-    def _show_hits(self, hits: tuple[Hit, ...], note: str) -> None:
-        self.query_one(HitList).show(hits, note)
+    def _show_hits(self, hits: tuple[Hit, ...], note: str, *, keep_choice: bool = False) -> None:
+        self.query_one(HitList).show(hits, note, keep_choice=keep_choice)
         self._show_facets(hits)
         if not hits:
             self.forget(Fetched)

@@ -31,16 +31,25 @@ class HitList(ChoiceList):
         """The chosen hit."""
         return self._hits[self.chosen] if self._hits else None
 
-    def show(self, hits: Sequence[Hit], note: str = "") -> None:
-        """Replace the hits and choose the first."""
+    def show(self, hits: Sequence[Hit], note: str = "", *, keep_choice: bool = False) -> None:
+        """Replace the hits and choose the first.
+
+        With *keep_choice*, the hit that was chosen stays so; where it is gone, what stands
+        in its place now.
+        """
+        chosen = self._place_of(self.hit, hits) if keep_choice else 0
         self._hits = tuple(hits)
-        self.replace_rows(len(hits), note)
+        self.replace_rows(len(hits), note, chosen=chosen)
 
     def add(self, hits: Sequence[Hit]) -> None:
         """Put another page below, and choose its first hit."""
         before = len(self._hits)
         self._hits += tuple(hits)
         self.replace_rows(len(self._hits), chosen=before)
+
+    def _place_of(self, hit: Hit | None, among: Sequence[Hit]) -> int:
+        ids = [one.chunk_id for one in among]
+        return ids.index(hit.chunk_id) if hit and hit.chunk_id in ids else self.chosen
 
     def line(self, index: int, row: int, width: int) -> tuple[str, str]:  # noqa: ARG002
         hit = self._hits[index]
