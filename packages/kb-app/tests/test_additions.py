@@ -6,6 +6,7 @@ import base64
 import os
 import random
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,10 @@ from kb_app._ingest.added import (
     find_added,
     plan_added,
     plan_addition,
-    wanted_assets,
+    record_of,
+    record_of_row,
+    unrecorded,
+    used_assets,
 )
 from kb_app._ingest.addition import Addition, HandedText, from_file, from_text
 from kb_app._ingest.assets import Assets
@@ -223,7 +227,8 @@ def look(
     row: FileRecord, assets: Assets, settings: Settings = SETTINGS, *, force: bool = False
 ) -> Plan:
     options = IngestOptions(force=force)
-    return plan_added({row.path: row}, assets, settings, options, lambda row: f"of {row.path}")
+    records = {row.path: record_of_row(row, f"of {row.path}", 0)}
+    return plan_added({row.path: row}, records, assets, settings, options)
 
 
 def test_the_same_bytes_under_the_same_key_are_unchanged(tmp_path: Path) -> None:
@@ -314,6 +319,58 @@ def test_a_title_is_that_of_the_parser_unless_it_was_given(tmp_path: Path) -> No
     assert want.title is None
 
 
+def test_what_the_ledger_lost_is_built_again_from_its_record(tmp_path: Path) -> None:
+    assets, added = Assets(tmp_path / "assets"), text(source_uri="u", media="text")
+    assets.keep(added.asset, added.data)
+
+    plan = plan_added({}, {"u": record_of(added, 0)}, assets, SETTINGS, IngestOptions())
+
+    (want,) = plan.wanted
+    assert (want.file, want.asset, want.title) == (added.file, added.asset, "T")
+    assert plan.warnings == ["u is built again from its asset"]
+
+
+def test_what_is_lost_altogether_is_told(tmp_path: Path) -> None:
+    records = {"u": record_of(text(source_uri="u"), 0)}
+
+    plan = plan_added({}, records, Assets(tmp_path / "assets"), SETTINGS, IngestOptions())
+
+    assert plan.wanted == []
+    assert "u cannot be built" in plan.warnings[0]
+
+
+def test_a_removal_that_was_cut_short_is_finished_and_nothing_removed_comes_back(
+    tmp_path: Path,
+) -> None:
+    assets, added = Assets(tmp_path / "assets"), text(source_uri="u")
+    assets.keep(added.asset, added.data)
+    records = {"u": replace(record_of(added, 0), is_removed=True)}
+    row = indexed(added)
+
+    plan = plan_added({"u": row}, records, assets, SETTINGS, IngestOptions())
+
+    assert [gone.path for gone in plan.gone] == ["u"]
+    assert plan_added({}, records, assets, SETTINGS, IngestOptions()).wanted == []
+
+
+def test_a_replacement_that_was_cut_short_is_finished_if_its_bytes_are_there(
+    tmp_path: Path,
+) -> None:
+    assets = Assets(tmp_path / "assets")
+    old, new = text(source_uri="u"), text("A seal.\n", source_uri="u")
+    assets.keep(old.asset, old.data)
+    row, records = indexed(old), {"u": record_of(new, 0)}
+
+    assert unrecorded({"u": row}, records, assets) == [row]
+    assert plan_added({"u": row}, records, assets, SETTINGS, IngestOptions()).wanted == []
+
+    assets.keep(new.asset, new.data)
+
+    assert unrecorded({"u": row}, records, assets) == []
+    (want,) = plan_added({"u": row}, records, assets, SETTINGS, IngestOptions()).wanted
+    assert (want.asset, want.known) == (new.asset, row)
+
+
 def test_bytes_that_are_lost_are_told_and_nothing_is_taken_away(tmp_path: Path) -> None:
     plan = look(indexed(text()), Assets(tmp_path / "assets"))
 
@@ -329,4 +386,4 @@ def test_a_document_is_found_by_path_and_by_id_and_not_after_its_removal() -> No
     assert find_added(ledger, "t") is find_added(ledger, row.doc_id or "") is row
     assert find_added(ledger, "nothing", "t") is row
     assert find_added(ledger, "u") is None
-    assert wanted_assets(ledger) == {asset_of(row)}
+    assert used_assets(ledger) == {asset_of(row)}

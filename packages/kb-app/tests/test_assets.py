@@ -1,12 +1,13 @@
-"""Assets are whole or not there, and only those that nobody wants are swept."""
+"""Assets are whole or not there, and only what a command named is swept."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kb_app._ingest.assets import Assets, asset_name, given_medium
+from kb_app._ingest.assets import Added, Assets, asset_name, given_medium
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash
 from kb_core.media import Media
@@ -44,20 +45,79 @@ def test_an_asset_has_the_size_that_it_should_have(tmp_path: Path) -> None:
     assert not assets.has(name, 5)
 
 
-def test_only_what_nobody_wants_is_swept_and_what_is_not_ours_is_left(tmp_path: Path) -> None:
+def added(key: str, data: bytes, *, is_removed: bool = False) -> Added:
+    made = Added(
+        key=key, asset=asset_name(data), size=len(data), mtime_ns=5, recorded_ns=7, title="T"
+    )
+    return replace(made, is_removed=is_removed)
+
+
+def test_only_what_a_command_replaced_or_removed_is_swept(tmp_path: Path) -> None:
+    """Bytes that no record knows may exist nowhere else: they stay, and are named."""
     assets = Assets(tmp_path / "assets")
-    wanted, garbage = asset_name(b"a"), asset_name(b"b", Media.TEXT)
-    assets.keep(wanted, b"a")
-    assets.keep(garbage, b"b")
-    (assets.folder / f"{asset_name(b'c')}.new").write_bytes(b"half of")
+    for key, data in [("one", b"a"), ("one", b"b"), ("two", b"c"), ("two", b"c")]:
+        assets.record(added(key, data))
+        assets.keep(asset_name(data), data)
+    assets.record(added("two", b"c", is_removed=True))
+    assets.keep(asset_name(b"stranger"), b"stranger")
+    (assets.folder / f"{asset_name(b'd')}.new").write_bytes(b"half of")
     (assets.folder / "README").write_bytes(b"somebody's own")
 
-    assert assets.sweep({wanted}) == 2
-    assert sorted(path.name for path in assets.folder.iterdir()) == sorted([wanted, "README"])
+    unknown = assets.sweep(set(), now_ns=8)
+
+    assert unknown == [asset_name(b"stranger")]
+    left = {path.name for path in assets.folder.iterdir() if path.suffix != ".json"}
+    assert left == {asset_name(b"b"), asset_name(b"stranger"), "README"}
+    assert assets.records()["one"] == added("one", b"b")
+    assert assets.records()["two"].is_removed
+
+
+def test_bytes_that_two_documents_share_go_with_the_last_of_them(tmp_path: Path) -> None:
+    assets, name = Assets(tmp_path / "assets"), asset_name(b"shared")
+    for key in ("one", "two"):
+        assets.record(added(key, b"shared"))
+    assets.keep(name, b"shared")
+
+    for key, is_left in (("one", True), ("two", False)):
+        assets.record(added(key, b"shared", is_removed=True))
+        assert assets.sweep(set(), now_ns=8) == []
+        assert assets.has(name, 6) is is_left
+
+
+def test_what_something_indexed_is_made_of_is_not_swept(tmp_path: Path) -> None:
+    assets, name = Assets(tmp_path / "assets"), asset_name(b"old")
+    assets.record(added("one", b"old"))
+    assets.keep(name, b"old")
+    assets.record(added("one", b"new"))  # and killed before its bytes were there
+
+    assert assets.sweep({name}, now_ns=8) == []
+    assert assets.has(name, 3)
+
+
+def test_that_something_was_removed_is_forgotten_after_ninety_days(tmp_path: Path) -> None:
+    assets, day = Assets(tmp_path / "assets"), 86_400 * 10**9
+    assets.record(added("one", b"a", is_removed=True))
+
+    assets.sweep(set(), now_ns=89 * day)
+    assert "one" in assets.records()
+
+    assets.sweep(set(), now_ns=91 * day)
+    assert assets.records() == {}
+
+
+def test_a_record_that_is_damaged_is_left_alone(tmp_path: Path) -> None:
+    assets = Assets(tmp_path / "assets")
+    assets.record(added("one", b"a"))
+    (file,) = assets.folder.iterdir()
+    file.write_text("{", "utf-8")
+
+    assert assets.records() == {}
+    assert assets.sweep(set(), now_ns=8) == []
+    assert file.exists()
 
 
 def test_a_sweep_of_nothing_is_none(tmp_path: Path) -> None:
-    assert Assets(tmp_path / "assets").sweep(set()) == 0
+    assert Assets(tmp_path / "assets").sweep(set(), now_ns=8) == []
     assert not (tmp_path / "assets").exists()
 
 

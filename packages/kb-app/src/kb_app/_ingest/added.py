@@ -2,17 +2,19 @@
 
 They are rows of the source ``_added``, whose files are assets. No walk sees them, so none
 can miss them: they are indexed again when settings or versions change, and go only when
-somebody removes them. Pure but for looking whether an asset is there.
+somebody removes them. What was added is what the records beside the assets say; a ledger
+that says otherwise is of a store that was lost, or is older, or of a run that was
+killed, and is brought in line. Pure but for looking whether an asset is there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from kb_app._ingest.addition import Addition
-from kb_app._ingest.assets import Assets, given_medium
+from kb_app._ingest.assets import Added, Assets, given_medium
 from kb_app._ingest.detect import Kind, detect
 from kb_app._ingest.fingerprint import UNKNOWN, fingerprint_of, settings_hash
 from kb_app._ingest.plan import (
@@ -37,7 +39,11 @@ __all__ = [
     "plan_added",
     "plan_addition",
     "plan_removal",
-    "wanted_assets",
+    "record_of",
+    "record_of_row",
+    "row_of_record",
+    "unrecorded",
+    "used_assets",
 ]
 
 Ledger = Mapping[str, FileRecord]
@@ -45,17 +51,80 @@ Ledger = Mapping[str, FileRecord]
 
 def plan_added(
     ledger: Ledger,
+    records: Mapping[str, Added],
     assets: Assets,
     settings: Settings,
     options: IngestOptions,
-    title_of: Callable[[FileRecord], str | None],
 ) -> Plan:
-    """Return what a run does with all that was added; *title_of* tells the title of a row."""
+    """Return what a run does with all that was added."""
     plan = Plan(_spec(assets), verified=True)
     for row in ledger.values():
-        if row.state is not FileState.DELETED:
-            _consider(plan, row, assets, settings, options, title_of)
+        if row.state is FileState.DELETED:
+            continue
+        record = records.get(row.path)
+        if record is not None and record.is_removed:
+            plan.scanned += 1
+            plan.gone.append(replace(row, reason=None))
+        elif record is not None and asset_of(row) != record.asset and _is_there(record, assets):
+            plan.scanned += 1
+            plan.wanted.append(_wanted(record, row))
+        else:
+            _consider(plan, row, record, assets, settings, options)
+    known = {row.path for row in ledger.values() if row.state is not FileState.DELETED}
+    for record in records.values():
+        if record.key not in known and not record.is_removed:
+            _restore(plan, record, assets)
     return plan
+
+
+def unrecorded(ledger: Ledger, records: Mapping[str, Added], assets: Assets) -> list[FileRecord]:
+    """Return the rows whose records are missing, or are of bytes that never arrived."""
+    return [
+        row
+        for row in ledger.values()
+        if row.state is not FileState.DELETED
+        and (
+            (record := records.get(row.path)) is None
+            or not (record.is_removed or record.asset == asset_of(row) or _is_there(record, assets))
+        )
+    ]
+
+
+def record_of_row(row: FileRecord, title: str | None, now_ns: int) -> Added:
+    """Return the record of what the ledger says was added."""
+    return Added(
+        key=row.path,
+        asset=asset_of(row),
+        title=title if given_medium(asset_of(row)) is not None else None,
+        size=row.size,
+        mtime_ns=row.mtime_ns,
+        recorded_ns=now_ns,
+    )
+
+
+def row_of_record(record: Added) -> FileRecord:
+    """Return the row of what was added and never came into the ledger."""
+    return FileRecord(
+        source_id=ADDED_SOURCE,
+        path=record.key,
+        raw_path=os.fsencode(record.asset).hex(),
+        state=FileState.PENDING,
+        size=record.size,
+        mtime_ns=record.mtime_ns,
+    )
+
+
+def record_of(addition: Addition, now_ns: int) -> Added:
+    """Return the record of what is being added."""
+    file = addition.file
+    return Added(
+        key=file.path,
+        asset=addition.asset,
+        title=addition.title,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        recorded_ns=now_ns,
+    )
 
 
 def plan_addition(
@@ -94,7 +163,7 @@ def find_added(ledger: Ledger, *keys: str) -> FileRecord | None:
     return None
 
 
-def wanted_assets(ledger: Ledger) -> set[str]:
+def used_assets(ledger: Ledger) -> set[str]:
     """Return the names of the assets that something in *ledger* is made of."""
     return {asset_of(row) for row in ledger.values() if row.state is not FileState.DELETED}
 
@@ -111,10 +180,10 @@ def _spec(assets: Assets) -> SourceSpec:
 def _consider(
     plan: Plan,
     row: FileRecord,
+    record: Added | None,
     assets: Assets,
     settings: Settings,
     options: IngestOptions,
-    title_of: Callable[[FileRecord], str | None],
 ) -> None:
     plan.scanned += 1
     asset, file = asset_of(row), _file_of(row)
@@ -131,19 +200,45 @@ def _consider(
         if not options.retry_failed:
             plan.items.append(failed_item(file, row))
             return
-    title = title_of(row) if given_medium(asset) is not None else None
+    title = record.title if record is not None else None
     plan.wanted.append(Wanted(file, row.raw_path, row, asset, title))
+
+
+def _restore(plan: Plan, record: Added, assets: Assets) -> None:
+    """Have a document built again that the ledger does not know, if its bytes are there."""
+    plan.scanned += 1
+    if _is_there(record, assets):
+        plan.wanted.append(_wanted(record, None))
+        plan.warnings.append(f"{record.key} is built again from its asset")
+    else:
+        plan.warnings.append(
+            f"{record.key} cannot be built, since its bytes are not in {assets.folder}: "
+            "add it again, or remove it"
+        )
+
+
+def _wanted(record: Added, known: FileRecord | None) -> Wanted:
+    file = _file(record.key, record.asset, record.size, record.mtime_ns)
+    return Wanted(file, os.fsencode(record.asset).hex(), known, record.asset, record.title)
+
+
+def _is_there(record: Added, assets: Assets) -> bool:
+    return assets.has(record.asset, record.size)
 
 
 def _file_of(row: FileRecord) -> SourceFile:
     """Return the file of a row, as it was when it was added: as its name tells."""
-    given = given_medium(asset_of(row))
-    kind = Kind(given) if given is not None else detect(row.path)
+    return _file(row.path, asset_of(row), row.size, row.mtime_ns)
+
+
+def _file(key: str, asset: str, size: int, mtime_ns: int) -> SourceFile:
+    given = given_medium(asset)
+    kind = Kind(given) if given is not None else detect(key)
     return SourceFile(
         source_id=ADDED_SOURCE,
-        path=row.path,
+        path=key,
         media=kind.media if kind else UNKNOWN,
         code_lang=kind.code_lang if kind else None,
-        size=row.size,
-        mtime_ns=row.mtime_ns,
+        size=size,
+        mtime_ns=mtime_ns,
     )

@@ -1,22 +1,30 @@
 """Adding one document from outside the sources, and removing one.
 
-The bytes are kept as an asset first, then the store commits what is made of them: a job that
-is killed between the two leaves an asset that nothing refers to, which the next job
-sweeps. A refused document changes nothing.
+What is added is recorded first, then its bytes are kept as an asset, then the store commits
+what is made of them; a removal is recorded first, too. So whatever a job is killed at, the
+next run finishes it, or there was nothing yet. A refused document changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from kb_app._ingest.added import find_added, plan_addition, plan_removal
+from kb_app._ingest.added import (
+    find_added,
+    plan_addition,
+    plan_removal,
+    record_of,
+    record_of_row,
+    row_of_record,
+)
 from kb_app._ingest.addition import Addition, HandedText, from_file, from_text, key_of_file
 from kb_app._ingest.assets import Assets
 from kb_app._ingest.configured import ingest_settings, sources_around
-from kb_app._ingest.job import Job, embed_if_wanted, recorded, run_of, sweep_assets
+from kb_app._ingest.job import Job, embed_if_wanted, now_ns, recorded, run_of, sweep_assets
 from kb_app._ingest.outcomes import deleted_item
 from kb_app._ingest.pipeline import process
 from kb_app.config import Config
@@ -59,7 +67,8 @@ def remove(key: str, open_job: OpenJob) -> Generator[IngestEvent]:
     """Remove what was added as *key*: a source URI, a path, a slug, or a document's id."""
     with open_job as job:
         ledger = job.session.store.ledger(ADDED_SOURCE)
-        row = find_added(ledger, key, *_as_path(key))
+        keys = [key, *_as_path(key)]
+        row = find_added(ledger, *keys) or _recorded_row(job, keys)
         if row is None:
             raise DocNotFound(
                 f"nothing was added as {key!r}",
@@ -85,20 +94,29 @@ def _add(job: Job, addition: Addition) -> Generator[IngestEvent]:
     if addition.refused is not None:
         job.tally.add_plan(plan.items, plan.scanned, plan.warnings)
         return
+    assets.record(record_of(addition, now_ns(job)))
     assets.keep(addition.asset, addition.data)
     yield from process(run_of(job, settings, len(plan.wanted)), [plan])
-    sweep_assets(job.session)
+    sweep_assets(job)
     made = store.document(doc_id(ADDED_SOURCE, addition.file.path))
     # Not what else may be waiting: that can take hours, and nobody asked for it.
     yield from embed_if_wanted(job, most=len(made.chunks) if made is not None else 0)
 
 
 def _remove(job: Job, row: FileRecord) -> Generator[IngestEvent]:
-    plan = plan_removal(row, Assets(job.session.data.assets))
+    assets = Assets(job.session.data.assets)
+    assets.record(replace(record_of_row(row, None, now_ns(job)), is_removed=True))
+    plan = plan_removal(row, assets)
     if row.doc_id is None:  # it never became a document, and is gone all the same
         plan.items.append(deleted_item(row))
     yield from process(run_of(job, ingest_settings(job.config), 0), [plan])
-    sweep_assets(job.session)
+    sweep_assets(job)
+
+
+def _recorded_row(job: Job, keys: Sequence[str]) -> FileRecord | None:
+    """Return the row of a document that was added and never came into the store."""
+    found = map(Assets(job.session.data.assets).records_of, keys)
+    return next((row_of_record(one) for one in found if one and not one.is_removed), None)
 
 
 def _absolute(path: str) -> Path:

@@ -2,27 +2,56 @@
 
 An asset is called by the hash of its bytes, so it never changes; it is written whole before
 the store commits what refers to it. Where the medium was given, and is not told by the
-document's own name, a suffix says which. What no row of the ledger refers to is
-garbage: of a killed run, or replaced, or removed. Only the holder of the writer lock
-writes or sweeps.
+document's own name, a suffix says which.
+
+Beside the assets stands a record of each document that was added: its key, its asset, its
+title and time. These records are the truth of what was added, and the store follows them: it
+is built again from them where it is lost, older, or of a run that was killed. A record is
+written before anything else, of a removal, too. So only bytes go that a command named,
+to replace or to remove them; bytes that no record knows stay, and a run says so. Only the
+holder of the writer lock writes here.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from kb_core.control import ADDED_SOURCE
 from kb_core.errors import IoError
-from kb_core.ids import bytes_hash
+from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media
 
-__all__ = ["Assets", "asset_name", "given_medium"]
+__all__ = ["Added", "Assets", "asset_name", "given_medium"]
 
 _SUFFIXES = {Media.MARKDOWN: ".md", Media.TEXT: ".txt"}
 _MEDIA = {suffix: medium for medium, suffix in _SUFFIXES.items()}
-_OURS = re.compile(r"[0-9a-f]{32}(?:\.md|\.txt)?(?:\.new)?")
+_OURS = re.compile(r"[0-9a-f]{32}(?:\.md|\.txt)?")
+_UNFINISHED = ".new"
+_RECORD = ".json"
+_KEPT_NS = 90 * 86_400 * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """The record of one document that was added, or was and is not any more."""
+
+    key: str
+    """Its path in the source of what was added."""
+    asset: str
+    title: str | None = None
+    """A title that was given along with the bytes."""
+    size: int
+    mtime_ns: int
+    recorded_ns: int
+    """When this was written."""
+    is_removed: bool = False
+    replaces: tuple[str, ...] = ()
+    """Assets that this one, or its removal, is instead of; they are yet to be deleted."""
 
 
 def asset_name(data: bytes, medium: Media | None = None) -> str:
@@ -55,7 +84,7 @@ class Assets:
             if self.has(name, len(data)) and target.read_bytes() == data:
                 return
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new = target.with_name(f"{name}.new")
+            new = target.with_name(f"{name}{_UNFINISHED}")
             with new.open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -66,18 +95,69 @@ class Assets:
             reason = error.strerror or str(error)
             raise IoError(f"cannot keep an asset in {str(self.folder)!r}: {reason}") from error
 
-    def sweep(self, wanted: Collection[str]) -> int:
-        """Delete assets that are not *wanted*; return how many. Other files are not ours."""
-        swept = 0
+    def records(self) -> dict[str, Added]:
+        """Return the record of each key; one that cannot be read is left out, and stays."""
+        found = (_read(path) for path in sorted(self.folder.glob(f"*{_RECORD}")))
+        return {record.key: record for record in found if record is not None}
+
+    def record(self, added: Added) -> None:
+        """Write what is known of a key, in place of what was."""
+        before = self.records_of(added.key)
+        if before is not None:
+            older = dict.fromkeys((*before.replaces, before.asset, *added.replaces))
+            still = () if added.is_removed else (added.asset,)
+            added = replace(added, replaces=tuple(name for name in older if name not in still))
+        self._write(added)
+
+    def records_of(self, key: str) -> Added | None:
+        """Return the record of one key."""
+        return _read(self._place_of(key))
+
+    def sweep(self, used: Collection[str], now_ns: int) -> list[str]:
+        """Delete what commands replaced or removed; return the assets that nobody knows.
+
+        *used* are assets that something indexed is made of.
+        """
+        records = self.records()
+        named = {record.asset for record in records.values() if not record.is_removed} | {*used}
+        for record in records.values():
+            removed = (record.asset,) if record.is_removed else ()
+            left = [n for n in (*record.replaces, *removed) if not self._delete(n, unless=named)]
+            if record.is_removed and not left and now_ns - record.recorded_ns > _KEPT_NS:
+                self._place_of(record.key).unlink(missing_ok=True)
+            elif record.replaces and not left:
+                self._write(replace(record, replaces=()))
+        unknown = []
         for path in sorted(self.folder.glob("*")):
-            if path.name in wanted or not _OURS.fullmatch(path.name):
-                continue
-            try:
-                path.unlink()
-            except OSError:
-                continue  # the next run tries again
-            swept += 1
-        return swept
+            if path.name.endswith(_UNFINISHED) and _OURS.match(path.name):
+                path.unlink(missing_ok=True)  # bytes of a run that was killed: not all of them
+            elif _OURS.fullmatch(path.name) and path.name not in named:
+                unknown.append(path.name)
+        return unknown
+
+    def _delete(self, name: str, *, unless: Collection[str]) -> bool:
+        """Delete an asset that is in nobody's use; say whether it needs no more looking after."""
+        if name in unless or not _OURS.fullmatch(name):
+            return True
+        try:
+            (self.folder / name).unlink(missing_ok=True)
+        except OSError:
+            return False  # the next run tries again
+        return True
+
+    def _place_of(self, key: str) -> Path:
+        return self.folder / f"{doc_id(ADDED_SOURCE, key)}{_RECORD}"
+
+    def _write(self, added: Added) -> None:
+        self.keep(self._place_of(added.key).name, json.dumps(asdict(added)).encode())
+
+
+def _read(path: Path) -> Added | None:
+    try:
+        told = json.loads(path.read_bytes())
+        return Added(**{**told, "replaces": tuple(told["replaces"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def _sync_folder(folder: Path) -> None:

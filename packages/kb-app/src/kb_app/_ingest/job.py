@@ -16,7 +16,7 @@ from threading import Event
 from typing import Any
 
 from kb_app._embedding import embed_missing
-from kb_app._ingest.added import wanted_assets
+from kb_app._ingest.added import used_assets
 from kb_app._ingest.assets import Assets
 from kb_app._ingest.executor import Executor, ProcessExecutor
 from kb_app._ingest.pipeline import Run
@@ -27,7 +27,7 @@ from kb_app._job import JobFile
 from kb_app._wiring import model_of
 from kb_app._write import WriteSession
 from kb_app.config import Config
-from kb_core.clock import to_rfc3339
+from kb_core.clock import to_epoch, to_rfc3339
 from kb_core.control import ADDED_SOURCE
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
 from kb_core.ports import Embedder
@@ -37,6 +37,7 @@ __all__ = [
     "Job",
     "embed_if_wanted",
     "last_event",
+    "now_ns",
     "open_job",
     "recorded",
     "run_of",
@@ -175,10 +176,20 @@ def second_phase(job: Job, most: int | None = None) -> Generator[IngestEvent]:
     job.tally.embedded, job.tally.embeddings_missing = done, left
 
 
-def sweep_assets(session: WriteSession) -> None:
-    """Delete the assets that nothing is made of any more."""
-    ledger = session.store.ledger(ADDED_SOURCE)
-    Assets(session.data.assets).sweep(wanted_assets(ledger))
+def sweep_assets(job: Job) -> None:
+    """Delete the assets that commands replaced or removed, and name those that nobody knows."""
+    assets = Assets(job.session.data.assets)
+    used = used_assets(job.session.store.ledger(ADDED_SOURCE))
+    job.tally.warnings += [
+        f"{assets.folder / name} belongs to no document; it stays: "
+        f"'kebab ingest-file {assets.folder / name}' adds it again"
+        for name in assets.sweep(used, now_ns(job))
+    ]
+
+
+def now_ns(job: Job) -> int:
+    """Return the time of the job's clock in nanoseconds since the epoch."""
+    return to_epoch(job.clock()) * 1_000_000_000
 
 
 def _executor(config: Config, wanted: int) -> Executor[Task, Made]:

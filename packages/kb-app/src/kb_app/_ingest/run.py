@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any
 
 from kb_app._data_dir import DataDir
-from kb_app._ingest.added import plan_added
+from kb_app._ingest.added import plan_added, record_of_row, unrecorded
 from kb_app._ingest.assets import Assets
 from kb_app._ingest.configured import ingest_settings, source_specs
 from kb_app._ingest.job import (
@@ -19,6 +19,7 @@ from kb_app._ingest.job import (
     Job,
     embed_if_wanted,
     last_event,
+    now_ns,
     open_job,
     recorded,
     run_of,
@@ -91,7 +92,7 @@ def _both_phases(job: Job) -> Generator[IngestEvent]:
     run = run_of(job, settings, sum(len(plan.wanted) for plan in plans))
     yield from process(run, plans)
     if not job.options.paths:
-        sweep_assets(job.session)
+        sweep_assets(job)
         if not job.stop.is_set() and all(plan.verified for plan in plans):
             job.session.whole()
     yield from embed_if_wanted(job)
@@ -122,14 +123,14 @@ def _scanned(job: Job, plan: Plan) -> IngestEvent:
 
 
 def _look_at_added(job: Job, settings: Settings) -> Plan:
-    store = job.session.store
-
-    def title_of(row: FileRecord) -> str | None:
-        document = store.document(row.doc_id) if row.doc_id else None
-        return document.title if document is not None else None
+    store, assets = job.session.store, Assets(job.session.data.assets)
 
     ledger = store.ledger(ADDED_SOURCE)
-    return plan_added(ledger, Assets(job.session.data.assets), settings, job.options, title_of)
+    for row in unrecorded(ledger, assets.records(), assets):
+        document = store.document(row.doc_id) if row.doc_id else None
+        title = document.title if document is not None else None
+        assets.record(record_of_row(row, title, now_ns(job)))
+    return plan_added(ledger, assets.records(), assets, settings, job.options)
 
 
 def _rehearse(
@@ -157,7 +158,7 @@ def _rehearse(
     plans = [*plan_sources(specs, ledger, settings, options, sources)]
     if not options.paths:
         assets = Assets(DataDir(config.storage.data_dir).assets)
-        plans.append(plan_added(ledger(ADDED_SOURCE), assets, settings, options, lambda _: None))
+        plans.append(plan_added(ledger(ADDED_SOURCE), assets.records(), assets, settings, options))
     for plan in plans:
         tally.add_plan([*plan.items, *_guesses(plan)], plan.scanned, plan.warnings)
     yield last_event(tally, scope, options, clock, aborted=False)
