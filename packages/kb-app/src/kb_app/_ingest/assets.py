@@ -1,8 +1,9 @@
 """Assets: the bytes of documents that exist nowhere else, below ``assets/``.
 
 An asset is called by the hash of its bytes, so it never changes; it is written whole before
-the store commits what refers to it. Where the medium was given, and is not told by the
-document's own name, a suffix says which. What no row of the ledger refers to is
+the store commits what refers to it. What its bytes do not tell, because it was given along
+with them, a suffix says: the medium, and the most that the document is trusted. So neither
+is lost as long as the asset is there. What no row of the ledger refers to is
 garbage: of a killed run, or replaced, or removed. Only the holder of the writer lock
 writes or sweeps.
 """
@@ -16,23 +17,34 @@ from pathlib import Path
 
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash
-from kb_core.media import Media
+from kb_core.media import Media, TrustLevel
 
-__all__ = ["Assets", "asset_name", "given_medium"]
+__all__ = ["Assets", "asset_name", "given_medium", "given_trust"]
 
 _SUFFIXES = {Media.MARKDOWN: ".md", Media.TEXT: ".txt"}
 _MEDIA = {suffix: medium for medium, suffix in _SUFFIXES.items()}
-_OURS = re.compile(r"[0-9a-f]{32}(?:\.md|\.txt)?(?:\.new)?")
+_LIMITS = (TrustLevel.SECONDARY, TrustLevel.GENERATED)
+_OURS = re.compile(r"[0-9a-f]{32}(?:\.secondary|\.generated)?(?:\.md|\.txt)?(?:\.new)?")
 
 
-def asset_name(data: bytes, medium: Media | None = None) -> str:
-    """Return the name of the asset that holds *data*; *medium* if that was given."""
-    return bytes_hash(data) + (_SUFFIXES[medium] if medium is not None else "")
+def asset_name(
+    data: bytes, medium: Media | None = None, trust: TrustLevel = TrustLevel.PRIMARY
+) -> str:
+    """Return the name of the asset that holds *data*; *medium* and *trust* if those were given."""
+    limit = f".{trust}" if trust in _LIMITS else ""
+    return bytes_hash(data) + limit + (_SUFFIXES[medium] if medium is not None else "")
 
 
 def given_medium(name: str) -> Media | None:
     """Return the medium that was given with the bytes of an asset, if one was."""
-    return _MEDIA.get(name[name.find(".") :]) if "." in name else None
+    _, dot, suffix = name.rpartition(".")
+    return _MEDIA.get(dot + suffix)
+
+
+def given_trust(name: str | None) -> TrustLevel:
+    """Return the most that the document is trusted; ``None`` names no asset, and sets no limit."""
+    parts = (name or "").split(".")
+    return next((level for level in _LIMITS if level in parts), TrustLevel.PRIMARY)
 
 
 class Assets:
