@@ -288,12 +288,60 @@ def test_what_cannot_be_indexed_is_skipped_and_changes_nothing(
     assert kebab.paths("rsa private key") == [str(outside)]
 
 
-def test_a_file_of_a_source_is_added_with_a_warning(kebab: InstalledKebab, outside: Path) -> None:
-    assert add(kebab, outside)["warnings"] == []
+def test_a_file_of_a_source_is_indexed_in_place(kebab: InstalledKebab, outside: Path) -> None:
+    kebab.write("other.md", "A gecko climbs.\n")
+    kebab.write("새/notes.md", "A heron waits.\n")
 
-    (warning,) = add(kebab, kebab.notes / "note.md")["warnings"]
+    unchanged = add(kebab, kebab.notes / "note.md")
+    new = add(kebab, kebab.notes / "새" / "notes.md")
+    kebab.write("note.md", "# Note\n\nA walrus wakes.\n")
+    changed = add(kebab, kebab.notes / "note.md")
 
-    assert "is in source 'notes', too" in warning
+    Draft202012Validator(closed_schema("ingest_report")).validate(new)
+    assert [counts(r) for r in (unchanged, new, changed)] == [
+        {"unchanged": 1},
+        {"new": 1},
+        {"updated": 1},
+    ]
+    assert (new["scanned"], new["warnings"]) == (1, [])
+    assert new["scope"] == {"sources": ["notes"], "paths": [f"{kebab.notes}/새/notes.md"]}
+    hit = only_hit(kebab, "heron")
+    assert (hit["source_id"], hit["doc_path"]) == ("notes", "새/notes.md")
+    assert kebab.paths("gecko") == []  # nobody asked for that one
+    assert assets(kebab) == set()
+    assert kebab.json("list", "docs", "--source", "_added")["items"] == []
+
+
+def test_a_file_that_its_source_leaves_alone_is_kept_as_a_copy_when_a_person_names_it(
+    kebab: InstalledKebab, outside: Path
+) -> None:
+    kebab.write(".kebabignore", "private.md\n")
+    private = kebab.write("private.md", "A platypus hides.\n")
+
+    report = add(kebab, private)
+    kebab.ingest()
+
+    assert counts(report) == {"new": 1}
+    (warning,) = report["warnings"]
+    assert "left alone in its source 'notes'" in warning
+    assert ".kebabignore" in warning
+    hit = only_hit(kebab, "platypus")
+    assert (hit["source_id"], hit["doc_path"]) == ("_added", str(private))
+
+
+def test_a_copy_from_before_there_was_a_source_is_told_and_not_taken_away(
+    kebab: InstalledKebab, outside: Path
+) -> None:
+    add(kebab, outside)
+    with kebab.config.open("a", encoding="utf-8") as config:
+        config.write(f'[[sources]]\nid = "more"\nroot = "{outside.parent}"\n')
+
+    report = add(kebab, outside)
+    remove(kebab, str(outside))
+
+    assert counts(report) == {"new": 1}
+    assert "'kebab ingest-file --remove' takes that copy away" in report["warnings"][0]
+    assert only_hit(kebab, "kangaroo")["source_id"] == "more"
 
 
 @pytest.mark.parametrize(

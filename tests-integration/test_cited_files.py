@@ -335,7 +335,7 @@ def test_a_pipe_in_a_files_place_is_not_waited_for(world: World) -> None:
     (world.home / "notes/port.md").unlink()
     os.mkfifo(world.home / "notes/port.md")
 
-    assert world.verify("port.md#L3")[0]["detail"] == "it is not a file any more"
+    assert world.verify("port.md#L3")[0]["detail"] == "it is not a regular file now"
 
 
 def test_files_with_names_that_are_no_text_are_found(world: World) -> None:

@@ -59,6 +59,7 @@ Inspect: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     """Return the command over two notes, indexed."""
     kebab = InstalledKebab(tmp_path_factory.mktemp("node"))
+    kebab.configure(extra=f"[mcp]\ningest_roots = ['{kebab.home}']")
     kebab.write("locks.md", "# Locks\n\nA search stays readable while ingest runs.\n")
     kebab.write("tea.md", "# Tea\n\nGreen tea wants water of 70 degrees.\n")
     kebab.ingest()

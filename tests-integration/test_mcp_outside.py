@@ -235,6 +235,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("cite_verify", {"citations": ["no citation"], "uri": "x"}, "invalid_input"),
     ("ingest_file", {"path": "/no/such/file.md"}, "invalid_input"),
     ("ingest_file", {"path": "/"}, "invalid_input"),
+    ("ingest_file", {"path": "/etc/passwd"}, "invalid_input"),
     ("ingest_file", {"file": "$file"}, "invalid_input"),
     ("ingest_stdin", {"content": " ", "title": "X"}, "invalid_input"),
     ("ingest_stdin", {"content": "x", "title": ""}, "invalid_input"),
@@ -262,6 +263,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     """Return the command over a few files, indexed; one of them skipped."""
     kebab = InstalledKebab(tmp_path_factory.mktemp("outside"))
+    kebab.configure(extra=f"[mcp]\ningest_roots = ['{kebab.home}']\ntrust_level = 'primary'")
     kebab.write("locks.md", NOTE)
     kebab.write("노트/검색 #1.md", "# 검색\n\n한국어 형태소와 바이그램을 함께 찾는다.\n")
     kebab.write("code/parse.py", "def parse(text):\n    return text.split()\n")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._ingest.assets import Added, Assets, asset_name, given_medium
+from kb_app._ingest.assets import Added, Assets, asset_name, given_medium, given_trust
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash
-from kb_core.media import Media
+from kb_core.media import Media, TrustLevel
 
 
 def test_an_asset_is_called_by_its_bytes_and_by_a_medium_that_was_given() -> None:
@@ -126,3 +126,16 @@ def test_a_folder_that_cannot_be_written_is_an_io_error(tmp_path: Path) -> None:
 
     with pytest.raises(IoError, match="cannot keep an asset"):
         Assets(tmp_path / "assets").keep(asset_name(b"a"), b"a")
+
+
+def test_an_asset_remembers_how_far_it_may_be_trusted(tmp_path: Path) -> None:
+    assets = Assets(tmp_path / "assets")
+    for trust in TrustLevel:
+        for medium in (None, Media.MARKDOWN, Media.TEXT):
+            name = asset_name(b"walrus", medium, trust)
+            assert (given_trust(name), given_medium(name)) == (trust, medium)
+            assets.keep(name, b"walrus")
+
+    assert asset_name(b"walrus", trust=TrustLevel.PRIMARY) == bytes_hash(b"walrus")
+    assert given_trust(None) is TrustLevel.PRIMARY
+    assert len(assets.sweep(set(), now_ns=8)) == 9

@@ -137,6 +137,10 @@ def test_a_mistake_names_file_line_and_key_and_the_nearest_valid_word(
         ("[ingest]\nworkers = -1", "a whole number from 0 to 256"),
         ("[ocr]\nlanguages = 'en'", "a list of texts"),
         ("[ocr]\nlanguages = [1]", "a list of texts"),
+        ("[mcp]\ningest_roots = '/a'", "a list of paths"),
+        ("[mcp]\ningest_roots = ['/a', '']", "a list of paths"),
+        ("[mcp]\ningest_roots = [1]", "a list of paths"),
+        ("[mcp]\ntrust_level = 'high'", '"primary", "secondary" or "generated"'),
         ("[ocr]\nenabled = 'yes'", '"auto", true or false'),
         ("[log]\nlevel = 'loud'", '"debug", "info", "warning" or "error"'),
         ("[log]\ndir = ''", "a path"),
@@ -274,6 +278,25 @@ def test_lesson_37_relative_paths_are_relative_to_the_file(tmp_path: Path) -> No
 
     assert config.storage.data_dir == tmp_path / "kb" / "d"
     assert config.sources[0].root == tmp_path / "notes"
+
+
+def test_every_path_of_a_list_is_one(tmp_path: Path) -> None:
+    roots = "['inbox', '~/in', '$WHERE/x', '/srv/../in']"
+
+    config = parse(f"[mcp]\ningest_roots = {roots}", WHERE="/w")
+    named = parse("", KEBAB_MCP_INGEST_ROOTS=f"~/in, {tmp_path}")
+
+    paths = ("/etc/kb/inbox", "/home/me/in", "/w/x", "/in")
+    assert config.mcp.ingest_roots == tuple(map(Path, paths))
+    assert named.mcp.ingest_roots == (Path("/home/me/in"), tmp_path)
+    assert parse("").mcp.ingest_roots == ()
+
+
+def test_a_path_of_a_list_that_is_none_is_refused() -> None:
+    unset = complaint("[mcp]\nreadonly = true\ningest_roots = ['/a', '$NOPE/b']")
+
+    assert str(unset).startswith(f"{FILE}:3: [mcp] ingest_roots = ")
+    assert "the variable NOPE in '$NOPE/b' is not set" in str(unset)
 
 
 def test_files_that_cannot_be_read_are_errors_of_ours(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from kb_app._ingest.names import location, spell
+from kb_app._ingest.names import location, path_of, spell
 from kb_app._ingest.walk import Seen, Walk, walk
 from kb_core.errors import InvalidInput
 from kb_core.ingest import SkipReason
@@ -229,6 +229,18 @@ def test_two_files_that_differ_by_normal_form_stay_two(tmp_path: Path) -> None:
     _, seen = look(tmp_path)
 
     assert [(one.path, one.raw_path) for one in seen] == [(f"{NFD}.md", None), (f"{NFC}.md", None)]
+
+
+def test_a_path_on_disk_is_called_as_the_walk_calls_it(tmp_path: Path) -> None:
+    make(tmp_path, "plain.md", f"{NFD}/{NFC}.md", f"{NFD}/{NFD}.md", f"{NFD}/a 50%.md")
+    (tmp_path / NFD / os.fsdecode(b"caf\xe9 50%.md")).write_text("latin")
+    root = os.fspath(tmp_path)
+
+    _, seen = look(tmp_path)
+
+    disk = [os.path.relpath(location(root, one.path, one.raw_path), root) for one in seen]
+    assert len(seen) == 5
+    assert [path_of(root, raw) for raw in disk] == [one.path for one in seen]
 
 
 raw_names = st.binary(min_size=1, max_size=6).filter(

@@ -48,6 +48,18 @@ def test_show_as_json_is_of_the_published_shape(tmp_path: Path) -> None:
     assert by_key["ui.theme"]["origin"] == "default"
 
 
+def test_show_prints_paths_as_they_are_in_effect(tmp_path: Path) -> None:
+    write(tmp_path, "[mcp]\ningest_roots = ['~/in', '/srv']\n")
+
+    text = run("config", "show", home=tmp_path).stdout
+    report = json.loads(run("config", "show", "--json", home=tmp_path).stdout)
+
+    roots = [f"{tmp_path}/in", "/srv"]
+    assert tomllib.loads(text)["mcp"]["ingest_roots"] == roots
+    values = {setting["key"]: setting["value"] for setting in report["settings"]}
+    assert values["mcp.ingest_roots"] == roots
+
+
 def test_show_works_without_a_file(tmp_path: Path) -> None:
     result = run("config", "show", home=tmp_path)
 

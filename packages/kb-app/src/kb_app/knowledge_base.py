@@ -306,15 +306,29 @@ class KnowledgeBase:
     def ingest_file(
         self, path: str, *, embed: bool = True, stop: threading.Event | None = None
     ) -> Iterator[IngestEvent]:
-        """Add one file from outside the sources, or replace it; events as of ``ingest``.
+        """Add one file, or what has changed of it; events as of ``ingest``.
 
-        Its bytes are kept, so it can be indexed again and is never swept. It belongs to the
-        source ``_added``, under its absolute path.
+        A file that a source takes is indexed there, in place. Of any other the bytes are
+        kept, so it can be indexed again and is never swept: it belongs to the source
+        ``_added``, under its absolute path.
         """
         self._refuse_readonly("ingest-file")
         from kb_app._ingest.adding import add_file
 
         return add_file(self._config, path, self._job(embed=embed, stop=stop))
+
+    def ingest_file_by_model(
+        self, path: str, *, stop: threading.Event | None = None
+    ) -> Iterator[IngestEvent]:
+        """As ``ingest_file``, where a language model names the file and not a person.
+
+        ``InvalidInput`` for one outside ``mcp.ingest_roots``, there or not; what a walk would
+        leave alone is left alone.
+        """
+        self._refuse_readonly("ingest-file")
+        from kb_app._ingest.adding import add_file_by_model
+
+        return add_file_by_model(self._config, path, self._job(embed=True, stop=stop))
 
     def ingest_text(
         self,
@@ -337,6 +351,28 @@ class KnowledgeBase:
 
         given = HandedText(text=text, title=title, source_uri=source_uri, media=media)
         job = self._job(embed=embed, stop=stop)
+        return add_text(self._config, given, self._now() * 1_000_000_000, job)
+
+    def ingest_text_by_model(
+        self,
+        text: str,
+        *,
+        title: str,
+        source_uri: str | None = None,
+        media: str = "markdown",
+        stop: threading.Event | None = None,
+    ) -> Iterator[IngestEvent]:
+        """As ``ingest_text``, where a language model hands in the text.
+
+        It is trusted as ``mcp.trust_level`` says; its front matter can only lower that.
+        """
+        self._refuse_readonly("ingest-stdin")
+        from kb_app._ingest.adding import add_text
+        from kb_app._ingest.addition import HandedText
+
+        trust = self._config.mcp.trust_level
+        given = HandedText(text=text, title=title, source_uri=source_uri, media=media, trust=trust)
+        job = self._job(embed=True, stop=stop)
         return add_text(self._config, given, self._now() * 1_000_000_000, job)
 
     def remove_added(
@@ -465,7 +501,8 @@ class KnowledgeBase:
         from kb_app._ingest.job import open_job
         from kb_core.ingest import IngestOptions
 
-        options = IngestOptions(embed=embed)
+        # Whoever names one document wants it tried again.
+        options = IngestOptions(embed=embed, retry_failed=True)
         until = stop or threading.Event()
         return open_job(self._config, options, self._embedder, self._clock, until)
 

@@ -13,7 +13,7 @@ COMMANDS = {
     "add": ("add", "Add a folder to what is indexed."),
     "remove": ("remove", "Take a source out of the configuration."),
     "ingest": ("ingest", "Index everything that is new or changed."),
-    "ingest-file": ("ingest_file", "Add one file from outside the sources."),
+    "ingest-file": ("ingest_file", "Add one file, wherever it is."),
     "ingest-stdin": ("ingest_stdin", "Add the text on standard input as a document."),
     "embed": ("embed", "Compute the embeddings that are missing."),
     "status": ("status", "Show what became of every file, and why."),

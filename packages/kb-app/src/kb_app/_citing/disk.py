@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
-from pathlib import Path
 
 from kb_app._ingest.decode import decode
+from kb_app._ingest.opening import LeadsOut, NotAFile, open_inside, open_regular
 from kb_app._ingest.sniff import check_bytes
 
 __all__ = ["Now", "is_reachable", "read_text"]
@@ -32,13 +31,12 @@ def read_text(path: str, *, within: str | None, most_bytes: int, instead: str) -
     since, and what it leads to would be shown.
     """
     try:
-        real = os.path.realpath(path, strict=True)
-        status = Path(real).stat()
-        if why := _no_text(real, status, within):
-            return Now(None, detail=why)
-        if status.st_size > most_bytes:
-            return Now(instead, is_file=False, detail="the file is larger than max_file_mb")
-        data = Path(real).read_bytes()
+        with open_inside(path, within) if within is not None else open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > most_bytes:
+                return Now(instead, is_file=False, detail="the file is larger than max_file_mb")
+            data = file.read()
+    except (LeadsOut, NotAFile) as error:
+        return Now(None, detail=f"{error.strerror} now")
     except (FileNotFoundError, NotADirectoryError):
         return Now(None, detail="the file is not there any more")
     except OSError as error:
@@ -57,10 +55,3 @@ def is_reachable(root: str) -> bool:
             return next(entries, None) is not None
     except OSError:
         return False
-
-
-def _no_text(real: str, status: os.stat_result, within: str | None) -> str | None:
-    if within is not None and not real.startswith(os.path.realpath(within).rstrip("/") + "/"):
-        return "it is a link out of its source now"
-    # A pipe would never end.
-    return None if stat.S_ISREG(status.st_mode) else "it is not a file any more"

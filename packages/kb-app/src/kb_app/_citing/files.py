@@ -2,12 +2,13 @@
 
 A file is read only for a document whose text is the file, decoded: prose and code. It is
 found the way the walk found it, and it must be a file of its source still: a link that
-leads out of the root is followed where ``follow_links`` says so, and nothing is read that
-is larger than what ingest takes.
+leads out of the root is followed where ``follow_links`` says so, nothing is read that is
+larger than what ingest takes, and nothing is shown of what ingest would leave alone now.
 """
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from kb_app._citing.disk import Now, is_reachable, read_text
 from kb_app._citing.unseen import Unseen, unseen_files
+from kb_app._ingest.assets import given_medium
 from kb_app._ingest.names import location
 from kb_app.config import Config
 from kb_core.filters import And, OneOf
@@ -63,9 +65,11 @@ class Files:
         """Return where the document's file is on disk, there or not.
 
         Of a document from outside the sources: the file it came from, else our copy of it.
+        A text that was handed in came from no file, whatever it is called.
         """
-        if doc.get("asset") and Path(doc["path"]).is_absolute() and Path(doc["path"]).is_file():
-            return str(doc["path"])
+        asset, path = doc.get("asset"), Path(doc["path"])
+        if asset and given_medium(asset) is None and path.is_absolute() and path.is_file():
+            return str(path)
         root = self._root(doc["source_id"])
         if root is None:
             return None
@@ -81,13 +85,16 @@ class Files:
         return self._unseen[source_id]
 
     def _read_unseen(self, source_id: str) -> Iterator[tuple[Unseen, str]]:
+        from kb_app._ingest.secrets import find_secret
+
         room = _MOST_UNSEEN_CHARACTERS
         for file in unseen_files(self._snapshot, self._config, source_id):
             text = self._read(file.location, source_id, instead="").text or ""
             room -= len(text)
             if room < 0:
                 return
-            yield file, text
+            if self._config.ingest.allow_secrets or find_secret(text) is None:
+                yield file, text
 
     def _texts(self, doc: StoredDoc) -> _Texts:
         key = doc["doc_id"]
@@ -105,7 +112,26 @@ class Files:
         if not is_reachable(self._root(source_id) or ""):
             detail = f"the folder of source {source_id!r} cannot be reached"
             return Now(before, is_file=False, detail=detail)
-        return self._read(self.path_of(doc) or "", source_id, instead=before)
+        path = self.path_of(doc) or ""
+        now = self._read(path, source_id, instead=before)
+        # What is as it was indexed shows nothing new.
+        if now.text in {None, before} or not (why := self._left_alone(path, source_id, now.text)):
+            return now
+        return Now(None, detail=f"it is not to be indexed any more: {why}")
+
+    def _left_alone(self, path: str, source_id: str, text: str | None) -> str | None:
+        """Say why the next ingest would leave a file alone that has *text* now, if it would."""
+        # Most files are as they were, and wait for none of this.
+        from kb_app._ingest.configured import source_specs
+        from kb_app._ingest.placing import place_in
+        from kb_app._ingest.secrets import find_secret
+
+        specs = [spec for spec in source_specs(self._config, ()) if spec.source_id == source_id]
+        place = place_in(specs, os.path.realpath(path))
+        refused = place.refused if place is not None else None
+        if refused is None and not self._config.ingest.allow_secrets:
+            refused = find_secret(text or "")
+        return refused.detail if refused is not None else None
 
     def _read(self, path: str, source_id: str, *, instead: str) -> Now:
         follows = any(s.id == source_id and s.follow_links for s in self._config.sources)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kb_app._ingest.addition import Addition
-from kb_app._ingest.assets import Added, Assets, given_medium
+from kb_app._ingest.assets import Added, Assets, given_medium, given_trust
 from kb_app._ingest.detect import Kind, detect
 from kb_app._ingest.fingerprint import UNKNOWN, fingerprint_of, settings_hash
 from kb_app._ingest.plan import (
@@ -139,7 +139,8 @@ def plan_addition(
         plan.warnings.append(f"{file.path} was not added: {addition.refused.detail}{kept}")
         return plan
     digest = bytes_hash(addition.data)
-    print_now = fingerprint_of(digest, settings_hash(file, unjudging(settings)), addition.title)
+    hash_now, trust = settings_hash(file, unjudging(settings)), given_trust(addition.asset)
+    print_now = fingerprint_of(digest, hash_now, addition.title, trust)
     if indexed is not None and indexed.fingerprint == print_now:
         plan.items.append(unchanged_item(file, indexed.doc_id))
     else:

@@ -1,12 +1,17 @@
-"""Adding one document from outside the sources, and removing one.
+"""Adding one document by itself, and removing one.
 
-What is added is recorded first, then its bytes are kept as an asset, then the store commits
-what is made of them; a removal is recorded first, too. So whatever a job is killed at, the
-next run finishes it, or there was nothing yet. A refused document changes nothing.
+A file that a source takes is indexed in place, as a run narrowed to it would. Any other, and
+a text, is recorded first, then its bytes are kept as an asset, then the store commits what is
+made of them; a removal is recorded first, too. So whatever a job is killed at, the next run
+finishes it, or there was nothing yet. A refused document changes nothing.
+
+A person may add any file, also one that its source ignores. A language model may add what
+lies in a folder that the person allowed, and what a walk of that folder would take.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -21,36 +26,74 @@ from kb_app._ingest.added import (
     record_of_row,
     row_of_record,
 )
-from kb_app._ingest.addition import Addition, HandedText, from_file, from_text, key_of_file
+from kb_app._ingest.addition import (
+    Addition,
+    HandedText,
+    check_file,
+    from_file,
+    from_text,
+    key_of_file,
+    refusal,
+)
 from kb_app._ingest.assets import Assets
-from kb_app._ingest.configured import ingest_settings, sources_around
+from kb_app._ingest.configured import ingest_settings, source_specs
 from kb_app._ingest.job import Job, embed_if_wanted, now_ns, recorded, run_of, sweep_assets
+from kb_app._ingest.opening import open_below
 from kb_app._ingest.outcomes import deleted_item
-from kb_app._ingest.pipeline import process
+from kb_app._ingest.pipeline import plan_sources, process
+from kb_app._ingest.placing import Place, allowed_folders, not_allowed, place_in
+from kb_app._ingest.secrets import check_secret_name
 from kb_app.config import Config
 from kb_app.paths import environment, from_argument
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import DocNotFound, InvalidInput
 from kb_core.ids import doc_id
-from kb_core.ingest import IngestEvent
+from kb_core.ingest import IngestEvent, ItemKind
 from kb_core.records import FileRecord
 
-__all__ = ["add_file", "add_text", "remove"]
+__all__ = ["add_file", "add_file_by_model", "add_text", "remove"]
 
 OpenJob: TypeAlias = AbstractContextManager[Job]
 """A job that begins when it is entered."""
 
 
 def add_file(config: Config, path: str, open_job: OpenJob) -> Generator[IngestEvent]:
-    """Add the file at *path*; the last event carries the report."""
+    """Add the file at *path* that a person named; the last event carries the report."""
     where = _absolute(path)
+    check_file(where)
+    place = place_in(source_specs(config, ()), os.path.realpath(where))
+    if place is not None and place.refused is None:
+        yield from _indexed(place, where, open_job)
+        return
     addition = from_file(where, ingest_settings(config))
     with open_job as job:
-        job.tally.warnings += [
-            f"{addition.file.path} is in source {source_id!r}, too; what 'kebab ingest' indexes "
-            "there is found twice"
-            for source_id in sources_around(config, str(where))
-        ]
+        if place is not None and place.refused is not None and addition.refused is None:
+            job.tally.warnings.append(
+                f"{addition.file.path} is left alone in its source {place.spec.source_id!r} "
+                f"({place.refused.detail}); a copy is kept in {ADDED_SOURCE!r}"
+            )
+        yield from _recorded(job, "ingest_file", addition)
+
+
+def add_file_by_model(config: Config, path: str, open_job: OpenJob) -> Generator[IngestEvent]:
+    """Add the file at *path* that a language model named; the last event carries the report.
+
+    Raises ``InvalidInput`` for a path outside the folders that the person allowed, in the
+    same words whether there is such a file or not.
+    """
+    try:
+        where = from_argument(path, environment())
+        real = os.path.realpath(where)
+    except (OSError, ValueError):  # no path at all
+        raise not_allowed(path) from None
+    folders = allowed_folders(config, real, path)
+    check_file(where)
+    place = place_in(source_specs(config, ()), real)
+    if place is not None:
+        yield from _indexed(place, where, open_job)
+        return
+    addition = _from_folder(config, where, real, place_in(folders, real))
+    with open_job as job:
         yield from _recorded(job, "ingest_file", addition)
 
 
@@ -78,6 +121,43 @@ def remove(key: str, open_job: OpenJob) -> Generator[IngestEvent]:
         yield from recorded(job, "remove", _scope(row.path), lambda job: _remove(job, row))
 
 
+def _from_folder(config: Config, where: Path, real: str, place: Place | None) -> Addition:
+    """Read the file as what it was when it was looked at; a walk's rules hold for it, too."""
+    if place is None:  # the folder itself, which was none when it was looked at
+        raise not_allowed(str(where))
+    settings = ingest_settings(config)
+    refused = place.refused
+    if refused is None and not settings.allow_secrets:
+        refused = check_secret_name(real)
+    if refused is not None:
+        return refusal(where, refused)
+    return from_file(where, settings, lambda _: open_below(place.below, place.top))
+
+
+def _indexed(place: Place, where: Path, open_job: OpenJob) -> Generator[IngestEvent]:
+    """Index a file of a source, where it is."""
+    scope = {"sources": [place.spec.source_id], "paths": [key_of_file(where)]}
+    with open_job as job:
+        yield from recorded(job, "ingest_file", scope, lambda job: _index(job, place, where))
+
+
+def _index(job: Job, place: Place, where: Path) -> Generator[IngestEvent]:
+    store, spec, settings = job.session.store, place.spec, ingest_settings(job.config)
+    known = job.session.control.sources
+    plans = [*plan_sources([spec], store.ledger, settings, job.options, known)]
+    yield from process(run_of(job, settings, len(plans[0].wanted)), plans)
+    if any(item.kind in {ItemKind.SKIPPED, ItemKind.DELETED} for item in job.tally.items):
+        rows, left = store.ledger(spec.source_id), [item.doc_path for item in job.tally.items]
+        details = {path: rows[path].detail for path in left if path in rows}
+        job.tally.warnings += [f"{path} is not indexed: {why}" for path, why in details.items()]
+    if find_added(store.ledger(ADDED_SOURCE), key_of_file(where)):
+        job.tally.warnings.append(
+            f"{key_of_file(where)} was added by itself before, and is found twice; "
+            "'kebab ingest-file --remove' takes that copy away"
+        )
+    yield from _embed(job, doc_id(spec.source_id, *spec.narrow))
+
+
 def _recorded(job: Job, kind: str, addition: Addition) -> Generator[IngestEvent]:
     return recorded(job, kind, _scope(addition.file.path), lambda job: _add(job, addition))
 
@@ -98,7 +178,11 @@ def _add(job: Job, addition: Addition) -> Generator[IngestEvent]:
     assets.keep(addition.asset, addition.data)
     yield from process(run_of(job, settings, len(plan.wanted)), [plan])
     sweep_assets(job)
-    made = store.document(doc_id(ADDED_SOURCE, addition.file.path))
+    yield from _embed(job, doc_id(ADDED_SOURCE, addition.file.path))
+
+
+def _embed(job: Job, doc: str) -> Generator[IngestEvent]:
+    made = job.session.store.document(doc)
     # Not what else may be waiting: that can take hours, and nobody asked for it.
     yield from embed_if_wanted(job, most=len(made.chunks) if made is not None else 0)
 

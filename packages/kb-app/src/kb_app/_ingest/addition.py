@@ -11,14 +11,17 @@ import os
 import re
 import stat
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from kb_app._ingest.assets import asset_name
 from kb_app._ingest.decode import decode
 from kb_app._ingest.detect import Kind, detect
 from kb_app._ingest.fingerprint import UNKNOWN
 from kb_app._ingest.names import spell
+from kb_app._ingest.opening import open_regular
 from kb_app._ingest.plan import judge_unread
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Skip
@@ -28,10 +31,18 @@ from kb_core.control import ADDED_SOURCE
 from kb_core.documents import SourceFile
 from kb_core.errors import InvalidInput, IoError
 from kb_core.ids import text_hash
-from kb_core.media import Media
+from kb_core.media import Media, TrustLevel
 from kb_core.text import nfc
 
-__all__ = ["Addition", "HandedText", "from_file", "from_text", "key_of_file"]
+__all__ = [
+    "Addition",
+    "HandedText",
+    "check_file",
+    "from_file",
+    "from_text",
+    "key_of_file",
+    "refusal",
+]
 
 _URI_MAX = 2_000
 _TITLE_MAX = 500
@@ -52,12 +63,16 @@ class Addition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandedText:
-    """A text that somebody hands in, as it was handed in; ``media`` is markdown or text."""
+    """A text that somebody hands in, as it was handed in; ``media`` is markdown or text.
+
+    ``trust`` is the most that it is trusted, whatever it says of itself.
+    """
 
     text: str
     title: str
     source_uri: str | None = None
     media: str = "markdown"
+    trust: str = TrustLevel.PRIMARY
 
 
 def key_of_file(path: Path) -> str:
@@ -65,24 +80,33 @@ def key_of_file(path: Path) -> str:
     return spell([os.fspath(path)])[0]
 
 
-def from_file(path: Path, settings: Settings) -> Addition:
-    """Read the file at an absolute *path*.
+def from_file(
+    path: Path, settings: Settings, opened: Callable[[str], BinaryIO] = open_regular
+) -> Addition:
+    """Read the file at an absolute *path*; *opened* opens it.
 
     Raises ``InvalidInput`` if there is no such file, and ``IoError`` if it cannot be read.
     """
-    found = _stat(path)
+    check_file(path)
     key = key_of_file(path)
     kind = detect(key)
-    modified = clamp_ns(found.st_mtime_ns)
-    file = _source_file(key, kind, found.st_size, modified)
-    # A file without a byte is refused as one, and one that is too large is not read.
-    if refused := judge_unread(key, found.st_size, kind, settings):
-        return Addition(file=file, refused=refused)
     try:
-        data = path.read_bytes()
+        with opened(os.fspath(path)) as stream:
+            found = os.fstat(stream.fileno())
+            file = _source_file(key, kind, found.st_size, clamp_ns(found.st_mtime_ns))
+            # A file without a byte is refused as one, and one that is too large is not read.
+            if refused := judge_unread(key, found.st_size, kind, settings):
+                return Addition(file=file, refused=refused)
+            data = stream.read()
     except OSError as error:
         raise IoError(f"{key!r} cannot be read: {error.strerror or error}") from error
-    return _judged(_source_file(key, kind, len(data), modified), data, settings)
+    return _judged(replace(file, size=len(data)), data, settings)
+
+
+def refusal(path: Path, why: Skip) -> Addition:
+    """Return the addition of a file that is left alone unread."""
+    key = key_of_file(path)
+    return Addition(file=_source_file(key, detect(key), 0, 0), refused=why)
 
 
 def from_text(given: HandedText, settings: Settings, now_ns: int) -> Addition:
@@ -97,7 +121,9 @@ def from_text(given: HandedText, settings: Settings, now_ns: int) -> Addition:
     kind = Kind(Media(given.media))
     data = _utf8(given.text, "text")
     file = _source_file(nfc(key), kind, len(data), now_ns)
-    return _judged(file, data, settings, given=kind.media, title=nfc(title))
+    return _judged(
+        file, data, settings, given=kind.media, title=nfc(title), trust=TrustLevel(given.trust)
+    )
 
 
 def _judged(
@@ -107,12 +133,14 @@ def _judged(
     *,
     given: Media | None = None,
     title: str | None = None,
+    trust: TrustLevel = TrustLevel.PRIMARY,
 ) -> Addition:
     verdict = judge_bytes(file, data, settings.caps)
     if not isinstance(verdict, Skip):
         refused = judge_text(verdict, decode(data).text, settings)
         if refused is None:
-            return Addition(file=file, data=data, asset=asset_name(data, given), title=title)
+            asset = asset_name(data, given, trust)
+            return Addition(file=file, data=data, asset=asset, title=title)
         verdict = refused
     return Addition(file=file, refused=verdict)
 
@@ -128,11 +156,12 @@ def _source_file(key: str, kind: Kind | None, size: int, mtime_ns: int) -> Sourc
     )
 
 
-def _stat(path: Path) -> os.stat_result:
+def check_file(path: Path) -> None:
+    """Raise ``InvalidInput`` if at *path* is nothing, a folder, a pipe or the like."""
     shown = key_of_file(path)
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise _invalid("path", shown, f"there is no file {shown!r}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -143,7 +172,6 @@ def _stat(path: Path) -> os.stat_result:
     if not stat.S_ISREG(found.st_mode):
         hint = "'kebab ingest-stdin' takes what a pipe gives"
         raise _invalid("path", shown, f"{shown!r} is not a regular file", hint=hint)
-    return found
 
 
 def _checked(text: str, field: str, most: int) -> str:

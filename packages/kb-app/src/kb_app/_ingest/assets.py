@@ -1,8 +1,8 @@
 """Assets: the bytes of documents that exist nowhere else, below ``assets/``.
 
 An asset is called by the hash of its bytes, so it never changes; it is written whole before
-the store commits what refers to it. Where the medium was given, and is not told by the
-document's own name, a suffix says which.
+the store commits what refers to it. What its bytes do not tell, because it was given along
+with them, a suffix says: the medium, and the most that the document is trusted.
 
 Beside the assets stands a record of each document that was added: its key, its asset, its
 title and time. These records are the truth of what was added, and the store follows them: it
@@ -24,13 +24,14 @@ from pathlib import Path
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, doc_id
-from kb_core.media import Media
+from kb_core.media import Media, TrustLevel
 
-__all__ = ["Added", "Assets", "asset_name", "given_medium"]
+__all__ = ["Added", "Assets", "asset_name", "given_medium", "given_trust"]
 
 _SUFFIXES = {Media.MARKDOWN: ".md", Media.TEXT: ".txt"}
 _MEDIA = {suffix: medium for medium, suffix in _SUFFIXES.items()}
-_OURS = re.compile(r"[0-9a-f]{32}(?:\.md|\.txt)?")
+_LIMITS = (TrustLevel.SECONDARY, TrustLevel.GENERATED)
+_OURS = re.compile(r"[0-9a-f]{32}(?:\.secondary|\.generated)?(?:\.md|\.txt)?")
 _UNFINISHED = ".new"
 _RECORD = ".json"
 _KEPT_NS = 90 * 86_400 * 1_000_000_000
@@ -54,14 +55,24 @@ class Added:
     """Assets that this one, or its removal, is instead of; they are yet to be deleted."""
 
 
-def asset_name(data: bytes, medium: Media | None = None) -> str:
-    """Return the name of the asset that holds *data*; *medium* if that was given."""
-    return bytes_hash(data) + (_SUFFIXES[medium] if medium is not None else "")
+def asset_name(
+    data: bytes, medium: Media | None = None, trust: TrustLevel = TrustLevel.PRIMARY
+) -> str:
+    """Return the name of the asset that holds *data*; *medium* and *trust* if those were given."""
+    limit = f".{trust}" if trust in _LIMITS else ""
+    return bytes_hash(data) + limit + (_SUFFIXES[medium] if medium is not None else "")
 
 
 def given_medium(name: str) -> Media | None:
     """Return the medium that was given with the bytes of an asset, if one was."""
-    return _MEDIA.get(name[name.find(".") :]) if "." in name else None
+    _, dot, suffix = name.rpartition(".")
+    return _MEDIA.get(dot + suffix)
+
+
+def given_trust(name: str | None) -> TrustLevel:
+    """Return the most that the document is trusted; ``None`` names no asset, and sets no limit."""
+    parts = (name or "").split(".")
+    return next((level for level in _LIMITS if level in parts), TrustLevel.PRIMARY)
 
 
 class Assets:

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from kb_app._ingest.names import path_of
+from kb_app._ingest.opening import inside
 from kb_app._ingest.plan import SourceSpec
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Caps
@@ -15,7 +17,7 @@ from kb_app.config import Config
 from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput
 
-__all__ = ["chunk_limits", "ingest_settings", "passage_window", "source_specs", "sources_around"]
+__all__ = ["chunk_limits", "ingest_settings", "passage_window", "source_specs"]
 
 _SPECIAL_TOKENS = 2
 _PREFIX_TOKENS = 4
@@ -78,31 +80,21 @@ def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
     ]
 
 
-def sources_around(config: Config, path: str) -> list[str]:
-    """Return the ids of the sources that *path* lies in."""
-    real = os.path.realpath(path)
-    roots = ((source.id, os.path.realpath(source.root)) for source in config.sources)
-    return [source_id for source_id, root in roots if _below(real, root) is not None]
-
-
 def _narrowed(config: Config, paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
     narrow: dict[str, tuple[str, ...]] = {}
     for path in paths:
         real = os.path.realpath(path)
-        inside = [s for s in config.sources if _below(real, os.path.realpath(s.root)) is not None]
-        if not inside:
+        tops = {source.id: os.path.realpath(source.root) for source in config.sources}
+        below = {id_: inside(real, top) for id_, top in tops.items()}
+        if all(relative is None for relative in below.values()):
             command = "ingest-file" if Path(real).is_file() else "add"
             raise InvalidInput(
                 f"path {path!r} is in none of the configured sources",
                 hint=f"kebab {command} {shlex.quote(str(path))}",
                 details={"field": "path", "value": str(path)},
             )
-        for source in inside:
-            below = _below(real, os.path.realpath(source.root)) or ""
-            narrow[source.id] = (*narrow.get(source.id, ()), *([below] if below != "." else []))
+        for id_, relative in below.items():
+            if relative is not None:
+                more = [path_of(tops[id_], relative)] if relative else []
+                narrow[id_] = (*narrow.get(id_, ()), *more)
     return narrow
-
-
-def _below(path: str, root: str) -> str | None:
-    relative = os.path.relpath(path, root)
-    return None if relative == ".." or relative.startswith("../") else relative

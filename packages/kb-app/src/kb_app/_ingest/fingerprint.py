@@ -16,7 +16,7 @@ from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Caps
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.ids import fingerprint
-from kb_core.media import Media
+from kb_core.media import Media, TrustLevel
 
 __all__ = ["RECORD_VERSION", "UNKNOWN", "fingerprint_of", "settings_hash"]
 
@@ -29,9 +29,16 @@ RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
 
-def fingerprint_of(bytes_hash: str, hash_of_settings: str, title: str | None = None) -> str:
-    """Return the fingerprint of a file; *title* is one that was given along with its bytes."""
-    content = bytes_hash if title is None else fingerprint({"bytes": bytes_hash, "title": title})
+def fingerprint_of(
+    bytes_hash: str,
+    hash_of_settings: str,
+    title: str | None = None,
+    trust: TrustLevel = TrustLevel.PRIMARY,
+) -> str:
+    """Return the fingerprint of a file; *title* and *trust* are what was given with its bytes."""
+    given = {"title": title, "trust": None if trust is TrustLevel.PRIMARY else trust.value}
+    said = {name: value for name, value in given.items() if value is not None}
+    content = fingerprint({"bytes": bytes_hash, **said}) if said else bytes_hash
     return f"{hash_of_settings[:16]}{content[:16]}"
 
 

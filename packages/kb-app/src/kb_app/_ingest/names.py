@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from kb_core.errors import InvalidInput
 from kb_core.text import nfc
 
-__all__ = ["is_utf8", "location", "relative_parts", "spell"]
+__all__ = ["is_utf8", "location", "path_of", "relative_parts", "spell"]
 
 _ESCAPED = re.compile("[%\udc80-\udcff]")
 
@@ -55,6 +55,22 @@ def location(root: str, path: str, raw_path: str | None) -> str:
     relative = path if raw_path is None else os.fsdecode(bytes.fromhex(raw_path))
     relative_parts(relative)
     return os.path.join(root, relative)  # noqa: PTH118 - a Path loses speed here, and wins nothing
+
+
+def path_of(root: str, disk: str) -> str:
+    """Return what the file at *disk*, relative to *root*, is called in here; there or not."""
+    if disk.isascii():
+        return disk
+    here, path = root, []
+    for name in disk.split("/"):
+        try:
+            names = os.listdir(here)  # noqa: PTH208 - strings, as ``spell`` takes them
+        except OSError:
+            names = []
+        called = dict(zip(names, spell(names), strict=True))
+        path.append(called.get(name) or _shown(name))
+        here = os.path.join(here, name)  # noqa: PTH118 - as in ``location``
+    return "/".join(path)
 
 
 def relative_parts(path: str) -> list[str]:

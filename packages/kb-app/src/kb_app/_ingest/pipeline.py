@@ -384,6 +384,7 @@ def _task(plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder) ->
         repo_commit=repository.commit if repository else None,
         asset=want.asset,
         title=want.title,
+        follow_links=plan.source.follow_links,
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kb_app._ingest.assets import given_trust
 from kb_app._ingest.suspicion import flags_of
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import chunk_ids, doc_id, text_hash
+from kb_core.media import TrustLevel
 from kb_core.places import stored_span
 from kb_core.ports import TokenCounter
 from kb_core.records import ChunkRecord, DocumentRecord
@@ -61,7 +63,7 @@ def build_record(
         tags=meta.tags,
         aliases=meta.aliases,
         source_type=meta.source_type or file.source_type,
-        trust_level=meta.trust_level or file.trust_level,
+        trust_level=_trust(meta.trust_level or file.trust_level, given_trust(known.asset)),
         doc_date=meta.updated or meta.created or meta.name_date or modified,
         created_at=meta.created or meta.name_date,
         updated_at=meta.updated or modified,
@@ -147,6 +149,10 @@ def _context(
         steps = steps[1:] if len(steps) > 1 else [context[: len(context) * 2 // 3]]
         context = " › ".join(steps).strip() if limit > 0 else ""
     return context
+
+
+def _trust(level: str, most: TrustLevel) -> str:
+    return min(TrustLevel(level), most, key=lambda each: each.rank).value
 
 
 def _metadata(meta: Metadata, modified: datetime) -> dict[str, object]:

@@ -13,10 +13,12 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+from kb_app._ingest.assets import given_trust
 from kb_app._ingest.decode import decode
 from kb_app._ingest.detect import HEAD_BYTES, detect_from_bytes
 from kb_app._ingest.fingerprint import UNKNOWN, fingerprint_of, settings_hash
 from kb_app._ingest.names import location
+from kb_app._ingest.opening import open_inside, open_regular
 from kb_app._ingest.records import Provenance, build_record
 from kb_app._ingest.registry import chunker_for, parser_for
 from kb_app._ingest.secrets import find_secret
@@ -49,6 +51,8 @@ class Task:
     """Its name among the assets, which begins with the hash of its bytes."""
     title: str | None = None
     """A title that was given along with the bytes; it goes before any other."""
+    follow_links: bool = False
+    """Links may lead out of the root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +71,10 @@ class Made:
 def work(task: Task) -> Made:
     """Read, judge, parse and chunk one file."""
     started = time.perf_counter()
-    path = Path(location(task.root, task.file.path, task.raw_path))
+    path = location(task.root, task.file.path, task.raw_path)
     try:
-        data = path.read_bytes()
+        with open_regular(path) if task.follow_links else open_inside(path, task.root) as disk:
+            data = disk.read()
     except OSError as error:
         why = Skip(SkipReason.UNREADABLE, error.strerror or str(error))
         return Made(file=task.file, skipped=why.reason, detail=why.detail)
@@ -77,7 +82,8 @@ def work(task: Task) -> Made:
     if task.asset is not None and not task.asset.startswith(digest):
         detail = f"the asset {task.asset} does not hold the bytes that were added"
         return Made(file=task.file, skipped=SkipReason.UNREADABLE, detail=detail)
-    print_now = fingerprint_of(digest, settings_hash(task.file, task.settings), task.title)
+    hash_now, trust = settings_hash(task.file, task.settings), given_trust(task.asset)
+    print_now = fingerprint_of(digest, hash_now, task.title, trust)
     made = Made(file=task.file, bytes_hash=digest, fingerprint=print_now)
     if print_now == task.known_fingerprint:
         return made

@@ -170,11 +170,14 @@ def _fit(rule: Rule, value: object, base: Path | None, environ: Mapping[str, str
     fitting = rule.check(value)
     if not rule.is_path(fitting):
         return fitting
+    written = fitting if isinstance(fitting, tuple) else (fitting,)
     try:
-        path = paths.resolve(str(fitting), base=base, environ=environ)
-        return path if rule.kind == "path" else str(path)
+        found = tuple(paths.resolve(str(one), base=base, environ=environ) for one in written)
     except ValueError as error:
         raise Misfit(f"is not a path: {error}") from error
+    if rule.kind == "paths":
+        return found
+    return found[0] if rule.kind == "path" else str(found[0])
 
 
 def _take_environment(

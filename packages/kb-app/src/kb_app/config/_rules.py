@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 __all__ = ["Kind", "Misfit", "Rule", "available_cores", "from_text", "rule_of", "setting"]
 
 Kind: TypeAlias = Literal[
-    "int", "float", "bool", "str", "path", "list", "switch", "cores", "id", "model"
+    "int", "float", "bool", "str", "path", "paths", "list", "switch", "cores", "id", "model"
 ]
 
 _ID = re.compile(r"[\w.-]+")
@@ -57,7 +57,7 @@ class Rule:
 
     def is_path(self, value: object) -> bool:
         """Say whether *value* is to be resolved as a path."""
-        return self.kind == "path" or (
+        return self.kind in {"path", "paths"} or (
             self.kind == "model" and isinstance(value, str) and value.startswith(_PATH_STARTS)
         )
 
@@ -94,6 +94,7 @@ _FORMS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
     "switch": (lambda value: isinstance(value, bool) or value == "auto", '"auto", true or false'),
     "list": (_is_list, "a list of texts"),
     "path": (lambda value: _is_text(value) and bool(value), "a path"),
+    "paths": (lambda value: _is_list(value) and all(value), "a list of paths"),
     "id": (
         lambda value: _is_text(value) and bool(_ID.fullmatch(value)),
         "a name of letters, digits, '.', '_' and '-'",
@@ -138,7 +139,7 @@ def from_text(rule: Rule, text: str) -> object:
         return word in _TRUE
     if rule.kind == "switch":
         return word
-    if rule.kind == "list":
+    if rule.kind in {"list", "paths"}:
         return [part.strip() for part in text.split(",") if part.strip()]
     if rule.kind in {"int", "cores", "float"}:
         try:
@@ -166,4 +167,4 @@ def _settle(kind: Kind, value: Any) -> object:  # noqa: ANN401 - checked by the 
         return value or available_cores()
     if kind == "float":
         return float(value)
-    return tuple(value) if kind == "list" else value
+    return tuple(value) if kind in {"list", "paths"} else value

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kb_app.config._rules import Rule, rule_of, setting
+from kb_core.media import TrustLevel
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+TRUST_LEVELS = tuple(level.value for level in TrustLevel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +62,7 @@ class Source:
     root: Path = setting("~/notes", "The folder; relative to this file.", kind="path")
     include: tuple[str, ...] = setting((), "Patterns of files to take; none means all.")
     exclude: tuple[str, ...] = setting((), "Patterns of files to leave out, as in .gitignore.")
-    trust_level: str = setting(
-        "primary",
-        "How far it is to be trusted.",
-        choices=("primary", "secondary", "generated"),
-    )
+    trust_level: str = setting("primary", "How far it is to be trusted.", choices=TRUST_LEVELS)
     source_type: str = setting("note", "A word to filter by, such as note, reference, code.")
     follow_links: bool = setting(default=False, doc="Follow links that leave the folder.")
 
@@ -202,6 +200,14 @@ class Mcp:
     """The server for language models."""
 
     readonly: bool = setting(default=False, doc="Offer no tool that writes.")
+    ingest_roots: tuple[Path, ...] = setting(
+        (), "Folders that a model may add files from; none: those of the sources.", kind="paths"
+    )
+    trust_level: str = setting(
+        "generated",
+        "How far a text is to be trusted that a model hands in; the text can only lower it.",
+        choices=TRUST_LEVELS,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,7 +120,7 @@ def _plain(value: object) -> object:
     """Return a setting's value as JSON has it."""
     if isinstance(value, Path):
         return str(value)
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _toml(value: object) -> str:

@@ -1,4 +1,4 @@
-"""``kebab ingest-file``: one file from outside the sources comes in, or goes."""
+"""``kebab ingest-file``: one file comes in, or goes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ kebab ingest-file --remove ~/Downloads/minutes.md
 @click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
 @pass_cli
 def command(cli: CliContext, path: str, remove: bool, no_embed: bool) -> None:
-    """Add one file from outside the sources.
+    """Add one file, wherever it is.
 
-    Its bytes are kept, so the file itself may go. Adding it again replaces it. It belongs to
+    A file of a source is indexed in place. Of any other, and of one that its source ignores,
+    the bytes are kept, so the file itself may go. Adding it again replaces it. It belongs to
     the source `_added`, and only --remove takes it away.
     """
     cli.writes("ingest-file")

@@ -187,13 +187,13 @@ class FakeKnowledgeBase:
         self._enter("verify_citations", list(items), source)
         return wire.citation_check(())
 
-    def ingest_file(
+    def ingest_file_by_model(
         self, path: str, *, stop: threading.Event | None = None
     ) -> Iterator[IngestEvent]:
         self._enter("ingest_file", path)
         yield from self.work(stop or threading.Event())
 
-    def ingest_text(
+    def ingest_text_by_model(
         self, text: str, *, stop: threading.Event | None = None, **given: str | None
     ) -> Iterator[IngestEvent]:
         self._enter("ingest_text", text, given)

@@ -1,4 +1,4 @@
-"""The ``ingest_file`` tool: one file from outside the sources becomes a document."""
+"""The ``ingest_file`` tool: one file becomes a document, if the person allowed its folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class IngestFileInput(Input):
 
 def _call(call: Call) -> Mapping[str, Any]:
     asked = read(IngestFileInput, call.arguments)
-    return follow(call, call.kb.ingest_file(asked.path, stop=call.stop))
+    return follow(call, call.kb.ingest_file_by_model(asked.path, stop=call.stop))
 
 
 TOOL = Tool(
@@ -34,10 +34,11 @@ TOOL = Tool(
         name="ingest_file",
         title="Add a file",
         description=(
-            "Keep a copy of one file in the knowledge base and index it; the same path replaces. "
-            "Use it when the person asks to add a file. Do not use it for files inside a source, "
-            "which 'kebab ingest' keeps up to date, nor for anything that nobody asked to keep. "
-            "skipped: 1 says why in items."
+            "Index one file: a source's in place, of another a copy is kept; the same path "
+            "replaces. Use it when the person asks to add a file, or has changed one. Only "
+            "folders that the person allowed are open, and ignored files and secrets are left "
+            "alone: skipped: 1 says why in items. Do not use it for anything that nobody asked "
+            "to keep."
         ),
         input_schema=input_schema(IngestFileInput),
         output_schema=outline("ingest_report"),

@@ -48,7 +48,7 @@ class IngestTextInput(Input):
 
 def _call(call: Call) -> Mapping[str, Any]:
     asked = read(IngestTextInput, call.arguments)
-    events = call.kb.ingest_text(
+    events = call.kb.ingest_text_by_model(
         asked.content,
         title=asked.title,
         source_uri=asked.source_uri,
