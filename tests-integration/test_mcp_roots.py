@@ -24,6 +24,7 @@ from mcp_types import CallToolResult, TextContent
 
 from kb_app import KnowledgeBase
 from kb_app.config import Chunking, Config, Embedding, Ingest, Mcp, Source
+from kb_core.errors import InvalidInput
 from kb_core.ingest import IngestOptions
 from kb_core.search import SearchFilters
 from kb_mcp._catalog import TOOLS
@@ -621,10 +622,13 @@ async def test_the_same_text_is_somebody_else_s_when_somebody_else_hands_it_in(
 ) -> None:
     with fresh.open() as kb:
         await hand_in(kb, "boast", BOASTING)
+        theirs = trusts(kb)
         list(kb.ingest_text(BOASTING, title="boast"))
         mine = trusts(kb)
-        await hand_in(kb, "boast", BOASTING)
-        theirs = trusts(kb)
+        with pytest.raises(InvalidInput, match="does not replace"):
+            list(kb.ingest_text_by_model("another boast", title="boast"))
 
-    assert (mine, theirs) == ({"boast": "primary"}, {"boast": "generated"})
-    assert len(list((fresh.home / "kb/data/assets").iterdir())) == 1
+        assert (theirs, mine) == ({"boast": "generated"}, {"boast": "primary"})
+        assert trusts(kb) == mine
+    kept = (fresh.home / "kb/data/assets").glob("*[!n]")  # not the records: *.json
+    assert [asset.read_text("utf-8") for asset in kept] == [BOASTING]

@@ -35,7 +35,7 @@ from kb_app._ingest.addition import (
     key_of_file,
     refusal,
 )
-from kb_app._ingest.assets import Assets
+from kb_app._ingest.assets import Assets, given_trust
 from kb_app._ingest.configured import ingest_settings, source_specs
 from kb_app._ingest.job import Job, embed_if_wanted, now_ns, recorded, run_of, sweep_assets
 from kb_app._ingest.opening import open_below
@@ -103,6 +103,7 @@ def add_text(
     """Add a text; the last event carries the report."""
     addition = from_text(given, ingest_settings(config), now_ns)
     with open_job as job:
+        _refuse_less_trusted(job, addition)
         yield from _recorded(job, "ingest_text", addition)
 
 
@@ -195,6 +196,25 @@ def _remove(job: Job, row: FileRecord) -> Generator[IngestEvent]:
         plan.items.append(deleted_item(row))
     yield from process(run_of(job, ingest_settings(job.config), 0), [plan])
     sweep_assets(job)
+
+
+def _refuse_less_trusted(job: Job, addition: Addition) -> None:
+    """Raise ``InvalidInput`` where a text would replace one that is trusted more.
+
+    So what a model writes never takes the place of what a person kept, and its bytes.
+    """
+    key = addition.file.path
+    before = Assets(job.session.data.assets).records_of(key)
+    if before is None or before.is_removed or addition.refused is not None:
+        return
+    ours, theirs = given_trust(addition.asset), given_trust(before.asset)
+    if ours.rank < theirs.rank:
+        raise InvalidInput(
+            f"{key!r} was added with trust {theirs.value!r}, and one with {ours.value!r} does not "
+            "replace it",
+            hint="add it under another source_uri or title; only a person can remove the other",
+            details={"field": "source_uri", "value": key},
+        )
 
 
 def _recorded_row(job: Job, keys: Sequence[str]) -> FileRecord | None:
