@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kb_app.paths import make_private_folder
+
 __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 
 INDEX_PARTS = ("lexical", "vectors")
@@ -62,7 +64,7 @@ class DataDir:
     def writing(self) -> Generator[None]:
         """Make the directory if it is not there, and keep all that is written in it private."""
         with making_private_files():
-            self.root.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
+            make_private_folder(self.root)
             if self._is_ours():
                 _restrict(self.root, _FOLDER)
             try:

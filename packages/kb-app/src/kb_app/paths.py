@@ -22,6 +22,7 @@ __all__ = [
     "environment",
     "expand",
     "from_argument",
+    "make_private_folder",
     "resolve",
     "state_dir",
 ]
@@ -120,3 +121,9 @@ def _xdg(environ: Environ, variable: str, fallback: str) -> Path:
 
 def _home(environ: Environ) -> Path:
     return Path(environ.get("HOME") or Path.home())
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make *folder* and what is missing above it, for the person alone; what is there stays."""
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)

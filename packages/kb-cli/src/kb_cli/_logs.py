@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kb_app.paths import make_private_folder
 from kb_core.clock import from_epoch
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class DailyFile(logging.Handler):
         now = int(record.created)
         with suppress(OSError):
             if not self._is_ready:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private_folder(self._folder)
                 self._delete_old(now)
                 self._is_ready = True
             line = self.format(record).encode("utf-8", "backslashreplace")

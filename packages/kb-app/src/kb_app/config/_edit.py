@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kb_app.paths import make_private_folder
 from kb_core.errors import IoError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def write_text(file: Path, text: str) -> None:
     """Replace *file* in one step; a link is followed, so that it stays one."""
     target = Path(os.path.realpath(file))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(target.parent)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=".config-", suffix=".toml")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as new:

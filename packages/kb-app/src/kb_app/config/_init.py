@@ -68,7 +68,7 @@ def _make(folders: list[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     for folder in folders:
         (found if folder.is_dir() else made).append(folder)
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            paths.make_private_folder(folder)
         except OSError as error:
             raise IoError(
                 f"cannot make the folder '{folder}': {error.strerror}",

@@ -89,7 +89,8 @@ def _set_time(file: Path, mtime_ns: int) -> None:
 
 
 def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for missing in reversed([p for p in (directory, *directory.parents) if not p.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
     record: dict[str, tuple[int, int, str]] = {}
     for name, content in files.items():
         mtime_ns = _write(directory / name, content)

@@ -1,0 +1,150 @@
+"""Whatever ``stat`` says of a file, and whatever one document is refused for: it is one row."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb_app._write import WriteSession
+from kb_cli.testing.installed import InstalledKebab
+from kb_core.clock import clamp_ns, utc_now
+from kb_core.errors import KbError
+from kb_core.records import Changes, Publication
+from kb_core.testing.documents import document
+from kb_search.writer import Writer
+
+YEAR_NS = 31_557_600 * 10**9
+TIMES = {
+    "before-1970": -3 * YEAR_NS - 1,
+    "negative-nanoseconds": -1,
+    "year-1901": -(2**31) * 10**9,
+    "year-2038": 2**31 * 10**9,
+    "year-2262": 2**63 - 1,
+    "year-2300": 330 * YEAR_NS,
+    "year-2446": 476 * YEAR_NS - YEAR_NS,
+}
+
+
+def test_files_with_odd_times_are_indexed_and_unchanged_the_next_time(
+    kebab: InstalledKebab,
+) -> None:
+    """``touch -d 2300-01-01`` ended every run: the batch, and all after it, were never indexed."""
+    for name, time_ns in TIMES.items():
+        file = kebab.write(f"{name}.md", f"# {name}\n\nA gnu of {name}.\n")
+        os.utime(file, ns=(0, time_ns))
+    kebab.write("ordinary.md", "An ordinary gnu.\n")
+
+    first, second = kebab.ingest(), kebab.ingest()
+
+    assert (first["new"], first["errors"]) == (len(TIMES) + 1, 0)
+    assert second["unchanged"] == len(TIMES) + 1
+    hits = kebab.json("search", "gnu", "-k", "50")["hits"]
+    assert {hit["doc_path"] for hit in hits} == {f"{n}.md" for n in [*TIMES, "ordinary"]}
+    assert not any(hit["stale"] for hit in hits)
+    listed = kebab.json("status")["files"]
+    assert {row["state"] for row in listed} == {"indexed"}
+    for hit in hits:
+        assert kebab.json("inspect", "doc", hit["doc_id"])["doc_path"] == hit["doc_path"]
+
+
+def test_a_file_from_outside_may_have_an_odd_time_too(kebab: InstalledKebab) -> None:
+    outside = kebab.home / "outside.md"
+    outside.write_text("A gnu from outside.\n", "utf-8")
+    os.utime(outside, ns=(0, 330 * YEAR_NS))
+
+    assert kebab.json("ingest-file", str(outside))["new"] == 1
+    assert kebab.paths("gnu") == [str(outside)]
+
+
+def test_a_sparse_file_is_too_large_and_nothing_else(kebab: InstalledKebab) -> None:
+    with (kebab.notes / "sparse.md").open("wb") as sparse:
+        sparse.truncate(2**43)
+    kebab.write("good.md", "A good gnu.\n")
+
+    report = kebab.ingest()
+
+    assert (report["new"], report["skipped_by_reason"]) == (1, {"too_large": 1})
+
+
+@pytest.mark.parametrize("time_ns", [-(2**80), -(2**63), 0, 2**63 - 1, 2**63, 2**80])
+def test_a_time_is_clamped_to_what_can_be_stored(time_ns: int) -> None:
+    assert -(2**63) <= clamp_ns(time_ns) <= 2**63 - 1
+    assert clamp_ns(time_ns) == time_ns or abs(time_ns) >= 2**63
+
+
+REFUSED = "the document that nobody wants"
+
+
+def _refusing_store(original: Any) -> Any:  # noqa: ANN401 - a method
+    def commit(self: Any, changes: Changes) -> int:  # noqa: ANN401
+        if any(REFUSED in doc.text for doc in changes.documents):
+            raise KbError("Python int too large to convert to C long")
+        result: int = original(self, changes)
+        return result
+
+    return commit
+
+
+def _refusing_index(original: Any) -> Any:  # noqa: ANN401 - a method
+    def publish(self: Any, publication: Publication) -> Any:  # noqa: ANN401
+        if any(REFUSED in doc.text for doc in publication.documents):
+            raise OverflowError("int too big to convert")
+        return original(self, publication)
+
+    return publish
+
+
+@pytest.mark.parametrize("where", ["store", "index"])
+def test_what_one_document_is_refused_for_costs_that_document_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    from kb_app import KnowledgeBase
+    from kb_app.config import Config, Embedding, Source
+    from kb_core.ingest import IngestOptions
+    from kb_store import Store
+
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for number in range(6):
+        text = REFUSED if number == 3 else f"A gnu, number {number}."
+        (notes / f"{number}.md").write_text(f"{text}\n", "utf-8")
+    config = Config.inside(tmp_path / "kb", Source(id="notes", root=notes))
+    object.__setattr__(config, "embedding", Embedding(model="none"))
+    if where == "store":
+        monkeypatch.setattr(Store, "commit", _refusing_store(Store.commit))
+    else:
+        monkeypatch.setattr(Writer, "publish", _refusing_index(Writer.publish))
+
+    with KnowledgeBase.open(config) as kb:
+        *_, last = kb.ingest(IngestOptions())
+        states = {row["doc_path"]: row["state"] for row in kb.status()["files"]}
+        checks = {check["name"]: check["ok"] for check in kb.doctor(deep=True)["checks"]}
+
+    assert last.report is not None
+    assert (last.report.counts["new"], last.report.counts["error"]) == (5, 1)
+    assert states == {f"{n}.md": "failed" if n == 3 else "indexed" for n in range(6)}
+    assert checks["store"]
+    with WriteSession(config.storage.data_dir, lock_wait_secs=1, clock=utc_now) as session:
+        assert session.healed is None
+        assert session.store.unaccounted_docs() == []
+
+
+def test_a_document_that_no_row_accounts_for_is_removed_by_the_next_run(
+    kebab: InstalledKebab,
+) -> None:
+    """A run that an older version stopped between two steps left such documents behind."""
+    kebab.write("good.md", "A good gnu.\n")
+    kebab.ingest()
+    with WriteSession(kebab.data_dir, lock_wait_secs=1, clock=utc_now) as session:
+        session.commit(Changes(documents=(document("private.md", "The password is gnu."),)))
+    assert "private.md" in kebab.paths("password")
+    told = kebab.json("doctor", "--deep", code=3)
+    assert "no row of the ledger" in str(told["checks"])
+
+    kebab.ingest()
+
+    assert kebab.paths("password") == []
+    assert kebab.paths("gnu") == ["good.md"]
