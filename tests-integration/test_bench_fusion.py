@@ -34,7 +34,7 @@ def scores(*keys: int) -> list[Scored]:
 
 def test_every_method_ranks_the_same_candidates(bench: ModuleType) -> None:
     """Chunk 1 is of the relevant document; words find it first, meaning finds it last."""
-    pools = {"q": bench.Pools(scores(1, 2), scores(3, 2, 1))}
+    pools = {"q": bench.Pools(scores(1, 2), scores(3, 2, 1), bench.Basis())}
     collection = bench.Collection("tiny", (), {"q": "text"}, {"q": {"a": 1}})
 
     result = bench.measure(collection, pools, {1: "a", 2: "b", 3: "c"})

@@ -35,7 +35,7 @@ from kb_app._wiring import LazyEmbedder, model_of
 from kb_core.errors import KbError
 from kb_core.ports import Embedder, IndexSnapshot
 from kb_core.search import Scored
-from kb_search.fusion import Fused, convex_combination, fuse, is_lookup, weight_of_words
+from kb_search.fusion import Basis, Fused, convex_combination, fuse, is_lookup, weight_of_words
 
 __all__ = ["FUSE", "Pools", "Result", "main", "measure", "render", "verdicts"]
 
@@ -49,7 +49,7 @@ class Pools:
 
     lexical: Sequence[Scored]
     vector: Sequence[Scored]
-    lookup: bool = False
+    basis: Basis
 
 
 Rank: TypeAlias = Callable[[Pools], Sequence[Scored | Fused]]
@@ -64,7 +64,7 @@ FUSE: Mapping[str, Rank] = {
     "vector": lambda pools: pools.vector,
     "rrf": lambda pools: fuse("rrf", pools.lexical, pools.vector),
     **{f"{weight:.2f}": _fixed(weight) for weight in _WEIGHTS},
-    "auto": lambda pools: fuse("auto", pools.lexical, pools.vector, lookup=pools.lookup),
+    "auto": lambda pools: fuse("auto", pools.lexical, pools.vector, basis=pools.basis),
 }
 """Everything that is compared; a number is the fixed weight of the words."""
 
@@ -100,8 +100,7 @@ def measure(
         }
         values[method] = list(ndcg_by_query(run, collection.qrels).values())
     weights = [
-        weight_of_words(found.lexical, found.vector, lookup=found.lookup)
-        for found in pools.values()
+        weight_of_words(found.lexical, found.vector, found.basis) for found in pools.values()
     ]
     return Result(collection.name, values, sum(weights) / len(weights))
 
@@ -152,7 +151,7 @@ def _pools(
     return Pools(
         snapshot.lexical(parsed.lexical, parsed.where, pool),
         snapshot.vector(asked, model_key, parsed.where, pool),
-        lookup=is_lookup(text),
+        Basis(lookup=is_lookup(text), known=snapshot.known_words(parsed.lexical)),
     )
 
 
