@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ def test_the_table_has_a_row_per_collection_and_one_of_means(bench: ModuleType) 
     assert rows[2][3:5] == ["0.3000", "0.3000"]
 
 
-def parallel(bench: ModuleType, name: str) -> object:
+def parallel(bench: ModuleType, name: str) -> Any:  # noqa: ANN401 - of a module that is loaded late
     docs = tuple(sys.modules["beir"].Doc(f"p{n}", "", f"{name} {n}") for n in range(10))
     qrels = {f"q{n}": {f"p{n}": 1} for n in range(10)}
     return bench.Collection(name, docs, dict.fromkeys(qrels, f"{name}?"), qrels)

@@ -168,7 +168,8 @@ class KnownWords:
     """What the whole index knows of the words of a query."""
 
     share: float
-    """Of the words, those that some chunk holds; 1 for a query without words."""
+    """Of the words, those that some chunk holds; 1 for a query without words. What is
+    written without spaces is held where any pair of its letters is."""
     full_match: float
     """About what a chunk scores by BM25 that holds all words, each once; real scores may be
     higher, since chunks repeat words and may be short. Of more than ``FULL_MATCH_WORDS`` the

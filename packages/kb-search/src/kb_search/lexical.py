@@ -138,7 +138,7 @@ def known_words(
     langs: Sequence[str],
     weights: Weights = Weights(),
 ) -> KnownWords:
-    """Return what the index knows of the words of *query*; of a run of CJK, of its pairs.
+    """Return what the index knows of the words of *query*.
 
     A full match scores what ``build_ranking`` gives to the text of a passage of average
     length for every word, in the form that most passages hold.
@@ -149,10 +149,11 @@ def known_words(
     scores: list[float] = []
     for term in query_terms(text, langs):
         weight = term.count * (1.0 if term.kind == "cjk" else 1 + weights.unstemmed)
-        for forms in _known_by(term):
+        words = _words_of(term)
+        if words:
+            held.append(any(_stands(searcher, form) for forms in words for form in forms))
+        for forms in words:
             frequency = max(searcher.doc_freq("stem", form) for form in forms)
-            around = (searcher.doc_freq(f, form) for f in ("head", "symbol") for form in forms)
-            held.append(frequency > 0 or any(around))
             scores.append(weight * _told(total, max(1, frequency)))
     return KnownWords(
         share=sum(held) / len(held) if held else 1.0,
@@ -160,11 +161,15 @@ def known_words(
     )
 
 
-def _known_by(term: Term) -> list[tuple[str, ...]]:
+def _words_of(term: Term) -> list[tuple[str, ...]]:
     """Return the words that a term stands for, each as the forms that passages hold."""
     if term.kind == "cjk" and len(term.exact) > 1:
         return [(gram,) for gram in dict.fromkeys(term.forms)]
     return [term.stems] if term.kind in {"word", "identifier"} and term.exact else []
+
+
+def _stands(searcher: tantivy.Searcher, form: str) -> bool:
+    return any(searcher.doc_freq(field, form) for field in ("stem", "head", "symbol"))
 
 
 def _told(total: int, frequency: int) -> float:

@@ -257,14 +257,16 @@ class LexicalContract(Contract):
         assert few < enough
         assert abs(all_of_it - enough) < _NEARLY
 
-    def test_letters_without_spaces_are_known_by_their_pairs(self) -> None:
+    def test_letters_without_spaces_are_known_by_any_of_their_pairs(self) -> None:
+        """Most pairs of a run reach from one word into the next, and stand nowhere else."""
         snapshot = self.filled("형태소분석기", "검색엔진을", "전혀 다른 글").snapshot()
 
-        short, long, partly = (
-            snapshot.known_words(query(text)) for text in ("형태", "형태소분석기", "형태론")
+        short, long, partly, none = (
+            snapshot.known_words(query(text))
+            for text in ("형태", "형태소분석기", "형태론", "번역 형태")
         )
 
-        assert (short.share, long.share, partly.share) == (1, 1, 0.5)
+        assert (short.share, long.share, partly.share, none.share) == (1, 1, 1, 0.5)
         assert 0 < short.full_match < long.full_match
 
     def test_a_query_without_words_lacks_none(self) -> None:

@@ -18,7 +18,7 @@ from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, R
 from kb_core.testing._filters import Facts, contains_phrase, passes
 from kb_core.testing._relaxing import Analysed, relax, relaxation_of
 from kb_core.testing._vectors import floats, pack_floats
-from kb_core.testing._words import words
+from kb_core.testing._words import runs, words
 
 __all__ = ["Entry", "MemorySnapshot", "State"]
 
@@ -98,12 +98,15 @@ class MemorySnapshot:
         return _best(scored, limit)
 
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
-        asked = Counter(w for c, found in _analysed(query) for w in _scores(c, found))
+        spoken = [clause.text for clause in query.clauses if clause.kind != "must_not"]
+        asked = [run for text in spoken for run in runs(text)]
+        counts = Counter(word for run in asked for word in run)
         entries = self._state.entries.values()
-        held = {word: sum(word in entry.counts for entry in entries) for word in asked}
-        told = [n * _idf(len(entries), max(1, held[word])) for word, n in asked.items()]
+        held = {word: sum(word in entry.counts for entry in entries) for word in counts}
+        told = [n * _idf(len(entries), max(1, held[word])) for word, n in counts.items()]
+        known = [any(held[word] for word in run) for run in asked]
         return KnownWords(
-            share=sum(map(bool, held.values())) / len(held) if held else 1.0,
+            share=sum(known) / len(known) if known else 1.0,
             full_match=math.fsum(sorted(told, reverse=True)[:FULL_MATCH_WORDS]),
         )
 
