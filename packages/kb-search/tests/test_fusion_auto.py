@@ -371,7 +371,7 @@ def test_without_any_vector_the_order_is_that_of_words(lexical: list[Scored]) ->
     check_order(fuse("auto", lexical, [], basis=basis), lexical)
 
 
-@given(rankings(bm25), rankings(cosine), st.floats(0.01, 0.99))
+@given(rankings(bm25), rankings(cosine), st.floats(0, 1))
 def test_chunks_without_a_vector_keep_the_order_of_words(
     lexical: list[Scored], vector: list[Scored], coverage: float
 ) -> None:

@@ -13,7 +13,9 @@ A channel that knows the answer sets a few chunks far apart from its other candi
 that only found what most chunks have to say scores them all alike. Both are read off the
 scores by one formula, ``clarity``, and the weight of the words is their share of the sum.
 What the words say counts only as far as they match: where a question is in another language
-than the passages, a name or a number found by accident stands out, and says nothing.
+than the passages, a name or a number found by accident stands out, and says nothing. And a
+chunk that has no vector yet is given the meaning that its words let expect.
+
 This is a convex combination (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
 Hybrid Retrieval", TOIS 2023) whose weight is not tuned, but found for each query, in the
 manner of predicting a query's performance from the deviation of its scores (Shtok, Kurland,
@@ -67,14 +69,18 @@ _ALIKE = 1e-9
 _MATCH_POWER = 1.5
 """How steeply the clarity of words falls with the share of the question that they match.
 
-From 1.25 to 1.5 hybrid is as good as the better channel on every collection measured. With
-1, questions in another language than the passages lose more; with 2, it is too little
-where a match of half the words is all there can be.
+With 1 and 1.25, hybrid falls behind meaning on two collections whose passages are in another
+language than the question; with 2, behind words on one where a match of half the words is
+all there can be.
 """
 
 _SUPPOSED = 30
-"""How many chunks are supposed to have both, neither words nor meaning, and as many to be
-best in both, beside those that were found, when meaning is estimated from words."""
+"""How many candidates, beside those found, are taken to be without words and meaning, and how
+many to be best in both, when meaning is estimated from words.
+
+With none, a few embedded candidates tell too much of all others; from 10 to 30 questions
+whose answer has no vector yet lose less, and the others nothing.
+"""
 
 _LOOKUP_WEIGHT = 0.95
 """Of the words in a look-up; meaning is left to order what the words find equal.
@@ -215,7 +221,7 @@ def weight_of_words(
     # A chunk without any of the words is one that the words tell apart from those they found,
     # as far as they could have been found in it. A chunk without a vector is only one not
     # embedded yet.
-    others = min(_DEPTH, len(vector) / basis.coverage) - len(lexical)
+    others = min(_DEPTH, len(vector) / max(basis.coverage, _ALIKE)) - len(lexical)
     zeros = max(0.0, others) * matched
     words = _clarity(_words(lexical)[:_DEPTH], zeros=zeros) * matched**_MATCH_POWER
     meaning = _clarity(_meaning(vector)[:_DEPTH]) * basis.coverage**2
