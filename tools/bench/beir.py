@@ -10,13 +10,21 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from metrics import Qrels
 
-__all__ = ["BM25", "PUBLISHED", "Collection", "Doc", "load_collection", "write_documents"]
+__all__ = [
+    "BM25",
+    "PUBLISHED",
+    "Collection",
+    "Doc",
+    "load_collection",
+    "sampled",
+    "write_documents",
+]
 
 Figures: TypeAlias = tuple[float, float | None]
 """nDCG@10 and recall@100; the second is not always reported."""
@@ -101,15 +109,27 @@ def load_collection(folder: Path, *, sample: int = 0, seed: int = 1) -> Collecti
     asked = {row["_id"]: row["text"].strip() for row in _json_lines(folder / "queries.jsonl")}
     qrels = _qrels(folder / "qrels" / "test.tsv")
     judged = sorted(query for query in qrels if asked.get(query) and max(qrels[query].values()) > 0)
-    if 0 < sample < len(judged):
-        judged = sorted(random.Random(seed).sample(judged, sample))  # noqa: S311
     known = {doc.doc_id for doc in docs}
-    return Collection(
+    whole = Collection(
         name=folder.name,
         docs=docs,
         queries={query: asked[query] for query in judged},
         qrels={query: qrels[query] for query in judged},
         by_file=all(known.isdisjoint(qrels[query]) for query in judged),
+    )
+    return sampled(whole, sample, seed)
+
+
+def sampled(collection: Collection, size: int, seed: int = 1) -> Collection:
+    """Return a collection with *size* of its queries; with all of them for 0."""
+    queries = sorted(collection.queries)
+    if not 0 < size < len(queries):
+        return collection
+    chosen = sorted(random.Random(seed).sample(queries, size))  # noqa: S311
+    return replace(
+        collection,
+        queries={query: collection.queries[query] for query in chosen},
+        qrels={query: collection.qrels[query] for query in chosen},
     )
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kb_app._search.grammar import parse_query
 from kb_app._search.service import Engine
 from kb_app.testing import SearchWorld, random_documents
 from kb_core import wire
 from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.media import SearchMode
 from kb_core.search import Hit, Scored, SearchFilters, SearchQuery, SearchResponse, Trace
-from kb_search.fusion import fuse, is_lookup
+from kb_search.fusion import Basis, fuse, is_lookup
 
 SEEDS = (1, 2, 3)
 
@@ -102,8 +103,15 @@ def is_fusion(engine: Engine, text: str, trace: Trace) -> bool:
         rows = getattr(trace, channel)
         return [Scored(keys.setdefault(row.chunk_id, len(keys)), row.score) for row in rows]
 
-    lookup = is_lookup(text)
-    fused = fuse(engine.settings.fusion, scored("lexical"), scored("vector"), lookup=lookup)
+    fused = fuse(
+        engine.settings.fusion,
+        scored("lexical"),
+        scored("vector"),
+        basis=Basis(
+            lookup=is_lookup(text),
+            known=engine.snapshot.known_words(parse_query(text).lexical),
+        ),
+    )
     ours = sorted((keys[row.chunk_id], row.fusion_score) for row in trace.fused)
     return ours == sorted((row.chunk_key, row.score) for row in fused)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from kb_core.search import Scored
+from kb_core.search import KnownWords, Scored
 from kb_search.fusion import (
     FUSIONS,
+    Basis,
     Fused,
     convex_combination,
     fuse,
@@ -24,6 +25,11 @@ cosine = st.integers(7_000_000, 9_500_000).map(lambda tenth_micro: tenth_micro /
 def rankings(scores: st.SearchStrategy[float], size: int = 30) -> st.SearchStrategy[list[Scored]]:
     pairs = st.dictionaries(st.integers(1, 50), scores, max_size=size)
     return pairs.map(lambda found: ranked(found.items()))
+
+
+def doubt(full_match: float) -> Basis:
+    """Let the index know some of the question's words, and not all."""
+    return Basis(known=KnownWords(share=0.5, full_match=full_match))
 
 
 def ranked(pairs: object) -> list[Scored]:
@@ -213,6 +219,52 @@ def test_an_identifier_in_one_chunk_beats_what_sounds_alike() -> None:
     assert fuse("auto", [Scored(7, 12.5)], vague)[0].chunk_key == 7
 
 
+def test_a_few_accidental_words_do_not_outweigh_meaning() -> None:
+    """A question in another language: one name of ten words is held by a dozen passages."""
+    accidents = scores(9.0, *[3.0] * 11)
+    meaning = [Scored(100 + rank, 0.9 - rank / 800) for rank in range(100)]
+
+    trusted = weight_of_words(accidents, meaning, basis=doubt(9.0))
+    doubted = weight_of_words(accidents, meaning, basis=doubt(60.0))
+
+    assert doubted < trusted / 3
+    assert fuse("auto", accidents, meaning, basis=doubt(60.0))[0].chunk_key == 100
+
+
+def test_common_words_found_everywhere_are_no_match_either() -> None:
+    """In a mixed collection the question's own language has its function words."""
+    function_words = scores(9.0, *(6.0 - rank / 30 for rank in range(99)))
+    meaning = [Scored(200 + rank, 0.9 - rank / 800) for rank in range(100)]
+
+    assert fuse("auto", function_words, meaning)[0].chunk_key == 0
+    assert fuse("auto", function_words, meaning, basis=doubt(30.0))[0].chunk_key == 200
+
+
+@given(rankings(bm25), rankings(cosine), st.lists(st.floats(0.1, 200), min_size=2, max_size=2))
+def test_the_less_of_a_question_matches_the_less_words_count(
+    lexical: list[Scored], vector: list[Scored], full: list[float]
+) -> None:
+    assume(lexical and vector)
+    # Where nothing is clear in either list, both count alike, however much of it matches.
+    assume(0 < weight_of_words(lexical, vector) < 1)
+    less, more = sorted(full)
+
+    matched = weight_of_words(lexical, vector, basis=doubt(less))
+    missed = weight_of_words(lexical, vector, basis=doubt(more))
+
+    assert missed <= matched + 1e-9
+
+
+@given(rankings(bm25), rankings(cosine), st.floats(0, 1))
+def test_what_matches_all_of_a_question_counts_in_full(
+    lexical: list[Scored], vector: list[Scored], share: float
+) -> None:
+    assume(lexical)
+    full = share * lexical[0].score
+
+    assert fuse("auto", lexical, vector, basis=doubt(full)) == fuse("auto", lexical, vector)
+
+
 def test_the_few_chunks_embedded_so_far_do_not_push_away_the_rest() -> None:
     """An absent vector says nothing of the chunk; an absent word does."""
     words = scores(*(20.0 - rank / 6 for rank in range(100)))
@@ -296,7 +348,9 @@ def test_any_text_is_one_or_the_other(text: str) -> None:
 @given(rankings(bm25), rankings(cosine))
 def test_a_lookup_is_ordered_by_words(lexical: list[Scored], vector: list[Scored]) -> None:
     """Meaning may turn round what words find almost equal, and nothing else."""
-    score = {row.chunk_key: row.score for row in fuse("auto", lexical, vector, lookup=True)}
+    score = {
+        row.chunk_key: row.score for row in fuse("auto", lexical, vector, basis=Basis(lookup=True))
+    }
 
     for one in lexical[::3]:
         for other in lexical[::2]:
@@ -307,16 +361,68 @@ def test_a_lookup_is_ordered_by_words(lexical: list[Scored], vector: list[Scored
 def test_a_lookup_that_words_cannot_answer_is_left_to_meaning() -> None:
     alone = scores(0.9, 0.8)
 
-    assert fuse("auto", [], alone, lookup=True) == fuse("auto", [], alone)
+    assert fuse("auto", [], alone, basis=Basis(lookup=True)) == fuse("auto", [], alone)
+
+
+@given(rankings(bm25))
+def test_without_any_vector_the_order_is_that_of_words(lexical: list[Scored]) -> None:
+    basis = Basis(coverage=0.0, without_vector={row.chunk_key for row in lexical})
+
+    check_order(fuse("auto", lexical, [], basis=basis), lexical)
+
+
+@given(rankings(bm25), rankings(cosine), st.floats(0, 1))
+def test_chunks_without_a_vector_keep_the_order_of_words(
+    lexical: list[Scored], vector: list[Scored], coverage: float
+) -> None:
+    embedded = set(keys_of(vector))
+    basis = Basis(coverage=coverage, without_vector=set(keys_of(lexical)) - embedded)
+
+    fused = fuse("auto", lexical, vector, basis=basis)
+
+    score = {row.chunk_key: row.score for row in fused}
+    waiting = [score[key] for key in keys_of(lexical) if key not in embedded]
+    assert waiting == sorted(waiting, reverse=True)
+    assert all(0 <= value <= 1 for value in score.values())
+
+
+def test_the_best_by_words_is_not_pushed_below_the_embedded_for_want_of_a_vector() -> None:
+    """Half of a code tree is embedded: the passage that the words describe is in the other."""
+    words = scores(20.0, 14.0, *(8.0 - rank / 50 for rank in range(98)))
+    embedded = range(1, 200, 2)
+    meaning = [Scored(key, 0.9 if key == 1 else 0.8 - key / 10_000) for key in embedded]
+    waiting = {row.chunk_key for row in words} - set(embedded)
+
+    mended = fuse("auto", words, meaning, basis=Basis(coverage=0.5, without_vector=waiting))
+    as_if_far = fuse("auto", words, meaning, basis=Basis(coverage=0.5))
+
+    assert keys_of(mended)[0] == 0
+    assert keys_of(as_if_far)[0] != 0
+
+
+def test_a_meaning_that_words_do_not_foretell_is_not_expected_of_them() -> None:
+    """What the embedded candidates show of this question decides: here words are accidents."""
+    words = [Scored(key, 9.0 if key < 60 else 3.0) for key in range(100)]
+    near = [Scored(1000 + rank, 0.9 - rank / 900) for rank in range(100)]
+    agreeing = [Scored(key, 0.9 - rank / 900) for rank, key in enumerate(range(2, 102))]
+    basis = Basis(coverage=0.9, without_vector={0, 1})
+
+    def waiting(vector: list[Scored]) -> float:
+        fused = convex_combination(words, vector, 0.2, basis.without_vector)
+        return next(row.score for row in fused if row.chunk_key == 0)
+
+    assert waiting(near) < waiting(agreeing)
 
 
 def test_few_vectors_say_little() -> None:
     words = [Scored(n, 10 - n) for n in range(5)]
     meaning = [Scored(n, 0.9 - n / 100) for n in range(50, 60)]
 
-    weights = [weight_of_words(words, meaning, coverage=share) for share in (1.0, 0.5, 0.01)]
+    weights = [
+        weight_of_words(words, meaning, basis=Basis(coverage=share)) for share in (1.0, 0.5, 0.01)
+    ]
 
     assert weights == sorted(weights)
     assert weights[-1] > 0.98
-    found = fuse("auto", words, meaning, coverage=0.01)
+    found = fuse("auto", words, meaning, basis=Basis(coverage=0.01))
     assert [row.chunk_key for row in found[:5]] == [0, 1, 2, 3, 4]

@@ -9,7 +9,7 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
@@ -18,7 +18,7 @@ from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFil
 from kb_core.filters import Filter
 from kb_core.models_info import EmbeddingModel
 from kb_core.records import Publication
-from kb_core.search import LexicalQuery, Relaxation, Scored
+from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 
 __all__ = [
     "Chunker",
@@ -66,6 +66,13 @@ class IndexSnapshot(Protocol):
         """
         ...
 
+    def known_words(self, query: LexicalQuery, /) -> KnownWords:
+        """Return what the index knows of the words of *query*.
+
+        It follows from the query and the whole index, never from a filter (ruling R13).
+        """
+        ...
+
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         """Return what of *query* ``lexical`` takes less strictly, or ``None`` if nothing.
 
@@ -89,6 +96,10 @@ class IndexSnapshot(Protocol):
 
     def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
+        ...
+
+    def with_vector(self, keys: Sequence[int], model_key: str, /) -> AbstractSet[int]:
+        """Return those chunks that have a vector."""
         ...
 
     def count(self, where: Filter | None, /) -> int:

@@ -12,6 +12,7 @@ from kb_core.media import SearchMode
 
 __all__ = [
     "CHARS_PER_TOKEN",
+    "FULL_MATCH_WORDS",
     "MAX_K",
     "MIN_SNIPPET_CHARS",
     "Candidate",
@@ -19,6 +20,7 @@ __all__ = [
     "ClauseKind",
     "FusionInput",
     "Hit",
+    "KnownWords",
     "LexicalQuery",
     "Relaxation",
     "Retrieval",
@@ -34,6 +36,9 @@ MAX_K = 100
 MIN_SNIPPET_CHARS = 60
 CHARS_PER_TOKEN = 4
 """What a budget in tokens is counted by: characters of the JSON as it is emitted."""
+FULL_MATCH_WORDS = 10
+"""How many words of a question a passage has to hold to match all of it: no answer repeats
+a long question. Pairs of letters are the words of what is written without spaces."""
 
 _MAX_TOKENS = 10_000_000
 _MAX_DEADLINE_MS = 3_600_000
@@ -156,6 +161,20 @@ class Relaxation:
             ("in no passage", self.unknown),
         )
         return tuple(f"{what}: {', '.join(words)}" for what, words in said if words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownWords:
+    """What the whole index knows of the words of a query."""
+
+    share: float
+    """Of the words, those that some chunk holds; 1 for a query without words. What is
+    written without spaces is held where any pair of its letters is."""
+    full_match: float
+    """About what a chunk scores by BM25 that holds all words, each once; real scores may be
+    higher, since chunks repeat words and may be short. Of more than ``FULL_MATCH_WORDS`` the
+    most telling are enough, and a word that no chunk holds counts like one that a single
+    chunk holds."""
 
 
 @dataclass(frozen=True, slots=True)

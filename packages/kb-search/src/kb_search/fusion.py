@@ -12,6 +12,10 @@ decides this very question:
 A channel that knows the answer sets a few chunks far apart from its other candidates; one
 that only found what most chunks have to say scores them all alike. Both are read off the
 scores by one formula, ``clarity``, and the weight of the words is their share of the sum.
+What the words say counts only as far as they match: where a question is in another language
+than the passages, a name or a number found by accident stands out, and says nothing. And a
+chunk that has no vector yet is given the meaning that its words let expect.
+
 This is a convex combination (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
 Hybrid Retrieval", TOIS 2023) whose weight is not tuned, but found for each query, in the
 manner of predicting a query's performance from the deviation of its scores (Shtok, Kurland,
@@ -28,13 +32,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
-from kb_core.search import Scored
+from kb_core.search import KnownWords, Scored
 
 __all__ = [
     "FUSIONS",
+    "Basis",
     "Fused",
     "convex_combination",
     "fuse",
@@ -61,6 +66,22 @@ _TAIL = 0.01
 
 _ALIKE = 1e-9
 
+_MATCH_POWER = 1.5
+"""How steeply the clarity of words falls with the share of the question that they match.
+
+With 1 and 1.25, hybrid falls behind meaning on two collections whose passages are in another
+language than the question; with 2, behind words on one where a match of half the words is
+all there can be.
+"""
+
+_SUPPOSED = 30
+"""How many candidates, beside those found, are taken to be without words and meaning, and how
+many to be best in both, when meaning is estimated from words.
+
+With none, a few embedded candidates tell too much of all others; from 10 to 30 questions
+whose answer has no vector yet lose less, and the others nothing.
+"""
+
 _LOOKUP_WEIGHT = 0.95
 """Of the words in a look-up; meaning is left to order what the words find equal.
 
@@ -71,6 +92,20 @@ On 496 look-ups of identifiers and quoted phrases, words alone reach an nDCG@10 
 _QUOTED = re.compile(r'"[^"]*[^"\s][^"]*"')
 _INNER = re.compile(r"\w(?:[._#]|::|->)\w|[a-z][A-Z]|\d")
 _EDGES = "`'*()[]{}<>,;:.!?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What the two rankings rest on, as far as they do not say it themselves."""
+
+    lookup: bool = False
+    """What ``is_lookup`` says of the query."""
+    known: KnownWords | None = None
+    """What the index knows of the query's words, if that was looked up."""
+    coverage: float = 1.0
+    """The share of all chunks that have a vector."""
+    without_vector: AbstractSet[int] = frozenset()
+    """Those chunks of the lexical ranking that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +126,19 @@ def fuse(
     vector: Sequence[Scored],
     *,
     rrf_k: int = 60,
-    lookup: bool = False,
-    coverage: float = 1.0,
+    basis: Basis = Basis(),
 ) -> list[Fused]:
     """Fuse two rankings by a method of ``FUSIONS``, best first; ties by chunk key.
 
     Both lists are best first, without repetition; *lexical* has BM25 scores (not negative),
     *vector* cosines. Either may be empty: then the order is that of the other. Scores lie
-    in 0..1, and 1 means best in both. *rrf_k* is of ``rrf`` alone; *lookup*, what
-    ``is_lookup`` says of the query, and *coverage*, the share of chunks that have a vector,
-    are of ``auto``.
+    in 0..1, and 1 means best in both. *rrf_k* is of ``rrf`` alone, *basis* of ``auto``.
 
     Raises ``ValueError`` for another method.
     """
     if method == "auto":
-        weight = weight_of_words(lexical, vector, lookup=lookup, coverage=coverage)
-        return convex_combination(lexical, vector, weight)
+        weight = weight_of_words(lexical, vector, basis)
+        return convex_combination(lexical, vector, weight, basis.without_vector)
     if method == "rrf":
         return reciprocal_rank_fusion(lexical, vector, k=rrf_k)
     msg = f"fusion {method!r} is none of {', '.join(FUSIONS)}"
@@ -148,57 +180,78 @@ def reciprocal_rank_fusion(
 
 
 def convex_combination(
-    lexical: Sequence[Scored], vector: Sequence[Scored], weight: float
+    lexical: Sequence[Scored],
+    vector: Sequence[Scored],
+    weight: float,
+    without_vector: AbstractSet[int] = frozenset(),
 ) -> list[Fused]:
     """Fuse two rankings by ``weight * words + (1 - weight) * meaning``; ties by chunk key.
 
     Words and meaning are scores between 0, for a chunk that the channel does not propose,
     and 1 for its best. BM25 has a zero of its own, so words keep their proportions; cosines
     of any two texts are far from 0, so meaning starts at the last of the first hundred.
+    A chunk *without_vector* counts with the meaning that its words let expect.
     """
-    words, meaning = _words(lexical), _meaning(vector)
+    words = {row.chunk_key: share for row, share in zip(lexical, _words(lexical), strict=True)}
+    meaning = {row.chunk_key: share for row, share in zip(vector, _meaning(vector), strict=True)}
+    if vector:
+        meaning |= _expected(words, meaning, without_vector)
     return _merged(
         lexical,
         vector,
-        {row.chunk_key: weight * share for row, share in zip(lexical, words, strict=True)},
-        {row.chunk_key: (1 - weight) * share for row, share in zip(vector, meaning, strict=True)},
+        {key: weight * share for key, share in words.items()},
+        {key: (1 - weight) * share for key, share in meaning.items()},
     )
 
 
 def weight_of_words(
-    lexical: Sequence[Scored],
-    vector: Sequence[Scored],
-    *,
-    lookup: bool = False,
-    coverage: float = 1.0,
+    lexical: Sequence[Scored], vector: Sequence[Scored], basis: Basis = Basis()
 ) -> float:
     """Return how far to trust *lexical* rather than *vector* for this query, within 0..1.
 
-    A half if there is nothing to compare. Where only a share of the chunks has a vector,
-    *coverage*, the nearest of all is among the others with the rest of the probability:
-    what the nearest of these few says counts by that share.
+    A half if there is nothing to compare. Where only a share of the chunks has a vector, the
+    nearest of all is among the others with the rest of the probability, and so is what it has
+    to stand out from: meaning counts by the square of that share.
     """
     if not lexical or not vector:
         return 0.5
-    if lookup:
+    if basis.lookup:
         return _LOOKUP_WEIGHT
-    # A chunk without any of the words is one that the words tell apart from those they found:
-    # it counts, with a share of 0. A chunk without a vector is only one not embedded yet.
-    missing = max(0, len(vector) - len(lexical))
-    words = _clarity([*_words(lexical), *[0.0] * missing][:_DEPTH])
-    meaning = _clarity(_meaning(vector)[:_DEPTH]) * coverage
+    matched = _matched(lexical[0].score, basis.known)
+    # A chunk without any of the words is one that the words tell apart from those they found,
+    # as far as they could have been found in it. A chunk without a vector is only one not
+    # embedded yet.
+    others = min(_DEPTH, len(vector) / max(basis.coverage, _ALIKE)) - len(lexical)
+    zeros = max(0.0, others) * matched
+    words = _clarity(_words(lexical)[:_DEPTH], zeros=zeros) * matched**_MATCH_POWER
+    meaning = _clarity(_meaning(vector)[:_DEPTH]) * basis.coverage**2
     return words / (words + meaning) if words + meaning > 0 else 0.5
 
 
-def _clarity(shares: Sequence[float]) -> float:
+def _matched(top: float, known: KnownWords | None) -> float:
+    """Return which share of the question its best match by words makes up.
+
+    That a passage holds few of many words is nothing to doubt: questions are wordy. Where
+    nothing in the index holds some of them, the question may be in another language than
+    the answer, and what matches may be an accident.
+    """
+    if known is None or known.share == 1 or known.full_match <= 0:
+        return 1.0
+    return min(1.0, top / known.full_match)
+
+
+def _clarity(shares: Sequence[float], *, zeros: float = 0.0) -> float:
     """Return how far the best of the candidates, whose share is 1, stands out; 0: not at all.
 
     It is the distance from the mean, times that distance in standard deviations. Either
     alone is worse: the first is small wherever a question has many common words, the second
-    takes the noise among equals for a decision.
+    takes the noise among equals for a decision. *zeros* are so many candidates more, with a
+    share of 0.
     """
-    mean = math.fsum(shares) / len(shares)
-    deviation = math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / len(shares))
+    size = len(shares) + zeros
+    mean = math.fsum(shares) / size
+    squares = math.fsum((share - mean) ** 2 for share in shares) + zeros * mean**2
+    deviation = math.sqrt(squares / size)
     # Where all are alike, the deviation is nothing but rounding.
     return (1 - mean) ** 2 / deviation if deviation > _ALIKE else 0.0
 
@@ -214,6 +267,33 @@ def _meaning(vector: Sequence[Scored]) -> list[float]:
     top, floor = vector[0].score, vector[:_DEPTH][-1].score
     span = top - floor
     return [_above(row.score - floor, span) for row in vector]
+
+
+def _expected(
+    words: Mapping[int, float], meaning: Mapping[int, float], without_vector: AbstractSet[int]
+) -> dict[int, float]:
+    """Return the meaning to expect of those chunks *without_vector* that *words* found.
+
+    It is read off a straight line through what the other chunks have of both. Where there
+    are few of them, it is the line on which meaning equals words, so that with no vectors at
+    all the order is that of words.
+    """
+    unknown = [key for key in words if key in without_vector]
+    if not unknown:
+        return {}
+    seen = [
+        (share, meaning.get(key, 0.0)) for key, share in words.items() if key not in without_vector
+    ]
+    size = len(seen) + 2 * _SUPPOSED
+    across = (math.fsum(x for x, _ in seen) + _SUPPOSED) / size
+    up = (math.fsum(y for _, y in seen) + _SUPPOSED) / size
+    rise = math.fsum((x - across) * (y - up) for x, y in seen)
+    run = math.fsum((x - across) ** 2 for x, _ in seen)
+    for end in (0.0, 1.0):
+        rise += _SUPPOSED * (end - across) * (end - up)
+        run += _SUPPOSED * (end - across) ** 2
+    slope = max(0.0, rise / run)
+    return {key: min(1.0, max(0.0, up + slope * (words[key] - across))) for key in unknown}
 
 
 def _above(height: float, span: float) -> float:

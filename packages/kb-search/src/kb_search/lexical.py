@@ -17,6 +17,7 @@ them, ``docs/decisions/0010-lexical-ranking.md`` tells how).
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,13 +26,13 @@ from itertools import pairwise
 import tantivy
 from tantivy import Occur, Query
 
-from kb_core.search import Clause, LexicalQuery
+from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery
 from kb_search.analysis import Term, analyze, query_terms
 from kb_search.narrowing import all_of, any_of, in_order, lone_character, term_of
 from kb_search.relaxing import holding, requirements, satisfiable
 from kb_search.statistics import TermStatistics
 
-__all__ = ["Ranking", "Weights", "build_ranking", "inform"]
+__all__ = ["Ranking", "Weights", "build_ranking", "inform", "known_words"]
 
 _TOLD_BY_ANY_WORD = 0.5
 _LEAST = 0.05
@@ -131,6 +132,52 @@ def build_ranking(
         excluded=tuple(_excluded(schema, query, langs)),
         near_only=not words or any(requirement.clause.phrase for requirement in kept),
     )
+
+
+def known_words(
+    searcher: tantivy.Searcher,
+    query: LexicalQuery,
+    langs: Sequence[str],
+    weights: Weights = Weights(),
+) -> KnownWords:
+    """Return what the index knows of the words of *query*.
+
+    A full match scores what ``build_ranking`` gives to the text of a passage of average
+    length for every word, in the form that most passages hold.
+    """
+    text = " ".join(clause.text for clause in query.clauses if clause.kind != "must_not")
+    total = searcher.num_docs
+    held: list[bool] = []
+    scores: list[float] = []
+    for term in query_terms(text, langs):
+        weight = term.count * (1.0 if term.kind == "cjk" else 1 + weights.unstemmed)
+        words = _words_of(term)
+        if words:
+            held.append(any(_stands(searcher, form) for forms in words for form in forms))
+        for forms in words:
+            frequency = max(searcher.doc_freq("stem", form) for form in forms)
+            scores.append(weight * _told(total, max(1, frequency)))
+    return KnownWords(
+        share=sum(held) / len(held) if held else 1.0,
+        full_match=math.fsum(heapq.nlargest(FULL_MATCH_WORDS, scores)),
+    )
+
+
+def _words_of(term: Term) -> list[tuple[str, ...]]:
+    """Return the words that a term stands for, each as the forms that passages hold."""
+    if term.kind == "cjk" and len(term.exact) > 1:
+        return [(gram,) for gram in dict.fromkeys(term.forms)]
+    return [term.stems] if term.kind in {"word", "identifier"} and term.exact else []
+
+
+def _stands(searcher: tantivy.Searcher, form: str) -> bool:
+    return any(searcher.doc_freq(field, form) for field in ("stem", "head", "symbol"))
+
+
+def _told(total: int, frequency: int) -> float:
+    """Return what a word scores that stands once in a passage of average length."""
+    bm25 = math.log(1 + max(0.0, total - frequency + 0.5) / (frequency + 0.5))
+    return bm25 * inform(total, frequency)
 
 
 def inform(total: int, frequency: int) -> float:

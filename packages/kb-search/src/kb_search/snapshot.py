@@ -13,10 +13,10 @@ from tantivy import FieldType, Occur, Query
 
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter
-from kb_core.search import LexicalQuery, Relaxation, Scored
+from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 from kb_search._errors import translate_errors
 from kb_search.analysis import STEMMED
-from kb_search.lexical import build_ranking
+from kb_search.lexical import build_ranking, known_words
 from kb_search.narrowing import build_filter, only
 from kb_search.opening import Segments, payload_of
 from kb_search.relaxing import describe
@@ -96,6 +96,11 @@ class Snapshot:
             lists = [self._ranked(wanted, limit) for wanted in ranking.searches(narrow)]
         return lists[0] if len(lists) == 1 else _better_of(lists, limit)
 
+    def known_words(self, query: LexicalQuery, /) -> KnownWords:
+        """Return what the index knows of the words of *query*."""
+        with translate_errors("look for the words of a query"):
+            return known_words(self._chunks, query, self.languages)
+
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         """Return what of *query* counts less than it says, or ``None`` if nothing does."""
         with translate_errors("explain a search by words"):
@@ -132,6 +137,11 @@ class Snapshot:
         """Return a chunk's vector as float32, or ``None``."""
         vectors = self._vectors.get(model_key)
         return None if vectors is None else vectors.view.vector(chunk_key)
+
+    def with_vector(self, keys: Sequence[int], model_key: str, /) -> set[int]:
+        """Return those chunks that have a vector."""
+        vectors = self._vectors.get(model_key)
+        return set() if vectors is None else vectors.view.known(keys)
 
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""

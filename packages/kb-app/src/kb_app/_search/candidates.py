@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from kb_core.errors import KbError
 from kb_core.filters import Filter
 from kb_core.media import SearchMode
 from kb_core.search import Scored
+from kb_search.fusion import Basis
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
@@ -59,8 +60,8 @@ class Proposals:
     ran: Channel = _NONE
     late: Channel = _NONE
     """Those that the deadline left out."""
-    coverage: float = 1.0
-    """The share of all chunks that have a vector."""
+    basis: Basis = field(default_factory=Basis)
+    """What fusion has to know beside the two lists."""
     lexical_secs: float = 0.0
     vector_secs: float = 0.0
     embed_secs: float = 0.0
@@ -104,7 +105,23 @@ def propose(  # noqa: PLR0913 - the parts of one search
         proposals.ran |= Channel.LEXICAL
     if vectors is not None:
         _add_vectors(proposals, vectors, deadline)
+    if proposals.lexical and proposals.vector:
+        proposals.basis = _basis(snapshot, parsed, proposals, str(model_key))
     return proposals
+
+
+def _basis(
+    snapshot: IndexSnapshot, parsed: ParsedQuery, proposals: Proposals, model_key: str
+) -> Basis:
+    without: set[int] = set()
+    if proposals.basis.coverage < 1:
+        found = [row.chunk_key for row in proposals.lexical]
+        without = set(found) - snapshot.with_vector(found, model_key)
+    return replace(
+        proposals.basis,
+        known=snapshot.known_words(parsed.lexical),
+        without_vector=without,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +172,6 @@ def _has_vectors(snapshot: IndexSnapshot, model_key: str | None, proposals: Prop
     if chunks and not embedded:
         proposals.degraded.append("vector: no embeddings for this model yet (run 'kebab embed')")
     elif embedded < chunks:
-        proposals.coverage = embedded / chunks
+        proposals.basis = Basis(coverage=embedded / chunks)
         proposals.degraded.append(f"vector: {embedded:,} of {chunks:,} chunks embedded")
     return bool(embedded)

@@ -49,14 +49,8 @@ def rank_proposals(
 ) -> list[Row]:
     """Return the union of the proposals, best first; order among equals is not final yet."""
     lexical, vector, mode = proposals.lexical, proposals.vector, query.mode
-    fused = fuse(
-        fusion,
-        lexical,
-        vector,
-        rrf_k=rrf_k,
-        lookup=is_lookup(query.text),
-        coverage=proposals.coverage,
-    )
+    basis = replace(proposals.basis, lookup=is_lookup(query.text))
+    fused = fuse(fusion, lexical, vector, rrf_k=rrf_k, basis=basis)
     if mode is SearchMode.LEXICAL:
         rows = [Row(row, row.lexical_score or 0.0, "bm25") for row in fused]
     elif mode is SearchMode.VECTOR:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb_app._search.service import Engine, SearchSettings
-from kb_core.records import DocumentRecord
+from kb_core.records import DocumentRecord, Publication
 from kb_core.testing.documents import NOW, Corpus
 from kb_core.testing.fakes import HashEmbedder
 from kb_search.reader import Reader
@@ -42,8 +42,12 @@ class SearchWorld:
 
     def put(self, *documents: DocumentRecord, **changes: Any) -> None:  # noqa: ANN401
         """Publish documents; *changes* as ``Corpus.publication`` takes them."""
+        self.publish(self.corpus.publication(*documents, **changes))
+
+    def publish(self, publication: Publication) -> None:
+        """Publish what the corpus made, perhaps changed."""
         with closing(Writer(self._folder)) as writer:
-            writer.publish(self.corpus.publication(*documents, **changes))
+            writer.publish(publication)
 
     def write(self, *texts: str, **fields: Any) -> None:  # noqa: ANN401
         """Publish one document per text: ``0.md``, ``1.md`` and on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kb_core.filters import Glob
-from kb_core.search import Clause
+from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords
 from kb_core.testing._contract import Contract, query
 
 __all__ = ["LexicalContract"]
@@ -13,6 +13,7 @@ _NASTY = (
     *("\ud800", "'; DROP TABLE chunks; --", "😀" * 50, "ﷺ", "a" * 40_000, "한" * 5_000),
     *("e\u0301" * 500, "/.*/", "{}[]", "\u202e\u200b", "&&||", "NEAR(a b)", "%s%n"),
 )
+_NEARLY = 1e-6
 
 
 class LexicalContract(Contract):
@@ -212,6 +213,68 @@ class LexicalContract(Contract):
         ):
             assert snapshot.relaxation(wanted) is None, wanted
 
+    def test_a_full_match_is_about_what_a_chunk_with_all_words_scores(self) -> None:
+        filler = [f"filler text{n} here" for n in range(12)]
+        snapshot = self.filled("green apples grow", "green pears grow", *filler).snapshot()
+        wanted = query("green apples grow")
+
+        best, half = snapshot.lexical(wanted, None, 2)
+
+        full = snapshot.known_words(wanted).full_match
+        assert 0.7 * full <= best.score <= 1.5 * full
+        assert half.score < 0.7 * full
+
+    def test_words_that_no_chunk_holds_are_not_known(self) -> None:
+        """To a full match they belong as if a single chunk held them."""
+        snapshot = self.filled("red apples", "red pears", "red plums", "dry wood").snapshot()
+
+        red, wood, zebras = (
+            snapshot.known_words(query(text)) for text in ("red", "red wood", "red zebras")
+        )
+
+        assert (red.share, wood.share, zebras.share) == (1, 1, 0.5)
+        assert 0 < red.full_match < zebras.full_match - red.full_match
+        assert abs(zebras.full_match - wood.full_match) < _NEARLY
+
+    def test_words_around_a_chunk_are_known(self) -> None:
+        world = self.world()
+        world.write("guide/setup.md", "# Installation\n\nplain text", title="Handbook")
+
+        for word in ("installation", "handbook", "setup", "plain"):
+            assert world.snapshot().known_words(query(word)).share == 1, word
+
+    def test_a_full_match_of_a_long_question_is_one_of_its_most_telling_words(self) -> None:
+        texts = [f"common text{n}" for n in range(2 * FULL_MATCH_WORDS)]
+        snapshot = self.filled(*texts).snapshot()
+        words = [f"text{n}" for n in range(2 * FULL_MATCH_WORDS)]
+        half = FULL_MATCH_WORDS // 2
+
+        few, enough, all_of_it = (
+            snapshot.known_words(query(" ".join(asked))).full_match
+            for asked in (words[:half], words[:FULL_MATCH_WORDS], ["common", *words])
+        )
+
+        assert few < enough
+        assert abs(all_of_it - enough) < _NEARLY
+
+    def test_letters_without_spaces_are_known_by_any_of_their_pairs(self) -> None:
+        """Most pairs of a run reach from one word into the next, and stand nowhere else."""
+        snapshot = self.filled("형태소분석기", "검색엔진을", "전혀 다른 글").snapshot()
+
+        short, long, partly, none = (
+            snapshot.known_words(query(text))
+            for text in ("형태", "형태소분석기", "형태론", "번역 형태")
+        )
+
+        assert (short.share, long.share, partly.share, none.share) == (1, 1, 1, 0.5)
+        assert 0 < short.full_match < long.full_match
+
+    def test_a_query_without_words_lacks_none(self) -> None:
+        snapshot = self.filled("red apples").snapshot()
+
+        for nothing in (query(), query("!?"), query(Clause("apples", kind="must_not"))):
+            assert snapshot.known_words(nothing) == KnownWords(share=1, full_match=0), nothing
+
     def test_a_word_that_is_its_own_stem_ranks_above_its_relatives(self) -> None:
         world = self.filled("they connect here", "they connected here", "they connecting here")
 
@@ -275,6 +338,7 @@ class LexicalContract(Contract):
             required = query(Clause(text, phrase=True, kind="must"), Clause(text, kind="must"))
             snapshot.lexical(required, None, 10)
             snapshot.relaxation(required)
+            assert 0 <= snapshot.known_words(required).share <= 1
 
     def test_any_text_can_be_indexed(self) -> None:
         world = self.world()

@@ -87,6 +87,8 @@ class VectorContract(Contract):
 
         assert sorted(world.paths(found)) == ["0.md", "3.md", "4.md", "5.md"]
         assert len(snapshot.chunks([scored.chunk_key for scored in found])) == len(found)
+        keys = {scored.chunk_key for scored in found}
+        assert snapshot.with_vector(range(100), MODEL) == keys
 
     def test_the_control_record_counts_living_vectors(self) -> None:
         world = self.filled(*(f"text {n}" for n in range(4)))
@@ -119,6 +121,7 @@ class VectorContract(Contract):
 
         assert list(snapshot.vector(EMBEDDER.embed_query("embedded"), MODEL, None, 10)) == []
         assert snapshot.vector_of(key, MODEL) is None
+        assert snapshot.with_vector([key], MODEL) == set()
         assert world.search("embedded") == ["a.md"]
 
     def test_vectors_may_follow_later_and_alone(self) -> None:
@@ -142,6 +145,11 @@ class VectorContract(Contract):
         assert sorted(world.nearest("number1")) == ["0.md", "1.md"]
         assert world.nearest("number1", Glob("1.*")) == ["1.md"]
         assert sorted(world.search("text")) == ["0.md", "1.md", "2.md"]
+        snapshot = world.snapshot()
+        keys = [chunk["chunk_key"] for chunk in snapshot.find_chunks("", 10)]
+        embedded = {chunk.chunk_key for chunk in chunks}
+        assert snapshot.with_vector([*keys, 10**9], MODEL) == embedded
+        assert snapshot.with_vector([], MODEL) == snapshot.with_vector(keys, "unknown") == set()
 
     def test_models_do_not_see_each_other(self) -> None:
         world = self.filled("first text", "second text")

@@ -14,11 +14,11 @@ from kb_core.filters import FIELDS, Filter
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
-from kb_core.search import Clause, LexicalQuery, Relaxation, Scored
+from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation, Scored
 from kb_core.testing._filters import Facts, contains_phrase, passes
 from kb_core.testing._relaxing import Analysed, relax, relaxation_of
 from kb_core.testing._vectors import floats, pack_floats
-from kb_core.testing._words import words
+from kb_core.testing._words import runs, words
 
 __all__ = ["Entry", "MemorySnapshot", "State"]
 
@@ -97,6 +97,19 @@ class MemorySnapshot:
         ]
         return _best(scored, limit)
 
+    def known_words(self, query: LexicalQuery, /) -> KnownWords:
+        spoken = [clause.text for clause in query.clauses if clause.kind != "must_not"]
+        asked = [run for text in spoken for run in runs(text)]
+        counts = Counter(word for run in asked for word in run)
+        entries = self._state.entries.values()
+        held = {word: sum(word in entry.counts for entry in entries) for word in counts}
+        told = [n * _idf(len(entries), max(1, held[word])) for word, n in counts.items()]
+        known = [any(held[word] for word in run) for run in asked]
+        return KnownWords(
+            share=sum(known) / len(known) if known else 1.0,
+            full_match=math.fsum(sorted(told, reverse=True)[:FULL_MATCH_WORDS]),
+        )
+
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         asked = _analysed(query)
         wanted = dict.fromkeys(w for c, found in asked if c.kind != "must_not" for w in found)
@@ -121,6 +134,9 @@ class MemorySnapshot:
     def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
         vector = self._state.vectors.get(model_key, {}).get(chunk_key)
         return None if vector is None else pack_floats(vector, "f")
+
+    def with_vector(self, keys: Sequence[int], model_key: str, /) -> set[int]:
+        return {key for key in keys if key in self._state.vectors.get(model_key, {})}
 
     def count(self, where: Filter | None, /) -> int:
         return sum(passes(entry.facts, where) for entry in self._state.entries.values())
@@ -193,10 +209,14 @@ class MemorySnapshot:
 
         def weigh(entry: Entry, word: str) -> float:
             tf = entry.counts[word]
-            idf = math.log(1 + (total - df[word] + 0.5) / (df[word] + 0.5))
+            idf = _idf(total, df[word])
             return idf * tf * (_K1 + 1) / (tf + _K1 * (1 - _B + _B * entry.counts.total() / mean))
 
         return weigh
+
+
+def _idf(total: int, holding: int) -> float:
+    return math.log(1 + max(0, total - holding + 0.5) / (holding + 0.5))
 
 
 def _analysed(query: LexicalQuery) -> list[Analysed]:

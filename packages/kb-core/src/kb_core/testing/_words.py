@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["fold", "words"]
+__all__ = ["fold", "runs", "words"]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
@@ -27,10 +27,15 @@ def fold(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """Return the words of *text* in order."""
-    found: list[str] = []
+    return [word for run in runs(text) for word in run]
+
+
+def runs(text: str) -> list[list[str]]:
+    """Return the words of *text* in order, pairs of the same run of CJK letters together."""
+    found: list[list[str]] = []
     for word in _WORD.findall(fold(text)):
         if len(word) > 1 and _IS_CJK.match(word):
-            found += [word[at : at + 2] for at in range(len(word) - 1)]
+            found.append([word[at : at + 2] for at in range(len(word) - 1)])
         else:
-            found.append(word)
+            found.append([word])
     return found

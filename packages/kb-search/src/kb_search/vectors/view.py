@@ -66,6 +66,10 @@ class VectorView:
         found = at[known[at] == wanted] if len(known) else at[:0]
         return np.sort(rows[found])
 
+    def known(self, keys: Sequence[int]) -> set[int]:
+        """Return those keys that have a live row."""
+        return set(self.keys[self.rows_of(keys)].tolist())
+
     def vector(self, key: int) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
         rows = self.rows_of([key])

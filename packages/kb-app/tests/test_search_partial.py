@@ -1,0 +1,110 @@
+"""Hybrid search where one channel knows little: foreign words, vectors still to come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kb_app._search.service import Engine
+from kb_app.testing import SearchWorld
+from kb_core.filters import Glob
+from kb_core.media import SearchMode
+from kb_core.search import SearchQuery
+
+TARGET = "salainen huone löytyy tornin takaa vasemmalta"
+NEAR_TARGET = "salainen huone tornin takaa kirja linnasta"
+"""What the model takes the question for: nearer to the target than to anything else."""
+QUESTION = "where can Matilda find the hidden chamber behind a tower"
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> SearchWorld:
+    """Passages in one language, some with a name that a question in another one has, too."""
+    world = SearchWorld(tmp_path)
+    accidents = [f"Matilda leipoo leipää päivänä{n} kylässä" for n in range(12)]
+    others = [f"kirja numero{n} kertoo vanhasta{n} linnasta" for n in range(100)]
+    world.write(TARGET, *accidents, *others)
+    return world
+
+
+def asked_as(world: SearchWorld, text: str) -> Engine:
+    """Return an engine whose model takes every question for *text*."""
+    engine = world.engine()
+    engine.embed = lambda _: world.embedder.embed_query(text)
+    return engine
+
+
+def paths(engine: Engine, query: SearchQuery) -> list[str]:
+    return [hit.doc_path for hit in engine.search(query).hits]
+
+
+def test_a_name_found_by_accident_does_not_outweigh_meaning(foreign: SearchWorld) -> None:
+    engine = asked_as(foreign, NEAR_TARGET)
+
+    assert paths(engine, SearchQuery(text=QUESTION, mode=SearchMode.HYBRID, k=3))[0] == "0.md"
+    accidents = paths(engine, SearchQuery(text=QUESTION, mode=SearchMode.LEXICAL, k=20))
+    assert sorted(accidents) == sorted(f"{n}.md" for n in range(1, 13))
+
+
+def test_how_far_words_are_known_does_not_depend_on_a_filter(foreign: SearchWorld) -> None:
+    engine, query = foreign.engine(), SearchQuery(text=QUESTION, mode=SearchMode.HYBRID)
+
+    everywhere = engine.ranking(query).proposals.basis.known
+    narrowed = engine.ranking(query, Glob("1*.md")).proposals.basis.known
+
+    assert everywhere is not None
+    assert everywhere.share < 0.5
+    assert narrowed == everywhere
+
+
+WORDS = SearchQuery(text="braces in a glob", k=30)
+GLOBS = [
+    "braces in a glob become groups",
+    *(f"a glob without braces{n} in it is text" for n in range(4)),
+    *(f"something else number{n} entirely here" for n in range(40)),
+]
+
+
+def partly(folder: Path, embedded: range) -> SearchWorld:
+    """Return a world of one chunk per document, of which some have a vector."""
+    world = SearchWorld(folder)
+    docs = [world.corpus.document(f"{n}.md", text) for n, text in enumerate(GLOBS)]
+    step = world.corpus.publication(*docs)
+    wanted = {f"{n}.md" for n in embedded}
+    keys = {c.chunk_key for doc in step.documents if doc.path in wanted for c in doc.chunks}
+    (model,) = step.vectors
+    vectors = tuple(vector for vector in step.vectors[model] if vector.chunk_key in keys)
+    world.publish(replace(step, vectors={model: vectors} if vectors else {}))
+    return world
+
+
+@pytest.mark.parametrize("embedded", [range(0), range(1, 2), range(1, 20), range(1, 45)])
+def test_the_best_by_words_stays_first_while_its_vector_is_missing(
+    tmp_path: Path, embedded: range
+) -> None:
+    world = partly(tmp_path, embedded)
+    # The model finds another passage nearest, as it does while the right one is not embedded.
+    engine = asked_as(world, GLOBS[1])
+
+    assert paths(engine, replace(WORDS, mode=SearchMode.HYBRID))[0] == "0.md"
+
+
+def test_without_any_vector_hybrid_is_the_order_of_words(tmp_path: Path) -> None:
+    engine = partly(tmp_path, range(0)).engine()
+
+    hybrid = paths(engine, replace(WORDS, mode=SearchMode.HYBRID))
+
+    assert hybrid == paths(engine, replace(WORDS, mode=SearchMode.LEXICAL))
+
+
+def test_a_page_does_not_change_what_is_expected_of_missing_vectors(tmp_path: Path) -> None:
+    engine = partly(tmp_path, range(3, 30)).engine()
+    query = replace(WORDS, mode=SearchMode.HYBRID)
+
+    whole = paths(engine, query)
+    first = engine.search(replace(query, k=4))
+    rest = engine.search(replace(query, k=4, cursor=first.next_cursor))
+
+    assert [hit.doc_path for hit in (*first.hits, *rest.hits)] == whole[:8]

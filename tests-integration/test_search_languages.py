@@ -1,0 +1,56 @@
+"""Questions in another language than the notes, through the installed command and a real model."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb_cli.testing.installed import InstalledKebab
+
+pytestmark = pytest.mark.model
+
+_NOTES = {
+    "garten/tomaten.md": "# Tomaten\n\nIm Mai kommen die Pflanzen ins Freie, wenn kein Frost mehr "
+    "droht. Wer täglich am Morgen gießt, vermeidet geplatzte Früchte.\n",
+    "garten/kompost.md": "# Kompost\n\nLaub und Küchenabfälle werden geschichtet und nach einem "
+    "halben Jahr umgesetzt, damit Luft hineinkommt.\n",
+    "haus/heizung.md": "# Heizung\n\nFällt der Druck unter ein Bar, wird am Ventil im Keller "
+    "Wasser nachgefüllt. Danach entlüften wir alle Heizkörper.\n",
+    "haus/dach.md": "# Dach\n\nNach jedem Sturm sehen wir nach losen Ziegeln und reinigen die "
+    "Rinne vom Laub.\n",
+    "leute/martha.md": "# Martha\n\nMartha Keller spielt Cello, wohnt am Bar und the Beatles "
+    "sind ihre liebste Band.\n",
+    "leute/keller.md": "# Familie Keller\n\nMarthas Bruder heißt Jonas; beide feiern im August "
+    "Geburtstag.\n",
+    "kueche/brot.md": "# Brot\n\nMehl, Wasser, Salz und Geduld: der Teig ruht über Nacht.\n",
+    "kueche/suppe.md": "# Suppe\n\nLinsen, Möhren und Sellerie kochen eine halbe Stunde.\n",
+    "notes/sailing.md": "# Sailing\n\nReef the main before the wind reaches twenty knots.\n",
+    "notes/bike.md": "# Bike\n\nOil the chain every second week and check the brakes.\n",
+}
+_QUESTIONS = {
+    "Martha asks how the radiators are freed from air": "haus/heizung.md",
+    "Martha wants to know when the tomato plants may go outside": "garten/tomaten.md",
+    "who checks the roof of the Keller house after bad weather": "haus/dach.md",
+    "how long do the lentils of Martha have to cook": "kueche/suppe.md",
+    "what has to be cleaned after every storm, asks Jonas": "haus/dach.md",
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
+    """Return an embedded library of German notes and a few English ones."""
+    kebab = InstalledKebab(tmp_path_factory.mktemp("languages"))
+    kebab.configure(model="multilingual-e5-small")
+    for path, text in _NOTES.items():
+        kebab.write(path, text)
+    kebab.run("ingest", "--summary-only")
+    return kebab
+
+
+@pytest.mark.parametrize("question", _QUESTIONS)
+def test_a_question_in_another_language_finds_its_note(
+    library: InstalledKebab, question: str
+) -> None:
+    """The names in it, and a word that both languages have, stand in other notes."""
+    answer = library.json("search", question, "--mode", "hybrid")
+
+    assert answer["hits"][0]["doc_path"] == _QUESTIONS[question]
