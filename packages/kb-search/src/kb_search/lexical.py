@@ -30,7 +30,7 @@ from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery
 from kb_search.analysis import Term, analyze, query_terms
 from kb_search.narrowing import all_of, any_of, in_order, lone_character, term_of
 from kb_search.relaxing import holding, requirements, satisfiable
-from kb_search.statistics import TermStatistics
+from kb_search.statistics import TermStatistics, idf
 
 __all__ = ["Ranking", "Weights", "build_ranking", "inform", "known_words"]
 
@@ -135,7 +135,7 @@ def build_ranking(
 
 
 def known_words(
-    searcher: tantivy.Searcher,
+    statistics: TermStatistics,
     query: LexicalQuery,
     langs: Sequence[str],
     weights: Weights = Weights(),
@@ -146,17 +146,16 @@ def known_words(
     length for every word, in the form that most passages hold.
     """
     text = " ".join(clause.text for clause in query.clauses if clause.kind != "must_not")
-    total = searcher.num_docs
     held: list[bool] = []
     scores: list[float] = []
     for term in query_terms(text, langs):
         weight = term.count * (1.0 if term.kind == "cjk" else 1 + weights.unstemmed)
         words = _words_of(term)
         if words:
-            held.append(any(_stands(searcher, form) for forms in words for form in forms))
+            held.append(any(_stands(statistics, form) for forms in words for form in forms))
         for forms in words:
-            frequency = max(searcher.doc_freq("stem", form) for form in forms)
-            scores.append(weight * _told(total, max(1, frequency)))
+            frequency = max(statistics.frequency("stem", form) for form in forms)
+            scores.append(weight * _told(statistics.total, max(1, frequency)))
     return KnownWords(
         share=sum(held) / len(held) if held else 1.0,
         full_match=math.fsum(heapq.nlargest(FULL_MATCH_WORDS, scores)),
@@ -170,14 +169,13 @@ def _words_of(term: Term) -> list[tuple[str, ...]]:
     return [term.stems] if term.kind in {"word", "identifier"} and term.exact else []
 
 
-def _stands(searcher: tantivy.Searcher, form: str) -> bool:
-    return any(searcher.doc_freq(field, form) for field in ("stem", "head", "symbol"))
+def _stands(statistics: TermStatistics, form: str) -> bool:
+    return any(statistics.frequency(field, form) for field in ("stem", "head", "symbol"))
 
 
 def _told(total: int, frequency: int) -> float:
     """Return what a word scores that stands once in a passage of average length."""
-    bm25 = math.log(1 + max(0.0, total - frequency + 0.5) / (frequency + 0.5))
-    return bm25 * inform(total, frequency)
+    return idf(total, frequency) * inform(total, frequency)
 
 
 def inform(total: int, frequency: int) -> float:

@@ -99,7 +99,7 @@ class Snapshot:
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
         """Return what the index knows of the words of *query*."""
         with translate_errors("look for the words of a query"):
-            return known_words(self._chunks, query, self.languages)
+            return known_words(self.statistics, query, self.languages)
 
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         """Return what of *query* counts less than it says, or ``None`` if nothing does."""
