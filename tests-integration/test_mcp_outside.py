@@ -426,6 +426,9 @@ async def test_a_cursor_goes_on_until_its_list_changes(tmp_path: Path) -> None:
 
 async def test_two_tools_that_write_at_once_wait_for_each_other(tmp_path: Path) -> None:
     kebab = InstalledKebab(tmp_path)
+    config = kebab.config.read_text("utf-8")
+    patient = config.replace("[storage]", "[storage]\nlock_wait_secs = 600")
+    kebab.config.write_text(patient, "utf-8")
     results: list[CallToolResult] = []
     async with client_of(kebab) as client:
 

@@ -20,6 +20,10 @@ from kb_cli.testing.installed import KEBAB, InstalledKebab
 
 TMUX = shutil.which("tmux")
 TOUR = os.environ.get("KEBAB_TEST_TOUR", "")
+PATIENCE_SECS = 300
+"""How long a busy machine may take to show what it should; a quiet one takes none of it."""
+STILL = 4
+"""So many equal screens in a row are one that has settled."""
 
 pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
 
@@ -33,9 +37,10 @@ class Terminal:
 
     def type(self, *keys: str) -> None:
         """Press keys; a word that is no key's name is typed letter by letter."""
+        before = self.screen()
         self._tmux("send-keys", *keys)
         if "Escape" in keys:  # an escape and a letter that come as one are Alt and the letter
-            time.sleep(0.3)
+            self.wait_until(lambda screen: screen != before)
 
     def screen(self) -> str:
         """Return what is on the screen."""
@@ -43,19 +48,28 @@ class Terminal:
 
     def wait_for(self, text: str, *, shown: bool = True) -> str:
         """Return the screen as soon as it shows *text*, or no longer does."""
-        deadline = time.monotonic() + 60
-        while (text in (screen := self.screen())) is not shown:
-            assert time.monotonic() < deadline, f"{text!r} is not as expected:\n{screen}"
+        return self.wait_until(lambda screen: (text in screen) is shown)
+
+    def wait_until(self, is_so: Callable[[str], bool]) -> str:
+        """Return the screen as soon as something is so of it."""
+        deadline = time.monotonic() + PATIENCE_SECS
+        while not is_so(screen := self.screen()):
+            assert time.monotonic() < deadline, f"the screen is not as expected:\n{screen}"
             time.sleep(0.05)
         return screen
 
     def settled(self) -> str:
         """Return the screen once it no longer changes."""
-        before = ""
-        while before != (screen := self.screen()):
-            before = screen
-            time.sleep(0.3)
-        return screen
+        seen = [""]
+        while len(seen) < STILL or len(set(seen[-STILL:])) > 1:
+            time.sleep(0.15)
+            seen.append(self.screen())
+        return seen[-1]
+
+    def wait_for_body(self, expected: str) -> None:
+        """Wait until all but the last two lines, which tell the state, are as *expected*."""
+        wanted = expected.splitlines()[:22]
+        self.wait_until(lambda screen: screen.splitlines()[:22] == wanted)
 
     def resize(self, width: int, height: int) -> None:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
@@ -145,7 +159,7 @@ def take_the_tour(terminal: Terminal, words: str, keep: Callable[[str, str], Non
     keep("trace", terminal.settled())
     terminal.type("Escape")
     terminal.wait_for("Lexical: ", shown=False)
-    assert terminal.settled().splitlines()[:22] == pane.splitlines()[:22]
+    terminal.wait_for_body(pane)
     terminal.type("f")
     terminal.wait_for("Enter applies")
     keep("filter", terminal.settled())
@@ -218,11 +232,11 @@ def test_the_screen_is_whole_after_the_editor(notes: InstalledKebab, terminal: T
     editing = terminal.wait_for("EDITING")
     terminal.type("C-c")
     terminal.type("Enter")
-    after = terminal.wait_for("back from")
+    terminal.wait_for("back from")
 
     assert f"EDITING +1 {notes.notes}/검색.md" in editing.replace("\n", "")
     assert "NORMAL" not in editing
-    assert after.splitlines()[:22] == before.splitlines()[:22]
+    terminal.wait_for_body(before)
     terminal.type("q")
     terminal.wait_for("left with 0")
 
@@ -254,7 +268,7 @@ def test_a_resized_terminal_is_drawn_anew(notes: InstalledKebab, terminal: Termi
 
 def ended(process: int) -> bool:
     """Say whether a process is gone, waiting for it for a while."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECS
     while time.monotonic() < deadline:
         try:
             os.kill(process, 0)

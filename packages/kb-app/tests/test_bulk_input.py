@@ -48,7 +48,7 @@ def test_every_option_of_a_search_can_be_asked_for() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), values, max_size=4), st.booleans())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_the_input_takes_what_its_schema_admits(given: dict[str, Any], has_query: bool) -> None:
     asked = given | ({"query": "a"} if has_query else {})
     (found,) = read_queries([json.loads(json.dumps(asked))])

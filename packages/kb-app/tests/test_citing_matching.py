@@ -17,7 +17,7 @@ from kb_app._citing.matching import (
 from kb_core.ids import content_hash
 from kb_core.text import LineIndex
 
-quick = settings(max_examples=150, deadline=None)
+quick = settings(max_examples=150)
 NAMES = ("old", "new")
 
 RECIPE = """\

@@ -131,7 +131,7 @@ def test_a_path_outside_the_root_is_an_error(path: str) -> None:
 
 
 @given(st.text(alphabet="./\\ab ~*[", max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_path_is_inside_the_root_or_refused(path: str) -> None:
     try:
         normal = normal_path(path)
@@ -331,7 +331,7 @@ NASTY = [
     text=st.one_of(st.sampled_from(NASTY), st.text(max_size=8)),
     path=st.one_of(st.sampled_from(NASTY), st.text(max_size=8)),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_text_and_no_path_can_break_it(engine: Engine, text: str, path: str) -> None:
     try:
         response = search(engine, query=text, path=path)

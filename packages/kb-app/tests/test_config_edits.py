@@ -173,7 +173,7 @@ def test_a_file_that_is_wrong_or_missing_is_not_migrated(tmp_path: Path) -> None
 KEYS = [(section, f.name) for section, cls in SECTIONS.items() for f in dataclasses.fields(cls)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(dropped=st.sets(st.sampled_from(KEYS)), inline=st.booleans())
 def test_whatever_is_missing_migration_completes_it(
     tmp_path_factory: pytest.TempPathFactory, dropped: set[tuple[str, str]], inline: bool

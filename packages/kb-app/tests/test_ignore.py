@@ -90,7 +90,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_git
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(trees)
 def test_the_walk_keeps_what_git_keeps(
     repository: Path, tree: tuple[set[str], dict[str, str]]

@@ -58,7 +58,7 @@ def test_one_query_gives_its_own_list_with_its_own_scores(engine: Engine) -> Non
     texts=st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3, unique=True),
     mode=st.sampled_from(list(SearchMode)),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_scores_are_the_best_of_the_single_searches_and_a_bonus(
     engine: Engine, texts: list[str], mode: SearchMode
 ) -> None:
@@ -194,7 +194,7 @@ def test_a_query_has_no_budget_and_no_cursor_of_its_own(
     traced=st.booleans(),
     snippet_chars=st.sampled_from((60, 300)),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_one_budget_holds_the_whole_object(
     engine: Engine, max_tokens: int, k: int | None, traced: bool, snippet_chars: int
 ) -> None:

@@ -157,7 +157,7 @@ OVERLAPPING = {
 
 
 @given(st.lists(scores, min_size=1, max_size=3), st.sampled_from(["fused", "bm25"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_order_of_the_queries_does_not_matter(found: list[dict[int, float]], kind: str) -> None:
     lists = [listed(str(at), one, kind=kind) for at, one in enumerate(found)]
     answers = []
@@ -171,7 +171,7 @@ def test_the_order_of_the_queries_does_not_matter(found: list[dict[int, float]],
 
 
 @given(st.lists(scores, min_size=1, max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_asking_a_query_again_changes_nothing_but_who_found_it(
     found: list[dict[int, float]],
 ) -> None:
@@ -184,7 +184,7 @@ def test_asking_a_query_again_changes_nothing_but_who_found_it(
 
 
 @given(st.lists(scores, min_size=1, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_score_is_the_best_one_and_its_bonus(found: list[dict[int, float]]) -> None:
     apart = {key: APART[key] for key in range(6)}
 

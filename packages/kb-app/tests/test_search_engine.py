@@ -68,7 +68,7 @@ def traced(engine: Engine, query: SearchQuery) -> Trace:
 
 
 @given(seed=st.sampled_from(SEEDS), text=texts, mode=modes, narrow=filters)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_filtered_channel_is_the_exhaustive_one_restricted(
     engines: Mapping[int, Engine], seed: int, text: str, mode: SearchMode, narrow: SearchFilters
 ) -> None:
@@ -146,7 +146,7 @@ budgets = st.one_of(st.none(), st.integers(1, 4000), st.integers(4000, 20_000))
 
 
 @given(seed=st.sampled_from(SEEDS), text=texts, mode=modes, k=st.integers(4, 60), budget=budgets)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pages_give_every_hit_once_in_order_and_never_pass_the_budget(
     engines: Mapping[int, Engine],
     seed: int,
@@ -289,7 +289,7 @@ def test_a_cursor_may_change_the_size_of_the_page_and_the_order_of_filter_values
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_cursor_that_was_changed_is_refused(
     engines: Mapping[int, Engine], data: st.DataObject
 ) -> None:

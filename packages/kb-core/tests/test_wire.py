@@ -39,7 +39,7 @@ from kb_core.testing import closed_schema
 from kb_core.testing.documents import NOW, Corpus, file_row, publication
 from kb_core.testing.fakes import HashEmbedder, MemoryIndex
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=40)
 
 
 @cache

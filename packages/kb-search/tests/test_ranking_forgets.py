@@ -64,7 +64,7 @@ def _fresh(folder: Path, texts: _Texts) -> Snapshot:
     return Reader(folder).snapshot()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(_steps, st.booleans())
 def test_scores_after_any_history_are_those_of_a_fresh_index(
     steps: list[dict[str, str | None]], one_writer: bool
