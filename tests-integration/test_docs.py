@@ -84,6 +84,25 @@ def guide() -> str:
 BLOCKS = list(blocks())
 
 
+# ------------------------------------------------------------------- rulings
+
+
+def test_every_ruling_and_lesson_that_code_and_tests_name_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "rulings.md").read_text("utf-8")
+    rulings, _, lessons = page.partition("## Lessons")
+    files = [*ROOT.glob("packages/**/*.py"), *ROOT.glob("t*/**/*.py")]
+    named, learnt = set[str](), set[str]()
+    for text in (file.read_text("utf-8") for file in files):
+        named |= set(re.findall(r"\bR(\d{1,2})\b", text))
+        named |= set(re.findall(r"def test_r(\d+)_", text))
+        learnt |= set(re.findall(r"def test_(\d+)_", text))
+        for several in re.findall(r"\blessons? (\d+(?:(?:,| and) \d+)*)", text):
+            learnt |= set(re.findall(r"\d+", several))
+
+    assert {number for number in named if f"**R{number}**" not in rulings} == set()
+    assert {number for number in learnt if f"**{number}**" not in lessons} == set()
+
+
 # --------------------------------------------------------------------- links
 
 
