@@ -50,6 +50,14 @@ def collection(tmp_path: Path) -> Path:
     return folder
 
 
+def test_scores_are_compared_where_both_lists_have_a_passage() -> None:
+    difference = tool("deletions").difference
+
+    assert difference({"a": 2.0, "b": 1.0}, {"a": 2.0, "c": 9.0}) == 0
+    assert difference({"a": 8.8, "b": 0.5}, {"a": 8.0, "b": 0.45}) == pytest.approx(0.1)
+    assert difference({}, {"a": 1.0}) == 0
+
+
 def test_only_queries_with_something_to_find_are_asked(collection: Path) -> None:
     """One finds nothing relevant, one is not judged, one is blank, one is missing."""
     loaded = tool("beir").load_collection(collection)
