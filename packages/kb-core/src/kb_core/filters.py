@@ -71,7 +71,7 @@ class FilterSpec:
     key: str | None
     """Its key in the filter line of the terminal; ``None`` if it has none."""
     place: int = 99
-    """Where the terminal names its key among the others, from 1."""
+    """Where the terminal names its key among the others, from 1; left out, after them."""
     metavar: str | None = None
     """What stands for a value in the help of a command."""
     help: str
