@@ -28,6 +28,7 @@ from kb_app.config._settings import rules
 from kb_cli._catalog import COMMANDS, EXTRAS
 from kb_cli.main import cli
 from kb_core import schemas
+from kb_core.filters import FILTERS
 from kb_core.ingest import SkipReason
 from kb_core.records import FileState
 
@@ -243,6 +244,14 @@ def test_every_error_code_is_in_the_guide() -> None:
     text = guide()
 
     assert [code for code in codes if f"`{code}`" not in text] == []
+
+
+def test_every_filter_is_in_the_guide() -> None:
+    options = (ROOT / "docs" / "guide" / "searching.md").read_text("utf-8")
+    keys = (ROOT / "docs" / "guide" / "terminal.md").read_text("utf-8")
+
+    assert [row.option for row in FILTERS if f"`{row.option} " not in options] == []
+    assert [row.key for row in FILTERS if row.key and f"`{row.key}`" not in keys] == []
 
 
 def test_every_state_reason_and_medium_is_in_the_guide() -> None:

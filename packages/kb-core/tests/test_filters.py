@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from typing import get_type_hints
+
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_core.filters import FIELDS, And, Filter, OneOf, all_of
+from kb_core import schemas
+from kb_core.filters import FIELDS, FILTERS, And, Filter, FilterSpec, OneOf, all_of
+from kb_core.search import SearchFilters
 from kb_core.testing._filters import glob_matches
 
 nodes = st.builds(OneOf, st.sampled_from(sorted(FIELDS)), st.tuples(st.text(max_size=2)))
@@ -26,6 +32,43 @@ def test_a_conjunction_holds_the_parts_that_are_given(parts: list[Filter | None]
 def test_fields_are_texts_or_numbers() -> None:
     assert set(FIELDS.values()) == {str, int}
     assert list(FIELDS) == sorted(FIELDS)
+
+
+def test_the_table_and_the_dataclass_have_the_same_filters_in_the_same_order() -> None:
+    hints, empty = get_type_hints(SearchFilters), SearchFilters()
+
+    assert [row.name for row in FILTERS] == [field.name for field in fields(SearchFilters)]
+    for row in FILTERS:
+        assert hints[row.name] == (tuple[str, ...] if row.many else str | None), row.name
+        assert getattr(empty, row.name) == (() if row.many else None), row.name
+
+
+@pytest.mark.parametrize("row", FILTERS, ids=lambda row: row.name)
+def test_a_filter_narrows_a_field_by_values_that_the_field_has(row: FilterSpec) -> None:
+    is_range = row.kind in {"trust", "from", "until"}
+
+    assert FIELDS[row.field] is (int if is_range else str)
+    assert not (row.many and (is_range or row.choices)), "takes one value"
+
+
+def test_keys_of_the_filter_line_are_words_and_none_is_taken_twice() -> None:
+    keys = [row.key for row in FILTERS if row.key]
+
+    assert len(set(keys)) == len(keys)
+    assert [key for key in keys if not re.fullmatch(r"[a-z]+", key)] == []
+    assert "state" not in keys, "narrows the ledger, which is not searched"
+
+
+@pytest.mark.parametrize("row", FILTERS, ids=lambda row: row.name)
+def test_the_published_schema_takes_a_filter_as_the_table_has_it(row: FilterSpec) -> None:
+    published = schemas.load("bulk_search_input")["properties"][row.name]
+
+    if row.many:
+        assert published["$ref"] == "#/$defs/one_or_more"
+    elif row.choices:
+        assert published["enum"] == [*row.choices, None]
+    else:
+        assert published["type"] == ["string", "null"]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ _MAX_DEADLINE_MS = 3_600_000
 class SearchFilters:
     """Filters as people and agents give them: AND between keys, OR within a list.
 
+    What each is for and how it is asked for is its row of ``kb_core.filters.FILTERS``.
     Times are RFC 3339 or ISO dates, as text; they are checked where they are compiled.
     """
 

@@ -12,30 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kb_core.errors import InvalidInput
+from kb_core.filters import FILTERS
 from kb_core.search import SearchFilters
 
 __all__ = ["Facet", "Filtered", "facets_of", "parse_filter", "toggled"]
 
-_LISTS = {
-    "media": "media",
-    "lang": "lang",
-    "tag": "tag",
-    "source": "source",
-    "type": "source_type",
-    "repo": "repo",
-    "code": "code_lang",
-    "path": "path_glob",
-}
-_SINGLE = {"trust": "trust_min", "since": "since", "until": "until", "after": "ingested_after"}
+_KEYS = {row.key: row for row in sorted(FILTERS, key=lambda row: row.place) if row.key}
 _STATE = "state"
 _TOKEN = re.compile(r'(?:(\w+):)?(?:"([^"]*)"|(\S+))')
-_BREAKDOWNS = (
-    ("media", "media_breakdown"),
-    ("lang", "lang_breakdown"),
-    ("code", "code_lang_breakdown"),
-    ("source", "source_breakdown"),
-    ("repo", "repo_breakdown"),
-)
+_COUNTED = ("media", "lang", "code", "source", "repo")
+"""Keys of what stats.v1 counts by value, in the order of the popup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +62,23 @@ class Facet:
 
 def parse_filter(text: str) -> Filtered:
     """Read a filter line, or raise ``InvalidInput`` naming the key that is none."""
-    lists: dict[str, tuple[str, ...]] = {}
-    single: dict[str, str] = {}
+    given: dict[str, Any] = {}
     words: list[str] = []
     states: list[str] = []
     for key, value in _tokens(text):
         if not key:
             words.append(value)
-        elif key in _LISTS:
-            lists[_LISTS[key]] = (*lists.get(_LISTS[key], ()), value)
-        elif key in _SINGLE:
-            single[_SINGLE[key]] = value
+        elif row := _KEYS.get(key):
+            given[row.name] = (*given.get(row.name, ()), value) if row.many else value
         elif key == _STATE:
             states.append(value)
         else:
-            known = ", ".join([*_LISTS, *_SINGLE, _STATE])
+            known = ", ".join([*_KEYS, _STATE])
             raise InvalidInput(
                 f"filter key {key!r} is unknown",
                 hint=f"keys are {known}",
                 details={"field": "filter", "value": key},
             )
-    given: dict[str, Any] = {**lists, **single}
     return Filtered(text.strip(), SearchFilters(**given), tuple(words), tuple(states))
 
 
@@ -109,8 +91,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 def facets_of(stats: Mapping[str, Any]) -> list[Facet]:
     """Return the facets of stats.v1, the most frequent value of each first."""
     found = []
-    for key, name in _BREAKDOWNS:
-        counts = stats.get(name) or {}
+    for key in _COUNTED:
+        counts = stats.get(f"{_KEYS[key].name}_breakdown") or {}
         rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
         found += [Facet(key, value, count) for value, count in rows if count and value != "null"]
     return found

@@ -9,10 +9,10 @@ budget. The first "no" is the verdict.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kb_app._search.filters import compile_filters
+from kb_app._search.filters import compile_each, compile_filters
 from kb_app._search.grammar import parse_query
 from kb_app._search.ranking import Row, page_of
 from kb_app._search.service import Engine, Ranking, pool_size
@@ -24,7 +24,7 @@ from kb_core.media import SearchMode
 from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
-from kb_core.search import Clause, LexicalQuery, SearchFilters, SearchQuery
+from kb_core.search import Clause, LexicalQuery, SearchQuery
 
 __all__ = ["explain_miss"]
 
@@ -231,13 +231,9 @@ def _filters(
     query: SearchQuery, spoken: Filter | None, snapshot: IndexSnapshot
 ) -> Iterator[tuple[str, Any, Filter]]:
     """Yield every filter by itself: its name, its value as given, and its meaning."""
-    for field in fields(SearchFilters):
-        value = getattr(query.filters, field.name)
-        if not value:
-            continue
-        part = compile_filters(SearchFilters(**{field.name: value}), snapshot)
-        if part is not None:
-            yield field.name, list(value) if isinstance(value, tuple) else value, part
+    for row, part in compile_each(query.filters, snapshot):
+        value = getattr(query.filters, row.name)
+        yield row.name, list(value) if row.many else value, part
     parts = spoken.parts if isinstance(spoken, And) else (spoken,) if spoken else ()
     for part in parts:
         yield "query", _as_typed(part), part

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.errors import InvalidInput
-from kb_core.filters import Filter, Glob, OneOf, Or, Range, all_of
+from kb_core.filters import FILTERS, Filter, FilterSpec, Glob, OneOf, Or, Range, all_of
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import SearchFilters
@@ -15,7 +15,7 @@ from kb_core.search import SearchFilters
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
-__all__ = ["compile_filters", "media_warnings"]
+__all__ = ["compile_each", "compile_filters", "media_warnings"]
 
 _LONGEST_GLOB = 300
 """Longer patterns make automata that the engine refuses."""
@@ -26,23 +26,18 @@ def compile_filters(filters: SearchFilters, snapshot: IndexSnapshot) -> Filter |
 
     *snapshot* knows which document the beginning of an id is of.
     """
-    return all_of(
-        [
-            _one_of("tag", filters.tag),
-            _one_of("lang", [lang.lower() for lang in filters.lang]),
-            _globs(filters.path_glob),
-            _trust(filters.trust_min),
-            _one_of("media", [MEDIA_ALIASES.get(m.lower(), m.lower()) for m in filters.media]),
-            _after("indexed_at", "ingested_after", filters.ingested_after),
-            _after("doc_date", "since", filters.since),
-            _until(filters.until),
-            _doc(filters.doc_id, snapshot),
-            _one_of("repo", filters.repo),
-            _one_of("code_lang", [lang.lower() for lang in filters.code_lang]),
-            _one_of("source_id", filters.source),
-            _one_of("source_type", filters.source_type),
-        ]
-    )
+    return all_of(part for _, part in compile_each(filters, snapshot))
+
+
+def compile_each(
+    filters: SearchFilters, snapshot: IndexSnapshot
+) -> Iterator[tuple[FilterSpec, Filter]]:
+    """Yield every filter that is given, by itself, with its meaning."""
+    for row in FILTERS:
+        given = getattr(filters, row.name)
+        values = given if row.many else () if given is None else (given,)
+        if values:
+            yield row, _compiled(row, values, snapshot)
 
 
 def media_warnings(media: Iterable[str]) -> list[str]:
@@ -55,10 +50,32 @@ def media_warnings(media: Iterable[str]) -> list[str]:
     ]
 
 
-def _one_of(name: str, values: Sequence[str]) -> Filter | None:
+def _compiled(  # noqa: C901, PLR0911 - one per kind
+    row: FilterSpec, values: Sequence[str], snapshot: IndexSnapshot
+) -> Filter:
+    match row.kind:
+        case "text":
+            return _one_of(row, values)
+        case "word":
+            return _one_of(row, [value.lower() for value in values])
+        case "medium":
+            return _one_of(row, [MEDIA_ALIASES.get(v.lower(), v.lower()) for v in values])
+        case "glob":
+            return Or(tuple(_glob(row, value) for value in values))
+        case "trust":
+            return Range(row.field, low=_rank(row, *values))
+        case "from":
+            return Range(row.field, low=_epoch(row, *values))
+        case "until":
+            return Range(row.field, high=_last_second(row, *values))
+        case "id":
+            return OneOf(row.field, tuple(_doc_id(row, value, snapshot) for value in values))
+
+
+def _one_of(row: FilterSpec, values: Sequence[str]) -> Filter:
     for value in values:
-        _check_unicode(name, value)
-    return OneOf(name, tuple(values)) if values else None
+        _check_unicode(row.field, value)
+    return OneOf(row.field, tuple(values))
 
 
 def _check_unicode(name: str, value: str) -> None:
@@ -69,55 +86,43 @@ def _check_unicode(name: str, value: str) -> None:
         raise _bad(name, value.encode("utf-8", "replace").decode(), "valid Unicode") from error
 
 
-def _globs(patterns: Sequence[str]) -> Filter | None:
-    for pattern in patterns:
-        _check_unicode("path_glob", pattern)
-        if not pattern.strip() or pattern.count("[") > pattern.count("]"):
-            raise _bad("path_glob", pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
-        if len(pattern) > _LONGEST_GLOB:
-            shown = f"{pattern[:40]}…"
-            raise _bad("path_glob", shown, f"a pattern of at most {_LONGEST_GLOB} characters")
-    return Or(tuple(Glob(pattern) for pattern in patterns)) if patterns else None
+def _glob(row: FilterSpec, pattern: str) -> Glob:
+    _check_unicode(row.name, pattern)
+    if not pattern.strip() or pattern.count("[") > pattern.count("]"):
+        raise _bad(row.name, pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
+    if len(pattern) > _LONGEST_GLOB:
+        shown = f"{pattern[:40]}…"
+        raise _bad(row.name, shown, f"a pattern of at most {_LONGEST_GLOB} characters")
+    return Glob(pattern)
 
 
-def _trust(level: str | None) -> Filter | None:
-    if level is None:
-        return None
+def _rank(row: FilterSpec, level: str) -> int:
     try:
-        return Range("trust", low=TrustLevel(level.lower()).rank)
+        return TrustLevel(level.lower()).rank
     except ValueError as error:
-        raise _bad("trust_min", level, "primary, secondary or generated") from error
+        raise _bad(row.name, level, "primary, secondary or generated") from error
 
 
-def _after(name: str, asked: str, value: str | None) -> Filter | None:
-    return None if value is None else Range(name, low=_epoch(asked, value))
-
-
-def _until(value: str | None) -> Filter | None:
-    if value is None:
-        return None
+def _last_second(row: FilterSpec, value: str) -> int:
     whole_day = "T" not in value and ":" not in value
-    last = _epoch("until", value)
-    return Range("doc_date", high=last + (86_399 if whole_day else 0))
+    return _epoch(row, value) + (86_399 if whole_day else 0)
 
 
-def _epoch(name: str, value: str) -> int:
+def _epoch(row: FilterSpec, value: str) -> int:
     try:
         return to_epoch(parse_rfc3339(value))
     except (ValueError, OverflowError) as error:
         raise _bad(
-            name, value, "a date or time such as 2026-05-10 or 2026-05-10T12:00:00Z"
+            row.name, value, "a date or time such as 2026-05-10 or 2026-05-10T12:00:00Z"
         ) from error
 
 
-def _doc(doc_id: str | None, snapshot: IndexSnapshot) -> Filter | None:
-    if doc_id is None:
-        return None
-    prefix = parse_id_prefix(doc_id, what="doc_id")
+def _doc_id(row: FilterSpec, given: str, snapshot: IndexSnapshot) -> str:
+    prefix = parse_id_prefix(given, what=row.name)
     found = snapshot.find_docs(prefix, 2)
     if len(found) > 1:
-        raise _bad("doc_id", doc_id, "the beginning of one id alone: give more digits")
-    return OneOf("doc_id", (found[0]["doc_id"] if found else prefix,))
+        raise _bad(row.name, given, "the beginning of one id alone: give more digits")
+    return found[0]["doc_id"] if found else prefix
 
 
 def _bad(name: str, value: str, expected: str) -> InvalidInput:

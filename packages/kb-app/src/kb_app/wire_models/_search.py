@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from kb_app.wire_models._strict import (
     Flag,
@@ -20,44 +19,38 @@ from kb_app.wire_models._strict import (
     whole,
 )
 from kb_core.errors import InvalidInput
-from kb_core.media import Media, SearchMode, TrustLevel
+from kb_core.filters import FILTERS, FilterSpec
+from kb_core.media import SearchMode
 from kb_core.search import MAX_K, MIN_SNIPPET_CHARS, SearchFilters, SearchQuery
 
 __all__ = ["FilteredInput", "SearchInput", "read_queries"]
 
 
-class FilteredInput(Input):
+def _field(row: FilterSpec) -> tuple[Any, Any]:
+    """Return how a filter is given: one value or a list, one of a closed set, or a text."""
+    if row.many:
+        return OneOrMore, Field(default=(), description=row.description)
+    kind = Annotated[row.choices | None, choice(row.choices)] if row.choices else Text
+    return kind, Field(default=None, description=row.description)
+
+
+if TYPE_CHECKING:
+    _Filters = Input
+else:
+    _Filters = create_model(
+        "_Filters", __base__=Input, **{row.name: _field(row) for row in FILTERS}
+    )
+
+
+class FilteredInput(_Filters):
     """The filters: one value or a list; OR within a list, AND between names.
 
     What a value means, and whether it is one, is decided behind the facade.
     """
 
-    tag: OneOrMore = Field(default=(), description="Only documents with one of these tags.")
-    lang: OneOrMore = Field(default=(), description="Language of the document, such as en or ko.")
-    path_glob: OneOrMore = Field(
-        default=(), description="Path pattern as in .gitignore: notes/**, *.md."
-    )
-    trust_min: Annotated[TrustLevel | None, choice(TrustLevel)] = Field(
-        default=None, description="Least trusted source that counts; primary is the strictest."
-    )
-    media: OneOrMore = Field(default=(), description=f"Kind of file: {', '.join(Media)}.")
-    ingested_after: Text = Field(
-        default=None, description="Indexed after this moment: a date or an RFC 3339 time."
-    )
-    since: Text = Field(default=None, description="Document dated on or after this day.")
-    until: Text = Field(default=None, description="Document dated on or before this day.")
-    doc_id: Text = Field(default=None, description="Only this document, by doc_id of a hit.")
-    repo: OneOrMore = Field(default=(), description="Name of a code repository.")
-    code_lang: OneOrMore = Field(default=(), description="Programming language, such as python.")
-    source: OneOrMore = Field(default=(), description="Id of a source; schema lists them.")
-    source_type: OneOrMore = Field(default=(), description="Type of a source, such as note.")
-
     def to_filters(self) -> SearchFilters:
         """Return the filters as the facade takes them."""
-        return SearchFilters(**{name: getattr(self, name) for name in _FILTERS})
-
-
-_FILTERS = [field.name for field in fields(SearchFilters)]
+        return SearchFilters(**{row.name: getattr(self, row.name) for row in FILTERS})
 
 
 class SearchInput(FilteredInput):

@@ -1,0 +1,92 @@
+"""A filter is a row of one table: every interface takes a new one without being told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+ADDED = """
+import json
+from dataclasses import make_dataclass
+
+import click
+from click.testing import CliRunner
+
+from kb_core import filters, search
+
+row = filters.FilterSpec(
+    name="made_up",
+    kind="word",
+    field="repo",
+    many=True,
+    key="made",
+    metavar="M",
+    help="Only what is made up.",
+    description="What is made up.",
+)
+filters.FILTERS = (*filters.FILTERS, row)
+search.SearchFilters = make_dataclass(
+    "SearchFilters",
+    [("made_up", tuple[str, ...], ())],
+    bases=(search.SearchFilters,),
+    frozen=True,
+    kw_only=True,
+)
+
+from kb_app._search.filters import compile_filters
+from kb_app.wire_models import SearchInput, read
+from kb_cli._filters import filter_options, filters_of
+from kb_cli.main import cli
+from kb_mcp.tools.search import TOOL
+from kb_tui._filters import parse_filter
+
+given = []
+
+
+@click.command()
+@filter_options
+def asked(**options):
+    given.append(filters_of(options))
+
+
+CliRunner().invoke(asked, ["--made-up", "A", "--made-up", "b"], catch_exceptions=False)
+given.append(read(SearchInput, {"query": "q", "made_up": ["A", "b"]}).to_filters())
+given.append(parse_filter("made:A made:b").filters)
+shown = {
+    "help": CliRunner().invoke(cli, ["search", "--help"]).output,
+    "input": TOOL.definition.input_schema["properties"]["made_up"],
+    "compiled": [repr(compile_filters(one, None)) for one in given],
+}
+print(json.dumps(shown))
+"""
+
+
+@pytest.fixture(scope="module")
+def shown() -> dict[str, Any]:
+    """Run a process whose table has one row more, and return what its interfaces made of it."""
+    command = [sys.executable, "-c", ADDED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
+
+
+def test_a_new_filter_is_an_option_with_help(shown: dict[str, Any]) -> None:
+    said = " ".join(shown["help"].split())
+
+    assert "--made-up M Only what is made up. (May be repeated.)" in said
+
+
+def test_a_new_filter_is_an_input_of_tools(shown: dict[str, Any]) -> None:
+    assert shown["input"]["description"] == "What is made up."
+    assert {"type": "array", "items": {"type": "string"}} in shown["input"]["anyOf"]
+
+
+def test_a_new_filter_narrows_the_same_from_command_tool_and_terminal(
+    shown: dict[str, Any],
+) -> None:
+    assert shown["compiled"] == ["OneOf(field='repo', values=('a', 'b'))"] * 3
