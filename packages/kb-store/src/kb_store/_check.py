@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kb_core.ids import text_hash
+from kb_store._documents import read_texts
 from kb_store._session import Row, Session
-from kb_store._texts import read_texts
 
 __all__ = ["deep_check"]
 

@@ -1,33 +1,132 @@
 """Commit: one batch becomes part of the truth, all of it or nothing.
 
-The rows, what the index is owed for them, and the counters change in one
-transaction. A batch that changes nothing leaves the sequence where it is.
+The rows, what the index is owed for them, and the counters change in one transaction. A
+batch that changes nothing leaves the sequence where it is. What a batch means for the
+documents that are stored, who keeps which key, is decided first, and purely: all moves of
+a batch happen at once, so files that swapped their names, or moved along a chain, each
+keep their own key. Where entries contend for a stored document, a move wins over a
+replacement, and a replacement over a deletion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kb_core.records import Changes
-from kb_store._aliases import forget_aliases, record_moves
-from kb_store._chunks import (
+from kb_core.errors import InvalidInput, KbError
+from kb_core.records import Changes, DocumentRecord
+from kb_store._documents import (
+    delete_documents,
+    find_keys,
     keep_keys,
     passage_hash,
     stored_chunks,
     write_chunks,
+    write_documents,
 )
-from kb_store._documents import delete_documents, find_keys, write_documents
 from kb_store._embeddings import describe_models, embed
 from kb_store._ledger import forget_files, write_files
-from kb_store._meta import Keys, load_meta, save_meta
-from kb_store._outbox import Outbox, write_outbox
-from kb_store._plan import Plan, check, plan
+from kb_store._meta import Keys, Outbox, load_meta, save_meta, write_outbox
 from kb_store._session import Session
-from kb_store._sources import describe_sources
+from kb_store._tables import describe_sources, forget_aliases, record_moves
 
-__all__ = ["commit", "forget"]
+__all__ = [
+    "Plan",
+    "Write",
+    "check",
+    "commit",
+    "forget",
+    "plan",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A document to write."""
+
+    doc_key: int
+    document: DocumentRecord
+    moved_from: str | None = None
+    """The id it had until now, where that was another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Documents to write, and keys of documents that go."""
+
+    writes: tuple[Write, ...]
+    removed: tuple[int, ...]
+
+    @property
+    def touched(self) -> list[int]:
+        """Return the keys of every document concerned."""
+        return [write.doc_key for write in self.writes] + list(self.removed)
+
+    @property
+    def moves(self) -> dict[str, str]:
+        """Return the new ids of documents that moved, by old id."""
+        return {w.moved_from: w.document.doc_id for w in self.writes if w.moved_from is not None}
+
+
+def plan(changes: Changes, stored: Mapping[str, int], mint: Callable[[], int]) -> Plan:
+    """Decide for *changes*; *stored* has the keys of all documents they name that exist."""
+    free = dict(stored)
+    moved = []
+    replacing = list(changes.documents)
+    for move in changes.moves:
+        key = free.pop(move.old_doc_id, None)
+        if key is None:
+            replacing.append(move.document)
+        else:
+            moved.append((key, move))
+    # Only now is it known which documents are left to be replaced, or to make way.
+    writes = []
+    for document in replacing:
+        key = free.pop(document.doc_id, None)
+        writes.append(Write(mint() if key is None else key, document))
+    removed = []
+    for key, move in moved:
+        doc_id = move.document.doc_id
+        removed.extend([free.pop(doc_id)] if doc_id in free else [])
+        writes.append(
+            Write(key, move.document, move.old_doc_id if move.old_doc_id != doc_id else None)
+        )
+    removed.extend(free.pop(doc_id) for doc_id in changes.deleted_docs if doc_id in free)
+    return Plan(tuple(writes), tuple(removed))
+
+
+def check(changes: Changes) -> None:
+    """Refuse a batch that would make the truth contradict itself."""
+    documents = [*changes.documents, *(move.document for move in changes.moves)]
+    for doc_id, times in Counter(document.doc_id for document in documents).items():
+        if times > 1:
+            raise KbError(f"document {doc_id!r} is {times} times in one batch")
+    for document in documents:
+        _check_text(document)
+        _check_chunks(document)
+
+
+def _check_text(document: DocumentRecord) -> None:
+    try:
+        document.text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"the text of {document.path!r} has a lone surrogate at character {error.start}",
+            details={"path": document.path, "position": error.start},
+        ) from error
+
+
+def _check_chunks(document: DocumentRecord) -> None:
+    text = document.text
+    if len({chunk.chunk_id for chunk in document.chunks}) != len(document.chunks):
+        raise KbError(f"two chunks of {document.path!r} have one id")
+    for ordinal, chunk in enumerate(document.chunks):
+        if chunk.ordinal != ordinal:
+            raise KbError(f"chunk {ordinal} of {document.path!r} has ordinal {chunk.ordinal}")
+        if not 0 <= chunk.start <= chunk.end or text[chunk.start : chunk.end] != chunk.text:
+            raise KbError(f"chunk {ordinal} of {document.path!r} is not the text of its range")
 
 
 @dataclass(frozen=True, slots=True)

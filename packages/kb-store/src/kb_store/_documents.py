@@ -1,26 +1,228 @@
-"""Documents at rest: one row each, read and written as records with text and chunks."""
+"""Documents at rest, their texts in pieces, and their chunks as ranges with keys.
+
+One string of 50 MB cannot leave memory while it waits for a checkpoint, and DuckDB
+reads 2,048 neighbouring strings to find one; pieces well under a block bound both.
+
+A chunk keeps its key while its id and its passage stay the same, and a moved one
+while its passage does; every other chunk gets a key that was never given before. A
+key therefore stands for one passage for ever, which is what lets vector files and
+postings refer to it without looking back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from kb_core.records import DocumentRecord
-from kb_store._chunks import delete_chunks, read_chunk_rows, to_record
-from kb_store._rows import from_json, from_us, instants, integers, lists, strings, to_json
-from kb_store._session import Row, Session
-from kb_store._texts import delete_texts, read_texts, write_texts
+from kb_core.ids import text_hash
+from kb_core.records import ChunkRecord, DocumentRecord
+from kb_store._session import (
+    Row,
+    Session,
+    from_json,
+    from_us,
+    instants,
+    integers,
+    lists,
+    strings,
+    to_json,
+)
 
 __all__ = [
+    "KeyedChunk",
     "KeyedDocument",
+    "StoredChunk",
+    "delete_chunks",
     "delete_documents",
+    "delete_texts",
     "doc_ids",
     "find_keys",
+    "keep_keys",
     "keys_by_hash",
+    "passage_hash",
+    "read_chunk_rows",
     "read_documents",
+    "read_texts",
+    "stored_chunks",
+    "to_record",
     "unaccounted",
+    "write_chunks",
     "write_documents",
+    "write_texts",
 ]
+
+_READ = """
+SELECT doc_key, text FROM texts
+WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, piece
+"""
+_DELETE = "DELETE FROM texts WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
+_INSERT = "INSERT INTO texts BY NAME SELECT * FROM incoming"
+
+_PIECE_CHARS = 16_384
+
+
+def write_texts(session: Session, texts: Mapping[int, str]) -> None:
+    """Insert the texts of documents, by document key; an empty text has no pieces."""
+    pieces = [(key, n, piece) for key, text in texts.items() for n, piece in _pieces(text)]
+    if pieces:
+        columns = {
+            "doc_key": integers(key for key, _, _ in pieces),
+            "piece": integers(n for _, n, _ in pieces),
+            "text": strings(piece for _, _, piece in pieces),
+        }
+        session.insert(_INSERT, columns)
+
+
+def delete_texts(session: Session, doc_keys: Sequence[int]) -> None:
+    """Delete the texts of these documents."""
+    session.run(_DELETE, [doc_keys])
+
+
+def read_texts(session: Session, doc_keys: Sequence[int]) -> dict[int, str]:
+    """Return the texts of documents, by key; what has no pieces is empty."""
+    pieces: defaultdict[int, list[str]] = defaultdict(list)
+    for doc_key, text in session.rows(_READ, [doc_keys]):
+        pieces[doc_key].append(text)
+    return {doc_key: "".join(pieces.get(doc_key, ())) for doc_key in doc_keys}
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    starts = range(0, len(text), _PIECE_CHARS)
+    return enumerate(text[start : start + _PIECE_CHARS] for start in starts)
+
+
+_STORED = """
+SELECT doc_key, chunk_key, chunk_id, passage_hash FROM chunks
+WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, ordinal
+"""
+_DELETE_CHUNKS = "DELETE FROM chunks WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
+_INSERT_CHUNKS = "INSERT INTO chunks BY NAME SELECT * FROM incoming"
+_READ_CHUNKS = """
+SELECT doc_key, chunk_key, chunk_id, ordinal, start_char, end_char, line_start, line_end,
+       token_count, heading_path, symbol, part, span, context, passage_hash, flags
+FROM chunks WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, ordinal
+"""
+
+KeyedChunk: TypeAlias = tuple[int, int, ChunkRecord]
+"""Document key, chunk key, chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """What of a stored chunk decides whether its key is kept."""
+
+    chunk_key: int
+    chunk_id: str
+    passage_hash: str
+
+
+def passage_hash(chunk: ChunkRecord) -> str:
+    """Return the chunk's passage hash, computed where the record has none."""
+    return chunk.passage_hash or text_hash(chunk.passage)
+
+
+def keep_keys(
+    old: Iterable[StoredChunk],
+    new: Sequence[ChunkRecord],
+    mint: Callable[[], int],
+    *,
+    moved: bool,
+) -> list[int]:
+    """Return a key for every chunk of *new*: an old one where the chunk is the same."""
+    keys: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
+    for stored in old:
+        keys["" if moved else stored.chunk_id, stored.passage_hash].append(stored.chunk_key)
+    kept = []
+    for chunk in new:
+        same = keys.get(("" if moved else chunk.chunk_id, passage_hash(chunk)))
+        kept.append(same.popleft() if same else mint())
+    return kept
+
+
+def stored_chunks(session: Session, doc_keys: Sequence[int]) -> dict[int, list[StoredChunk]]:
+    """Return the chunks of documents by document key, by ordinal."""
+    found: defaultdict[int, list[StoredChunk]] = defaultdict(list)
+    if doc_keys:
+        for doc_key, *rest in session.rows(_STORED, [doc_keys]):
+            found[doc_key].append(StoredChunk(*rest))
+    return found
+
+
+def delete_chunks(session: Session, doc_keys: Sequence[int]) -> None:
+    """Delete every chunk of these documents."""
+    session.run(_DELETE_CHUNKS, [doc_keys])
+
+
+def write_chunks(session: Session, chunks: Sequence[KeyedChunk]) -> None:
+    """Insert chunks under the keys they were given."""
+    if not chunks:
+        return
+    records = [chunk for _, _, chunk in chunks]
+    columns = {
+        "chunk_key": integers(chunk_key for _, chunk_key, _ in chunks),
+        "doc_key": integers(doc_key for doc_key, _, _ in chunks),
+        "chunk_id": strings(chunk.chunk_id for chunk in records),
+        "ordinal": integers(chunk.ordinal for chunk in records),
+        "start_char": integers(chunk.start for chunk in records),
+        "end_char": integers(chunk.end for chunk in records),
+        "line_start": integers(chunk.line_start for chunk in records),
+        "line_end": integers(chunk.line_end for chunk in records),
+        "token_count": integers(chunk.token_count for chunk in records),
+        "heading_path": lists(chunk.heading_path for chunk in records),
+        "symbol": strings(chunk.symbol for chunk in records),
+        "part": integers(chunk.part for chunk in records),
+        "span": strings(map(_span_json, records)),
+        "context": strings(chunk.context for chunk in records),
+        "passage_hash": strings(map(passage_hash, records)),
+        "text_hash": strings(text_hash(chunk.text) for chunk in records),
+        "flags": lists(chunk.flags for chunk in records),
+    }
+    session.insert(_INSERT_CHUNKS, columns)
+
+
+def _span_json(chunk: ChunkRecord) -> str | None:
+    if chunk.span is None:
+        return None
+    return to_json(dict(chunk.span), f"the span of chunk {chunk.chunk_id!r}")
+
+
+def read_chunk_rows(session: Session, doc_keys: Sequence[int]) -> dict[int, list[Row]]:
+    """Return the rows of documents' chunks by document key, by ordinal."""
+    found: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in session.rows(_READ_CHUNKS, [doc_keys]):
+        found[row[0]].append(row)
+    return found
+
+
+def to_record(row: Row, text: str) -> ChunkRecord:
+    """Return the record of *row*; *text* is its document's.
+
+    The slice is taken here: ranges count code points, and cutting by them in SQL
+    walks the text from its start for every chunk.
+    """
+    (_, chunk_key, chunk_id, ordinal, start, end, line_start, line_end) = row[:8]
+    (token_count, heading_path, symbol, part, span, context, passage, flags) = row[8:]
+    return ChunkRecord(
+        chunk_id=chunk_id,
+        ordinal=ordinal,
+        start=start,
+        end=end,
+        text=text[start:end],
+        line_start=line_start,
+        line_end=line_end,
+        token_count=token_count,
+        heading_path=tuple(heading_path),
+        symbol=symbol,
+        part=part,
+        span=from_json(span),
+        context=context,
+        passage_hash=passage,
+        flags=tuple(flags),
+        chunk_key=chunk_key,
+    )
+
 
 _KEYS = "SELECT doc_id, doc_key FROM documents WHERE doc_id IN (SELECT unnest(?::VARCHAR[]))"
 _KEYS_BY_HASH = "SELECT doc_key FROM documents WHERE bytes_hash = ? ORDER BY source_id, path"
@@ -28,9 +230,9 @@ _UNACCOUNTED = """
 SELECT doc_id FROM documents ANTI JOIN (SELECT doc_id FROM files) USING (doc_id)
 """
 _IDS = "SELECT doc_id FROM documents WHERE source_id = ? ORDER BY path"
-_DELETE = "DELETE FROM documents WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
-_INSERT = "INSERT INTO documents BY NAME SELECT * FROM incoming"
-_READ = """
+_DELETE_DOCUMENTS = "DELETE FROM documents WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
+_INSERT_DOCUMENTS = "INSERT INTO documents BY NAME SELECT * FROM incoming"
+_READ_DOCUMENTS = """
 SELECT doc_key, doc_id, source_id, path, title, media, lang, code_lang,
        repo, repo_branch, repo_commit, tags, aliases, source_type, trust_level,
        epoch_us(doc_date), epoch_us(created_at), epoch_us(updated_at), epoch_us(indexed_at),
@@ -91,7 +293,7 @@ def delete_documents(session: Session, doc_keys: Sequence[int]) -> None:
     """Delete these documents whole."""
     delete_chunks(session, doc_keys)
     delete_texts(session, doc_keys)
-    session.run(_DELETE, [doc_keys])
+    session.run(_DELETE_DOCUMENTS, [doc_keys])
 
 
 def write_documents(session: Session, documents: Sequence[KeyedDocument]) -> None:
@@ -112,7 +314,7 @@ def write_documents(session: Session, documents: Sequence[KeyedDocument]) -> Non
         "token_count": integers(sum(chunk.token_count for chunk in r.chunks) for r in records),
         "text_chars": integers(len(r.text) for r in records),
     }
-    session.insert(_INSERT, columns)
+    session.insert(_INSERT_DOCUMENTS, columns)
     write_texts(session, {key: document.text for key, document in documents})
 
 
@@ -124,7 +326,7 @@ def read_documents(session: Session, doc_keys: Sequence[int]) -> list[DocumentRe
     """Return those documents that exist, whole, by key."""
     if not doc_keys:
         return []
-    rows = session.rows(_READ, [doc_keys])
+    rows = session.rows(_READ_DOCUMENTS, [doc_keys])
     chunks = read_chunk_rows(session, doc_keys)
     texts = read_texts(session, [row[0] for row in rows])
     return [_from_row(row, texts[row[0]], chunks.get(row[0], [])) for row in rows]

@@ -7,8 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from kb_core.records import FileRecord, FileState
-from kb_store._rows import from_us, instants, integers, strings
-from kb_store._session import Row, Session
+from kb_store._session import Row, Session, from_us, instants, integers, strings
 
 __all__ = ["expired_files", "forget_files", "ledger", "read_files", "write_files"]
 

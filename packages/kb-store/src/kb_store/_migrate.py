@@ -13,8 +13,7 @@ from importlib import resources
 
 from kb_core.errors import StoreCorrupt, StoreNewer
 from kb_core.ports import Clock
-from kb_store._rows import instants, integers, strings
-from kb_store._session import Session
+from kb_store._session import Session, instants, integers, strings
 
 __all__ = ["Migration", "is_current", "migrate", "migrations"]
 

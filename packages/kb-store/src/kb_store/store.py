@@ -21,8 +21,7 @@ from kb_core.clock import utc_now
 from kb_core.errors import NotIndexed
 from kb_core.ports import Clock
 from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
-from kb_store import _compact, _documents, _keepsakes, _outbox, _pending, _publication, _runs
-from kb_store._aliases import expired_aliases
+from kb_store import _documents, _embeddings, _files, _meta, _publication, _tables
 from kb_store._check import deep_check
 from kb_store._commit import commit, forget
 from kb_store._errors import translate_errors
@@ -30,9 +29,9 @@ from kb_store._files import beside, remove_leftovers, set_log_aside, take_place
 from kb_store._ledger import expired_files, ledger
 from kb_store._meta import Meta, create_meta, load_meta
 from kb_store._migrate import is_current, migrate
-from kb_store._rows import to_us
-from kb_store._session import Session
-from kb_store._stats import stats
+from kb_store._publication import stats
+from kb_store._session import Session, to_us
+from kb_store._tables import expired_aliases
 
 __all__ = ["Store"]
 
@@ -163,7 +162,7 @@ class Store:
     def prune_outbox(self, published: int) -> None:
         """Forget what an index at *published* shows already."""
         with self._session.use("prune the outbox"):
-            _outbox.prune_outbox(self._session, published)
+            _meta.prune_outbox(self._session, published)
 
     def rebuild_publications(self, batch_chunks: int = 4000) -> Iterator[Publication]:
         """Yield the whole truth, at least one publication, all at the current sequence."""
@@ -174,34 +173,34 @@ class Store:
     def missing_passages(self, model_key: str, limit: int) -> list[PendingPassage]:
         """Return passages that *model_key* has not embedded, newest documents first."""
         with self._session.use("look for passages without embeddings"):
-            return _pending.missing_passages(self._session, model_key, limit)
+            return _embeddings.missing_passages(self._session, model_key, limit)
 
     def count_missing(self, model_key: str) -> int:
         """Return how many different passages *model_key* has not embedded."""
         with self._session.use("count passages without embeddings"):
-            return _pending.count_missing(self._session, model_key)
+            return _embeddings.count_missing(self._session, model_key)
 
     # Runs, costly results, settings
 
     def start_run(self, run_id: str, kind: str, scope: Mapping[str, Any]) -> None:
         """Record that a run begins."""
         with self._session.use("record a run"):
-            _runs.start_run(self._session, run_id, kind, scope, self._clock())
+            _tables.start_run(self._session, run_id, kind, scope, self._clock())
 
     def finish_run(self, run_id: str, state: str, report: Mapping[str, Any]) -> None:
         """Record how a run ended, and owe the index the time of it."""
         with self._session.use("record a run"):
-            _runs.finish_run(self._session, run_id, state, report, self._clock())
+            _tables.finish_run(self._session, run_id, state, report, self._clock())
 
     def last_runs(self, count: int) -> list[dict[str, Any]]:
         """Return the newest runs, newest first; one that died is ``interrupted``."""
         with self._session.use("read the runs"):
-            return _runs.last_runs(self._session, count)
+            return _tables.last_runs(self._session, count)
 
     def get_derivation(self, kind: str, content_hash: str, settings_hash: str) -> bytes | None:
         """Return a costly result that was kept, or ``None``."""
         with self._session.use("read a derivation"):
-            return _keepsakes.get_derivation(self._session, (kind, content_hash, settings_hash))
+            return _tables.get_derivation(self._session, (kind, content_hash, settings_hash))
 
     def put_derivation(
         self, kind: str, content_hash: str, settings_hash: str, value: bytes
@@ -209,42 +208,42 @@ class Store:
         """Keep a costly result."""
         key = (kind, content_hash, settings_hash)
         with self._session.use("keep a derivation"):
-            _keepsakes.put_derivation(self._session, key, value, self._clock())
+            _tables.put_derivation(self._session, key, value, self._clock())
 
     def get_setting(self, name: str) -> Any:  # noqa: ANN401 (JSON)
         """Return a setting, or ``None``."""
         with self._session.use("read a setting"):
-            return _keepsakes.get_setting(self._session, name)
+            return _tables.get_setting(self._session, name)
 
     def put_setting(self, name: str, value: object) -> None:
         """Write a setting."""
         with self._session.use("write a setting"):
-            _keepsakes.put_setting(self._session, name, value)
+            _tables.put_setting(self._session, name, value)
 
     # Care
 
     def sizes(self) -> dict[str, int]:
         """Return bytes of ``database``, ``wal``, and ``free`` (inside the database)."""
         with self._session.use("measure the store"):
-            return _compact.sizes(self._session)
+            return _files.sizes(self._session)
 
     def checkpoint(self) -> None:
         """Fold the log into the file; for the end of a run, never inside a burst."""
         with self._session.use("write a checkpoint"):
-            _compact.checkpoint(self._session)
+            _files.checkpoint(self._session)
 
     def checkpoint_if_large(self, max_wal_bytes: int) -> bool:
         """Write a checkpoint if the log is larger than *max_wal_bytes*."""
         with self._session.use("write a checkpoint"):
-            large = _compact.wal_bytes(self._session) > max_wal_bytes
+            large = _files.wal_bytes(self._session) > max_wal_bytes
             if large:
-                _compact.checkpoint(self._session)
+                _files.checkpoint(self._session)
         return large
 
     def compact(self, min_free_share: float = 0.25) -> bool:
         """Drop unused embeddings, and rewrite the file if that share of it is free."""
         with self._session.use("compact the store"):
-            return _compact.compact(self._session, min_free_share)
+            return _files.compact(self._session, min_free_share)
 
     def deep_check(self) -> list[str]:
         """Return what is wrong with the store: nothing, if all is well."""
@@ -278,7 +277,7 @@ def _open(path: Path, clock: Clock) -> Session:
             with session.transaction():
                 migrate(session, clock)
                 create_meta(session, clock())
-            _runs.interrupt_runs(session)
+            _tables.interrupt_runs(session)
     except BaseException:
         session.close()
         raise
