@@ -37,10 +37,15 @@ class Terminal:
 
     def type(self, *keys: str) -> None:
         """Press keys; a word that is no key's name is typed letter by letter."""
-        before = self.screen()
         self._tmux("send-keys", *keys)
-        if "Escape" in keys:  # an escape and a letter that come as one are Alt and the letter
-            self.wait_until(lambda screen: screen != before)
+
+    def escape(self, text: str, *, shown: bool = True) -> str:
+        """Press Escape, and return the screen as soon as it shows *text*, or no longer does.
+
+        An escape and a letter that come as one are Alt and the letter.
+        """
+        self.type("Escape")
+        return self.wait_for(text, shown=shown)
 
     def screen(self) -> str:
         """Return what is on the screen."""
@@ -129,12 +134,10 @@ def test_a_search_in_a_real_terminal(kebab: InstalledKebab, terminal: Terminal) 
     start(terminal, tui(kebab))
     terminal.type("형태소")
     found = terminal.wait_for("1 hit in")
-    terminal.type("Escape")
-    terminal.wait_for("NORMAL")
+    terminal.escape("NORMAL")
     terminal.type("?")
     terminal.wait_for("Keys of Search")
-    terminal.type("Escape")
-    terminal.wait_for("Keys of Search", shown=False)
+    terminal.escape("Keys of Search", shown=False)
     terminal.type("q")
     left = terminal.wait_for("left with 0")
 
@@ -150,24 +153,23 @@ def take_the_tour(terminal: Terminal, words: str, keep: Callable[[str, str], Non
     terminal.type(words)
     terminal.wait_for(" in ")
     keep("search", terminal.settled())
-    terminal.type("Escape")
+    terminal.escape("NORMAL")
     terminal.type("j")
     pane = terminal.settled()
     keep("search-normal", pane)
     terminal.type("t")
     terminal.wait_for("Lexical: ")
     keep("trace", terminal.settled())
-    terminal.type("Escape")
-    terminal.wait_for("Lexical: ", shown=False)
+    terminal.escape("Lexical: ", shown=False)
     terminal.wait_for_body(pane)
     terminal.type("f")
     terminal.wait_for("Enter applies")
     keep("filter", terminal.settled())
-    terminal.type("Escape")
+    terminal.escape("Enter applies", shown=False)
     terminal.type("o")
     terminal.wait_for("▾ Text")
     keep("inspect-chunk", terminal.settled())
-    terminal.type("Escape")
+    terminal.escape("▾ Text", shown=False)
     terminal.type("1")
     terminal.wait_for("Documents: ")
     keep("library", terminal.settled())
@@ -183,14 +185,14 @@ def take_the_tour(terminal: Terminal, words: str, keep: Callable[[str, str], Non
     terminal.type(words, "Enter")
     terminal.wait_for("Evidence; no answer was generated")
     keep("ask", terminal.settled())
-    terminal.type("Escape")
+    terminal.escape("NORMAL")
     terminal.type("5")
     terminal.wait_for("Past runs")
     keep("jobs", terminal.settled())
     terminal.type("C-p")
     terminal.wait_for("Search for commands")
     keep("palette", terminal.settled())
-    terminal.type("Escape")
+    terminal.escape("Search for commands", shown=False)
     terminal.type("q")
     terminal.wait_for("left with 0")
 
@@ -226,7 +228,7 @@ def test_the_screen_is_whole_after_the_editor(notes: InstalledKebab, terminal: T
     start(terminal, tui(notes), EDITOR=str(editor))
     terminal.type("형태소")
     terminal.wait_for("1 hit in")
-    terminal.type("Escape")
+    terminal.escape("NORMAL")
     before = terminal.settled()
     terminal.type("g")
     editing = terminal.wait_for("EDITING")
@@ -245,10 +247,10 @@ def test_an_editor_that_is_not_there_is_an_error(notes: InstalledKebab, terminal
     start(terminal, tui(notes), EDITOR="/no/such/editor")
     terminal.type("형태소")
     terminal.wait_for("1 hit in")
-    terminal.type("Escape")
+    terminal.escape("NORMAL")
     terminal.type("g")
     terminal.wait_for("Error: io_error")
-    terminal.type("Escape")
+    terminal.escape("Error: io_error", shown=False)
     terminal.type("q")
     terminal.wait_for("left with 0")
 
@@ -284,7 +286,7 @@ def begin_an_ingest(kebab: InstalledKebab, terminal: Terminal) -> int:
         kebab.write(f"new/note-{number:04}.md", f"# New {number}\n\n" + "One more line.\n" * 40)
     start(terminal, tui(kebab))
     process = terminal.program()
-    terminal.type("Escape")
+    terminal.escape("NORMAL")
     terminal.type("5")
     terminal.wait_for("Past runs")
     terminal.type("r")
@@ -324,8 +326,7 @@ def test_a_killed_interface_leaves_no_broken_state(
 
 def test_esc_cancels_and_the_next_run_goes_on(notes: InstalledKebab, terminal: Terminal) -> None:
     begin_an_ingest(notes, terminal)
-    terminal.type("Escape")
-    terminal.wait_for("ingest cancelled in")
+    terminal.escape("ingest cancelled in")
     cancelled = terminal.wait_for("aborted")
     terminal.type("q")
     terminal.wait_for("left with 0")
