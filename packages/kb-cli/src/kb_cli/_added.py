@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kb_app.shown import printable
 from kb_cli._follow import Start, follow
-from kb_cli._text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

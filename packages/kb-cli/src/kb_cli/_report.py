@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kb_cli._table import table
-from kb_cli._text import count, duration, flat, printable
+from kb_app.shown import count, duration, flat, printable
+from kb_cli._text import table
 
 if TYPE_CHECKING:
     from kb_core.ingest import IngestReport
