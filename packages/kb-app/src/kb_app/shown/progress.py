@@ -6,7 +6,7 @@ may follow the work while another draws. Times are those of any monotonic clock,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -88,84 +88,53 @@ class Progress:
         return Speed(fresh / spent, left if self.told_left_s is None else self.told_left_s)
 
 
-def advance(progress: Progress, event: IngestEvent, now: float) -> Progress:
+def advance(  # noqa: PLR0911 - one return a kind of event
+    progress: Progress, event: IngestEvent, now: float
+) -> Progress:
     """Return *progress* after *event*; a kind that is not known changes nothing."""
-    take = _TAKES.get(event.kind)
-    return progress if take is None else take(progress, event.data, now)
-
-
-def bar(share: float, cells: int) -> str:
-    """Return *share* as a bar: ``[#####.......]``."""
-    full = round(share * cells)
-    return f"[{'#' * full}{'.' * (cells - full)}]"
-
-
-def _scan_started(progress: Progress, data: Mapping[str, Any], now: float) -> Progress:
-    root = str(data.get("root") or data.get("source_id") or "")
-    return replace(progress, stage="scanning", stage_began=now, root=root)
-
-
-def _scan_completed(progress: Progress, data: Mapping[str, Any], now: float) -> Progress:
-    total = progress.total + int(data.get("candidates", 0))
-    return replace(
-        progress, stage="scanned", stage_began=now, root="", done=0, total=total, before=0
-    )
-
-
-def _asset_started(progress: Progress, data: Mapping[str, Any], now: float) -> Progress:
-    return _working(progress, Running(str(data.get("doc_path", "")), "", now))
-
-
-def _asset_phase(progress: Progress, data: Mapping[str, Any], now: float) -> Progress:
-    path, phase = str(data.get("doc_path", "")), str(data.get("phase", ""))
-    begun = progress.running.get(path)
-    return _working(progress, Running(path, phase, begun.since if begun else now))
-
-
-def _working(progress: Progress, each: Running) -> Progress:
-    return replace(progress, running={**progress.running, each.path: each})
-
-
-def _asset_finished(progress: Progress, data: Mapping[str, Any], now: float) -> Progress:
-    kind = str(getattr(data.get("item"), "kind", "done"))
-    counts = {**progress.counts, kind: progress.counts.get(kind, 0) + 1}
-    finished = str(data.get("doc_path", ""))
-    running = {path: each for path, each in progress.running.items() if path != finished}
-    return replace(_counted(progress, "indexing", data, now), counts=counts, running=running)
-
-
-def _embed_batch_finished(progress: Progress, data: Mapping[str, Any], now: float) -> Progress:
-    return replace(_counted(progress, "embedding", data, now), running={})
+    data, path = event.data, str(event.data.get("doc_path", ""))
+    match event.kind:
+        case "scan_started":
+            root = str(data.get("root") or data.get("source_id") or "")
+            return replace(progress, stage="scanning", stage_began=now, root=root)
+        case "scan_completed":
+            total = progress.total + int(data.get("candidates", 0))
+            fresh = replace(progress, stage="scanned", stage_began=now, root="", total=total)
+            return replace(fresh, done=0, before=0)
+        case "asset_started" | "asset_phase":
+            begun = progress.running.get(path)
+            each = Running(path, str(data.get("phase", "")), begun.since if begun else now)
+            return replace(progress, running={**progress.running, path: each})
+        case "asset_finished":
+            kind = str(getattr(data.get("item"), "kind", "done"))
+            counts = {**progress.counts, kind: progress.counts.get(kind, 0) + 1}
+            left = {name: each for name, each in progress.running.items() if name != path}
+            return replace(_counted(progress, "indexing", data, now), counts=counts, running=left)
+        case "embed_batch_finished":
+            return replace(_counted(progress, "embedding", data, now), running={})
+        case "committed":
+            documents = progress.documents + int(data.get("documents", 0))
+            chunks = progress.chunks + int(data.get("chunks", 0))
+            return replace(progress, documents=documents, chunks=chunks)
+        case _:
+            return progress
 
 
 def _counted(progress: Progress, stage: Stage, data: Mapping[str, Any], now: float) -> Progress:
     done = int(data.get("done", progress.done + 1))
     is_going_on = progress.stage == stage or (progress.stage, stage) == ("scanned", "indexing")
+    if not is_going_on:
+        progress = replace(progress, stage_began=now, before=done, root="")
     return replace(
         progress,
         stage=stage,
-        stage_began=progress.stage_began if is_going_on else now,
-        before=progress.before if is_going_on else done,
-        root="",
         done=done,
         total=int(data.get("total", progress.total)),
         told_left_s=data["eta_ms"] / 1000 if "eta_ms" in data else None,
     )
 
 
-def _committed(progress: Progress, data: Mapping[str, Any], _now: float) -> Progress:
-    documents = progress.documents + int(data.get("documents", 0))
-    return replace(
-        progress, documents=documents, chunks=progress.chunks + int(data.get("chunks", 0))
-    )
-
-
-_TAKES: Mapping[str, Callable[[Progress, Mapping[str, Any], float], Progress]] = {
-    "scan_started": _scan_started,
-    "scan_completed": _scan_completed,
-    "asset_started": _asset_started,
-    "asset_phase": _asset_phase,
-    "asset_finished": _asset_finished,
-    "embed_batch_finished": _embed_batch_finished,
-    "committed": _committed,
-}
+def bar(share: float, cells: int) -> str:
+    """Return *share* as a bar: ``[#####.......]``."""
+    full = round(share * cells)
+    return f"[{'#' * full}{'.' * (cells - full)}]"
