@@ -84,6 +84,13 @@ def test_a_package_costs_little_until_it_is_used(module: str) -> None:
     assert loaded_by_import(module).isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("module", ["kb_app.shown", "kb_app.shown.progress", "kb_app.shown.trace"])
+def test_what_interfaces_share_loads_nothing_but_the_standard_library(module: str) -> None:
+    ours = {name for name in loaded_by_import(module) if name not in sys.stdlib_module_names}
+
+    assert ours == {"kb_app"}
+
+
 def test_help_loads_no_engine_and_no_other_interface() -> None:
     loaded = loaded_by(COMMAND, "--help")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kb_cli._progress import Progress
+from kb_cli._follow import ProgressLine
 from kb_cli.testing import event
 
 ERASE = "\r\x1b[2K"
@@ -16,11 +16,11 @@ class Screen:
     def __init__(self, *, is_live: bool) -> None:
         self.written: list[str] = []
         self.now = 0.0
-        self.progress = Progress(self.written.append, is_live=is_live, clock=lambda: self.now)
+        self.line = ProgressLine(self.written.append, is_live=is_live, clock=lambda: self.now)
 
     def at(self, now: float, kind: str, **data: Any) -> str:  # noqa: ANN401 - of an event
         self.now = now
-        self.progress.show(event(kind, **data))
+        self.line.show(event(kind, **data))
         return self.written[-1] if self.written else ""
 
 
@@ -33,7 +33,7 @@ def test_lesson_38_a_slow_file_is_named_with_its_phase_and_its_seconds() -> None
     screen.at(2.5, "asset_phase", doc_path="big.pdf", phase="ocr")
     screen.now = 45
 
-    screen.progress.refresh()
+    screen.line.refresh()
 
     assert screen.written[-1] == (
         ERASE + "indexing   12%  1,204/9,800 files  26.8/s  5 min 22 s left  ocr big.pdf 43 s"
@@ -66,7 +66,7 @@ def test_the_line_is_drawn_ten_times_a_second_at_most_and_taken_away() -> None:
 
     for step in range(1000):
         screen.at(step / 1000, "asset_finished", doc_path="x", done=step, total=1000)
-    screen.progress.clear()
+    screen.line.clear()
 
     assert len(screen.written) <= 12
     assert screen.written[-1] == ERASE

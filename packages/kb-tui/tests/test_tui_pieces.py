@@ -10,14 +10,15 @@ from textual.color import Color
 from textual.content import Content
 from textual.theme import Theme
 
+from kb_app.shown.progress import Progress, advance
 from kb_core.clock import from_epoch
 from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.ingest import IngestEvent, IngestItem, ItemKind
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 from kb_tui._filters import Facet, facets_of, parse_filter, toggled
 from kb_tui._paging import next_page
-from kb_tui._progress import Progress, advance, details, summary
-from kb_tui._text import columns, fit, lasted
+from kb_tui._progress import details, summary
+from kb_tui._text import columns, fit
 from kb_tui._themes import DARK, LIGHT, theme_name
 from kb_tui.testing import KOREAN
 
@@ -126,7 +127,7 @@ def test_progress_tells_stage_rate_file_and_counts() -> None:
     assert summary(progress) == "ingest: indexing 50%"
     assert details(progress, 4.5) == [
         "indexing, 4.5 s",
-        "[##########..........]  50%  5/10 files  2.0/s  2.5 s left",
+        "[##########..........]  50%  5/10 files  1.4/s  3.5 s left",
         "chunk b.md",
         "2 new; searchable: 0 documents, 0 chunks",
     ]
@@ -175,12 +176,8 @@ def test_columns_are_set_in_cells() -> None:
     assert columns([("검색 색인", 6), ("12", -4), ("x", 2)]) == "검색 …    12  x "
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0.04, "0.0 s"), (9.96, "10.0 s"), (59.4, "59 s"), (61, "1:01 min"), (9_601, "2:40 h")],
-)
-def test_times_are_told_as_precisely_as_matters(seconds: float, said: str) -> None:
-    assert lasted(seconds) == said
+def test_a_cell_is_one_line_and_hides_nothing() -> None:
+    assert columns([("a\nb", 4), ("c\u200b\u202ed", 4)]) == "a␊b   c\ufffd\ufffdd"
 
 
 # -------------------------------------------------------------------- themes

@@ -1,4 +1,4 @@
-"""What the screens are made of, without a screen: marks, passages, text, keys."""
+"""What the screens are made of, without a screen: marks, passages, keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from kb_tui._keymaps import SEARCH
 from kb_tui._keys import hint
 from kb_tui._marks import marks
 from kb_tui._passage import Line, passage
-from kb_tui._text import counted, visible
 
 
 def marked(text: str, query: str) -> str:
@@ -127,34 +126,6 @@ def test_any_three_ranges_make_ascending_lines(whole: str, ends: list[int]) -> N
     numbers = [line.number for line in lines_of(whole, [(a, c), (b, e), (d, f)])]
 
     assert numbers == sorted(set(numbers), key=lambda n: n or 0)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("plain", "plain"),
-        ("한국어 é 😀", "한국어 é 😀"),
-        ("a\tb", "a   b"),
-        ("\x1b[2J\x00\r\x7f", "␛[2J␀␍␡"),
-        ("\u202eabc\u2066", "\ufffdabc\ufffd"),
-        ("\udcff", "\ufffd"),
-        ("a\x85b", "a\ufffdb"),
-    ],
-)
-def test_control_characters_are_shown_as_pictures(text: str, expected: str) -> None:
-    assert visible(text) == expected
-
-
-@given(st.text(alphabet=st.characters(codec=None)))
-def test_whatever_is_visible_can_be_written(text: str) -> None:
-    shown = visible(text)
-
-    shown.encode()
-    assert ({chr(code) for code in (*range(32), 127)} - {"\n"}).isdisjoint(shown)
-
-
-def test_counts_are_words() -> None:
-    assert [counted(n, "hit") for n in (0, 1, 1200)] == ["0 hits", "1 hit", "1,200 hits"]
 
 
 def test_the_hint_line_begins_with_help_and_fits_a_small_terminal() -> None:

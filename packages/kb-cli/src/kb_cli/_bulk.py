@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from kb_app.shown import flat
 from kb_cli._context import leave_at_once
 from kb_cli._errors import show as show_error
 from kb_cli._hits import render_aggregated, show
-from kb_cli._text import flat
 from kb_core import wire
 from kb_core.bulk import MAX_QUERIES
 from kb_core.errors import ConfigInvalid, KbError

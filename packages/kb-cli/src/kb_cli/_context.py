@@ -128,7 +128,7 @@ class CliContext:
 
     def warn(self, *lines: str) -> None:
         """Tell a person what is not as it should be."""
-        from kb_cli._text import printable
+        from kb_app.shown import printable
 
         self.note(*(f"warning: {printable(line)}" for line in lines))
 

@@ -38,7 +38,7 @@ def show(error: Exception, cli: CliContext) -> int:
 
 
 def _show_text(told: Mapping[str, Any], cli: CliContext) -> None:
-    from kb_cli._text import printable
+    from kb_app.shown import printable
 
     word = click.style("error:", fg="red", bold=True)
     click.echo(f"{word} {printable(told['message'])}", err=True, color=cli.color)

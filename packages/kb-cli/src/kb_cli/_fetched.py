@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from kb_app.shown import count, flat, printable
 from kb_cli._context import CliContext
-from kb_cli._text import count, flat, printable
 
 __all__ = ["show"]
 

@@ -1,32 +1,48 @@
 """Following long work: its events on the terminal or as JSON lines, then its report.
 
+On a terminal that is one line, drawn over; elsewhere plain lines now and then. It says
+what a person needs to see that nothing is stuck: how far, how fast, how long still; and,
+while one file takes long, which one, what is being done to it and for how many seconds
+(lesson 38).
+
 Ctrl-C once lets the batch at hand finish and reports what was done; twice ends at once.
 The work itself decides when it can stop: it is told by an event.
 """
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from kb_app.shown import count, duration, printable
+from kb_app.shown.progress import Progress, advance, bar
 from kb_cli._context import CliContext
-from kb_cli._progress import Progress
+from kb_cli._text import shorten, terminal_width
 
 if TYPE_CHECKING:
     from kb_app.knowledge_base import KnowledgeBase
     from kb_core.ingest import IngestEvent, IngestReport
 
-__all__ = ["Start", "follow"]
+__all__ = ["ProgressLine", "Start", "follow"]
 
 Start: TypeAlias = "Callable[[KnowledgeBase, threading.Event], Iterator[IngestEvent]]"
 
 _REFRESH_S = 0.5
+_ERASE = "\r\x1b[2K"
+_CELLS = 12
+_PATH_COLUMNS = 36
+_PLAIN_EVERY_S = 5.0
+_DRAW_EVERY_S = 0.1
+_MINUTE = 60
+_VERBS = {"scanned": "indexing", "indexing": "indexing", "embedding": "embedding"}
 
 
 def follow(cli: CliContext, start: Start) -> IngestReport:
@@ -81,15 +97,113 @@ def _print_json(cli: CliContext, events: Iterator[IngestEvent]) -> IngestReport:
 
 def _draw(cli: CliContext, events: Iterator[IngestEvent]) -> IngestReport:
     report = None
-    with _progress(cli) as progress:
+    with _line(cli) as line:
         for event in events:
             report = event.report or report
-            progress.show(event)
+            line.show(event)
     return _given(report)
 
 
+class ProgressLine:
+    """Turns events into what ``write`` puts on stderr. Any thread may ``refresh``."""
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        *,
+        is_live: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._write = write
+        self._is_live = is_live
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._progress = Progress(began=clock())
+        self._drawn_at = float("-inf")
+        self._is_drawn = False
+
+    def show(self, event: IngestEvent) -> None:
+        """Take an event in; draw if there is something new and it is time to."""
+        with self._lock:
+            now, before = self._clock(), self._progress
+            self._progress = advance(before, event, now)
+            pause = _DRAW_EVERY_S if self._is_live else _PLAIN_EVERY_S
+            if _is_news(before, self._progress) or now - self._drawn_at >= pause:
+                self._draw()
+
+    def refresh(self) -> None:
+        """Draw the line again, with the time that has passed."""
+        with self._lock:
+            self._draw()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        with self._lock:
+            if self._is_live and self._is_drawn:
+                self._write(_ERASE)
+                self._is_drawn = False
+
+    def _draw(self) -> None:
+        self._drawn_at = self._clock()
+        columns = terminal_width() - 1
+        line = self._line(columns)
+        if line and self._is_live:
+            self._write(_ERASE + shorten(line, columns))
+            self._is_drawn = True
+        elif line:
+            self._write(line + "\n")
+
+    def _line(self, columns: int) -> str:
+        progress, now = self._progress, self._clock()
+        if progress.root:
+            return f"scanning {printable(progress.root)}"
+        if progress.stage not in _VERBS or not progress.total:
+            return ""
+        share = progress.share or 0.0
+        drawn = bar(share, _CELLS)
+        amount = f"{progress.done:,}/{count(progress.total, progress.noun)}"
+        parts = [_VERBS[progress.stage], drawn, f"{share:4.0%}", amount, *_speed(progress, now)]
+        room = columns - len("  ".join(parts)) - 2
+        if not self._is_live or (progress.running and room < _PATH_COLUMNS):
+            parts.remove(drawn)  # it says what the percentage says; the file matters more
+            room += len(drawn) + 2
+        return "  ".join([*parts, *_file(progress, now, room)])
+
+
+def _is_news(before: Progress, after: Progress) -> bool:
+    """Say whether a folder is begun, or something with an end that was not seen coming."""
+    if after.root:
+        return after.root != before.root
+    if after.stage == "scanned":
+        return after.total > before.total
+    return _VERBS.get(after.stage) != _VERBS.get(before.stage)
+
+
+def _speed(progress: Progress, now: float) -> list[str]:
+    speed = progress.speed(now)
+    return [f"{speed.rate:,.1f}/s", f"{_estimate(speed.left_s)} left"] if speed else []
+
+
+def _file(progress: Progress, now: float, room: int) -> list[str]:
+    """Name the file that has been worked on the longest, within *room* columns."""
+    slow = progress.slowest
+    if slow is None:
+        return []
+    spent = now - slow.since
+    words = [slow.phase, "", f"{spent:.0f} s" if spent >= 1 else ""]
+    taken = len(" ".join(filter(None, words))) + 1
+    words[1] = shorten(printable(slow.path), max(8, room - taken), front=True)
+    return [" ".join(filter(None, words))]
+
+
+def _estimate(seconds: float) -> str:
+    """Return a time as precisely as it is known."""
+    whole = math.ceil(seconds)
+    return f"{whole} s" if whole < _MINUTE else duration(whole)
+
+
 @contextmanager
-def _progress(cli: CliContext) -> Generator[Progress]:
+def _line(cli: CliContext) -> Generator[ProgressLine]:
     """Draw on stderr as far as that is wanted; the seconds go on while a file takes long."""
     is_plain = cli.environ.get("KEBAB_PROGRESS", "").strip().lower() == "plain"
     is_live = sys.stderr.isatty() and not is_plain and not cli.quiet
@@ -98,23 +212,23 @@ def _progress(cli: CliContext) -> Generator[Progress]:
         if not cli.quiet and (is_live or is_plain):
             click.echo(text, err=True, nl=False, color=cli.color)
 
-    progress = Progress(write, is_live=is_live)
+    line = ProgressLine(write, is_live=is_live)
     finished = threading.Event()
-    ticker = threading.Thread(target=_tick, args=(progress, finished), daemon=True)
+    ticker = threading.Thread(target=_tick, args=(line, finished), daemon=True)
     if is_live:
         ticker.start()
     try:
-        yield progress
+        yield line
     finally:
         finished.set()
         if is_live:
             ticker.join()
-        progress.clear()
+        line.clear()
 
 
-def _tick(progress: Progress, finished: threading.Event) -> None:
+def _tick(line: ProgressLine, finished: threading.Event) -> None:
     while not finished.wait(_REFRESH_S):
-        progress.refresh()
+        line.refresh()
 
 
 def _given(report: IngestReport | None) -> IngestReport:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from kb_cli._text import count, flat, pad, printable, terminal_width, wrap
+from kb_app.shown import count, flat, printable
+from kb_cli._text import pad, terminal_width, wrap
 
 if TYPE_CHECKING:
+    from kb_app.shown.trace import TraceRow
     from kb_cli._context import CliContext
     from kb_core.bulk import AggregatedResponse
-    from kb_core.search import Candidate, FusionInput, Hit, SearchQuery, SearchResponse, Trace
+    from kb_core.search import Hit, SearchQuery, SearchResponse, Trace
 
 __all__ = ["render", "render_aggregated", "show"]
 
@@ -80,27 +82,21 @@ def _footer(response: SearchResponse) -> str:
 
 
 def _trace(trace: Trace) -> Iterator[str]:
-    timing = trace.timing
-    places = {c.chunk_id: c.doc_path for c in (*trace.vector, *trace.lexical)}
+    from kb_app.shown.trace import listings
+
     yield "Trace:"
-    yield from _channel("lexical", trace.lexical, timing.lexical_ms)
-    yield from _channel("vector", trace.vector, timing.vector_ms)
-    yield f"  {'fused':<8}{count(len(trace.fused), 'candidate'):>16}  {timing.fusion_ms} ms"
-    for rank, row in enumerate(trace.fused[:_SHOWN], start=1):
-        path = printable(places.get(row.chunk_id, row.chunk_id))
-        yield f"{_INDENT}{rank}. {row.fusion_score:.4f}  {path}  ({_ranks(row)})"
+    for listing in listings(trace):
+        size = count(len(listing.rows), "candidate")
+        yield f"  {listing.name:<8}{size:>16}  {listing.spent_ms} ms"
+        yield from (f"{_INDENT}{_row(row)}" for row in listing.rows[:_SHOWN])
     if trace.relaxation is not None:
         yield from (f"  words   {printable(said)}" for said in trace.relaxation.sentences())
-    yield f"  total   {timing.total_ms} ms"
+    yield f"  total   {trace.timing.total_ms} ms"
 
 
-def _channel(name: str, found: Sequence[Candidate], spent_ms: int) -> Iterator[str]:
-    yield f"  {name:<8}{count(len(found), 'candidate'):>16}  {spent_ms} ms"
-    for candidate in found[:_SHOWN]:
-        path = printable(candidate.doc_path)
-        yield f"{_INDENT}{candidate.rank}. {candidate.score:.4f}  {path}"
-
-
-def _ranks(row: FusionInput) -> str:
-    ranks = {"lexical": row.lexical_rank, "vector": row.vector_rank}
-    return ", ".join(f"{name} {rank or '-'}" for name, rank in ranks.items())
+def _row(row: TraceRow) -> str:
+    shown = f"{row.rank}. {row.score:.4f}  {printable(row.doc_path or row.chunk_id)}"
+    if row.ranks is None:
+        return shown
+    lexical, vector = row.ranks
+    return f"{shown}  (lexical {lexical or '-'}, vector {vector or '-'})"

@@ -1,17 +1,24 @@
-"""The report of ingest and embed, for people: what was done, what was not, what next."""
+"""The report of long work, for people: what was done, what was not, what next.
+
+``ingest-file`` and ``ingest-stdin`` also name the one document and what became of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kb_cli._table import table
-from kb_cli._text import count, duration, flat, printable
+import click
+
+from kb_app.shown import count, duration, flat, printable
+from kb_cli._follow import Start, follow
+from kb_cli._text import table
 
 if TYPE_CHECKING:
+    from kb_cli._context import CliContext
     from kb_core.ingest import IngestReport
 
-__all__ = ["render"]
+__all__ = ["render", "show_document"]
 
 _KINDS = {
     "new": "new",
@@ -38,6 +45,21 @@ def render(report: IngestReport, *, is_dry_run: bool = False) -> Iterator[str]:
         yield f"time: {spent}"
     if not is_dry_run:
         yield f"next: {_next_step(report)}"
+
+
+def show_document(cli: CliContext, start: Start) -> None:
+    """Do the work that *start* starts, and say what became of the document."""
+    report = follow(cli, start)
+    if not cli.as_json:
+        rest = render(report) if report.scanned else ()  # of a removal that is all
+        click.echo("\n".join([*_documents(report), *rest]))
+        cli.warn(*report.warnings)
+
+
+def _documents(report: IngestReport) -> Iterator[str]:
+    for item in report.items or ():
+        named = f" ({item.doc_id})" if item.doc_id else ""
+        yield f"{item.kind}: {printable(item.doc_path)}{named}"
 
 
 def _headline(report: IngestReport, *, is_dry_run: bool) -> str:

@@ -1,8 +1,7 @@
-"""Text on a terminal: what is printable, how wide it is, where it wraps.
+"""Text set on a terminal: how wide it is, where it wraps, how it stands in tables.
 
-Names and texts come from documents, so they are escaped before they are shown: a
-control character in a file name must not move a cursor or set a title. Widths are in
-columns: a Korean syllable has two, a combining mark none.
+Widths are in columns: a Korean syllable has two, a combining mark none. What is set here
+is printable already (``kb_app.shown``); only cells of a table are made so here.
 """
 
 from __future__ import annotations
@@ -10,40 +9,16 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = [
-    "bytes_text",
-    "count",
-    "duration",
-    "flat",
-    "local_time",
-    "pad",
-    "printable",
-    "shorten",
-    "terminal_width",
-    "width",
-    "wrap",
-]
+from kb_app.shown import flat
 
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-_JOINERS = frozenset("\u200c\u200d")  # kept: emoji and several scripts are written with them
+__all__ = ["pad", "pairs", "shorten", "table", "terminal_width", "width", "wrap"]
+
+_JOINERS = frozenset("\u200c\u200d")
 _NARROWEST, _WIDEST = 40, 100
-_MINUTE, _HOUR = 60, 3600
 _WIDE = 2  # columns of a character of East Asia
-
-
-def printable(text: str, *, keep: str = "") -> str:
-    """Return *text* with what a terminal would obey, or hide, as escapes; *keep* stays."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if c in keep or not _is_hidden(c) else _escape(c) for c in text)
-
-
-def flat(text: str) -> str:
-    """Return *text* on one line, printable, every run of white space as one space."""
-    return printable(" ".join(text.split()))
+_GAP = "  "
 
 
 def width(text: str) -> int:
@@ -91,43 +66,30 @@ def terminal_width() -> int:
     return max(_NARROWEST, min(columns, _WIDEST)) if columns else 80
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return ``1 file``, ``1,204 files``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], *, limit: Mapping[str, int] | None = None
+) -> list[str]:
+    """Return aligned lines under *head*; numbers stand right.
+
+    *limit* is the most columns that a cell under that head may take. The last column
+    is not filled up.
+    """
+    limits = [(limit or {}).get(name) for name in head]
+    values = [list(row) for row in rows]
+    cells = [[_cell(v, most) for v, most in zip(row, limits, strict=True)] for row in values]
+    numeric = [
+        bool(values) and all(isinstance(row[at], int) or row[at] is None for row in values)
+        for at in range(len(head))
+    ]
+    widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
+    return [_line(row, widths, numeric) for row in [list(head), *cells]]
 
 
-def bytes_text(size: int) -> str:
-    """Return a size as people read it."""
-    for power, unit in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "kB")):
-        if size >= 1000**power:
-            return f"{size / 1000**power:.1f} {unit}"
-    return f"{size} B"
-
-
-def duration(seconds: float) -> str:
-    """Return a time span as people read it."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < _MINUTE:
-        return f"{seconds:.1f} s"
-    if seconds < _HOUR:
-        return f"{seconds // _MINUTE:.0f} min {seconds % _MINUTE:02.0f} s"
-    return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:02.0f} min"
-
-
-def local_time(stamp: str | None) -> str:
-    """Return a timestamp of the wire in the person's own time zone."""
-    if not stamp:
-        return "-"
-    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _is_hidden(character: str) -> bool:
-    return unicodedata.category(character) in _INVISIBLE and character not in _JOINERS
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+def pairs(rows: Iterable[tuple[str, object]], *, indent: str = "") -> list[str]:
+    """Return names and values, the values aligned."""
+    known = [(name, _cell(value, None)) for name, value in rows]
+    longest = max((width(name) for name, _ in known), default=0)
+    return [f"{indent}{pad(name, longest)}{_GAP}{value}".rstrip() for name, value in known]
 
 
 def _columns(character: str) -> int:
@@ -151,3 +113,20 @@ def _pieces(text: str, columns: int) -> Iterator[str]:
         piece += character
     if piece:
         yield piece
+
+
+def _cell(value: object, limit: int | None) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:,}" if isinstance(value, int) else flat(str(value))
+    return shorten(text, limit) if limit else text
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    filled = [
+        pad(cell, columns, right=right)
+        for cell, columns, right in zip(cells, widths, numeric, strict=True)
+    ]
+    return _GAP.join(filled).rstrip()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from kb_app.shown import utc_time
 from kb_tui._shared import Target
-from kb_tui._text import moment
 from kb_tui.widgets.fold_list import Entry, Section
 
 __all__ = ["chunk_sections", "document_sections"]
@@ -100,7 +100,7 @@ def _fields(found: Json, names: Iterable[str], **more: str) -> Iterator[Entry[Ta
         value = found.get(name)
         if value in (None, [], ""):
             continue
-        yield Entry(f"{name:<14} {moment(value) if name in _TIMES else _shown(value)}")
+        yield Entry(f"{name:<14} {utc_time(value) if name in _TIMES else _shown(value)}")
 
 
 def _shown(value: object) -> str:
@@ -112,7 +112,7 @@ def _shown(value: object) -> str:
 def _provenance(doc: Json) -> Iterator[Entry[Target]]:
     for step in doc["provenance"]:
         detail = step.get("detail") or ""
-        yield Entry(f"{moment(step['at'])}  {step['kind']:<9} {detail}")
+        yield Entry(f"{utc_time(step['at'])}  {step['kind']:<9} {detail}")
 
 
 def _block(block: Json) -> Entry[Target]:

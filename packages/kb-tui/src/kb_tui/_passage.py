@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from kb_tui._text import visible
+from kb_app.shown import visible
 
 __all__ = ["Line", "passage", "plain"]
 

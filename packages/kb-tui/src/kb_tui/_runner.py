@@ -13,9 +13,9 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 
 from kb_app import KnowledgeBase
+from kb_app.shown.progress import Progress, advance
 from kb_core.errors import KbError
 from kb_core.ingest import IngestOptions, IngestReport
-from kb_tui._progress import Progress, advance
 
 __all__ = ["IngestRunner"]
 

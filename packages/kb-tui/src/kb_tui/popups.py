@@ -6,7 +6,7 @@ when one opens does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 from textual import events
@@ -17,8 +17,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from kb_app.shown import count, visible
+from kb_app.shown.trace import Listing, listings
 from kb_core import wire
-from kb_tui._text import visible
+from kb_core.media import SearchMode
+from kb_core.search import SearchResponse, Trace
 from kb_tui.widgets.lines import Lines, Row
 
 __all__ = ["CheatSheet", "ErrorPopup", "Popup", "TracePopup"]
@@ -82,8 +85,8 @@ class ErrorPopup(Popup):
 
     def __init__(self, error: BaseException) -> None:
         shown = wire.error(error)
-        hint = f"\n\n{visible(shown['hint'])}" if shown["hint"] else ""
-        super().__init__(f"Error: {shown['code']}", f"{visible(shown['message'])}{hint}")
+        told = "\n\n".join(filter(None, (shown["message"], shown["hint"])))
+        super().__init__(f"Error: {shown['code']}", visible(told, keep="\n"))
 
 
 class TracePopup(Popup):
@@ -95,9 +98,9 @@ class TracePopup(Popup):
     }
     """
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, query: str, response: SearchResponse) -> None:
         super().__init__("Trace", "")
-        self._rows = rows
+        self._rows = _trace_rows(query, response)
 
     def compose(self) -> ComposeResult:
         lines = Lines()
@@ -113,3 +116,38 @@ class TracePopup(Popup):
 
     def action_page(self, pages: int) -> None:
         self.query_one(Lines).page(pages)
+
+
+def _trace_rows(query: str, response: SearchResponse) -> list[Row]:
+    """Return what the popup shows of *response*, which was asked for with a trace."""
+    story = response.trace or Trace()
+    lexical, vector, fused = listings(story)
+    embed_ms = story.timing.embed_ms
+    embed = f" and {embed_ms} ms for the query's vector" if embed_ms else ""
+    hits = count(len(response.hits), "hit")
+    return [
+        Row(f"{response.mode}: {query}", "head"),
+        Row(f"{hits} in {story.timing.total_ms} ms, revision {response.corpus_revision}"),
+        *(Row(remark, "note") for remark in (*response.degraded, *response.warnings)),
+        *_listed(lexical, is_off=response.mode is SearchMode.VECTOR),
+        *_listed(vector, embed, is_off=response.mode is SearchMode.LEXICAL),
+        *_listed(fused),
+    ]
+
+
+def _listed(listing: Listing, spent: str = "", *, is_off: bool = False) -> Iterator[Row]:
+    size = count(len(listing.rows), "candidate")
+    yield Row("")
+    yield Row(f"{listing.name.title()}: {size} in {listing.spent_ms} ms{spent}", "head")
+    if not listing.rows:
+        yield Row("  (not asked in this mode)" if is_off else "  (nothing)", "note")
+        return
+    titles = "  lexical  vector" if listing.name == "fused" else ""
+    yield Row(f"  rank    score{titles}  chunk     document", "note")
+    for row in listing.rows:
+        ranks = "".join(map(_rank, row.ranks or (), (7, 6)))
+        yield Row(f"  {row.rank:>4}  {row.score:>7.4f}{ranks}  {row.chunk_id[:8]}  {row.doc_path}")
+
+
+def _rank(rank: int | None, columns: int) -> str:
+    return f"  {'-' if rank is None else rank:>{columns}}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from kb_app.shown import printable
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._text import printable
 from kb_core.media import TrustLevel
 
 __all__ = ["command"]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kb_app.shown import flat, printable
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._fetched import show
-from kb_cli._text import flat, printable, shorten
+from kb_cli._text import shorten
 from kb_core.errors import InvalidInput, IoError
 
 if TYPE_CHECKING:

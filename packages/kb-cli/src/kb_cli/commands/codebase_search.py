@@ -45,7 +45,7 @@ def command(
     if cli.as_json:
         cli.print_json(response)
         return
-    from kb_cli._text import printable
+    from kb_app.shown import printable
     from kb_core import wire
 
     click.echo(printable(wire.codebase_search_text(response), keep="\n\t"))

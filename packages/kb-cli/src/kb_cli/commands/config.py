@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kb_app.shown import printable
 from kb_cli._command import command as make, subgroup
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._text import pad, printable, width
+from kb_cli._text import pad, width
 
 if TYPE_CHECKING:
     from kb_app.config import Config, Migration

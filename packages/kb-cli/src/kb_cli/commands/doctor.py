@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from kb_app.shown import flat
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._text import flat, pad, width
+from kb_cli._text import pad, width
 
 __all__ = ["command"]
 

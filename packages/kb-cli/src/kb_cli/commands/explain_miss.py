@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from kb_app.shown import printable
 from kb_cli._asking import hits_option, mode_option
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._filters import filter_options, filters_of
-from kb_cli._table import pairs
-from kb_cli._text import printable
+from kb_cli._text import pairs
 
 __all__ = ["command"]
 

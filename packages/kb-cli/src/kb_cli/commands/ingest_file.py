@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb_cli._added import show
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
+from kb_cli._report import show_document
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(cli: CliContext, path: str, remove: bool, no_embed: bool) -> None:
             return kb.remove_added(path, stop=stop)
         return kb.ingest_file(_absolute(cli, path), embed=embed, stop=stop)
 
-    show(cli, start)
+    show_document(cli, start)
 
 
 def _absolute(cli: CliContext, path: str) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb_cli._added import show
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
+from kb_cli._report import show_document
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def command(
             text, title=title, source_uri=source_uri, media=media, embed=embed, stop=stop
         )
 
-    show(cli, start)
+    show_document(cli, start)
 
 
 def _read(cli: CliContext, max_mb: int) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from kb_app.shown import bytes_text, flat, local_time, printable
 from kb_cli._command import command as make, subgroup
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._table import pairs, table
-from kb_cli._text import bytes_text, flat, local_time, printable
+from kb_cli._text import pairs, table
 
 __all__ = ["command"]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kb_app.shown import printable
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._integrate.hosts import HOSTS, Host
-from kb_cli._text import printable
 
 if TYPE_CHECKING:
     from kb_cli._integrate.plan import Change, Registration

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from kb_app.shown import bytes_text, count
 from kb_cli._command import command as make, subgroup
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._filters import filter_options, filters_of
-from kb_cli._table import table
-from kb_cli._text import bytes_text, count
+from kb_cli._text import table
 
 __all__ = ["command"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from kb_app.shown import flat
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._table import table
-from kb_cli._text import flat
+from kb_cli._text import table
 
 __all__ = ["command"]
 

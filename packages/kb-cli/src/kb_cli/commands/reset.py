@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from kb_app.shown import bytes_text, count, printable
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._text import bytes_text, count, pad, printable
+from kb_cli._text import pad
 from kb_core.errors import InvalidInput
 
 __all__ = ["command"]

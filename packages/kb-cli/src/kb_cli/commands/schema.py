@@ -9,7 +9,7 @@ import click
 
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._table import pairs
+from kb_cli._text import pairs
 
 __all__ = ["command"]
 

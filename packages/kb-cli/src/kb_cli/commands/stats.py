@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from kb_app.shown import bytes_text, local_time
 from kb_cli._command import command as make
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._table import pairs
-from kb_cli._text import bytes_text, local_time
+from kb_cli._text import pairs
 
 __all__ = ["command"]
 

@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
+from kb_app.shown import count
 from kb_core.search import Hit, SearchQuery, SearchResponse
 from kb_tui._evidence import Turn, transcript
 from kb_tui._keymaps import ASK
@@ -21,7 +22,6 @@ from kb_tui._keys import Key, bindings
 from kb_tui._pane import Pane
 from kb_tui._screen import Failed, Reply
 from kb_tui._shared import Shared
-from kb_tui._text import counted
 from kb_tui.widgets.lines import Lines
 
 __all__ = ["AskPane"]
@@ -86,7 +86,7 @@ class AskPane(Pane):
         found = reply.value
         remark = "; ".join([*found.degraded, *found.warnings])
         self._end(hits=found.hits, remark=remark)
-        self.state(f"{counted(len(found.hits), 'passage')} in {found.elapsed_ms:.0f} ms")
+        self.state(f"{count(len(found.hits), 'passage')} in {found.elapsed_ms:.0f} ms")
 
     def failed(self, reply: Failed) -> None:
         if reply.kind is Answered:

@@ -10,13 +10,13 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
+from kb_app.shown import visible
 from kb_tui._inspection import chunk_sections, document_sections
 from kb_tui._keymaps import INSPECT
 from kb_tui._keys import Key, bindings
 from kb_tui._pane import Pane
 from kb_tui._screen import Reply
 from kb_tui._shared import Shared, Target
-from kb_tui._text import visible
 from kb_tui.widgets.choice_list import ChoiceList
 from kb_tui.widgets.fold_list import FoldList, Section
 

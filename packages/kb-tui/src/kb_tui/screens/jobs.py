@@ -11,13 +11,13 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kb_app.jobs import Jobs, RunningJob
+from kb_app.shown import utc_time, visible
 from kb_tui._keymaps import JOBS
 from kb_tui._keys import Key, bindings
 from kb_tui._pane import Pane
 from kb_tui._progress import details
 from kb_tui._screen import Reply
 from kb_tui._shared import Shared
-from kb_tui._text import moment, visible
 from kb_tui.widgets.tables import RunTable
 
 __all__ = ["JobsPane"]
@@ -127,7 +127,7 @@ def _told(job: RunningJob) -> list[str]:
     event = str(told.get("event", ""))
     doing = next((said for kind, said in _DOING.items() if event.startswith(kind)), "running")
     return [
-        f"{job.kind} by process {job.pid}, since {visible(moment(job.started))}",
+        f"{job.kind} by process {job.pid}, since {visible(utc_time(job.started))}",
         f"{doing} {amount}".strip(),
         visible(what),
     ]

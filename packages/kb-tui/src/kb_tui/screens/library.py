@@ -11,13 +11,13 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
+from kb_app.shown import utc_time, visible
 from kb_tui._filters import Filtered, facets_of, parse_filter
 from kb_tui._keymaps import LIBRARY
 from kb_tui._keys import Key, bindings
 from kb_tui._pane import InspectTarget, Pane
 from kb_tui._screen import Reply
 from kb_tui._shared import Shared, Target
-from kb_tui._text import moment, visible
 from kb_tui.filter_popup import FilterPopup
 from kb_tui.widgets.choice_list import ChoiceList
 from kb_tui.widgets.tables import DocumentTable, LedgerTable
@@ -200,7 +200,7 @@ def _of(shown: int, total: int) -> str:
 def _about(row: Mapping[str, Any]) -> str:
     """Return what the columns have no room for."""
     if "state" in row:
-        changed = moment(row.get("changed_at") or row.get("indexed_at"))
+        changed = utc_time(row.get("changed_at") or row.get("indexed_at"))
         why = " ".join(filter(None, (row.get("reason"), row.get("detail"), row.get("error_code"))))
         parts = [row["source_id"], row["doc_path"], f"{row['state']} {changed}", why]
     else:
@@ -211,6 +211,6 @@ def _about(row: Mapping[str, Any]) -> str:
             row["doc_path"],
             kind,
             size,
-            f"indexed {moment(row['indexed_at'])}",
+            f"indexed {utc_time(row['indexed_at'])}",
         ]
     return "  │  ".join(part for part in parts if part)

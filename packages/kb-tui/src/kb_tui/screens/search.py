@@ -20,6 +20,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from kb_app.editors import FilePlace
+from kb_app.shown import count, visible
 from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchQuery, SearchResponse
 from kb_tui._editor import OpenPlace
@@ -31,8 +32,6 @@ from kb_tui._pane import InspectTarget, Pane
 from kb_tui._passage import passage, plain
 from kb_tui._screen import Reply
 from kb_tui._shared import Shared, Target
-from kb_tui._text import counted, visible
-from kb_tui._trace import trace_rows
 from kb_tui.filter_popup import FilterPopup
 from kb_tui.popups import TracePopup
 from kb_tui.widgets.choice_list import ChoiceList
@@ -281,13 +280,13 @@ class SearchPane(Pane):
     @property
     def _counted_hits(self) -> str:
         more = "+" if self._next_cursor else ""
-        return counted(self.query_one(HitList).count, "hit").replace(" ", f"{more} ", 1)
+        return count(self.query_one(HitList).count, "hit").replace(" ", f"{more} ", 1)
 
     @on(Traced)
     def show_trace(self, reply: Traced) -> None:
         if not self.is_stale(reply):
             self.state("ready")
-            self.app.push_screen(TracePopup(trace_rows(self._query_text, reply.value)))
+            self.app.push_screen(TracePopup(self._query_text, reply.value))
 
     @on(Located)
     def open_place(self, reply: Located) -> None:

@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kb_tui._text import visible
+from kb_app.shown import visible
 
 __all__ = ["ChoiceList"]
 

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from textual.content import Content
 
-from kb_tui._text import visible
+from kb_app.shown import visible
 from kb_tui.widgets.choice_list import ChoiceList
 
 __all__ = ["Entry", "FoldList", "Section"]
@@ -100,6 +100,6 @@ class FoldList(ChoiceList, Generic[T]):
             self._rows.append(_Row(number, None, title))
             if is_open:
                 for at, entry in enumerate(section.entries):
-                    lines = Content(visible(entry.text)).wrap(room) or [Content("")]
+                    lines = Content(visible(entry.text, keep="\n")).wrap(room) or [Content("")]
                     self._rows += [_Row(number, at, f"{_INDENT}{line.plain}") for line in lines]
         self.replace_rows(len(self._rows), note, chosen=chosen)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from kb_app.shown import visible
 from kb_core.search import Hit
-from kb_tui._text import visible
 from kb_tui.widgets.choice_list import ChoiceList
 
 __all__ = ["HitList"]

@@ -11,8 +11,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from kb_app.shown import visible
 from kb_tui._marks import marks
-from kb_tui._text import visible
 
 __all__ = ["Lines", "Row", "Tone"]
 

@@ -7,8 +7,8 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
+from kb_app.shown import count, visible
 from kb_core import __version__
-from kb_tui._text import counted, visible
 
 __all__ = ["HintLine", "StatusBar"]
 
@@ -36,7 +36,7 @@ class StatusBar(Horizontal):
 
     def show_size(self, documents: int, chunks: int) -> None:
         """Say how much there is to search."""
-        self._count = f" │ {counted(documents, 'document')}, {counted(chunks, 'chunk')}"
+        self._count = f" │ {count(documents, 'document')}, {count(chunks, 'chunk')}"
         self.query_one("#about", Static).update(self._about())
 
     def show_state(self, state: str) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from kb_app.jobs import PastRun
+from kb_app.shown import brief_duration, bytes_text, utc_time
 from kb_core.clock import from_epoch
 from kb_tui._filters import Facet
-from kb_tui._text import columns, lasted, moment
+from kb_tui._text import columns
 from kb_tui.widgets.choice_list import ChoiceList
 
 __all__ = ["Column", "DocumentTable", "FacetTable", "LedgerTable", "RowTable", "RunTable"]
@@ -19,7 +20,6 @@ T = TypeVar("T")
 _WIDE = 110
 _GAP = 2
 _LEAST = 8
-_KILO = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class DocumentTable(RowTable[dict[str, Any]]):
 
 
 def _updated(doc: dict[str, Any]) -> str:
-    return moment(doc["updated_at"] or doc.get("doc_date") or doc["indexed_at"])[:10]
+    return utc_time(doc["updated_at"] or doc.get("doc_date") or doc["indexed_at"])[:10]
 
 
 class LedgerTable(RowTable[dict[str, Any]]):
@@ -104,7 +104,7 @@ class LedgerTable(RowTable[dict[str, Any]]):
         return [
             Column("state", 8, lambda f: str(f["state"])),
             Column("reason", 36 if width >= _WIDE else 20, _reason),
-            Column("size", -8, lambda f: _size(f["size"])),
+            Column("size", -8, lambda f: bytes_text(f["size"], digits=0)),
             Column("path", 0, lambda f: str(f["doc_path"])),
         ]
 
@@ -128,7 +128,7 @@ class RunTable(RowTable[PastRun]):
 
 
 def _took(run: PastRun) -> str:
-    return "" if run.finished_at is None else lasted(run.finished_at - run.started_at)
+    return "" if run.finished_at is None else brief_duration(run.finished_at - run.started_at)
 
 
 def _counts(run: PastRun) -> str:
@@ -149,12 +149,3 @@ class FacetTable(RowTable[Facet]):
             Column("value", 0, lambda facet: facet.token),
             Column("documents", -9, lambda facet: f"{facet.count:,}"),
         ]
-
-
-def _size(size: int) -> str:
-    amount = float(size)
-    for unit in ("B", "kB", "MB"):
-        if amount < _KILO:
-            return f"{amount:,.0f} {unit}"
-        amount /= _KILO
-    return f"{amount:,.0f} GB"

@@ -1,0 +1,136 @@
+"""What interfaces share in showing things to a person: safe text, amounts, times.
+
+``progress`` folds the events of long work into a value, ``trace`` sets a search's trace
+in rows. All of it is pure and knows neither a terminal nor a screen: an interface draws.
+
+Names and texts come from documents, which anyone may have written, so nothing of them
+reaches a terminal that it would obey or a person would not see: a control character in
+a file name must not move a cursor, nor a mark turn the line around. ``is_hidden`` is the
+one rule for that; ``printable`` and ``visible`` are two ways to draw what it finds.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from datetime import datetime
+
+__all__ = [
+    "brief_duration",
+    "bytes_text",
+    "count",
+    "duration",
+    "flat",
+    "is_hidden",
+    "local_time",
+    "printable",
+    "utc_time",
+    "visible",
+]
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Controls, formatting, halves of surrogates, private use, breaks of lines and paragraphs."""
+_JOINERS = frozenset("\u200c\u200d")
+"""Formatting that emoji and several scripts are written with."""
+_TAB = 4
+_DELETE = 0x7F
+_PICTURES = 0x2400
+"""Where Unicode has a picture for each of the first 32 controls."""
+_MINUTE, _HOUR = 60, 3600
+_TENTHS_BELOW = 10
+
+
+# ------------------------------------------------------------------ safe text
+
+
+def is_hidden(character: str) -> bool:
+    """Say whether a terminal would obey *character*, or show nothing or anything for it.
+
+    Line feeds and tabs are hidden, too: a place that has lines says so where it shows them.
+    """
+    return unicodedata.category(character) in _HIDDEN and character not in _JOINERS
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Return *text* with what is hidden as escapes, such as ``\x1b``; *keep* stays."""
+    return _drawn(text, keep, _escape)
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    """Return *text* with what is hidden as a picture of one cell, and tabs as spaces.
+
+    For places of a fixed width; *keep* stays.
+    """
+    return _drawn(text.expandtabs(_TAB), keep, _picture)
+
+
+def flat(text: str) -> str:
+    """Return *text* on one line, printable, every run of white space as one space."""
+    return printable(" ".join(text.split()))
+
+
+def _drawn(text: str, keep: str, draw: Callable[[str], str]) -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in keep or not is_hidden(c) else draw(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _picture(character: str) -> str:
+    if character < " ":
+        return chr(_PICTURES + ord(character))
+    return "\u2421" if ord(character) == _DELETE else "\ufffd"
+
+
+# ----------------------------------------------------------- amounts and times
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return ``1 file``, ``1,204 files``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def bytes_text(size: int, *, digits: int = 1) -> str:
+    """Return a size as people read it: ``12.3 kB``, with so many *digits* after the point."""
+    for power, unit in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "kB")):
+        if size >= 1000**power:
+            return f"{size / 1000**power:.{digits}f} {unit}"
+    return f"{size} B"
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in words: ``12 ms``, ``3.2 s``, ``5 min 22 s``, ``2 h 02 min``."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    if seconds < _HOUR:
+        return f"{seconds // _MINUTE:.0f} min {seconds % _MINUTE:02.0f} s"
+    return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:02.0f} min"
+
+
+def brief_duration(seconds: float) -> str:
+    """Return a time span for a narrow column: ``0.4 s``, ``12 s``, ``3:05 min``, ``2:40 h``."""
+    if seconds < _TENTHS_BELOW:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}:{whole % _MINUTE:02} min"
+    return f"{whole // _HOUR}:{whole % _HOUR // _MINUTE:02} h"
+
+
+def local_time(stamp: str | None) -> str:
+    """Return a timestamp of the wire in the person's own time zone; ``-`` for none."""
+    if not stamp:
+        return "-"
+    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def utc_time(stamp: str | None) -> str:
+    """Return a timestamp of the wire as ``2026-05-31 12:00``, in UTC; nothing for none."""
+    return stamp[:16].replace("T", " ") if stamp else ""
