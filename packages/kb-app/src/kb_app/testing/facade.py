@@ -47,7 +47,7 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         *documents: DocumentRecord,
         answers: Mapping[str, Any] | None = None,
         runs: Script | None = None,
-        error: Exception | None = None,
+        error: BaseException | None = None,
         config: Config | None = None,
         readonly: bool = False,
     ) -> None:
@@ -152,7 +152,7 @@ def _nothing(_: str) -> None:
     pass
 
 
-def _raising(error: Exception) -> Callable[[str], NoReturn]:
+def _raising(error: BaseException) -> Callable[[str], NoReturn]:
     def refuse(_: str) -> NoReturn:
         raise error
 
