@@ -8,7 +8,7 @@ in memory: an ingest, an error, an answer.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import isfunction, signature
@@ -22,7 +22,7 @@ from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import memory_parts
 from kb_core.citations import Citation, CodeSpan, LineSpan
 from kb_core.ingest import IngestEvent, IngestReport
-from kb_core.records import DocumentRecord
+from kb_core.records import DocumentRecord, FileRecord
 from kb_core.search import Hit, Retrieval, SearchQuery, SearchResponse
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import NOW, Corpus
@@ -64,6 +64,7 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         """Every call, the operation and its arguments in order; not ``stop``, and not what
         interfaces ask unasked, ``stats`` and ``preferences``."""
         self.threads: set[int] = set()
+        """Where it was called, but for ``preferences``, which reads nothing."""
         self.before: Callable[[str], object] = _raising(error) if error else _nothing
         """Called with the name of each operation as it begins; may wait or raise."""
         self.stop = threading.Event()
@@ -73,9 +74,12 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         self.ended_open = False
         """Whether the last run ended while the knowledge base was open."""
 
-    def keep(self, *documents: DocumentRecord) -> None:
-        """Publish *documents*, too; they lie in no folder, so files cannot make them stale."""
-        step = self.corpus.publication(*documents)
+    def keep(self, *documents: DocumentRecord, files: Sequence[FileRecord] = ()) -> None:
+        """Publish *documents* and rows of the ledger, too.
+
+        They lie in no folder, so no file can make them stale.
+        """
+        step = self.corpus.publication(*documents, files=files)
         self.index.publish(replace(step, sources={name: {} for name in step.sources}))
 
     @property
@@ -103,7 +107,8 @@ class ScriptedKnowledgeBase(KnowledgeBase):
 
     def _enter(self, name: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - an answer
         """Note the call; return what is scripted for it, else ``None``."""
-        self.threads.add(threading.get_ident())
+        if name != "preferences":
+            self.threads.add(threading.get_ident())
         values = {key: value for key, value in given.items() if key not in {"self", "stop"}}
         if name not in {"preferences", "stats"}:
             self.asked.append((name, *values.values()))
