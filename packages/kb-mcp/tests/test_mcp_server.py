@@ -1,7 +1,8 @@
 """The server as a host sees it: driven in process by the SDK's own client, in both eras.
 
-The facade is a fake, so that what is tested here is the protocol: what is listed, what
-comes back for good, bad and unknown arguments, and that a call never holds up another.
+The facade has its parts in memory, so that what is tested here is the protocol: what is
+listed, what comes back for good, bad and unknown arguments, and that a call never holds up
+another.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The search pane, headless: what is drawn, asked and dropped, and what is never waited for.
 
-The facade is a fake that remembers which thread asked it what.
+The facade has its parts in memory, and remembers which thread asked it what.
 """
 
 from __future__ import annotations
