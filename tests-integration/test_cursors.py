@@ -17,6 +17,7 @@ import pytest
 from kb_app import Config, KnowledgeBase
 from kb_app._ingest.executor import InlineExecutor
 from kb_app._ingest.work import work
+from kb_app._wiring import parts_of
 from kb_app.config import Source
 from kb_core.errors import StaleCursor
 from kb_core.ingest import IngestOptions
@@ -73,17 +74,19 @@ class Notes:
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     """Some more notes than a list holds, and others that share no word with them."""
     embedder = HashEmbedder(32)
-    for module in ("kb_app._wiring", "kb_app._ingest.job"):
-        monkeypatch.setattr(f"{module}.model_of", lambda _config: embedder.model)
-    monkeypatch.setattr("kb_app._wiring.load_embedder", lambda *_args, **_options: embedder)
     monkeypatch.setattr("kb_app._embedding._FIRST_BATCH", 8)
-    monkeypatch.setattr("kb_app._ingest.job._executor", lambda *_args: InlineExecutor(work))
     folder = tmp_path / "notes"
     folder.mkdir()
     config = Config.inside(tmp_path, Source(id="notes", root=folder))
     config = replace(config, embedding=replace(config.embedding, model="none"))
     chance = random.Random(7)
-    with KnowledgeBase.open(config) as kb:
+    parts = replace(
+        parts_of(config),
+        model=lambda: embedder.model,
+        embedder=lambda: embedder,
+        workers=lambda _wanted: InlineExecutor(work),
+    )
+    with KnowledgeBase(config, parts) as kb:
         made = Notes(kb, folder)
         for n in range(_NOTES):
             made.write(f"note-{n:03}.md", f"ledger {' '.join(chance.choices(_WORDS, k=1 + n))}")

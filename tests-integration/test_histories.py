@@ -35,7 +35,6 @@ from hypothesis.stateful import (
 )
 
 from kb_app import KnowledgeBase
-from kb_app._ingest import job as jobs
 from kb_app._ingest.executor import InlineExecutor
 from kb_app._ingest.work import work
 from kb_app.config import Config, Embedding, Source
@@ -313,7 +312,7 @@ def test_after_any_history_what_is_found_is_what_should_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Files are made in this process: worker processes have tests of their own.
-    monkeypatch.setattr(jobs, "_executor", lambda *_: InlineExecutor(work))
+    monkeypatch.setattr("kb_app._wiring._workers", lambda *_: InlineExecutor(work))
     run_state_machine_as_test(
         Histories,
         settings=settings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import random
 import shutil
@@ -12,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from kb_cli.testing.installed import KEBAB, InstalledKebab
+from kb_core.testing import closed_schema
 
 COUNTS = ("new", "updated", "moved", "unchanged", "skipped", "deleted", "errors")
 
@@ -63,6 +66,27 @@ def test_an_edit_replaces_what_is_found(library: InstalledKebab) -> None:
     assert counts(library.ingest()) == {"updated": 1, "unchanged": 3}
     assert library.paths("walrus") == ["store.md"]
     assert library.paths("truth derived") == []
+
+
+def test_every_file_that_is_read_tells_what_it_is_at(library: InstalledKebab) -> None:
+    library.write("store.md", "# Store\n\nA walrus sleeps here now.\n")
+    library.write("bad.md", "\0")
+
+    printed = library.run("--json", "ingest").stdout.splitlines()
+
+    *events, report = map(json.loads, printed)
+    validator = Draft202012Validator(closed_schema("ingest_progress"))
+    told: dict[str, list[str]] = {}
+    for event in events:
+        validator.validate(event)
+        if "doc_path" in event:
+            told.setdefault(event["doc_path"], []).append(event.get("phase", event["kind"]))
+            assert (event["source_id"], event["total"]) == ("notes", 2)
+    assert told == {
+        "store.md": ["asset_started", "parse", "chunk", "asset_finished"],
+        "bad.md": ["asset_started", "asset_finished"],
+    }
+    assert report["schema_version"] == "ingest_report.v1"
 
 
 def test_a_touched_file_is_unchanged(library: InstalledKebab) -> None:

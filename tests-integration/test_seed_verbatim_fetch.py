@@ -20,6 +20,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kb_app import KnowledgeBase
+from kb_app._wiring import parts_of
 from kb_app.config import Config, Embedding, load_config
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import utc_now
@@ -204,7 +205,7 @@ def test_seed_verbatim_fetch_12_indexed_at_and_stale(kebab: InstalledKebab, doc_
     days = config.search.stale_threshold_days
 
     def at(moment: datetime) -> list[dict[str, Any]]:
-        kb = KnowledgeBase(config, clock=lambda: moment)
+        kb = KnowledgeBase(config, parts_of(config, clock=lambda: moment))
         with kb:
             chunk = kb.chunks_of(doc_id)[0]["chunk_id"]
             return [kb.fetch_chunk(chunk), kb.fetch_doc(doc_id), kb.fetch_span(doc_id, 1, 2)]

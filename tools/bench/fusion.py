@@ -39,8 +39,9 @@ from machine import describe_machine, machine_line, use_private_cache
 from metrics import by_best_chunk, compare, ndcg_by_query
 from tables import render_table
 
+from kb_app._models import model_of
 from kb_app._search.grammar import parse_query
-from kb_app._wiring import LazyEmbedder, model_of
+from kb_app._wiring import LazyEmbedder
 from kb_core.errors import KbError
 from kb_core.ports import Embedder, IndexSnapshot, StoredChunk
 from kb_core.search import Scored

@@ -20,8 +20,8 @@ from tables import quantile
 from words import Words
 
 from kb_app import Config
+from kb_app._models import model_of, models_dir
 from kb_app._operations import part_bytes
-from kb_app._wiring import model_of, models_dir
 from kb_app._write import WriteSession
 from kb_app.config import Source
 from kb_core.clock import utc_now

@@ -15,12 +15,19 @@ from typing import Any
 
 import pytest
 
-from kb_app._ingest.executor import Executor, InlineExecutor, Outcome, ProcessExecutor
+from kb_app._ingest.executor import (
+    Executor,
+    InlineExecutor,
+    Notice,
+    Outcome,
+    ProcessExecutor,
+)
 from kb_core.errors import KbError
 
 TASKS = """
 import ctypes, os, re, signal, sys, time
 
+from kb_app._ingest.worker import say
 from kb_core.errors import InvalidInput
 
 started = []
@@ -54,6 +61,17 @@ def do(what):
 
 def size(data):
     return len(data)
+
+def stroll(n):
+    say("left")
+    say("right")
+    return n
+
+def wait_for(path):
+    say("waiting")
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    return path
 """
 
 
@@ -122,6 +140,33 @@ def test_what_comes_of_tasks_does_not_depend_on_the_number_of_workers(workers: i
 
     assert [outcome.value for outcome in outcomes] == [2 * n for n in range(50)]
     assert [outcome.task for outcome in outcomes] == list(range(50))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_a_task_tells_what_it_is_at_in_order_and_before_its_outcome(workers: int) -> None:
+    made: Executor[int, int] = InlineExecutor[int, int]("executor_tasks:stroll")
+    if workers:
+        made = ProcessExecutor[int, int]("executor_tasks:stroll", workers=workers)
+
+    told: dict[int, list[str | int | None]] = {n: [] for n in range(20)}
+    for one in made.follow(range(20)):
+        told[one.task].append(one.phase if isinstance(one, Notice) else one.value)
+    made.close()
+
+    assert told == {n: ["", "left", "right", n] for n in range(20)}
+
+
+def test_what_a_task_is_at_is_known_while_it_is_at_it(tmp_path: Path) -> None:
+    awaited = tmp_path / "awaited"
+    with executor("wait_for") as made:
+        told = made.follow([str(awaited)])
+        phases = [one.phase for one in (next(told), next(told)) if isinstance(one, Notice)]
+        awaited.touch()
+        (last,) = told
+
+    assert phases == ["", "waiting"]
+    assert isinstance(last, Outcome)
+    assert last.value == str(awaited)
 
 
 @pytest.mark.parametrize(

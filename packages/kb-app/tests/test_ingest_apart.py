@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kb_app import Config, KnowledgeBase
+from kb_app._job import JobFile
 from kb_app.config import Source
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ingest import IngestEvent, IngestOptions
@@ -120,6 +122,21 @@ def test_a_job_file_of_a_dead_process_is_no_running_job(config: Config) -> None:
         assert running.pid == os.getpid()
         job.write_text("not json", "utf-8")
         assert kb.jobs().running is None
+
+
+def test_what_is_told_of_one_file_is_over_with_its_event(tmp_path: Path) -> None:
+    """Else a run that embeds would seem to parse the last file still."""
+    path = tmp_path / "run" / "job.json"
+    job = JobFile(path, "ingest", "2026-01-02T03:04:05Z")
+
+    job.update({"event": "asset_phase", "doc_path": "a.md", "phase": "chunk", "total": 2}, now=True)
+    during = json.loads(path.read_text("utf-8"))
+    job.update({"event": "committed", "done": 1}, now=True)
+    after = json.loads(path.read_text("utf-8"))
+
+    assert (during["doc_path"], during["phase"]) == ("a.md", "chunk")
+    assert not {"doc_path", "phase"} & after.keys()
+    assert (after["kind"], after["done"], after["total"]) == ("ingest", 1, 2)
 
 
 def test_preferences_are_those_of_the_configuration(config: Config) -> None:

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from kb_cli.testing import FakeKnowledgeBase, event, report, run
+from kb_app.testing.facade import ScriptedKnowledgeBase, event, report
+from kb_cli.testing import knowledge_base, run
 from kb_core.errors import DocNotFound
 from kb_core.ingest import IngestItem, ItemKind
 
 DOC_ID = "1c0ffee5000000000000000000000001"
 
 
-def one(kind: ItemKind, **fields: object) -> FakeKnowledgeBase:
+def one(kind: ItemKind, **fields: object) -> ScriptedKnowledgeBase:
     """Return a facade that does one thing with one document."""
     item = IngestItem(kind=kind, source_id="_added", doc_path="/x/a\x1b.md", doc_id=DOC_ID)
     usual = {"items": (item,), "counts": {kind: 1}, "scanned": 1}
-    return FakeKnowledgeBase(events=[event("completed", report=report(**usual | fields))])
+    return knowledge_base(events=[event("completed", report=report(**usual | fields))])
 
 
 def test_a_file_is_added_by_its_absolute_path_and_its_document_is_named(tmp_path: Path) -> None:
@@ -26,7 +27,7 @@ def test_a_file_is_added_by_its_absolute_path_and_its_document_is_named(tmp_path
 
     result = run("ingest-file", "~/a.md", "--no-embed", kb=kb, home=tmp_path)
 
-    assert (result.exit_code, kb.asked) == (0, [("ingest_file", (f"{tmp_path}/a.md", False))])
+    assert (result.exit_code, kb.asked) == (0, [("ingest_file", f"{tmp_path}/a.md", False)])
     assert result.stdout == (
         f'new: /x/a\\x1b.md ({DOC_ID})\n1 file in 12 ms: 1 new\nnext: kebab search "..."\n'
     )
@@ -52,7 +53,7 @@ def test_what_is_removed_is_named_as_it_was_given(tmp_path: Path) -> None:
 
 
 def test_a_document_that_is_not_there_cannot_be_removed() -> None:
-    kb = FakeKnowledgeBase(error=DocNotFound("nothing was added as 'x'", hint="look"))
+    kb = knowledge_base(error=DocNotFound("nothing was added as 'x'", hint="look"))
 
     result = run("ingest-file", "--remove", "x", kb=kb)
 
@@ -72,16 +73,7 @@ def test_standard_input_reaches_the_facade_as_it_is() -> None:
 
     assert result.exit_code == 0
     assert kb.asked == [
-        (
-            "ingest_text",
-            {
-                "text": "\r\n  walrus é \n",
-                "title": "A",
-                "source_uri": "https://example.org/a",
-                "media": "text",
-                "embed": True,
-            },
-        )
+        ("ingest_text", "\r\n  walrus é \n", "A", "https://example.org/a", "text", True)
     ]
 
 
@@ -90,13 +82,7 @@ def test_a_text_is_markdown_and_has_no_uri_unless_somebody_says_so() -> None:
 
     run("ingest-stdin", "--title", "A", kb=kb, answer="x")
 
-    assert kb.asked[0][1] | {"text": ""} == {
-        "text": "",
-        "title": "A",
-        "source_uri": None,
-        "media": "markdown",
-        "embed": True,
-    }
+    assert kb.asked == [("ingest_text", "x", "A", None, "markdown", True)]
 
 
 def test_somebody_at_a_terminal_is_told_how_to_end() -> None:
@@ -106,7 +92,7 @@ def test_somebody_at_a_terminal_is_told_how_to_end() -> None:
 
 
 def test_standard_input_is_read_no_further_than_may_be_indexed() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     environ = {"KEBAB_INGEST_MAX_FILE_MB": "1"}
 
     most = run("ingest-stdin", "--title", "A", kb=kb, environ=environ, answer="x" * 1_000_000)
@@ -118,7 +104,7 @@ def test_standard_input_is_read_no_further_than_may_be_indexed() -> None:
 
 
 def test_a_title_is_required() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     result = run("--json", "ingest-stdin", kb=kb, answer="x")
 
@@ -128,7 +114,7 @@ def test_a_title_is_required() -> None:
 
 @pytest.mark.parametrize("words", [("ingest-file", "/x/a.md"), ("ingest-stdin", "--title", "A")])
 def test_41_nothing_is_added_in_read_only_mode(words: tuple[str, ...]) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     result = run("--readonly", *words, kb=kb, answer="x")
 

@@ -6,16 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from kb_cli.testing import FakeKnowledgeBase, hit, response, run
+from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
+from kb_cli.testing import knowledge_base, run
 from kb_core import wire
-from kb_core.bulk import AggregatedResponse
-from kb_core.errors import InvalidInput, NotIndexed, StaleCursor
+from kb_core.bulk import AggregatedResponse, Outcome
+from kb_core.errors import InvalidInput, KbError, NotIndexed, StaleCursor
 from kb_core.search import SearchFilters, SearchQuery
 from kb_core.testing import closed_schema
 
@@ -23,8 +25,13 @@ TWO = '{"query":"a"}\n\n{"query":"b","k":3,"tag":"x"}\n'
 BAD = '{"query":"a","tags":["x"]}\n'
 
 
-def bulk(*words: str, lines: str, kb: FakeKnowledgeBase | None = None, **options: Any) -> Any:  # noqa: ANN401 - a result of click's
+def bulk(*words: str, lines: str, kb: ScriptedKnowledgeBase | None = None, **options: Any) -> Any:  # noqa: ANN401 - a result of click's
     return run("search", "--bulk", *words, kb=kb, answer=lines, **options)
+
+
+def in_turn(*outcomes: Outcome) -> Callable[..., Iterator[Outcome]]:
+    """Return what answers queries with *outcomes*, one after another."""
+    return lambda queries: (one for _, one in zip(queries, outcomes, strict=True))
 
 
 def valid(name: str, line: str) -> dict[str, Any]:
@@ -34,7 +41,7 @@ def valid(name: str, line: str) -> dict[str, Any]:
 
 
 def test_json_is_an_item_a_line_and_ends_with_the_summary_on_stderr() -> None:
-    kb = FakeKnowledgeBase({"search_many": [response(hit()), StaleCursor("the cursor is old")]})
+    kb = knowledge_base({"search_many": in_turn(response(hit()), StaleCursor("the cursor is old"))})
 
     result = bulk("--json", lines=TWO, kb=kb)
 
@@ -50,7 +57,7 @@ def test_json_is_an_item_a_line_and_ends_with_the_summary_on_stderr() -> None:
 
 
 def test_queries_are_read_with_the_configured_defaults_and_nothing_of_the_command_line() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     environ = {"KEBAB_SEARCH_DEFAULT_K": "4", "KEBAB_SEARCH_SNIPPET_CHARS": "80"}
 
     bulk("word", "-k", "9", "--mode", "lexical", "--tag", "y", lines=TWO, kb=kb, environ=environ)
@@ -65,18 +72,17 @@ def test_queries_are_read_with_the_configured_defaults_and_nothing_of_the_comman
 
 def test_text_has_the_hits_of_each_query_on_stdout_and_its_head_on_stderr() -> None:
     warned = response(degraded=("vector: switched off",), warnings=("media 'x' is unknown",))
-    kb = FakeKnowledgeBase({"search_many": [response(hit()), InvalidInput("bad", hint="do")]})
+    kb = knowledge_base({"search_many": in_turn(response(hit()), InvalidInput("bad", hint="do"))})
 
     result = bulk(lines=TWO, kb=kb)
 
     assert (
-        result.stdout
-        == run("search", "a", kb=FakeKnowledgeBase({"search": response(hit())})).stdout
+        result.stdout == run("search", "a", kb=knowledge_base({"search": response(hit())})).stdout
     )
     assert result.stderr == (
         "# Query 1: a\n# Query 2: b\nerror: bad\n  hint: do\n# 2 queries: 1 succeeded, 1 failed\n"
     )
-    blocks = bulk(lines=TWO, kb=FakeKnowledgeBase({"search_many": [warned, response(hit())]}))
+    blocks = bulk(lines=TWO, kb=knowledge_base({"search_many": in_turn(warned, response(hit()))}))
     first, second = blocks.stdout.split("\n\n")
     assert first.startswith("no hits")
     assert second.startswith(" 1. 0.82")
@@ -100,7 +106,7 @@ def test_what_a_terminal_would_obey_is_escaped_in_heads() -> None:
 
 @pytest.mark.parametrize("lines", ["", "\n", " \r\n\n", "\ufeff\n"])
 def test_no_input_is_no_error_and_needs_no_knowledge_base(lines: str) -> None:
-    kb = FakeKnowledgeBase(error=NotIndexed("nothing here"))
+    kb = knowledge_base(error=NotIndexed("nothing here"))
 
     result = bulk("--json", lines=lines, kb=kb)
 
@@ -125,7 +131,7 @@ def test_no_input_is_no_error_and_needs_no_knowledge_base(lines: str) -> None:
 def test_a_bad_line_fails_the_whole_and_nothing_is_run(
     lines: str, said: str, words: list[str]
 ) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     result = bulk("--json", *words, lines=lines, kb=kb)
 
@@ -156,7 +162,7 @@ def test_a_hundred_queries_and_a_byte_order_mark_are_fine() -> None:
 
 
 def test_without_a_knowledge_base_the_whole_fails() -> None:
-    result = bulk("--json", lines=TWO, kb=FakeKnowledgeBase(error=NotIndexed("nothing here")))
+    result = bulk("--json", lines=TWO, kb=knowledge_base(error=NotIndexed("nothing here")))
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert valid("error", result.stderr)["code"] == "not_indexed"
@@ -164,19 +170,19 @@ def test_without_a_knowledge_base_the_whole_fails() -> None:
 
 def test_aggregate_prints_one_list_and_passes_on_its_length_and_budget() -> None:
     both = hit(matched_queries=(0, 1), base_score=0.8, score=0.84)
-    found = AggregatedResponse(outcomes=(), hits=(both, hit(rank=2)))
-    kb = FakeKnowledgeBase({"search_aggregated": found})
+
+    def found(queries: Sequence[SearchQuery | KbError], **_: object) -> AggregatedResponse:
+        outcomes = tuple(one if isinstance(one, KbError) else response() for one in queries)
+        return AggregatedResponse(outcomes=outcomes, hits=(both, hit(rank=2)))
+
+    kb = knowledge_base({"search_aggregated": found})
 
     text = bulk("--aggregate", "-k", "5", "--max-tokens", "900", lines=TWO + BAD, kb=kb)
-    as_json = bulk("--aggregate", "--json", lines=TWO + BAD, kb=FakeKnowledgeBase(kb.answers))
+    as_json = bulk("--aggregate", "--json", lines=TWO + BAD, kb=knowledge_base(kb.answers))
 
-    ((_, (queries, options)),) = kb.asked
+    ((_, queries, *options),) = kb.asked
     assert [type(query) for query in queries] == [SearchQuery, SearchQuery, InvalidInput]
-    assert options == {
-        "k": 5,
-        "max_tokens": 900,
-        "asked": list(map(json.loads, (TWO + BAD).split())),
-    }
+    assert options == [5, 900, list(map(json.loads, (TWO + BAD).split()))]
     lines = text.stdout.splitlines()
     assert lines[0] == " 1. 0.84  notes/rust/architecture.md#L661-L672          [2 queries]"
     assert lines[-1] == "2 hits for 3 queries"
@@ -198,15 +204,16 @@ FLUSHED = """
 import os, sys
 from kb_cli._context import CliContext
 from kb_cli.main import cli
-from kb_cli.testing import FakeKnowledgeBase, response
+from kb_app.testing.facade import response
+from kb_cli.testing import knowledge_base
 
-class Slow(FakeKnowledgeBase):
-    def search_many(self, queries):
-        for _ in queries:
-            yield response()
-            print(os.fstat(1).st_size > 0, file=sys.stderr)
+def slowly(queries):
+    for _ in queries:
+        yield response()
+        print(os.fstat(1).st_size > 0, file=sys.stderr)
 
-obj = CliContext(open_kb=lambda config, readonly: Slow(), configure_logs=lambda _: None)
+kb = knowledge_base({"search_many": slowly})
+obj = CliContext(open_kb=kb.reopened, configure_logs=lambda _: None)
 cli.main(["search", "--bulk", "--json", "--quiet"], obj=obj)
 """
 
@@ -256,7 +263,7 @@ def code_response(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - of the emi
 def test_what_is_asked_comes_from_arguments_or_standard_input(
     words: list[str], given: str | None, request_: dict[str, Any]
 ) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base({"codebase_search": code_response()})
 
     result = run("codebase-search", *words, kb=kb, answer=given)
 
@@ -267,10 +274,10 @@ def test_what_is_asked_comes_from_arguments_or_standard_input(
 def test_the_answer_is_prose_or_the_wire_object() -> None:
     code = hit(media="code", doc_path="a.py", lines=(1, 2), snippet="def f():\n\treturn '\x1b'")
     answer = code_response(hits=(hit_of(code),))
-    kb = FakeKnowledgeBase({"codebase_search": answer})
+    kb = knowledge_base({"codebase_search": answer})
 
     text = run("codebase-search", "x", kb=kb)
-    as_json = run("codebase-search", "x", "--json", kb=FakeKnowledgeBase(kb.answers))
+    as_json = run("codebase-search", "x", "--json", kb=knowledge_base(kb.answers))
 
     assert text.stdout == wire.codebase_search_text(answer).replace("\x1b", "\\x1b") + "\n"
     assert valid("codebase_search_response", as_json.stdout) == answer

@@ -10,7 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kb_app.editors import FilePlace
-from kb_cli.testing import FakeKnowledgeBase, run
+from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_cli.testing import knowledge_base, run
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan
 from kb_core.errors import DocNotFound
@@ -30,18 +31,18 @@ UNCHANGED = {"uri": "b.md#L1-L2", "status": "unchanged", "checked": "index", "de
 GONE = {"uri": "c\x1b.md#L1", "status": "gone", "checked": "file"}
 
 
-def checked(*checks: dict[str, Any]) -> FakeKnowledgeBase:
-    return FakeKnowledgeBase({"verify_citations": wire.citation_check(checks)})
+def checked(*checks: dict[str, Any]) -> ScriptedKnowledgeBase:
+    return knowledge_base({"verify_citations": wire.citation_check(checks)})
 
 
 def test_a_citation_is_printed_as_fetch_prints_it() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     result = run("cite", URI, "--source", "notes", kb=kb)
 
-    assert kb.asked == [("cite", (URI, "notes"))]
+    assert kb.asked == [("cite", URI, "notes")]
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "[notes/a.md § L3-L3]\n# A\n\none\n"
+    assert result.stdout == "[notes/a.md § L3-L3]\none\n"
 
 
 def test_json_is_the_facades_own_object() -> None:
@@ -51,10 +52,10 @@ def test_json_is_the_facades_own_object() -> None:
 
 
 def test_lines_that_are_not_there_are_told() -> None:
-    with FakeKnowledgeBase() as kb:
+    with knowledge_base() as kb:
         past = kb.cite(URI) | {"text": "", "line_start": 99, "line_end": 99, "effective_end": 98}
 
-    result = run("cite", "notes/a.md#L99", kb=FakeKnowledgeBase({"cite": past}))
+    result = run("cite", "notes/a.md#L99", kb=knowledge_base({"cite": past}))
 
     assert (result.exit_code, result.stderr) == (0, "warning: notes/a.md has no line 99\n")
 
@@ -92,7 +93,7 @@ def test_verify_prints_its_wire_object() -> None:
 
 
 def test_verify_reads_uris_and_objects_from_standard_input() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base({"verify_citations": wire.citation_check(())})
     citation = {"uri": URI, "content_hash": HASH}
     response = {"hits": [{"citation": citation, "source_id": "notes"}]}
     text = f"b.md#L1\n\n  {json.dumps(citation)}  \n{json.dumps(response)}\n"
@@ -100,7 +101,7 @@ def test_verify_reads_uris_and_objects_from_standard_input() -> None:
     result = run("cite", "verify", "a.md#L9", "-", kb=kb, answer=text)
 
     assert result.exit_code == 0
-    assert kb.asked == [("verify_citations", (["a.md#L9", "b.md#L1", citation, response], None))]
+    assert kb.asked == [("verify_citations", ["a.md#L9", "b.md#L1", citation, response], None)]
 
 
 def test_nothing_on_standard_input_is_nothing_to_verify() -> None:
@@ -135,7 +136,7 @@ def test_what_is_not_json_is_shown_in_short(line: str) -> None:
 
 
 def test_an_error_of_the_facade_is_shown() -> None:
-    kb = FakeKnowledgeBase(error=DocNotFound("no document at 'x'"))
+    kb = knowledge_base(error=DocNotFound("no document at 'x'"))
 
     result = run("cite", "x#L1", "--json", kb=kb)
 
@@ -155,18 +156,21 @@ def editor(folder: Path, code: int = 0) -> Path:
 
 def test_open_runs_the_editor_at_the_line_without_a_shell(tmp_path: Path) -> None:
     place = FilePlace(f"{tmp_path}/a b; touch {tmp_path}/pwned #.md", line=3)
-    kb = FakeKnowledgeBase({"locate": place})
+    kb = knowledge_base({"locate": place})
 
     result = run("cite", URI, "--open", kb=kb, environ={"EDITOR": f"'{editor(tmp_path)}' -n"})
 
-    assert (result.exit_code, result.stdout, kb.asked) == (0, "", [("locate", (URI, None))])
+    assert (result.exit_code, result.stdout, kb.asked) == (0, "", [("locate", URI, None)])
     assert (tmp_path / "asked").read_text("utf-8").splitlines() == ["-n", "+3", place.path]
     assert not (tmp_path / "pwned").exists()
 
 
 def test_an_editor_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:
-    failing = run("cite", URI, "--open", "--json", environ={"EDITOR": str(editor(tmp_path, 7))})
-    missing = run("cite", URI, "--open", "--json", environ={"EDITOR": f"{tmp_path}/none"})
+    kb = knowledge_base({"locate": FilePlace("/notes/a.md", line=3)})
+    words = ("cite", URI, "--open", "--json")
+
+    failing = run(*words, kb=kb, environ={"EDITOR": str(editor(tmp_path, 7))})
+    missing = run(*words, kb=kb, environ={"EDITOR": f"{tmp_path}/none"})
 
     assert (failing.exit_code, missing.exit_code) == (2, 2)
     assert json.loads(failing.stderr)["message"] == f"'{tmp_path}/vim' ended with 7"

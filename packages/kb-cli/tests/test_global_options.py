@@ -13,20 +13,20 @@ from jsonschema import Draft202012Validator
 
 from kb_cli._catalog import COMMANDS
 from kb_cli.main import cli
-from kb_cli.testing import FakeKnowledgeBase, run
+from kb_cli.testing import CHUNK_ID, DOC_ID, knowledge_base, run
 from kb_core.errors import ConfigInvalid, KbError, NotIndexed, ReadonlyMode, StoreBusy, Timeout
 from kb_core.testing import closed_schema
 from kb_core.version import __version__
 
-ID = "5669ef18"
+ID = CHUNK_ID[:8]
 
 READING = [
     ["search", "q"],
     ["fetch", "chunk", ID],
-    ["fetch", "doc", ID],
-    ["fetch", "span", ID, "1", "2"],
+    ["fetch", "doc", DOC_ID[:8]],
+    ["fetch", "span", DOC_ID[:8], "1", "2"],
     ["list", "docs"],
-    ["inspect", "doc", ID],
+    ["inspect", "doc", DOC_ID[:8]],
     ["inspect", "chunk", ID],
     ["status"],
     ["schema"],
@@ -77,7 +77,7 @@ def test_lesson_37_the_named_configuration_reaches_the_facade(
 ) -> None:
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "c.toml").write_text('[storage]\ndata_dir = "here"\n')
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     result = run("--config", "~/kb/c.toml", *words, kb=kb, home=tmp_path)
 
@@ -88,7 +88,7 @@ def test_lesson_37_the_named_configuration_reaches_the_facade(
 @pytest.mark.parametrize("words", [*WRITING, *EDITING, ["init"], ["add", "."]], ids=" ".join)
 @pytest.mark.parametrize("how", ["before", "after", "environment"])
 def test_read_only_mode_refuses_to_write_and_exits_1(words: list[str], how: str) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     environ = {"KEBAB_READONLY": "1"} if how == "environment" else {}
     front = ["--readonly"] if how == "before" else []
     back = ["--readonly"] if how == "after" else []
@@ -101,7 +101,7 @@ def test_read_only_mode_refuses_to_write_and_exits_1(words: list[str], how: str)
 
 @pytest.mark.parametrize("words", READING, ids=" ".join)
 def test_reading_commands_open_read_only_when_asked(words: list[str]) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     assert run(*words, "--readonly", kb=kb).exit_code == 0
     assert kb.readonly
@@ -124,7 +124,7 @@ def test_reading_commands_open_read_only_when_asked(words: list[str]) -> None:
 def test_an_error_is_one_object_on_stderr_and_an_exit_code(
     words: list[str], error: Exception, code: str, exit_code: int
 ) -> None:
-    result = run(*words, "--json", kb=FakeKnowledgeBase(error=error))
+    result = run(*words, "--json", kb=knowledge_base(error=error))
 
     told = json.loads(result.stderr)
     assert (result.exit_code, result.stdout, told["code"]) == (exit_code, "", code)
@@ -132,7 +132,7 @@ def test_an_error_is_one_object_on_stderr_and_an_exit_code(
 
 
 def test_a_bug_shows_its_traceback_only_when_asked() -> None:
-    kb = FakeKnowledgeBase(error=ZeroDivisionError("division\nby zero"))
+    kb = knowledge_base(error=ZeroDivisionError("division\nby zero"))
 
     quiet, loud = run("stats", kb=kb), run("stats", "--verbose", kb=kb)
 
@@ -175,11 +175,7 @@ def test_lesson_39_a_usage_error_is_invalid_input_with_the_nearest_word(
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt(), EOFError()])
 def test_an_interruption_outside_of_ingest_is_130(interruption: BaseException) -> None:
-    class Interrupted(FakeKnowledgeBase):
-        def stats(self) -> object:
-            raise interruption
-
-    result = run("stats", kb=Interrupted())
+    result = run("stats", kb=knowledge_base(error=interruption))
 
     assert (result.exit_code, result.stdout) == (130, "")
     assert "Traceback" not in result.stderr
@@ -221,7 +217,7 @@ def test_the_catalog_has_the_first_line_of_each_commands_help(name: str) -> None
 
 
 def test_a_query_may_look_like_an_option_after_two_dashes() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     run("search", "--", "--json", kb=kb)
 

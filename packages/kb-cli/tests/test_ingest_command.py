@@ -8,7 +8,8 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
-from kb_cli.testing import FakeKnowledgeBase, event, report, run
+from kb_app.testing.facade import ScriptedKnowledgeBase, event, report
+from kb_cli.testing import knowledge_base, run
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind
 from kb_core.testing import closed_schema
 
@@ -46,7 +47,7 @@ RUN = [
 ]
 
 
-def options_of(kb: FakeKnowledgeBase) -> IngestOptions:
+def options_of(kb: ScriptedKnowledgeBase) -> IngestOptions:
     name, options = kb.asked[0]
     assert name == "ingest"
     assert isinstance(options, IngestOptions)
@@ -54,7 +55,7 @@ def options_of(kb: FakeKnowledgeBase) -> IngestOptions:
 
 
 def test_the_report_says_what_was_done_what_was_not_and_what_next() -> None:
-    result = run("ingest", kb=FakeKnowledgeBase(events=[*RUN]))
+    result = run("ingest", kb=knowledge_base(events=[*RUN]))
 
     assert result.exit_code == 0
     assert result.stdout == (
@@ -76,7 +77,7 @@ def test_the_report_says_what_was_done_what_was_not_and_what_next() -> None:
 
 
 def test_json_is_progress_lines_and_the_report_last() -> None:
-    result = run("ingest", "--json", kb=FakeKnowledgeBase(events=[*RUN]))
+    result = run("ingest", "--json", kb=knowledge_base(events=[*RUN]))
 
     *events, last = map(json.loads, result.stdout.splitlines())
     progress = Draft202012Validator(closed_schema("ingest_progress"))
@@ -94,11 +95,11 @@ def last_counts(line: dict[str, int]) -> dict[str, int]:
 
 
 def test_failed_files_are_counted_and_the_run_is_a_success() -> None:
-    assert run("ingest", "--json", kb=FakeKnowledgeBase(events=[*RUN])).exit_code == 0
+    assert run("ingest", "--json", kb=knowledge_base(events=[*RUN])).exit_code == 0
 
 
 def test_every_flag_reaches_the_run(tmp_path: Path) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     result = run(
         "ingest",
@@ -125,7 +126,7 @@ def test_every_flag_reaches_the_run(tmp_path: Path) -> None:
 
 
 def test_without_flags_everything_new_is_indexed_and_embedded() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     run("ingest", kb=kb)
 
@@ -133,7 +134,7 @@ def test_without_flags_everything_new_is_indexed_and_embedded() -> None:
 
 
 def test_the_configuration_can_switch_embedding_off() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     run("ingest", kb=kb, environ={"KEBAB_INGEST_EMBED": "no"})
 
@@ -141,7 +142,7 @@ def test_the_configuration_can_switch_embedding_off() -> None:
 
 
 def test_a_first_interrupt_finishes_the_batch_and_reports() -> None:
-    kb = FakeKnowledgeBase(events=[RUN[0], lambda: signal.raise_signal(signal.SIGINT), RUN[1]])
+    kb = knowledge_base(events=[RUN[0], lambda: signal.raise_signal(signal.SIGINT), RUN[1]])
     before = signal.getsignal(signal.SIGINT)
 
     result = run("ingest", kb=kb)
@@ -155,7 +156,7 @@ def test_a_first_interrupt_finishes_the_batch_and_reports() -> None:
 
 
 def test_an_aborted_run_ends_its_json_with_one_terminal_event_and_the_report() -> None:
-    kb = FakeKnowledgeBase(events=[RUN[0], lambda: signal.raise_signal(signal.SIGINT), RUN[1]])
+    kb = knowledge_base(events=[RUN[0], lambda: signal.raise_signal(signal.SIGINT), RUN[1]])
 
     lines = list(map(json.loads, run("ingest", "--json", kb=kb).stdout.splitlines()))
 
@@ -168,7 +169,7 @@ def test_a_second_interrupt_ends_at_once() -> None:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
-    kb = FakeKnowledgeBase(events=[twice])
+    kb = knowledge_base(events=[twice])
 
     result = run("ingest", kb=kb)
 
@@ -178,7 +179,7 @@ def test_a_second_interrupt_ends_at_once() -> None:
 
 
 def test_lesson_38_plain_progress_names_what_is_done_how_far_it_is_and_what_is_left() -> None:
-    kb = FakeKnowledgeBase(events=[*RUN])
+    kb = knowledge_base(events=[*RUN])
 
     plain = run("ingest", kb=kb, environ={"KEBAB_PROGRESS": "plain"})
     quiet = run("ingest", "--quiet", kb=kb, environ={"KEBAB_PROGRESS": "plain"})
@@ -194,11 +195,11 @@ def test_lesson_38_plain_progress_names_what_is_done_how_far_it_is_and_what_is_l
 
 def test_embed_follows_its_events_the_same_way() -> None:
     embedded = report(embedded=15, counts={}, duration_ms=800)
-    kb = FakeKnowledgeBase(events=[RUN[6], event("completed", report=embedded)])
+    kb = knowledge_base(events=[RUN[6], event("completed", report=embedded)])
 
     text, lines = run("embed", kb=kb), run("embed", "--json", kb=kb).stdout.splitlines()
 
-    assert kb.asked == [("embed", None)] * 2
+    assert kb.asked == [("embed",)] * 2
     assert text.stdout == ('15 embeddings in 800 ms\nnext: kebab search "..."\n')
     assert [json.loads(line)["schema_version"] for line in lines] == [
         "ingest_progress.v1",

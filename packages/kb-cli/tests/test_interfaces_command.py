@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kb_cli.testing import FakeKnowledgeBase, run
+from kb_cli.testing import knowledge_base, run
 
 MODULE = """
 import gc
@@ -63,7 +63,7 @@ def test_help_lists_them_by_their_summary_and_imports_none() -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_they_get_the_open_knowledge_base_and_the_global_options() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     result = run("demo", "--readonly", kb=kb)
 

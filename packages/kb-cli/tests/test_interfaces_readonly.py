@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kb_cli.testing import FakeKnowledgeBase, run
+from kb_cli.testing import knowledge_base, run
 
 MODULE = """
 import click
@@ -45,6 +45,6 @@ def test_the_configuration_or_the_option_makes_it_read_only(
     config = tmp_path / "config.toml"
     config.write_text(f"[mcp]\n{setting}\n")
 
-    result = run("--config", str(config), *words, kb=FakeKnowledgeBase(), home=tmp_path)
+    result = run("--config", str(config), *words, kb=knowledge_base(), home=tmp_path)
 
     assert result.stdout == f"read-only: {expected}\n"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from kb_cli.testing import FakeKnowledgeBase, run
+from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_cli.testing import knowledge_base, run
 from kb_core.search import SearchFilters
 from kb_core.testing import closed_schema
 
@@ -82,9 +83,9 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def listing(*docs: dict[str, Any], total: int) -> FakeKnowledgeBase:
+def listing(*docs: dict[str, Any], total: int) -> ScriptedKnowledgeBase:
     items = {"items": list(docs), "total": total, "next_cursor": None}
-    return FakeKnowledgeBase({"list_docs": {"schema_version": "doc_summary_list.v1", **items}})
+    return knowledge_base({"list_docs": {"schema_version": "doc_summary_list.v1", **items}})
 
 
 def test_documents_stand_in_a_table_that_is_aligned_by_display_width() -> None:
@@ -103,21 +104,21 @@ def test_a_page_says_of_how_many_it_is_one() -> None:
 
     result = run("list", "docs", "--tag", "x", "--limit", "1", "--offset", "20", kb=kb)
 
-    assert kb.asked == [("list_docs", (SearchFilters(tag=("x",)), 1, 20))]
+    assert kb.asked == [("list_docs", SearchFilters(tag=("x",)), 1, 20)]
     assert result.stdout.endswith("21-21 of 340 documents\n")
 
 
 def test_an_empty_list_is_one_line() -> None:
-    assert run("list", "docs").stdout == "0 documents\n"
+    assert run("list", "docs", kb=ScriptedKnowledgeBase()).stdout == "0 documents\n"
 
 
 def test_status_shows_every_file_and_the_coverage() -> None:
     answer = {"schema_version": "file_status.v1", "files": FILES, "coverage": COVERAGE}
-    kb = FakeKnowledgeBase({"status": answer})
+    kb = knowledge_base({"status": answer})
 
     result = run("status", "**/*", "--state", "indexed", kb=kb)
 
-    assert kb.asked == [("status", ("**/*", "indexed"))]
+    assert kb.asked == [("status", "**/*", "indexed", None, 0)]
     assert result.stdout == (
         "STATE    CHANGED           SIZE    SOURCE  PATH   WHY\n"
         "indexed  2026-05-31 12:00  100 B   노트    a.md\n"
@@ -149,7 +150,7 @@ def test_inspect_doc_shows_metadata_blocks_and_warnings() -> None:
         "chunks    1\n"
         "created   -\n"
         "updated   -\n"
-        "indexed   2026-05-31 12:00\n"
+        "indexed   2026-01-02 03:04\n"
         "made by   p1, c1\n"
         "metadata\n"
         "  aliases  ['Alpha']\n"
@@ -171,12 +172,12 @@ def test_inspect_chunk_shows_its_place_its_models_and_its_text() -> None:
         "heading     A › B\n"
         "symbol      -\n"
         "ordinal     0\n"
-        "characters  5-10\n"
+        "characters  5-9\n"
         "tokens      1\n"
         "made by     c1\n"
-        "embeddings  e5.int8.1 (384)\n"
+        "embeddings  hash.none.1 (64)\n"
         "\n"
-        "text\n"
+        "one\n"
     )
 
 

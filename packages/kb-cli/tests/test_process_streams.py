@@ -63,9 +63,10 @@ INGEST = """
 import sys
 from kb_cli._context import CliContext
 from kb_cli.main import cli
-from kb_cli.testing import FakeKnowledgeBase, event
-kb = FakeKnowledgeBase(events=[event("scan_started", root="x" * 100)] * 100_000)
-obj = CliContext(open_kb=lambda config, readonly: kb, configure_logs=lambda _: None)
+from kb_app.testing.facade import event
+from kb_cli.testing import knowledge_base
+kb = knowledge_base(events=[event("scan_started", root="x" * 100)] * 100_000)
+obj = CliContext(open_kb=kb.reopened, configure_logs=lambda _: None)
 try:
     cli.main(["ingest", "--json"], obj=obj)
 finally:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kb_app.testing.facade import event
 from kb_cli._follow import ProgressLine
-from kb_cli.testing import event
 
 ERASE = "\r\x1b[2K"
 

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from kb_cli.testing import FakeKnowledgeBase, run
+from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_cli.testing import knowledge_base, run
+from kb_core import wire
 from kb_core.testing import closed_schema
 
 SHOWN = "    4.1 kB  /data/kebab/truth.duckdb\n    1.2 MB  /data/kebab/lexical\n"
 SUM = "2 files and folders, 1.2 MB\n"
 
 
+def full() -> ScriptedKnowledgeBase:
+    """Return a knowledge base that says it has deleted two files."""
+    gone = [("/data/kebab/truth.duckdb", 4096), ("/data/kebab/lexical", 1_200_000)]
+
+    def reset(scope: str, dry_run: bool) -> Any:  # noqa: ANN401 - as the facade has it
+        return wire.reset_report(scope.removesuffix("-only"), gone, dry_run=dry_run)
+
+    return knowledge_base({"reset": reset})
+
+
 def test_on_a_terminal_it_shows_what_would_go_and_asks() -> None:
-    kb = FakeKnowledgeBase()
+    kb = full()
 
     result = run("reset", "--data-only", kb=kb, answer="y\n")
 
-    assert kb.asked == [("reset", ("data-only", True)), ("reset", ("data-only", False))]
+    assert kb.asked == [("reset", "data-only", True), ("reset", "data-only", False)]
     assert result.stderr.startswith(SHOWN + "would delete " + SUM + "delete this?")
     assert result.stdout.endswith(SHOWN + "deleted " + SUM)
     assert result.exit_code == 0
@@ -28,24 +41,24 @@ def test_on_a_terminal_it_shows_what_would_go_and_asks() -> None:
 
 @pytest.mark.parametrize("answer", ["n\n", "\n"])
 def test_anything_but_yes_deletes_nothing(answer: str) -> None:
-    kb = FakeKnowledgeBase()
+    kb = full()
 
     result = run("reset", "--all", kb=kb, answer=answer)
 
-    assert kb.asked == [("reset", ("all", True))]
+    assert kb.asked == [("reset", "all", True)]
     assert result.exit_code == 0
     assert "nothing was deleted" in result.stderr
 
 
 def test_off_a_terminal_it_wants_yes() -> None:
-    kb = FakeKnowledgeBase()
+    kb = full()
 
     refused = run("reset", "--index-only", kb=kb)
     done = run("reset", "--index-only", "--yes", kb=kb)
 
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "hint: kebab reset --index-only --yes" in refused.stderr
-    assert kb.asked == [("reset", ("index-only", False))]
+    assert kb.asked == [("reset", "index-only", False)]
     assert (done.exit_code, done.stdout, done.stderr) == (0, SHOWN + "deleted " + SUM, "")
 
 
@@ -59,7 +72,7 @@ def test_json_never_asks() -> None:
 
 @pytest.mark.parametrize("words", [(), ("--all", "--data-only")])
 def test_exactly_one_scope_is_wanted(words: tuple[str, ...]) -> None:
-    kb = FakeKnowledgeBase()
+    kb = full()
 
     result = run("reset", "--yes", *words, kb=kb)
 
@@ -71,7 +84,7 @@ def test_lesson_8_reset_works_on_the_configuration_that_was_named(tmp_path: Path
     """It erased default directories although ``--config`` pointed elsewhere."""
     file = tmp_path / "other" / "config.toml"
     assert run("--config", str(file), "init", home=tmp_path).exit_code == 0
-    kb = FakeKnowledgeBase()
+    kb = full()
 
     run("reset", "--all", "--yes", "--config", str(file), kb=kb, home=tmp_path)
 

@@ -7,8 +7,10 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from kb_cli.testing import FakeKnowledgeBase, hit, response, run
+from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
+from kb_cli.testing import knowledge_base, run
 from kb_core.errors import NotIndexed
+from kb_core.media import SearchMode
 from kb_core.search import Candidate, FusionInput, SearchFilters, SearchQuery, Timing, Trace
 from kb_core.testing import closed_schema
 
@@ -16,11 +18,11 @@ ID = "5669ef1867462f246ba69791918ea713"
 OTHER = "00000000000000000000000000000002"
 
 
-def finding(*hits: object, **fields: object) -> FakeKnowledgeBase:
-    return FakeKnowledgeBase({"search": response(*hits, **fields)})  # type: ignore[arg-type]
+def finding(*hits: object, **fields: object) -> ScriptedKnowledgeBase:
+    return knowledge_base({"search": response(*hits, **fields)})  # type: ignore[arg-type]
 
 
-def asked(kb: FakeKnowledgeBase) -> SearchQuery:
+def asked(kb: ScriptedKnowledgeBase) -> SearchQuery:
     (name, query), *rest = kb.asked
     assert (name, rest) == ("search", [])
     assert isinstance(query, SearchQuery)
@@ -69,7 +71,7 @@ def test_lines_of_code_stay_lines_and_wide_characters_wrap_by_their_width() -> N
 
 
 def test_no_hits_is_a_success() -> None:
-    result = run("search", "nothing", "--mode", "lexical", kb=finding())
+    result = run("search", "nothing", "--mode", "lexical", kb=finding(mode=SearchMode.LEXICAL))
 
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "no hits · lexical · 8 ms · 12 documents, 1,204 chunks\n"
@@ -136,7 +138,7 @@ def test_the_trace_shows_each_channel_its_top_three_and_the_fused_list() -> None
 
 
 def test_every_filter_reaches_the_query() -> None:
-    kb = FakeKnowledgeBase()
+    kb = finding()
     words = [
         "search",
         "q",
@@ -201,7 +203,7 @@ def test_every_filter_reaches_the_query() -> None:
 
 
 def test_the_configuration_gives_what_the_command_line_leaves_out() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     environ = {"KEBAB_SEARCH_DEFAULT_K": "4", "KEBAB_SEARCH_SNIPPET_CHARS": "80"}
 
     run("search", "q", kb=kb, environ=environ)
@@ -231,7 +233,7 @@ def test_a_search_that_cannot_be_made_says_why(words: list[str], code: str, said
 
 
 def test_without_a_knowledge_base_the_hint_says_how_to_make_one() -> None:
-    nothing = FakeKnowledgeBase(
+    nothing = knowledge_base(
         error=NotIndexed("there is nothing here yet", hint="kebab add ~/notes && kebab ingest")
     )
 

@@ -12,10 +12,11 @@ import anyio.to_thread
 import mcp_types as types
 import pytest
 
+from kb_app.testing.facade import event, report
 from kb_core.errors import StoreBusy
 from kb_core.ingest import IngestEvent
 from kb_mcp._calls import Threads
-from kb_mcp.testing import FakeKnowledgeBase, call, client_of, ingest_event
+from kb_mcp.testing import call, client_of, knowledge_base
 
 
 def error_of(result: types.CallToolResult) -> dict[str, Any]:
@@ -27,16 +28,16 @@ def error_of(result: types.CallToolResult) -> dict[str, Any]:
 
 
 async def test_a_file_and_a_text_are_passed_on() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     await call(kb, "ingest_file", {"path": "/a.md"})
     await call(kb, "ingest_stdin", {"content": "x", "title": "X"})
     whole = {"content": "x", "title": "X", "source_uri": "https://x.org/", "media": "text"}
     await call(kb, "ingest_stdin", whole)
 
     assert kb.asked == [
-        ("ingest_file", "/a.md"),
-        ("ingest_text", "x", {"title": "X", "source_uri": None, "media": "markdown"}),
-        ("ingest_text", "x", {"title": "X", "source_uri": "https://x.org/", "media": "text"}),
+        ("ingest_file_by_model", "/a.md"),
+        ("ingest_text_by_model", "x", "X", None, "markdown"),
+        ("ingest_text_by_model", "x", "X", "https://x.org/", "text"),
     ]
 
 
@@ -62,7 +63,7 @@ async def test_a_file_and_a_text_are_passed_on() -> None:
 async def test_what_is_missing_or_wrong_is_named(
     tool: str, arguments: dict[str, Any], message: str, hint: str | None
 ) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     body = error_of(await call(kb, tool, arguments))
 
     assert (body["code"], body["message"], body["hint"]) == ("invalid_input", message, hint)
@@ -71,19 +72,19 @@ async def test_what_is_missing_or_wrong_is_named(
 
 async def test_progress_says_what_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kb_mcp._calls.BEAT_S", 0.01)
-    kb, said, heard = FakeKnowledgeBase(), list[str](), threading.Event()
+    kb, said, heard = knowledge_base(), list[str](), threading.Event()
     events = [
-        ingest_event("asset_finished"),
-        ingest_event("committed", revision=7),
-        ingest_event("embed_batch_finished", done=32, total=120),
+        event("asset_finished"),
+        event("committed", revision=7),
+        event("embed_batch_finished", done=32, total=120),
     ]
 
     def work(_: threading.Event) -> Iterator[IngestEvent]:
-        for event in events:
-            yield event
+        for happened in events:
+            yield happened
             heard.wait(20)
             heard.clear()
-        yield ingest_event("completed", is_last=True)
+        yield event("completed", report=report())
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         shown = (message or "").partition(", ")[2]
@@ -91,7 +92,7 @@ async def test_progress_says_what_happens(monkeypatch: pytest.MonkeyPatch) -> No
             said.append(shown)
             heard.set()
 
-    kb.work = work
+    kb.runs = work
     async with client_of(kb, "legacy") as client:
         await client.call_tool("ingest_file", {"path": "/a"}, progress_callback=on_progress)
 
@@ -105,18 +106,18 @@ async def test_progress_says_what_happens(monkeypatch: pytest.MonkeyPatch) -> No
 def batches(log: list[str]) -> Any:  # noqa: ANN401 - a function that works
     def work(stop: threading.Event) -> Iterator[IngestEvent]:
         log.append("begun")
-        yield ingest_event("committed")
+        yield event("committed")
         stop.wait(20)
         log.append("batch ended")
-        yield ingest_event("aborted", is_last=True)
+        yield event("aborted", report=report(aborted=True))
         log.append("closed")
 
     return work
 
 
 async def test_a_cancelled_ingest_ends_its_batch_and_lets_the_next_one_in() -> None:
-    kb, log = FakeKnowledgeBase(), list[str]()
-    kb.work = batches(log)
+    kb, log = knowledge_base(), list[str]()
+    kb.runs = batches(log)
     async with client_of(kb) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "ingest_file", {"path": "/a"})
@@ -127,7 +128,7 @@ async def test_a_cancelled_ingest_ends_its_batch_and_lets_the_next_one_in() -> N
         with anyio.fail_after(20):
             while log[-1] != "closed":
                 await anyio.sleep(0.01)
-        kb.work = lambda _: iter([ingest_event("completed", is_last=True)])
+        kb.runs = lambda _: iter([event("completed", report=report())])
         result = await client.call_tool("ingest_file", {"path": "/b"})
 
     assert log == ["begun", "batch ended", "closed"]
@@ -135,14 +136,14 @@ async def test_a_cancelled_ingest_ends_its_batch_and_lets_the_next_one_in() -> N
 
 
 async def test_another_writer_is_an_error_to_read() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
     def work(stop: threading.Event) -> Iterator[IngestEvent]:
         if not stop.is_set():
             raise StoreBusy("another kebab is writing", hint="wait until it is done, or stop it")
-        yield ingest_event("aborted", is_last=True)
+        yield event("aborted", report=report(aborted=True))
 
-    kb.work = work
+    kb.runs = work
     body = error_of(await call(kb, "ingest_file", {"path": "/a"}))
 
     assert (body["code"], body["hint"]) == ("store_busy", "wait until it is done, or stop it")

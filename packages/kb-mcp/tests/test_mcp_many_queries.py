@@ -13,12 +13,13 @@ import mcp_types as types
 import pytest
 
 from kb_app import Config, KnowledgeBase
+from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
-from kb_core.bulk import Outcome
+from kb_core.bulk import AggregatedResponse, Outcome
 from kb_core.errors import KbError
 from kb_core.media import SearchMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
-from kb_mcp.testing import CODE, KOREAN, FakeKnowledgeBase, call, client_of
+from kb_mcp.testing import call, client_of, knowledge_base
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -28,17 +29,17 @@ def text_of(result: types.CallToolResult) -> str:
 
 
 async def error_of(tool: str, arguments: dict[str, Any]) -> tuple[str, str | None]:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     result = await call(kb, tool, arguments)
     body = json.loads(text_of(result))
     assert (result.is_error, body["code"]) == (True, "invalid_input")
-    assert (kb.asked, kb.queries) == ([], [])
+    assert kb.asked == []
     return body["message"], body["hint"]
 
 
 async def test_queries_have_the_options_of_search_and_errors_of_their_own() -> None:
     """What came is shown as it came, but for what was null."""
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     queries: list[dict[str, Any]] = [
         {"query": "a", "mode": "lexical", "tag": "x", "max_tokens": 900, "k": None},
         {"query": "b", "kk": 1},
@@ -66,7 +67,7 @@ async def test_queries_have_the_options_of_search_and_errors_of_their_own() -> N
 
 async def test_seed_bulk_12_two_queries_give_two_results_and_a_summary() -> None:
     queries = [{"query": "a"}, {"query": "b"}]
-    body = (await call(FakeKnowledgeBase(), "bulk_search", {"queries": queries})).structured_content
+    body = (await call(knowledge_base(), "bulk_search", {"queries": queries})).structured_content
 
     assert body is not None
     assert [item["query"] for item in body["results"]] == queries
@@ -75,7 +76,7 @@ async def test_seed_bulk_12_two_queries_give_two_results_and_a_summary() -> None
 
 
 async def test_seed_bulk_13_no_queries_give_no_results() -> None:
-    result = await call(FakeKnowledgeBase(), "bulk_search", {"queries": []})
+    result = await call(knowledge_base(), "bulk_search", {"queries": []})
 
     assert not result.is_error
     body = result.structured_content or {}
@@ -93,20 +94,27 @@ async def test_seed_bulk_14_a_hundred_and_one_queries_are_refused(tmp_path: Path
 
 
 async def test_seed_bulk_15_the_tool_is_listed() -> None:
-    async with client_of(FakeKnowledgeBase()) as client:
+    async with client_of(knowledge_base()) as client:
         listed = await client.list_tools()
 
     assert "bulk_search" in {tool.name for tool in listed.tools}
 
 
 async def test_one_list_has_one_budget() -> None:
-    kb = FakeKnowledgeBase()
+    best = hit(matched_queries=(0,), base_score=0.5)
+    first = response()
+
+    def aggregated(queries: Sequence[SearchQuery | KbError], **_: object) -> AggregatedResponse:
+        outcomes = tuple(query if isinstance(query, KbError) else first for query in queries)
+        return AggregatedResponse(outcomes=outcomes, hits=(best,))
+
+    kb = knowledge_base(answers={"search_aggregated": aggregated})
     queries = [{"query": "a"}, {"query": "b", "zzz": 1}]
     asked = {"queries": queries, "aggregate": True, "k": 7, "max_tokens": 2000}
     body = (await call(kb, "bulk_search", asked)).structured_content or {}
 
-    ((name, (first, second), k, max_tokens, echo),) = kb.asked
-    assert (name, first, k, max_tokens, echo) == (
+    ((name, (one, second), k, max_tokens, echo),) = kb.asked
+    assert (name, one, k, max_tokens, echo) == (
         "search_aggregated",
         SearchQuery(text="a"),
         7,
@@ -114,7 +122,7 @@ async def test_one_list_has_one_budget() -> None:
         queries,
     )
     assert isinstance(second, KbError)
-    assert [hit["chunk_id"] for hit in body["aggregated"]] == [KOREAN.chunk_id]
+    assert [hit["chunk_id"] for hit in body["aggregated"]] == [best.chunk_id]
     assert [item["response"] and item["response"]["hits"] for item in body["results"]] == [[], None]
 
 
@@ -153,20 +161,19 @@ async def test_a_cancelled_bulk_asks_no_further_query() -> None:
     reached, left = anyio.Event(), anyio.Event()
     asked: list[str] = []
 
-    class Slow(FakeKnowledgeBase):
-        def search_many(self, queries: Sequence[SearchQuery | KbError]) -> Iterator[Outcome]:
-            try:
-                for query in queries:
-                    assert isinstance(query, SearchQuery)
-                    asked.append(query.text)
-                    yield SearchResponse(hits=(), corpus_revision=7)
-                    if len(asked) == 2:
-                        anyio.from_thread.run_sync(reached.set)
-                        anyio.from_thread.run(left.wait)
-            finally:
-                asked.append("closed")
+    def slowly(queries: Sequence[SearchQuery | KbError]) -> Iterator[Outcome]:
+        try:
+            for query in queries:
+                assert isinstance(query, SearchQuery)
+                asked.append(query.text)
+                yield SearchResponse(hits=(), corpus_revision=7)
+                if len(asked) == 2:
+                    anyio.from_thread.run_sync(reached.set)
+                    anyio.from_thread.run(left.wait)
+        finally:
+            asked.append("closed")
 
-    async with client_of(Slow()) as client:
+    async with client_of(knowledge_base(answers={"search_many": slowly})) as client:
         async with anyio.create_task_group() as group:
             queries = [{"query": str(number)} for number in range(9)]
             group.start_soon(client.call_tool, "bulk_search", {"queries": queries})
@@ -182,28 +189,29 @@ async def test_a_cancelled_bulk_asks_no_further_query() -> None:
 
 
 async def test_code_is_text_and_structured_content() -> None:
-    kb = FakeKnowledgeBase((CODE, KOREAN))
+    kb = knowledge_base()
     request = {"queries": ["parse", {"query": "split", "path": "src"}], "maxResults": 5}
     result = await call(kb, "codebase_search", request)
 
     assert kb.asked == [("codebase_search", request)]
     assert text_of(result) == (
-        "Query: parse\nResults:\n\n"
-        "File path: src/parse.py\nScore: 0.50\nLines: 1-2\n"
+        'Batch Query Results (2 queries):\n- "parse"\n- "split" (path: src)\n\nResults:\n\n'
+        "File path: src/parse.py\nScore: 1.05 (matched 2 queries, +5% boost)\nLines: 1-2\n"
         "Code Chunk: def parse(text):\n    return text.split()"
     )
     assert result.structured_content["schema_version"] == "codebase_search_response.v1"
 
 
 async def test_no_code_is_an_answer() -> None:
-    result = await call(FakeKnowledgeBase(()), "codebase_search", {"query": "x"})
+    result = await call(ScriptedKnowledgeBase(), "codebase_search", {"query": "x"})
 
     assert result.is_error is False
     assert "No relevant code snippets found." in text_of(result)
 
 
 async def test_similar_takes_an_origin_and_a_page() -> None:
-    kb = FakeKnowledgeBase()
+    found = response(hit())
+    kb = knowledge_base(answers={"similar": found})
     asked = {
         "origin": "a.md",
         "k": 3,
@@ -223,12 +231,11 @@ async def test_similar_takes_an_origin_and_a_page() -> None:
         filters=SearchFilters(media=("code",)),
     )
     assert kb.asked == [("similar", "a.md", page)]
-    found = SearchResponse(hits=kb.hits, corpus_revision=7)
     assert result.structured_content == wire.search_response(found)
 
 
 async def test_explain_miss_takes_the_search_that_missed() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     asked = {"query": "q", "doc": "a.md", "mode": "vector", "k": 3, "max_tokens": 9, "lang": ["ko"]}
     await call(kb, "explain_miss", asked)
 
@@ -239,7 +246,7 @@ async def test_explain_miss_takes_the_search_that_missed() -> None:
 
 
 async def test_citations_are_passed_on_as_they_came() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     items = ["a.md#L1", {"uri": "b.md#L2", "content_hash": "0" * 16}]
     await call(kb, "cite_verify", {"citations": items, "source": "notes"})
 

@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core.errors import ChunkNotFound, KbError, NotIndexed
+from kb_core.testing.documents import document
 from kb_mcp._resources import PAGE
-from kb_mcp.testing import KOREAN, FakeKnowledgeBase, Mode, client_of
+from kb_mcp.testing import CODE, KOREAN, Mode, client_of, knowledge_base
 
 MODES: tuple[Mode, ...] = ("legacy", "auto")
-DOC = f"kebab://doc/{'0' * 31}1"
-CHUNK = f"kebab://chunk/{'a' * 32}"
+DOC = f"kebab://doc/{KOREAN.doc_id}"
+CHUNK = f"kebab://chunk/{KOREAN.chunks[0].chunk_id}"
 
 
-def refuse(error: Exception) -> None:
+def refuse(error: Exception, _: str = "") -> None:
     raise error
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_documents_are_listed_and_can_be_read(mode: Mode) -> None:
-    async with client_of(FakeKnowledgeBase(), mode) as client:
+    async with client_of(knowledge_base(), mode) as client:
         listed = (await client.list_resources()).resources
         (contents,) = (await client.read_resource(listed[1].uri)).contents
 
     assert [(found.name, found.mime_type, found.size) for found in listed] == [
-        ("src/parse.py", "text/x-python", 42),
-        ("노트/검색 기록.md", "text/markdown", 42),
+        ("src/parse.py", "text/x-python", CODE.byte_len),
+        ("노트/검색 기록.md", "text/markdown", KOREAN.byte_len),
     ]
     assert listed[1].uri == DOC
     assert listed[1].annotations is not None
-    assert listed[1].annotations.last_modified == "2026-05-31T12:00:00Z"
+    assert listed[1].annotations.last_modified == "2026-01-02T03:04:05Z"
     assert isinstance(contents, types.TextResourceContents)
-    assert (contents.uri, contents.mime_type, contents.text) == (DOC, "text/markdown", "# 검색\n")
+    assert (contents.uri, contents.mime_type, contents.text) == (DOC, "text/markdown", KOREAN.text)
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_passage_is_read_with_its_citation(mode: Mode) -> None:
-    async with client_of(FakeKnowledgeBase(), mode) as client:
+    async with client_of(knowledge_base(), mode) as client:
         templates = (await client.list_resource_templates()).resource_templates
         (contents,) = (await client.read_resource(CHUNK)).contents
 
@@ -50,18 +53,18 @@ async def test_a_passage_is_read_with_its_citation(mode: Mode) -> None:
         "kebab://chunk/{chunk_id}",
     ]
     assert isinstance(contents, types.TextResourceContents)
-    assert contents.text == KOREAN.snippet
+    assert contents.text == KOREAN.chunks[0].text
     assert contents.meta == {
         "kebab/path": "노트/검색 기록.md",
         "kebab/stale": False,
-        "kebab/citation": KOREAN.citation.uri,
+        "kebab/citation": "노트/검색%20기록.md#L1",
     }
 
 
 @pytest.mark.parametrize("documents", [0, 1, PAGE, PAGE + 1, 3 * PAGE])
 async def test_pages_hold_each_document_once(documents: int) -> None:
-    kb = FakeKnowledgeBase()
-    kb.documents = documents
+    kept = [document(f"{number:04}.md", "x") for number in range(documents)]
+    kb = ScriptedKnowledgeBase(*kept)
     uris: list[str] = []
     cursor: str | None = None
     async with client_of(kb) as client:
@@ -74,12 +77,12 @@ async def test_pages_hold_each_document_once(documents: int) -> None:
                 break
 
     assert cursor is None
-    assert uris == [f"kebab://doc/{number:032x}" for number in range(documents)]
+    assert uris == [f"kebab://doc/{doc.doc_id}" for doc in kept]
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "1e3", "9" * 40, "٣"])
 async def test_a_cursor_that_is_not_ours_is_refused(cursor: str) -> None:
-    async with client_of(FakeKnowledgeBase()) as client:
+    async with client_of(knowledge_base()) as client:
         with pytest.raises(MCPError, match="cursor") as caught:
             await client.list_resources(cursor=cursor)
 
@@ -100,7 +103,7 @@ async def test_a_cursor_that_is_not_ours_is_refused(cursor: str) -> None:
 )
 @pytest.mark.parametrize("mode", MODES)
 async def test_what_is_no_resource_is_told_what_there_is(uri: str, mode: Mode) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     async with client_of(kb, mode) as client:
         with pytest.raises(MCPError, match=re.escape("kebab://chunk/{chunk_id}")) as caught:
             await client.read_resource(uri)
@@ -118,7 +121,7 @@ async def test_what_is_no_resource_is_told_what_there_is(uri: str, mode: Mode) -
     ],
 )
 async def test_an_error_carries_error_v1(error: KbError, code: int) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     async with client_of(kb) as client:
         kb.before = partial(refuse, error)
         with pytest.raises(MCPError) as caught:
@@ -131,19 +134,18 @@ async def test_an_error_carries_error_v1(error: KbError, code: int) -> None:
 
 
 async def test_a_name_that_is_not_utf8_cannot_stop_the_server() -> None:
-    kb = FakeKnowledgeBase()
-    kb.doc_path = "odd-\udcff.md"
+    kb = knowledge_base(CODE, replace(KOREAN, path="src/parse2-\udcff.md"))
     async with client_of(kb, "legacy") as client:
         listed = (await client.list_resources()).resources
         (contents,) = (await client.read_resource(DOC)).contents
 
-    assert listed[1].name == "odd-\ufffd.md"
-    assert (contents.meta or {})["kebab/path"] == "odd-\ufffd.md"
+    assert listed[1].name == "src/parse2-\ufffd.md"
+    assert (contents.meta or {})["kebab/path"] == "src/parse2-\ufffd.md"
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_prompt_asks_for_sources(mode: Mode) -> None:
-    async with client_of(FakeKnowledgeBase(), mode) as client:
+    async with client_of(knowledge_base(), mode) as client:
         (prompt,) = (await client.list_prompts()).prompts
         got = await client.get_prompt(prompt.name, {"question": " where is {x}? "})
 
@@ -171,7 +173,7 @@ async def test_the_prompt_asks_for_sources(mode: Mode) -> None:
 async def test_a_prompt_that_cannot_be_made_says_why(
     name: str, arguments: dict[str, str], message: str
 ) -> None:
-    async with client_of(FakeKnowledgeBase()) as client:
+    async with client_of(knowledge_base()) as client:
         with pytest.raises(MCPError) as caught:
             await client.get_prompt(name, arguments)
 

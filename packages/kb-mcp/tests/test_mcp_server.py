@@ -1,7 +1,8 @@
 """The server as a host sees it: driven in process by the SDK's own client, in both eras.
 
-The facade is a fake, so that what is tested here is the protocol: what is listed, what
-comes back for good, bad and unknown arguments, and that a call never holds up another.
+The facade has its parts in memory, so that what is tested here is the protocol: what is
+listed, what comes back for good, bad and unknown arguments, and that a call never holds up
+another.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import anyio
@@ -21,27 +23,29 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
-from kb_app.preferences import Preferences
+from kb_app.config import Config, Source
+from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
-from kb_core.citations import Citation, LineSpan
 from kb_core.errors import InvalidInput, KbError, NotIndexed
-from kb_core.search import SearchFilters, SearchQuery, SearchResponse
+from kb_core.search import SearchFilters, SearchQuery, Trace
 from kb_core.testing import closed_schema
 from kb_mcp._catalog import TOOLS
 from kb_mcp._tool import Call, Tool
-from kb_mcp.testing import KOREAN, FakeKnowledgeBase, Mode, call, client_of
+from kb_mcp.testing import KOREAN, Mode, call, client_of, knowledge_base
 
 MODES: tuple[Mode, ...] = ("legacy", "auto")
 
+CHUNK = KOREAN.chunks[0].chunk_id
+
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "q"},
-    "fetch": {"kind": "doc", "doc_id": "b" * 32},
+    "fetch": {"kind": "doc", "doc_id": KOREAN.doc_id},
     "bulk_search": {"queries": [{"query": "q"}]},
     "codebase_search": {"query": "q"},
-    "similar": {"origin": "a.md"},
+    "similar": {"origin": KOREAN.path},
     "list_docs": {},
     "cite_verify": {"citations": ["a.md#L1"]},
-    "explain_miss": {"query": "q", "doc": "a.md"},
+    "explain_miss": {"query": "q", "doc": KOREAN.path},
     "schema": {},
     "status": {},
     "doctor": {},
@@ -71,7 +75,7 @@ WIRE = {
 """The wire object that each tool returns."""
 
 
-def refuse(error: Exception) -> None:
+def refuse(error: Exception, _: str = "") -> None:
     raise error
 
 
@@ -93,7 +97,7 @@ def payload(result: types.CallToolResult, schema: str) -> dict[str, Any]:
 
 
 async def test_the_tools_are_listed_in_the_order_of_their_use() -> None:
-    async with client_of(FakeKnowledgeBase()) as client:
+    async with client_of(knowledge_base()) as client:
         listed = (await client.list_tools()).tools
 
     assert [(tool.name, tool.title) for tool in listed] == [
@@ -115,7 +119,7 @@ async def test_the_tools_are_listed_in_the_order_of_their_use() -> None:
 
 async def test_the_list_of_tools_is_small() -> None:
     """Hosts read it before every conversation, and models pay for it by the token."""
-    async with client_of(FakeKnowledgeBase()) as client:
+    async with client_of(knowledge_base()) as client:
         listed = await client.list_tools()
 
     dumped = listed.model_dump_json(by_alias=True, exclude_none=True)
@@ -193,10 +197,21 @@ def test_search_takes_every_input_of_the_command_line_under_its_name() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_instructions_describe_the_live_knowledge_base(mode: Mode) -> None:
-    kb = FakeKnowledgeBase()
+    counts: dict[str, Any] = {
+        "doc_count": 1234,
+        "chunk_count": 5678,
+        "last_ingest_at": 1_770_000_000,
+        "media_breakdown": {"markdown": 1000, "code": 234},
+        "lang_breakdown": {"ko": 700, "en": 300, None: 234},
+        "code_lang_breakdown": {"python": 234},
+        "source_breakdown": {f"s{n}": n + 1 for n in range(10)},
+    }
+    kb = knowledge_base(
+        answers={"stats": lambda: wire.stats_report(wire.stats(counts, index_bytes={}))}
+    )
     async with client_of(kb, mode) as client:
         first = client.instructions or ""
-    kb.counts["doc_count"] = 99
+    counts["doc_count"] = 99
     async with client_of(kb, mode) as client:
         second = client.instructions or ""
 
@@ -210,15 +225,14 @@ async def test_instructions_describe_the_live_knowledge_base(mode: Mode) -> None
 
 
 async def test_instructions_say_that_nothing_is_indexed() -> None:
-    kb = FakeKnowledgeBase()
-    kb.counts = {}
+    kb = ScriptedKnowledgeBase()
     async with client_of(kb) as client:
         assert "Nothing is indexed yet" in (client.instructions or "")
 
 
 @pytest.mark.parametrize("error", [NotIndexed("no index", hint="run 'kebab ingest'"), OSError("x")])
 async def test_the_handshake_survives_a_broken_knowledge_base(error: Exception) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     kb.before = partial(refuse, error)
     async with client_of(kb, "legacy") as client:
         assert "Cite every claim" in (client.instructions or "")
@@ -230,8 +244,8 @@ async def test_the_handshake_does_not_wait_for_a_slow_knowledge_base(
 ) -> None:
     monkeypatch.setattr("kb_mcp.server._HANDSHAKE_WAIT_S", 0.01)
     release = threading.Event()
-    kb = FakeKnowledgeBase()
-    kb.before = lambda: cast("None", release.wait(30))
+    kb = knowledge_base()
+    kb.before = lambda _: cast("None", release.wait(30))
     try:
         async with client_of(kb, "legacy") as client:
             assert (client.instructions or "").startswith("Call search")
@@ -241,18 +255,19 @@ async def test_the_handshake_does_not_wait_for_a_slow_knowledge_base(
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_search_answers_with_hits_as_the_wire_has_them(mode: Mode) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     async with client_of(kb, mode) as client:
         result = await client.call_tool("search", {"query": "검색은 어떻게"})
 
     body = payload(result, "search_response")
     assert result.is_error is False
-    assert body == wire.search_response(SearchResponse(hits=kb.hits, corpus_revision=7))
-    assert body["hits"][0]["citation"]["uri"] == "노트/검색%20기록.md#L3-L7"
+    found = wire.search_response(kb.search(SearchQuery(text="검색은 어떻게")))
+    assert body["hits"] == found["hits"]
+    assert body["hits"][0]["citation"]["uri"] == "노트/검색%20기록.md#L1"
 
 
 async def test_search_passes_everything_on() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base(answers={"search": response(hit(), trace=Trace())})
     filters: dict[str, Any] = {
         "tag": ["a", "b"],
         "lang": "ko",
@@ -295,25 +310,26 @@ async def test_search_passes_everything_on() -> None:
 
 
 async def test_defaults_are_those_that_the_person_has_configured() -> None:
-    kb = FakeKnowledgeBase()
-    kb.wishes = Preferences(default_k=3, snippet_chars=90)
+    config = Config.inside(Path("/nonexistent"))
+    search = replace(config.search, default_k=3, snippet_chars=90)
+    kb = knowledge_base(config=replace(config, search=search))
 
     await call(kb, "search", {"query": "q", "tag": [], "since": None})
     await call(kb, "bulk_search", {"queries": [{"query": "q"}]})
-    await call(kb, "similar", {"origin": "o"})
-    await call(kb, "explain_miss", {"query": "q", "doc": "d"})
+    await call(kb, "similar", {"origin": KOREAN.path})
+    await call(kb, "explain_miss", {"query": "q", "doc": KOREAN.path})
 
     usual = SearchQuery(text="q", k=3, snippet_chars=90)
-    assert kb.queries == [usual]
     assert kb.asked == [
+        ("search", usual),
         ("search_many", [usual]),
-        ("similar", "o", replace(usual, text="o")),
-        ("explain_miss", "d", replace(usual, snippet_chars=220)),
+        ("similar", KOREAN.path, replace(usual, text=KOREAN.path)),
+        ("explain_miss", KOREAN.path, replace(usual, snippet_chars=220)),
     ]
 
 
 async def test_no_hits_is_a_result() -> None:
-    body = payload(await call(FakeKnowledgeBase(()), "search", {"query": "q"}), "search_response")
+    body = payload(await call(ScriptedKnowledgeBase(), "search", {"query": "q"}), "search_response")
 
     assert body["hits"] == []
 
@@ -326,7 +342,7 @@ def test_every_tool_is_tested() -> None:
 @pytest.mark.parametrize("mode", MODES)
 async def test_every_tool_answers_with_its_wire_object(tool: str, mode: Mode) -> None:
     """The client has checked it against the schema that the tool declares."""
-    async with client_of(FakeKnowledgeBase(), mode) as client:
+    async with client_of(knowledge_base(), mode) as client:
         await client.list_tools()
         result = await client.call_tool(tool, GOOD[tool])
 
@@ -336,36 +352,46 @@ async def test_every_tool_answers_with_its_wire_object(tool: str, mode: Mode) ->
 
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_every_tool_refuses_what_it_does_not_know(tool: str) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     result = await call(kb, tool, {**GOOD[tool], "zzz": 1})
 
     assert result.is_error is True
     assert "unknown parameter 'zzz'" in payload(result, "error")["message"]
-    assert (kb.queries, kb.asked) == ([], [])
+    # What code is asked for is checked by the facade itself, for every interface.
+    assert kb.asked == [] or tool == "codebase_search"
 
 
 @pytest.mark.parametrize(
     ("arguments", "asked"),
     [
-        ({"kind": "chunk", "chunk_id": "c1"}, ("fetch_chunk", "c1", 0)),
-        ({"kind": "chunk", "chunk_id": "c1", "context": 2**70}, ("fetch_chunk", "c1", 2**70)),
-        ({"kind": "chunk", "chunk_id": "c1", "max_tokens": None}, ("fetch_chunk", "c1", 0)),
-        ({"kind": "doc", "doc_id": "d1"}, ("fetch_doc", "d1", None)),
-        ({"kind": "doc", "doc_id": "d1", "max_tokens": 9.0}, ("fetch_doc", "d1", 9)),
+        ({"kind": "chunk", "chunk_id": CHUNK}, ("fetch_chunk", CHUNK, 0)),
+        ({"kind": "chunk", "chunk_id": CHUNK, "context": 2**70}, ("fetch_chunk", CHUNK, 2**70)),
+        ({"kind": "chunk", "chunk_id": CHUNK, "max_tokens": None}, ("fetch_chunk", CHUNK, 0)),
+        ({"kind": "doc", "doc_id": KOREAN.doc_id}, ("fetch_doc", KOREAN.doc_id, None)),
         (
-            {"kind": "span", "doc_id": "d1", "line_start": 3, "line_end": 9, "max_tokens": 5},
-            ("fetch_span", "d1", 3, 9, 5),
+            {"kind": "doc", "doc_id": KOREAN.doc_id, "max_tokens": 9.0},
+            ("fetch_doc", KOREAN.doc_id, 9),
         ),
         (
-            {"kind": "span", "doc_id": "d1", "line_start": 0, "line_end": -1},
-            ("fetch_span", "d1", 0, -1, None),
+            {
+                "kind": "span",
+                "doc_id": KOREAN.doc_id,
+                "line_start": 3,
+                "line_end": 9,
+                "max_tokens": 5,
+            },
+            ("fetch_span", KOREAN.doc_id, 3, 9, 5),
+        ),
+        (
+            {"kind": "span", "doc_id": KOREAN.doc_id, "line_start": 1, "line_end": 2**70},
+            ("fetch_span", KOREAN.doc_id, 1, 2**70, None),
         ),
     ],
 )
 async def test_fetch_passes_on_what_its_kind_takes(
     arguments: dict[str, Any], asked: tuple[Any, ...]
 ) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     result = await call(kb, "fetch", arguments)
 
     assert result.is_error is False
@@ -417,7 +443,7 @@ async def test_fetch_passes_on_what_its_kind_takes(
 async def test_fetch_tells_what_its_kind_takes(
     arguments: dict[str, Any], message: str, hint: str | None
 ) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     body = payload(await call(kb, "fetch", arguments), "error")
 
     assert (body["code"], body["message"], body["hint"]) == ("invalid_input", message, hint)
@@ -425,7 +451,7 @@ async def test_fetch_tells_what_its_kind_takes(
 
 
 async def test_list_docs_takes_the_filters_of_search_and_a_page() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     asked = {"limit": 7, "offset": 14, "tag": "x", "path_glob": ["a/**", "b/**"]}
     payload(await call(kb, "list_docs", asked), "doc_summary_list")
 
@@ -454,7 +480,7 @@ def test_the_filters_are_the_same_everywhere() -> None:
 
 
 async def test_status_can_be_narrowed() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     asked = {"path_glob": "*.pdf", "state": "failed", "limit": 7, "offset": 14}
     payload(await call(kb, "status", asked), "file_status")
     bad = payload(await call(kb, "status", {"state": "faild"}), "error")
@@ -463,16 +489,16 @@ async def test_status_can_be_narrowed() -> None:
     assert bad["hint"] == "did you mean 'failed'?"
 
 
-async def test_an_unhealthy_doctor_is_a_result() -> None:
-    result = await call(FakeKnowledgeBase(), "doctor", {})
+async def test_an_unhealthy_doctor_is_a_result(tmp_path: Path) -> None:
+    config = Config.inside(tmp_path, Source(id="gone", root=tmp_path / "gone"))
+    result = await call(knowledge_base(config=config), "doctor", {})
 
     assert payload(result, "doctor")["ok"] is False
     assert result.is_error is False
 
 
 async def test_a_name_that_is_not_utf8_cannot_stop_the_server() -> None:
-    lone = Citation("odd-\udcff.md", LineSpan(1, 1))
-    kb = FakeKnowledgeBase((replace(KOREAN, doc_path="odd-\udcff.md", citation=lone),))
+    kb = knowledge_base(replace(KOREAN, path="odd-\udcff.md"))
     async with client_of(kb, "legacy") as client:
         body = payload(await client.call_tool("search", {"query": "q"}), "search_response")
 
@@ -514,7 +540,7 @@ async def test_a_name_that_is_not_utf8_cannot_stop_the_server() -> None:
 async def test_bad_arguments_are_told_apart(
     arguments: dict[str, Any], message: str, hint: str | None
 ) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     result = await call(kb, "search", arguments)
 
     body = payload(result, "error")
@@ -524,7 +550,7 @@ async def test_bad_arguments_are_told_apart(
 
 
 async def test_all_faults_are_told_at_once() -> None:
-    result = await call(FakeKnowledgeBase(), "search", {"qeury": "q", "k": "0", "zzz": 1})
+    result = await call(knowledge_base(), "search", {"qeury": "q", "k": "0", "zzz": 1})
 
     body = payload(result, "error")
     assert [problem["field"] for problem in body["details"]["problems"]] == [
@@ -537,8 +563,8 @@ async def test_all_faults_are_told_at_once() -> None:
 
 
 async def test_a_strange_name_is_answered_with_the_names_there_are() -> None:
-    found = payload(await call(FakeKnowledgeBase(), "search", {"query": "q", "zzz": 1}), "error")
-    none = payload(await call(FakeKnowledgeBase(), "doctor", {"deep": True}), "error")
+    found = payload(await call(knowledge_base(), "search", {"query": "q", "zzz": 1}), "error")
+    none = payload(await call(knowledge_base(), "doctor", {"deep": True}), "error")
 
     assert re.fullmatch(r"parameters are (\w+, )+trace", found["hint"])
     assert none["message"] == "unknown parameter 'deep'"
@@ -546,7 +572,7 @@ async def test_a_strange_name_is_answered_with_the_names_there_are() -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_an_expected_failure_is_a_result_the_model_can_read(tool: str) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     error = NotIndexed("there is no knowledge base yet", hint="run 'kebab ingest'")
     kb.before = partial(refuse, error)
 
@@ -567,11 +593,11 @@ async def test_an_expected_failure_is_a_result_the_model_can_read(tool: str) -> 
 async def test_whatever_is_raised_is_shown_without_a_traceback(
     error: Exception, mode: Mode
 ) -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     async with client_of(kb, mode) as client:
         kb.before = partial(refuse, error)
         result = await client.call_tool("search", {"query": "q"})
-        kb.before = lambda: None
+        kb.before = lambda _: None
         alive = await client.call_tool("schema", {})
 
     body = payload(result, "error")
@@ -583,7 +609,7 @@ async def test_whatever_is_raised_is_shown_without_a_traceback(
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_an_unknown_tool_is_a_fault_of_the_protocol(mode: Mode) -> None:
-    async with client_of(FakeKnowledgeBase(), mode) as client:
+    async with client_of(knowledge_base(), mode) as client:
         with pytest.raises(MCPError, match="unknown tool 'find'; tools are search") as caught:
             await client.call_tool("find", {})
 
@@ -593,9 +619,9 @@ async def test_an_unknown_tool_is_a_fault_of_the_protocol(mode: Mode) -> None:
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_slow_call_delays_no_other_and_can_be_cancelled(mode: Mode) -> None:
     release, started = threading.Event(), threading.Event()
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
 
-    def wait() -> None:
+    def wait(_: str) -> None:
         started.set()
         release.wait(30)
 
@@ -605,7 +631,7 @@ async def test_a_slow_call_delays_no_other_and_can_be_cancelled(mode: Mode) -> N
             async with anyio.create_task_group() as group:
                 group.start_soon(client.call_tool, "search", {"query": "slow"})
                 await anyio.to_thread.run_sync(started.wait, 20)
-                kb.before = lambda: None
+                kb.before = lambda _: None
                 with anyio.fail_after(20):
                     quick = await client.call_tool("search", {"query": "quick"})
                 group.cancel_scope.cancel()
@@ -619,7 +645,7 @@ async def test_a_slow_call_delays_no_other_and_can_be_cancelled(mode: Mode) -> N
 
 
 async def test_the_facade_is_never_called_on_the_thread_of_the_protocol() -> None:
-    kb = FakeKnowledgeBase()
+    kb = knowledge_base()
     async with client_of(kb, "legacy") as client:
         for tool in TOOLS:
             await client.call_tool(tool, GOOD[tool])
@@ -638,7 +664,7 @@ def planted(tool: str, call: Callable[[Call], dict[str, Any]]) -> dict[str, Tool
 async def test_a_long_call_reports_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts give up on a call that is silent for long."""
     monkeypatch.setattr("kb_mcp._calls.BEAT_S", 0.01)
-    kb, seen, heard = FakeKnowledgeBase(), list[tuple[float, str]](), threading.Event()
+    kb, seen, heard = knowledge_base(), list[tuple[float, str]](), threading.Event()
 
     def slow(call: Call) -> dict[str, Any]:
         heard.wait(20)
@@ -667,7 +693,7 @@ async def test_a_cancelled_call_tells_its_tool(mode: Mode) -> None:
             told.set()
         return call.kb.schema()
 
-    async with client_of(FakeKnowledgeBase(), mode, planted("schema", slow)) as client:
+    async with client_of(knowledge_base(), mode, planted("schema", slow)) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "schema", {})
             await anyio.to_thread.run_sync(started.wait, 20)
@@ -680,7 +706,7 @@ async def test_a_cancelled_call_tells_its_tool(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_read_only_hides_and_refuses_what_writes(mode: Mode) -> None:
-    kb = FakeKnowledgeBase(readonly=True)
+    kb = knowledge_base(readonly=True)
     async with client_of(kb, mode) as client:
         listed = [tool.name for tool in (await client.list_tools()).tools]
         refused = [await client.call_tool(name, GOOD[name]) for name in sorted(WRITING)]
@@ -705,8 +731,8 @@ async def test_the_log_names_tools_and_outcomes_and_nothing_that_was_asked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.INFO, "kb_mcp"):
-        await call(FakeKnowledgeBase(), "search", {"query": "secret plans"})
-        await call(FakeKnowledgeBase(), "search", {"query": "secret plans", "kk": 1})
+        await call(knowledge_base(), "search", {"query": "secret plans"})
+        await call(knowledge_base(), "search", {"query": "secret plans", "kk": 1})
 
     said = [record.getMessage() for record in caplog.records if record.name == "kb_mcp._calls"]
     assert [line.rpartition(" in ")[0] for line in said] == [

@@ -13,11 +13,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kb_app.jobs import Jobs, PastRun, RunningJob
-from kb_app.preferences import Preferences
 from kb_core.errors import NotIndexed
 from kb_tui.app import KbTui
 from kb_tui.screens.search import SearchPane
-from kb_tui.testing import FakeKnowledgeBase, app_of, check_golden, idle, on_screen, search
+from kb_tui.testing import TuiKnowledgeBase, app_of, check_golden, idle, on_screen, search
 
 GOLDEN = Path(__file__).with_name("golden")
 SIZES = [(80, 24), (140, 40)]
@@ -63,7 +62,7 @@ async def no_blinking(pilot: Pilot[None]) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_search(size: tuple[int, int]) -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=size) as pilot:
         await idle(pilot)
@@ -84,7 +83,7 @@ async def test_search(size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_trace_of_hybrid_lexical_and_nothing(size: tuple[int, int]) -> None:
     """Esc gives the pane back exactly; only the state in the status bar has moved on."""
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=size) as pilot:
         await idle(pilot)
@@ -112,7 +111,7 @@ async def test_the_trace_of_hybrid_lexical_and_nothing(size: tuple[int, int]) ->
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_library(size: tuple[int, int]) -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=size) as pilot:
         await idle(pilot)
         await look(pilot, "library_documents", "escape", "1")
@@ -125,7 +124,7 @@ async def test_library(size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_ask(size: tuple[int, int]) -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=size) as pilot:
         await idle(pilot)
@@ -137,11 +136,11 @@ async def test_ask(size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_inspect(size: tuple[int, int]) -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=size) as pilot:
         await idle(pilot)
         await look(pilot, "inspect_nothing", "escape", "4")
-        await look(pilot, "inspect_document", "1", "enter")
+        await look(pilot, "inspect_document", "1", "G", "enter")
         await look(pilot, "inspect_folded", "c", "j", "j", "j")
         await look(pilot, "inspect_help", "f1")
         await pilot.press("escape", "2")
@@ -151,7 +150,7 @@ async def test_inspect(size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_jobs(size: tuple[int, int]) -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     kb.jobs_told = JOBS
     app = app_of(kb)
     async with app.run_test(size=size) as pilot:
@@ -162,7 +161,7 @@ async def test_jobs(size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_an_error(size: tuple[int, int]) -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     error = NotIndexed("there is no knowledge base here yet", hint="run 'kebab ingest'")
     app = app_of(kb)
     async with app.run_test(size=size) as pilot:
@@ -178,7 +177,7 @@ def _fail(error: Exception, _call: str) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_command_palette(size: tuple[int, int]) -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=size) as pilot:
         await idle(pilot)
         await pilot.press("escape", "ctrl+p", *"copy")
@@ -193,9 +192,8 @@ async def test_both_themes_show_the_same_text() -> None:
     """Every colour differs, and nothing that is told does."""
     told = []
     for theme in ("dark", "light"):
-        kb = FakeKnowledgeBase()
+        kb = TuiKnowledgeBase(theme=theme)
         kb.jobs_told = JOBS
-        kb.wishes = Preferences(theme=theme)
         app = app_of(kb)
         screens = []
         async with app.run_test(size=(80, 24)) as pilot:

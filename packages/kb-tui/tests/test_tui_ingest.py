@@ -9,9 +9,10 @@ import pytest
 from textual.widgets import Static
 
 from kb_app.jobs import Jobs, PastRun
+from kb_app.testing.facade import event
 from kb_core.errors import StoreBusy
 from kb_tui.popups import ErrorPopup
-from kb_tui.testing import FakeKnowledgeBase, app_of, idle, on_screen, shown, until
+from kb_tui.testing import TuiKnowledgeBase, app_of, finished, idle, on_screen, shown, until
 
 
 @pytest.fixture
@@ -23,14 +24,14 @@ def release() -> Iterator[threading.Event]:
 
 
 async def test_a_run_is_told_while_it_goes_on_and_after(release: threading.Event) -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     kb.events = [
-        kb.event("scan_started", root="/notes"),
-        kb.event("scan_completed", scanned=4, candidates=4),
-        kb.event("asset_started", doc_path="a.md"),
-        kb.finished("a.md", 1, 4),
-        kb.event("committed", documents=1, chunks=7),
-        kb.event("asset_phase", doc_path="b/노트.md", phase="parse"),
+        event("scan_started", root="/notes"),
+        event("scan_completed", scanned=4, candidates=4),
+        event("asset_started", doc_path="a.md"),
+        finished("a.md", 1, 4),
+        event("committed", documents=1, chunks=7),
+        event("asset_phase", doc_path="b/노트.md", phase="parse"),
         lambda: release.wait(30),
     ]
     app = app_of(kb)
@@ -57,8 +58,8 @@ async def test_a_run_is_told_while_it_goes_on_and_after(release: threading.Event
 
 
 async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -> None:
-    kb = FakeKnowledgeBase()
-    kb.events = [lambda: release.wait(30), kb.finished("a.md", 1, 2)]
+    kb = TuiKnowledgeBase()
+    kb.events = [lambda: release.wait(30), finished("a.md", 1, 2)]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -71,11 +72,11 @@ async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -
         await until(pilot, lambda: "cancelled" in shown(app, "#state"))
 
     assert kb.stop.is_set()
-    assert kb.is_closed
+    assert kb.has_ended
 
 
 async def test_two_runs_at_once_are_refused(release: threading.Event) -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     kb.events = [lambda: release.wait(30)]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -89,8 +90,8 @@ async def test_two_runs_at_once_are_refused(release: threading.Event) -> None:
 
 
 async def test_a_run_goes_on_on_other_panes(release: threading.Event) -> None:
-    kb = FakeKnowledgeBase()
-    kb.events = [kb.event("scan_completed", candidates=4), kb.finished("a", 1, 4), release.wait]
+    kb = TuiKnowledgeBase()
+    kb.events = [event("scan_completed", candidates=4), finished("a", 1, 4), release.wait]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -102,7 +103,7 @@ async def test_a_run_goes_on_on_other_panes(release: threading.Event) -> None:
 
 
 async def test_a_run_that_fails_is_a_popup_and_the_next_one_may_begin() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
 
     def busy() -> None:
         raise StoreBusy("process 7 is writing", hint="wait for it")
@@ -121,8 +122,7 @@ async def test_a_run_that_fails_is_a_popup_and_the_next_one_may_begin() -> None:
 
 
 async def test_reading_only_refuses_to_ingest() -> None:
-    kb = FakeKnowledgeBase()
-    kb.readonly = True
+    kb = TuiKnowledgeBase(readonly=True)
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -134,8 +134,8 @@ async def test_reading_only_refuses_to_ingest() -> None:
 
 
 async def test_q_leaves_after_the_batch(release: threading.Event) -> None:
-    kb = FakeKnowledgeBase()
-    kb.events = [lambda: release.wait(30), kb.finished("a", 1, 2)]
+    kb = TuiKnowledgeBase()
+    kb.events = [lambda: release.wait(30), finished("a", 1, 2)]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -148,12 +148,12 @@ async def test_q_leaves_after_the_batch(release: threading.Event) -> None:
         await until(pilot, lambda: not app.is_running)
 
     assert kb.stop.is_set()
-    assert kb.is_closed
+    assert kb.has_ended
 
 
 async def test_q_again_leaves_at_once_and_closes_the_run(release: threading.Event) -> None:
-    kb = FakeKnowledgeBase()
-    kb.events = [lambda: release.wait(30), kb.finished("a", 1, 2), lambda: pytest.fail("went on")]
+    kb = TuiKnowledgeBase()
+    kb.events = [lambda: release.wait(30), finished("a", 1, 2), lambda: pytest.fail("went on")]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -164,11 +164,11 @@ async def test_q_again_leaves_at_once_and_closes_the_run(release: threading.Even
     release.set()
     app.runner.wait(30)
 
-    assert kb.is_closed
+    assert kb.has_ended
 
 
 async def test_an_ingest_is_never_on_the_thread_of_the_screen() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -180,7 +180,7 @@ async def test_an_ingest_is_never_on_the_thread_of_the_screen() -> None:
 
 
 async def test_the_jobs_pane_tells_of_another_process() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)

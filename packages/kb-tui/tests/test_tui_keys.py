@@ -22,7 +22,7 @@ from kb_tui.app import KbTui
 from kb_tui.filter_popup import FilterPopup
 from kb_tui.popups import CheatSheet, TracePopup
 from kb_tui.screens.search import SearchPane
-from kb_tui.testing import CODE, PAPER, FakeKnowledgeBase, app_of, idle, on_screen, shown
+from kb_tui.testing import CODE, PAPER, TuiKnowledgeBase, app_of, idle, on_screen, shown
 from kb_tui.widgets.choice_list import ChoiceList
 from kb_tui.widgets.fold_list import FoldList
 from kb_tui.widgets.hit_list import HitList
@@ -37,7 +37,7 @@ class Seen:
     """What a case looks at."""
 
     app: KbTui
-    kb: FakeKnowledgeBase
+    kb: TuiKnowledgeBase
 
     @property
     def pane(self) -> str:
@@ -111,7 +111,12 @@ OF_LIBRARY: list[tuple[str, list[str], str, Look]] = [
     ("g", ["1", "G"], "g", lambda s: s.chosen == 0),
     ("f", ["1"], "f", on_popup(FilterPopup)),
     ("/", ["1"], "/", lambda s: s.pane == "search" and shown(s.app, "#typing") == "INSERT"),
-    ("Enter", ["1"], "enter", lambda s: s.pane == "inspect" and "노트/검색.md" in on_screen(s.app)),
+    (
+        "Enter",
+        ["1", "G"],
+        "enter",
+        lambda s: s.pane == "inspect" and "노트/검색.md" in on_screen(s.app),
+    ),
     ("r", ["1"], "r", lambda s: s.kb.ingests == 1),
     ("Esc cancels", _RUNNING, "escape", lambda s: s.kb.stop.is_set()),
     ("l", ["1"], "l", lambda s: s.app.pane.query_one(ContentSwitcher).current == "ledger"),
@@ -174,7 +179,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 async def test_a_key_does_what_the_table_says(case: str) -> None:
     before, key, look = CASES[case]
-    kb = FakeKnowledgeBase(hits=(*FakeKnowledgeBase().hits,))
+    kb = TuiKnowledgeBase(hits=(*TuiKnowledgeBase().hits,))
     kb.more = LONG[:1]
     release = threading.Event()
     kb.events = [lambda: release.wait(30)]
@@ -236,7 +241,7 @@ def _is_text(key: Key) -> bool:
 
 
 async def test_esc_in_inspect_gives_the_search_back_as_it_was() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await press(pilot, ["x", "enter", "escape", "j"])
@@ -247,7 +252,7 @@ async def test_esc_in_inspect_gives_the_search_back_as_it_was() -> None:
 
 
 async def test_enter_in_inspect_follows_and_esc_goes_back_step_by_step() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 40)) as pilot:
         await idle(pilot)
         await press(pilot, ["x", "enter", "escape", "o"])
@@ -271,7 +276,7 @@ async def test_g_opens_the_citation_of_the_chosen_hit(monkeypatch: pytest.Monkey
     monkeypatch.setenv("VISUAL", "vim -u NONE")
     monkeypatch.setattr("kb_tui.app.run_editor", edit)
     monkeypatch.setattr(KbTui, "suspend", lambda _app: nullcontext())
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -286,7 +291,7 @@ async def test_g_opens_the_citation_of_the_chosen_hit(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("key", ["o", "g", "y", "t", "n"])
 async def test_keys_of_a_hit_say_so_where_there_is_none(key: str) -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -302,7 +307,7 @@ async def test_keys_of_a_hit_say_so_where_there_is_none(key: str) -> None:
 
 
 async def test_a_click_goes_to_a_pane_chooses_a_row_and_a_second_one_inspects() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.click("#panes", offset=(2, 0))

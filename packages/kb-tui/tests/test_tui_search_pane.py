@@ -1,6 +1,6 @@
 """The search pane, headless: what is drawn, asked and dropped, and what is never waited for.
 
-The facade is a fake that remembers which thread asked it what.
+The facade has its parts in memory, and remembers which thread asked it what.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kb_tui.popups import CheatSheet, ErrorPopup
 from kb_tui.screens.search import SearchPane
 from kb_tui.testing import (
     KOREAN,
-    FakeKnowledgeBase,
+    TuiKnowledgeBase,
     app_of,
     idle,
     on_screen,
@@ -52,7 +52,7 @@ async def test_a_search_starts_by_itself_after_the_last_key(
 ) -> None:
     # Long enough that a busy machine presses all six keys within it.
     monkeypatch.setattr(SearchPane, "DELAY_S", 2.0)
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
         await pilot.press(*"fusion")
@@ -64,7 +64,7 @@ async def test_a_search_starts_by_itself_after_the_last_key(
 
 
 async def test_enter_searches_at_once_and_only_once() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
         await search(pilot, "fusion")
@@ -76,11 +76,11 @@ async def test_enter_searches_at_once_and_only_once() -> None:
 
 async def test_an_older_answer_never_replaces_a_newer_one() -> None:
     """The first search hangs; the second, asked later, answers first."""
-    kb, release = FakeKnowledgeBase(), threading.Event()
+    kb, release = TuiKnowledgeBase(), threading.Event()
     app = app_of(kb)
 
     def wait_for_old(call: str) -> None:
-        if call == "search old":
+        if call == "search" and kb.queries[-1].text == "old":
             release.wait(30)
             kb.hits = ()
 
@@ -102,7 +102,7 @@ async def test_an_older_answer_never_replaces_a_newer_one() -> None:
 
 
 async def test_keys_are_answered_while_a_search_hangs() -> None:
-    kb, release = FakeKnowledgeBase(), threading.Event()
+    kb, release = TuiKnowledgeBase(), threading.Event()
     kb.before = lambda call: cast("None", call.startswith("search") and release.wait(30))
     app = app_of(kb)
     try:
@@ -121,7 +121,7 @@ async def test_keys_are_answered_while_a_search_hangs() -> None:
 
 
 async def test_the_facade_is_never_called_on_the_thread_of_the_screen() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
         await search(pilot, "fusion")
@@ -134,7 +134,7 @@ async def test_the_facade_is_never_called_on_the_thread_of_the_screen() -> None:
 
 
 async def test_emptying_the_query_empties_the_screen_without_a_search() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
         await search(pilot, "x")
@@ -148,7 +148,7 @@ async def test_emptying_the_query_empties_the_screen_without_a_search() -> None:
 
 
 async def test_no_hits_is_said_and_is_no_error() -> None:
-    app = app_of(FakeKnowledgeBase(()))
+    app = app_of(TuiKnowledgeBase(()))
     async with app.run_test() as pilot:
         await search(pilot, "zzz")
 
@@ -158,7 +158,7 @@ async def test_no_hits_is_said_and_is_no_error() -> None:
 
 
 async def test_an_empty_knowledge_base_says_what_to_do() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     kb.counts = {}
     app = app_of(kb)
     async with app.run_test() as pilot:
@@ -169,7 +169,7 @@ async def test_an_empty_knowledge_base_says_what_to_do() -> None:
 
 
 async def test_a_degraded_answer_says_so() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     kb.degraded = ("vector: no embeddings for this model yet",)
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -179,7 +179,7 @@ async def test_a_degraded_answer_says_so() -> None:
 
 
 async def test_counts_are_read_again_when_the_revision_moves() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
         await search(pilot, "x")
@@ -191,8 +191,7 @@ async def test_counts_are_read_again_when_the_revision_moves() -> None:
 
 
 async def test_read_only_is_said() -> None:
-    kb = FakeKnowledgeBase()
-    kb.readonly = True
+    kb = TuiKnowledgeBase(readonly=True)
     app = app_of(kb)
     async with app.run_test() as pilot:
         await pilot.pause()
@@ -201,7 +200,7 @@ async def test_read_only_is_said() -> None:
 
 
 async def test_m_goes_through_the_modes_and_searches_again() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
         await search(pilot, "x")
@@ -214,7 +213,7 @@ async def test_m_goes_through_the_modes_and_searches_again() -> None:
 
 
 async def test_keys_that_choose_a_hit() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     walk = {"j": 1, "down": 2, "k": 1, "up": 0, "G": 2, "home": 0, "end": 2}
     async with app.run_test(size=(80, 14)) as pilot:
@@ -230,7 +229,7 @@ async def test_keys_that_choose_a_hit() -> None:
 
 
 async def test_the_choice_stops_at_both_ends() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test() as pilot:
         await search(pilot, "x")
         await pilot.press("escape", "k")
@@ -240,7 +239,7 @@ async def test_the_choice_stops_at_both_ends() -> None:
 
 
 async def test_arrows_choose_a_hit_while_typing() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test() as pilot:
         await search(pilot, "x")
         await pilot.press("down", "y")
@@ -250,7 +249,7 @@ async def test_arrows_choose_a_hit_while_typing() -> None:
 
 
 async def test_keys_do_no_harm_where_there_are_no_hits() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
         await pilot.press("escape", *"jkGgoytnm", "enter", "pagedown", "pageup")
@@ -261,7 +260,7 @@ async def test_keys_do_no_harm_where_there_are_no_hits() -> None:
 
 
 async def test_a_click_chooses_a_hit() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "x")
         await pilot.click("#hits", offset=(10, 5))
@@ -270,7 +269,7 @@ async def test_a_click_chooses_a_hit() -> None:
 
 
 async def test_page_keys_scroll_the_preview_and_back() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 12)) as pilot:
         await search(pilot, "x")
         preview = app.screen.query_one("#preview")
@@ -287,7 +286,7 @@ async def test_page_keys_scroll_the_preview_and_back() -> None:
 
 async def test_letters_are_text_in_insert_mode_and_commands_in_normal_mode() -> None:
     """Every key of NORMAL, typed into the field, is just a letter."""
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test() as pilot:
         await pilot.press(*"jkgGmiq?notyf15")
         await pilot.pause()
@@ -307,7 +306,7 @@ async def test_letters_are_text_in_insert_mode_and_commands_in_normal_mode() -> 
 
 
 async def test_the_hint_line_follows_the_mode_and_begins_with_help() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         typing = str(app.screen.query_one(HintLine).content)
@@ -322,7 +321,7 @@ async def test_the_hint_line_follows_the_mode_and_begins_with_help() -> None:
 
 @pytest.mark.parametrize("keys", [["f1"], ["escape", "f1"], ["escape", "question_mark"]])
 async def test_help_opens_in_either_mode_and_gives_the_screen_back(keys: list[str]) -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "fusion")
         await pilot.press(*keys[:-1])
@@ -338,7 +337,7 @@ async def test_help_opens_in_either_mode_and_gives_the_screen_back(keys: list[st
 
 
 async def test_q_quits_in_normal_mode() -> None:
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test() as pilot:
         await pilot.press("escape", "q")
         await pilot.pause()
@@ -348,7 +347,7 @@ async def test_q_quits_in_normal_mode() -> None:
 
 
 async def test_one_failure_opens_one_popup_however_much_is_typed_on() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test() as pilot:
         await idle(pilot)
@@ -372,7 +371,7 @@ async def test_one_failure_opens_one_popup_however_much_is_typed_on() -> None:
 
 
 async def test_a_bug_is_shown_and_the_screen_lives() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -388,10 +387,10 @@ async def test_a_bug_is_shown_and_the_screen_lives() -> None:
 
 
 async def test_a_hit_that_is_gone_is_told_and_its_snippet_stays() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
 
     def gone(call: str) -> None:
-        if call == "fetch":
+        if call == "fetch_chunk":
             raise ChunkNotFound("no chunk aaaa", hint="search again")
 
     kb.before = gone
@@ -413,7 +412,7 @@ async def test_what_was_indexed_cannot_reach_the_terminal() -> None:
         heading_path=("[bold]h",),
         citation=Citation("odd-\udcff[/b].md", LineSpan(1, 1)),
     )
-    app = app_of(FakeKnowledgeBase((evil,)))
+    app = app_of(TuiKnowledgeBase((evil,)))
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "tab")
         screen = on_screen(app)
@@ -427,7 +426,7 @@ async def test_what_was_indexed_cannot_reach_the_terminal() -> None:
 
 async def test_no_row_is_wider_than_the_terminal() -> None:
     """Wide characters are cut in cells, not in characters; a resize lays out anew."""
-    app = app_of(FakeKnowledgeBase())
+    app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "검색")
         for size in [(80, 24), (40, 8), (21, 5), (120, 30), (200, 60)]:
@@ -441,7 +440,7 @@ async def test_no_row_is_wider_than_the_terminal() -> None:
 
 async def test_a_page_that_failed_is_asked_for_again() -> None:
     """Whatever went wrong, there are more hits: that there are none is never said."""
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     kb.more = (KOREAN,)
     app = app_of(kb)
     async with app.run_test() as pilot:
@@ -464,7 +463,7 @@ async def test_a_page_that_failed_is_asked_for_again() -> None:
 
 
 async def test_a_list_that_has_become_empty_says_so() -> None:
-    kb = FakeKnowledgeBase()
+    kb = TuiKnowledgeBase()
     kb.more = (KOREAN,)
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:

@@ -16,6 +16,7 @@ from typing import Any
 __all__ = ["JobFile"]
 
 _EVERY_SECS = 0.3
+_OF_ONE_FILE = frozenset({"doc_path", "phase"})
 
 
 class JobFile:
@@ -29,8 +30,12 @@ class JobFile:
         self.update({}, now=True)
 
     def update(self, state: Mapping[str, Any], *, now: bool = False) -> None:
-        """Take in *state*, and write the file if it was not written just now."""
-        self._state |= state
+        """Take in *state*, and write the file if it was not written just now.
+
+        Amounts stay until others come; what is said of one file is over with the event.
+        """
+        kept = {name: value for name, value in self._state.items() if name not in _OF_ONE_FILE}
+        self._state = {**kept, **state}
         if not now and time.monotonic() - self._written < _EVERY_SECS:
             return
         self._written = time.monotonic()

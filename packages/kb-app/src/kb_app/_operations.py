@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from kb_app._data_dir import INDEX_PARTS, DataDir
+from kb_app._models import quality_of
+from kb_app._parts import Parts
 from kb_app._search.freshness import Freshness
-from kb_app._wiring import model_of, quality_of
 from kb_app.config import Config
 from kb_core import wire
+from kb_core.clock import to_epoch
 from kb_core.errors import KbError, NotIndexed
 from kb_core.media import Media
 from kb_core.ports import Embedder, IndexSnapshot
@@ -39,7 +41,7 @@ Json = dict[str, Any]
 Check = dict[str, Any]
 
 
-def schema(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
+def schema(config: Config, parts: Parts, snapshot: IndexSnapshot | None) -> Json:
     """Return schema.v1: what this installation can do now, and what is in it."""
     return wire.schema_report(
         capabilities={
@@ -54,13 +56,13 @@ def schema(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
             "multi_source": True,
             "multilingual": config.embedding.model == "multilingual-e5-small",
             "readonly": True,
-            "rerank": _can_rerank(config),
+            "rerank": _can_rerank(parts),
             "search_trace": True,
             "single_file_ingest": True,
             "verbatim_fetch": True,
         },
-        models={"embedding": _model_key(config), "index": INDEX_VERSION, **_versions()},
-        counts=_counts(config, snapshot, now),
+        models={"embedding": _model_key(config, parts), "index": INDEX_VERSION, **_versions()},
+        counts=_counts(config, snapshot, to_epoch(parts.clock())),
     )
 
 
@@ -111,22 +113,18 @@ def part_bytes(data_dir: Path) -> dict[str, int]:
 
 
 def doctor(
-    config: Config,
-    snapshot: Callable[[], IndexSnapshot],
-    embedder: Callable[[], Embedder],
-    *,
-    deep: Callable[[], list[str]] | None = None,
+    config: Config, parts: Parts, snapshot: Callable[[], IndexSnapshot], *, deep: bool = False
 ) -> Json:
-    """Return doctor.v1. Checks do not stop at the first that fails."""
+    """Return doctor.v1; *deep* opens the store. Checks do not stop at the first that fails."""
     checks = [
         *_check_configuration(config),
         *_check_directories(config),
         *_check_truth(config),
-        *_check_index(config, snapshot),
-        *_check_model(config, embedder),
+        *_check_index(config, parts, snapshot),
+        *_check_model(config, parts.embedder),
     ]
-    if deep is not None:
-        checks.append(_check_deep(deep))
+    if deep:
+        checks.append(_check_deep(parts.examine))
     return wire.doctor(checks)
 
 
@@ -153,18 +151,18 @@ def _versions() -> Mapping[str, str | None]:
     return {"parser": " ".join(sorted(parsers)), "chunker": " ".join(sorted(chunkers))}
 
 
-def _can_rerank(config: Config) -> bool:
+def _can_rerank(parts: Parts) -> bool:
     """Say whether the model has vectors of tokens: one that pools inside its graph has none."""
     try:
-        model = model_of(config)
+        model = parts.model()
     except KbError:
         return False
     return model is not None and model.pooling != "none"
 
 
-def _model_key(config: Config) -> str | None:
+def _model_key(config: Config, parts: Parts) -> str | None:
     try:
-        model = model_of(config)
+        model = parts.model()
     except KbError:
         return config.embedding.model
     return model.key if model else None
@@ -220,7 +218,9 @@ def _check_truth(config: Config) -> Iterator[Check]:
         }
 
 
-def _check_index(config: Config, snapshot: Callable[[], IndexSnapshot]) -> Iterator[Check]:
+def _check_index(
+    config: Config, parts: Parts, snapshot: Callable[[], IndexSnapshot]
+) -> Iterator[Check]:
     try:
         found = snapshot()
     except NotIndexed as error:
@@ -255,7 +255,7 @@ def _check_index(config: Config, snapshot: Callable[[], IndexSnapshot]) -> Itera
         else f"a merge moved mean lengths by {drift:.1e}, and scores with them",
         "hint": None if exact else "run 'kebab ingest': it mends that",
     }
-    key = _model_key(config)
+    key = _model_key(config, parts)
     files = control.vectors.get(key) if key else None
     embedded = files.rows - files.dead if files else 0
     yield {
@@ -293,9 +293,9 @@ def _cosine(model: Embedder, question: str, passage: str) -> float:
     return float(sum(a * b for a, b in zip(query, vector, strict=True)))
 
 
-def _check_deep(deep: Callable[[], list[str]]) -> Check:
+def _check_deep(examine: Callable[[], list[str]]) -> Check:
     try:
-        problems = deep()
+        problems = examine()
     except KbError as error:
         return {"name": "store", "ok": False, "detail": str(error), "hint": error.hint}
     return {

@@ -1,59 +1,47 @@
-"""The composition root: where configuration becomes plain values, and parts are chosen.
+"""The composition root: the parts of a knowledge base, as its configuration asks for them.
 
-Nobody else reads ``Config`` to build a part. What is heavy is loaded when it is first
-needed, and once.
+Nobody else chooses a part. What is heavy is loaded when it is first needed, and once.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
-from kb_app._search.service import SearchSettings
-from kb_app.config import Config
-from kb_app.paths import cache_dir, environment
-from kb_search.embed import describe, load_embedder
+from kb_app._data_dir import DataDir
+from kb_app._models import model_of, models_dir, quality_of
+from kb_app._parts import Parts
+from kb_core.clock import utc_now
+from kb_search.embed import load_embedder
 
 if TYPE_CHECKING:
-    from kb_core.models_info import EmbeddingModel
-    from kb_core.ports import Embedder, Reranker
+    from kb_app._parts import Workers
+    from kb_app._write import WriteSession
+    from kb_app.config import Config
+    from kb_core.ports import Clock, Embedder, IndexReader, Reranker
+    from kb_store import WriterLock
 
-__all__ = [
-    "LazyEmbedder",
-    "model_of",
-    "models_dir",
-    "quality_of",
-    "search_settings",
-]
+__all__ = ["LazyEmbedder", "parts_of"]
 
-
-def models_dir() -> Path:
-    """Return where prepared models are kept."""
-    return cache_dir(environment()) / "models"
+_FILE_TIMEOUT_SECS = 120.0
+"""Longer than any honest file takes; a parser that loops is one file's error."""
 
 
-def model_of(config: Config) -> EmbeddingModel | None:
-    """Return the configured embedding model, or ``None`` where that is switched off."""
-    if config.embedding.model == "none":
-        return None
-    return describe(config.embedding.model, quality_of(config))
-
-
-def quality_of(config: Config) -> str | None:
-    """Return the quality that was asked for; ``None`` leaves it to the model."""
-    return config.embedding.quality if "embedding.quality" in config.origins else None
-
-
-def search_settings(config: Config) -> SearchSettings:
-    """Return what a search needs to know."""
-    model = model_of(config)
-    return SearchSettings(
-        fusion=config.search.fusion,
-        rrf_k=config.search.rrf_k,
-        rerank=config.search.rerank,
-        stale_threshold_days=config.search.stale_threshold_days,
-        model_key=model.key if model else None,
+def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
+    """Return the parts that *config* asks for; none of them is made yet."""
+    embedder = LazyEmbedder(config)
+    return Parts(
+        reader=partial(_reader, config),
+        session=partial(_session, config, clock),
+        lock=partial(_lock, config, clock),
+        examine=partial(_examine, config, clock),
+        model=partial(model_of, config),
+        embedder=embedder,
+        reranker=embedder.reranker,
+        workers=partial(_workers, config),
+        clock=clock,
     )
 
 
@@ -61,8 +49,7 @@ class LazyEmbedder:
     """Gives the configured embedder; loads it at the first call, in whichever thread."""
 
     def __init__(self, config: Config) -> None:
-        self._config = config.embedding
-        self._quality = quality_of(config)
+        self._config = config
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
 
@@ -70,10 +57,10 @@ class LazyEmbedder:
         with self._lock:
             if self._embedder is None:
                 self._embedder = load_embedder(
-                    self._config.model,
-                    quality=self._quality,
+                    self._config.embedding.model,
+                    quality=quality_of(self._config),
                     cache_dir=models_dir(),
-                    threads=self._config.threads or None,
+                    threads=self._config.embedding.threads or None,
                 )
             return self._embedder
 
@@ -82,3 +69,39 @@ class LazyEmbedder:
         from kb_search.rerank import MaxSimReranker
 
         return MaxSimReranker(self())
+
+
+def _reader(config: Config) -> IndexReader:
+    from kb_search.reader import Reader
+
+    return Reader(config.storage.data_dir)
+
+
+def _session(config: Config, clock: Clock) -> WriteSession:
+    from kb_app._write import WriteSession
+
+    storage = config.storage
+    return WriteSession(storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock)
+
+
+def _lock(config: Config, clock: Clock) -> WriterLock:
+    from kb_store import WriterLock
+
+    storage = config.storage
+    return WriterLock(DataDir(storage.data_dir).lock, storage.lock_wait_secs, clock)
+
+
+def _examine(config: Config, clock: Clock) -> list[str]:
+    from kb_store import Store
+
+    with _lock(config, clock).shared():
+        return Store.examine(DataDir(config.storage.data_dir).store)
+
+
+def _workers(config: Config, wanted: int) -> Workers:
+    from kb_app._ingest.executor import ProcessExecutor
+    from kb_app._ingest.work import work
+
+    most = config.ingest.workers or os.cpu_count() or 1
+    count = max(1, min(most, wanted))
+    return ProcessExecutor(work, workers=count, timeout_secs=_FILE_TIMEOUT_SECS)

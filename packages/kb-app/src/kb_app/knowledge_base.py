@@ -7,12 +7,11 @@ neither numpy nor a model; nothing but writing opens the store.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from kb_core.clock import to_epoch, utc_now
+from kb_core.clock import to_epoch
 from kb_core.errors import NotIndexed, ReadonlyMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 
@@ -20,10 +19,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kb_app._ingest.job import Job
+    from kb_app._parts import Parts
     from kb_app._search.freshness import Freshness
     from kb_app._search.service import Engine
-    from kb_app._wiring import LazyEmbedder
-    from kb_app._write import WriteSession
     from kb_app.config import Config
     from kb_app.editors import FilePlace
     from kb_app.jobs import Jobs
@@ -47,17 +45,17 @@ class KnowledgeBase:
     Every answer is of one published revision, the newest when it was asked for.
     """
 
-    def __init__(
-        self, config: Config, *, readonly: bool = False, clock: Callable[[], datetime] = utc_now
-    ) -> None:
+    def __init__(self, config: Config, parts: Parts, *, readonly: bool = False) -> None:
         self._config = config
+        self._parts = parts
         self._readonly = readonly
-        self._clock = clock
 
     @classmethod
     def open(cls, config: Config, *, readonly: bool = False) -> Self:
         """Open the knowledge base that *config* describes, there yet or not."""
-        return cls(config, readonly=readonly)
+        from kb_app._wiring import parts_of
+
+        return cls(config, parts_of(config), readonly=readonly)
 
     @property
     def readonly(self) -> bool:
@@ -266,7 +264,7 @@ class KnowledgeBase:
         """Return schema.v1: what this installation can do, and what it holds."""
         from kb_app import _operations
 
-        return _operations.schema(self._config, self._snapshot_or_none(), self._now())
+        return _operations.schema(self._config, self._parts, self._snapshot_or_none())
 
     def stats(self) -> Json:
         """Return stats.v1."""
@@ -284,8 +282,7 @@ class KnowledgeBase:
         """Return doctor.v1; *deep* opens the store, waiting for a writer for a bounded time."""
         from kb_app import _operations
 
-        check = self._check_store if deep else None
-        return _operations.doctor(self._config, self._snapshot, self._embedder, deep=check)
+        return _operations.doctor(self._config, self._parts, self._snapshot, deep=deep)
 
     # ---------------------------------------------------------------- writing
 
@@ -301,7 +298,7 @@ class KnowledgeBase:
         self._refuse_readonly("ingest")
         from kb_app._ingest.run import ingest
 
-        return ingest(self._config, options, self._embedder, self._clock, stop or threading.Event())
+        return ingest(self._config, options, self._parts, stop or threading.Event())
 
     def ingest_file(
         self, path: str, *, embed: bool = True, stop: threading.Event | None = None
@@ -404,7 +401,7 @@ class KnowledgeBase:
         self._refuse_readonly("embed")
         from kb_app._ingest.run import embed
 
-        return embed(self._config, self._embedder, self._clock, stop or threading.Event())
+        return embed(self._config, self._parts, stop or threading.Event())
 
     def reset(self, scope: str, *, dry_run: bool) -> Json:
         """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
@@ -419,7 +416,7 @@ class KnowledgeBase:
         removed = [(str(path), _reset.size_of(path)) for path in paths]
         if not dry_run and paths:
             if self._config.storage.data_dir.is_dir():
-                with self._writer_lock():
+                with self._parts.lock():
                     _reset.delete(self._config, paths)
             else:
                 _reset.delete(self._config, paths)
@@ -441,25 +438,17 @@ class KnowledgeBase:
 
     @cached_property
     def _reader(self) -> IndexReader:
-        from kb_search.reader import Reader
-
-        return Reader(self._config.storage.data_dir)
-
-    @cached_property
-    def _embedder(self) -> LazyEmbedder:
-        from kb_app._wiring import LazyEmbedder
-
-        return LazyEmbedder(self._config)
+        return self._parts.reader()
 
     def _engine(self) -> Engine:
-        from kb_app._search.service import Engine
-        from kb_app._wiring import search_settings
+        from kb_app._search.service import Engine, search_settings
 
+        parts = self._parts
         return Engine(
             self._snapshot(),
-            search_settings(self._config),
-            embed=lambda text: self._embedder().embed_query(text),
-            reranker=self._embedder.reranker,
+            search_settings(self._config, parts.model()),
+            embed=lambda text: parts.embedder().embed_query(text),
+            reranker=parts.reranker,
             now=self._now(),
         )
 
@@ -479,7 +468,7 @@ class KnowledgeBase:
         return Freshness(snapshot, now=self._now(), threshold_days=days)
 
     def _now(self) -> int:
-        return to_epoch(self._clock())
+        return to_epoch(self._parts.clock())
 
     def _refuse_readonly(self, what: str) -> None:
         if self._readonly:
@@ -489,14 +478,6 @@ class KnowledgeBase:
                 details={"operation": what},
             )
 
-    def _session(self) -> WriteSession:
-        from kb_app._write import WriteSession
-
-        storage = self._config.storage
-        return WriteSession(
-            storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=self._clock
-        )
-
     def _job(self, *, embed: bool, stop: threading.Event | None) -> AbstractContextManager[Job]:
         from kb_app._ingest.job import open_job
         from kb_core.ingest import IngestOptions
@@ -504,23 +485,7 @@ class KnowledgeBase:
         # Whoever names one document wants it tried again.
         options = IngestOptions(embed=embed, retry_failed=True)
         until = stop or threading.Event()
-        return open_job(self._config, options, self._embedder, self._clock, until)
-
-    def _writer_lock(self) -> Any:  # noqa: ANN401 - a context manager of the store
-        from kb_app._data_dir import DataDir
-        from kb_store import WriterLock
-
-        storage = self._config.storage
-        return WriterLock(DataDir(storage.data_dir).lock, storage.lock_wait_secs, self._clock)
-
-    def _check_store(self) -> list[str]:
-        from kb_app._data_dir import DataDir
-        from kb_store import Store, WriterLock
-
-        storage = self._config.storage
-        data = DataDir(storage.data_dir)
-        with WriterLock(data.lock, storage.lock_wait_secs, self._clock).shared():
-            return Store.examine(data.store)
+        return open_job(self._config, options, self._parts, until)
 
     def _reset_orphans(self, *, dry_run: bool) -> Json:
         from kb_app._ingest.run import remove_orphans
@@ -531,6 +496,6 @@ class KnowledgeBase:
         snapshot = self._snapshot_or_none()
         docs = [d for d in snapshot.docs(None) if d["source_id"] not in known] if snapshot else []
         if docs and not dry_run:
-            with self._session() as session:
+            with self._parts.session() as session:
                 remove_orphans(session, known)
         return wire.reset_report("orphans", [], dry_run=dry_run, documents=len(docs))

@@ -18,13 +18,14 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from kb_core.errors import KbError
 
 if TYPE_CHECKING:
+    from kb_app._parts import Parts
     from kb_app.config import Config
     from kb_core.ingest import IngestEvent, IngestOptions
 
@@ -34,7 +35,8 @@ _PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from kb_app._ingest.apart import main
-main(int(sys.argv[2]), int(sys.argv[3]))
+from kb_app._wiring import parts_of
+main(int(sys.argv[2]), int(sys.argv[3]), parts_of)
 """
 _NICE = 10
 _STOP = b"s"
@@ -103,9 +105,9 @@ def _read(told: IO[bytes]) -> Iterator[IngestEvent]:
             return
 
 
-def main(asks: int, events: int) -> None:
+def main(asks: int, events: int, parts_of: Callable[[Config], Parts]) -> None:
     """Run the child: one ingest, asked for over the pipe *asks*, told over *events*."""
-    from kb_app.knowledge_base import KnowledgeBase
+    from kb_app._ingest.run import ingest
 
     with suppress(OSError):
         os.nice(_NICE)
@@ -116,8 +118,7 @@ def main(asks: int, events: int) -> None:
             config, options = pickle.load(asked)  # noqa: S301 - from our own parent
             listener = threading.Thread(target=_listen, args=(asked, stop, abandoned), daemon=True)
             listener.start()
-            with KnowledgeBase.open(config) as kb:
-                _tell(kb.ingest(options, stop=stop), out, abandoned)
+            _tell(ingest(config, options, parts_of(config), stop), out, abandoned)
         except KbError as error:
             _send(out, error)
         except Exception as error:  # noqa: BLE001 - shown where the interface shows bugs

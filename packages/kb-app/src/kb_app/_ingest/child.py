@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from threading import Lock
 
 from kb_app._ingest.worker import HEADER
@@ -78,13 +79,17 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def ask(self, frame: bytes, timeout: float | None) -> bytearray:
-        """Send *frame* and return the answer; raise ``ChildDied`` or ``ChildTimedOut``."""
+    def ask(self, frame: bytes, timeout: float | None) -> Iterator[bytearray]:
+        """Send *frame* and yield what is answered, without end: the caller knows the last.
+
+        Raise ``ChildDied``, or ``ChildTimedOut`` where all of it takes too long.
+        """
         limit = _Limit(timeout)
         self._write(HEADER.pack(len(frame)), limit)
         self._write(frame, limit)
-        (size,) = HEADER.unpack(self._read(HEADER.size, limit))
-        return self._read(size, limit)
+        while True:
+            (size,) = HEADER.unpack(self._read(HEADER.size, limit))
+            yield self._read(size, limit)
 
     def kill(self) -> None:
         """End the child, and what it started, at once; whoever waits for it notices."""

@@ -12,7 +12,7 @@ from kb_app._ingest.opening import inside
 from kb_app._ingest.plan import SourceSpec
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Caps
-from kb_app._wiring import model_of, models_dir
+from kb_app._models import model_of, models_dir
 from kb_app.config import Config
 from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput

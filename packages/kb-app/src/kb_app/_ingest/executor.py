@@ -9,20 +9,24 @@ Children are fresh interpreters, not forks, so they are safe beside the threads 
 other libraries. They start when there are tasks for them, last until ``close``, and die
 with this process. A thread for each feeds it, so that children work while the caller does;
 tasks are taken from the iterable only in the caller's thread.
+
+``follow`` does the same, and yields a ``Notice`` when a task begins and whenever it says what
+it is at (``worker.say``). Notices of one task come in their order, before its outcome.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from queue import Empty
 from typing import Any, Generic, Protocol, TypeVar
 
 from kb_app._ingest.feeder import Done, Feeder, Queues
-from kb_app._ingest.worker import Work, error_of, resolve
+from kb_app._ingest.worker import Phase, Reply, Work, error_of, hearing, resolve
 
-__all__ = ["Executor", "InlineExecutor", "Outcome", "ProcessExecutor"]
+__all__ = ["Executor", "InlineExecutor", "Notice", "Outcome", "ProcessExecutor"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,11 +50,24 @@ class Outcome(Generic[T, R]):
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Notice(Generic[T]):
+    """A task has begun, or is at another phase, which has a name."""
+
+    index: int
+    task: T
+    phase: str = ""
+
+
 class Executor(Protocol[T, R]):
     """Does tasks."""
 
     def run(self, tasks: Iterable[T], /) -> Iterator[Outcome[T, R]]:
         """Yield the outcome of every task, in no particular order."""
+        ...
+
+    def follow(self, tasks: Iterable[T], /) -> Iterator[Outcome[T, R] | Notice[T]]:
+        """As ``run``, and tell what tasks are at meanwhile."""
         ...
 
     def close(self) -> None:
@@ -68,15 +85,26 @@ class InlineExecutor(Generic[T, R]):
         self._task: Callable[[T], R] | None = None
 
     def run(self, tasks: Iterable[T], /) -> Iterator[Outcome[T, R]]:
+        return _outcomes(self.follow(tasks))
+
+    def follow(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R] | Notice[T]]:
+        """As ``run``; what a task says is told when it has ended: it is this thread's."""
         for index, task in enumerate(tasks):
             if self._task is None:
                 self._task = resolve(self._work.task)
                 if self._work.init is not None:
                     resolve(self._work.init)()
+            yield Notice(index, task)
+            said: list[Phase] = []
+            told = hearing.set(said.append)
             try:
-                yield Outcome(index, task, self._task(task))
+                outcome = Outcome(index, task, self._task(task))
             except Exception as error:  # noqa: BLE001 - any exception is the task's outcome
-                yield Outcome(index, task, error=error_of(error))
+                outcome = Outcome(index, task, error=error_of(error))
+            finally:
+                hearing.reset(told)
+            yield from (Notice(index, task, phase.name) for phase in said)
+            yield outcome
 
     def close(self) -> None:
         """Do nothing; there is nothing that goes on."""
@@ -124,6 +152,9 @@ class ProcessExecutor(Generic[T, R]):
         return [feeder.pid for feeder in self._feeders if feeder.pid]
 
     def run(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R]]:
+        return _outcomes(self.follow(tasks))
+
+    def follow(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R] | Notice[T]]:
         if self._current is not None:
             raise RuntimeError("this executor is running already; finish or close that run first")
         this_run = self._current = object()
@@ -133,11 +164,13 @@ class ProcessExecutor(Generic[T, R]):
                 self._submit(index, task, under_way)
                 under_way += 1
                 while done := _take(queues, wait=under_way >= self._workers * self._ahead):
-                    under_way -= 1
-                    yield _outcome(done)
+                    told = _told(done)
+                    under_way -= isinstance(told, Outcome)
+                    yield told
             while under_way and (done := _take(queues, wait=True)):
-                under_way -= 1
-                yield _outcome(done)
+                told = _told(done)
+                under_way -= isinstance(told, Outcome)
+                yield told
         finally:
             if self._current is this_run:
                 self._current = None
@@ -173,9 +206,18 @@ def _take(queues: Queues, *, wait: bool) -> Done | None:
     return done
 
 
-def _outcome(done: Done) -> Outcome[Any, Any]:
-    index, task, reply = done
-    return Outcome(index, task, reply.value, reply.error, reply.seconds)
+def _outcomes(told: Generator[Outcome[T, R] | Notice[T]]) -> Generator[Outcome[T, R]]:
+    with closing(told):
+        for one in told:
+            if isinstance(one, Outcome):
+                yield one
+
+
+def _told(done: Done) -> Outcome[Any, Any] | Notice[Any]:
+    index, task, said = done
+    if isinstance(said, Reply):
+        return Outcome(index, task, said.value, said.error, said.seconds)
+    return Notice(index, task, said.name)
 
 
 def _frozen(work: Work) -> bytes:

@@ -8,18 +8,19 @@ that does not even start ends the run.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias
 
 from kb_app._ingest.child import Child, ChildDied, ChildTimedOut
-from kb_app._ingest.worker import Reply, error_of
+from kb_app._ingest.worker import Phase, Reply, error_of
 from kb_core.errors import KbError
 
 __all__ = ["Done", "Feeder", "Queues"]
 
-Done: TypeAlias = tuple[int, Any, Reply]
-"""A task's number, the task, and what came of it."""
+Done: TypeAlias = tuple[int, Any, Reply | Phase]
+"""A task's number, the task, and what came of it, or what it is at."""
 
 _START_SECS = 120.0
 """How long a child may take to import what its ``init`` needs, on a cold disk."""
@@ -56,10 +57,10 @@ class Feeder(Thread):
         try:
             while (item := self._queues.tasks.get()) is not None:
                 index, task = item
-                reply = self._reply(task)
-                if self._is_stopped:
-                    return
-                self._queues.done.put((index, task, reply))
+                for said in self._answers(task):
+                    if self._is_stopped:
+                        return
+                    self._queues.done.put((index, task, said))
         except BaseException as error:  # noqa: BLE001 - who iterates the run has to hear of it
             if not self._is_stopped:
                 self._queues.done.put(error)
@@ -73,25 +74,25 @@ class Feeder(Thread):
         if child is not None:
             child.kill()
 
-    def _reply(self, task: object) -> Reply:
-        if self._is_stopped:
-            return Reply()
+    def _answers(self, task: object) -> Iterator[Reply | Phase]:
+        """Yield the phases of the task, the first without a name, and its reply."""
+        yield Phase()
         try:
             frame = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 - whatever a task's own pickling raises
-            return Reply(error=error_of(error))
-        try:
-            answer = self._living_child().ask(frame, self._timeout)
-        except (ChildDied, ChildTimedOut) as error:
-            self._drop_child()
-            return Reply(error=_lost(error), seconds=getattr(error, "seconds", 0.0))
-        try:
-            reply: Reply = pickle.loads(answer)  # noqa: S301 - our child wrote it
-        except Exception as error:  # noqa: BLE001 - whatever a value's own unpickling raises
-            return Reply(error=error_of(error))
-        if reply.is_last:
-            self._drop_child()
-        return reply
+            yield Reply(error=error_of(error))
+            return
+        said: Reply | Phase = Phase()
+        answers = self._living_child().ask(frame, self._timeout)
+        while not isinstance(said, Reply):
+            try:
+                said = _unpickled(next(answers))
+            except (ChildDied, ChildTimedOut) as error:
+                lost = _lost(error)
+                said = Reply(error=lost, seconds=getattr(error, "seconds", 0.0), is_last=True)
+            if isinstance(said, Reply) and said.is_last:
+                self._drop_child()
+            yield said
 
     def _living_child(self) -> Child:
         if self._child is not None:
@@ -100,7 +101,7 @@ class Feeder(Thread):
         if self._is_stopped:
             child.kill()  # `stop` may have come before there was a child to kill
         try:
-            answer = child.ask(self._work, _START_SECS)
+            answer = next(child.ask(self._work, _START_SECS))
         except (ChildDied, ChildTimedOut) as error:
             raise KbError(f"a worker process did not start: {error}") from error
         ready: Reply = pickle.loads(answer)  # noqa: S301 - our child wrote it
@@ -112,6 +113,14 @@ class Feeder(Thread):
         child, self._child = self._child, None
         if child is not None:
             child.close()
+
+
+def _unpickled(answer: bytearray) -> Reply | Phase:
+    try:
+        said: Reply | Phase = pickle.loads(answer)  # noqa: S301 - our child wrote it
+    except Exception as error:  # noqa: BLE001 - whatever a value's own unpickling raises
+        return Reply(error=error_of(error))
+    return said
 
 
 def _lost(error: ChildDied | ChildTimedOut) -> dict[str, Any]:

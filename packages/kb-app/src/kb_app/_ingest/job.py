@@ -6,34 +6,29 @@ whatever ended it.
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from threading import Event
 from typing import Any
 
 from kb_app._embedding import embed_missing
 from kb_app._ingest.added import used_assets
 from kb_app._ingest.assets import Assets
-from kb_app._ingest.executor import Executor, ProcessExecutor
 from kb_app._ingest.pipeline import Run
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.tally import Tally
-from kb_app._ingest.work import Made, Task, work
 from kb_app._job import JobFile
-from kb_app._wiring import model_of
+from kb_app._parts import Parts
 from kb_app._write import WriteSession
 from kb_app.config import Config
 from kb_core.clock import to_epoch, to_rfc3339
 from kb_core.control import ADDED_SOURCE
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
-from kb_core.ports import Embedder
+from kb_core.ports import Clock
 
 __all__ = [
-    "Clock",
     "Job",
     "embed_if_wanted",
     "last_event",
@@ -45,11 +40,6 @@ __all__ = [
     "sweep_assets",
 ]
 
-Clock = Callable[[], datetime]
-
-_FILE_TIMEOUT_SECS = 120.0
-"""Longer than any honest file takes; a parser that loops is one file's error."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -57,37 +47,25 @@ class Job:
 
     config: Config
     options: IngestOptions
+    parts: Parts
     session: WriteSession
-    embedder: Callable[[], Embedder]
-    clock: Clock
     stop: Event
     tally: Tally
+
+    @property
+    def clock(self) -> Clock:
+        return self.parts.clock
 
     def event(self, kind: str, **data: Any) -> IngestEvent:  # noqa: ANN401 - JSON values
         return IngestEvent(kind=kind, at=self.clock(), data=data)
 
 
 @contextmanager
-def open_job(
-    config: Config,
-    options: IngestOptions,
-    embedder: Callable[[], Embedder],
-    clock: Clock,
-    stop: Event,
-) -> Generator[Job]:
+def open_job(config: Config, options: IngestOptions, parts: Parts, stop: Event) -> Generator[Job]:
     """Become the one writer; raise ``StoreBusy`` if another process is, for too long."""
-    storage = config.storage
-    with WriteSession(
-        storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock
-    ) as session:
+    with parts.session() as session:
         yield Job(
-            config=config,
-            options=options,
-            session=session,
-            embedder=embedder,
-            clock=clock,
-            stop=stop,
-            tally=Tally(),
+            config=config, options=options, parts=parts, session=session, stop=stop, tally=Tally()
         )
 
 
@@ -147,7 +125,7 @@ def run_of(job: Job, settings: Settings, wanted: int) -> Run:
         session=job.session,
         settings=settings,
         options=job.options,
-        executor=_executor(job.config, wanted),
+        executor=job.parts.workers(wanted),
         clock=job.clock,
         stop=job.stop,
         tally=job.tally,
@@ -160,18 +138,18 @@ def embed_if_wanted(job: Job, most: int | None = None) -> Generator[IngestEvent]
     """Run the second phase, or count what it would have to do where nobody wants it."""
     if job.options.embed and job.config.ingest.embed and not job.stop.is_set():
         yield from second_phase(job, most)
-    elif (model := model_of(job.config)) is not None:
+    elif (model := job.parts.model()) is not None:
         job.tally.embeddings_missing = job.session.store.count_missing(model.key)
 
 
 def second_phase(job: Job, most: int | None = None) -> Generator[IngestEvent]:
     """Embed what has no vector yet; with *most*, at most so many passages."""
-    model = model_of(job.config)
+    model = job.parts.model()
     if model is None:
         return
     with job.tally.phase("embed"):
         done, left = yield from embed_missing(
-            job.session, job.embedder, model.key, job.clock, job.stop, most=most
+            job.session, job.parts.embedder, model.key, job.clock, job.stop, most=most
         )
     job.tally.embedded, job.tally.embeddings_missing = done, left
 
@@ -190,11 +168,3 @@ def sweep_assets(job: Job) -> None:
 def now_ns(job: Job) -> int:
     """Return the time of the job's clock in nanoseconds since the epoch."""
     return to_epoch(job.clock()) * 1_000_000_000
-
-
-def _executor(config: Config, wanted: int) -> Executor[Task, Made]:
-    """Return the worker processes; none starts before there is something to do."""
-    workers = config.ingest.workers or os.cpu_count() or 1
-    return ProcessExecutor(
-        work, workers=max(1, min(workers, wanted)), timeout_secs=_FILE_TIMEOUT_SECS
-    )

@@ -19,7 +19,7 @@ from threading import Event
 from typing import Any
 
 from kb_app._ingest import outcomes
-from kb_app._ingest.executor import Executor
+from kb_app._ingest.executor import Executor, Notice
 from kb_app._ingest.plan import Plan, SourceSpec, Wanted, make_plan
 from kb_app._ingest.repository import RepositoryFinder
 from kb_app._ingest.settings import Settings, unjudging
@@ -29,6 +29,7 @@ from kb_app._ingest.work import Made, Task
 from kb_app._ingest.worker import error_of
 from kb_app._write import WriteSession
 from kb_core.clock import to_epoch
+from kb_core.documents import SourceFile
 from kb_core.errors import StoreBusy, StoreCorrupt, StoreNewer
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
 from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
@@ -166,10 +167,14 @@ class _Writing:
         known = {(w.file.source_id, w.file.path): w for _, w in wanted}
         repositories = RepositoryFinder()
         tasks = (_task(plan, want, run, repositories) for plan, want in wanted)
-        results = run.executor.run(tasks)
+        done = 0
         try:
-            for done, result in enumerate(results, start=1):
+            for result in run.executor.follow(tasks):
                 file = result.task.file
+                if isinstance(result, Notice):
+                    yield self._under_way(file, result.phase, total)
+                    continue
+                done += 1
                 want = known[(file.source_id, file.path)]
                 item = self._take(want, result.value, result.error)
                 run.tally.add(item)
@@ -186,6 +191,10 @@ class _Writing:
                     return
         finally:
             run.executor.close()
+
+    def _under_way(self, file: SourceFile, phase: str, total: int) -> IngestEvent:
+        kind, more = ("asset_phase", {"phase": phase}) if phase else ("asset_started", {})
+        return self._event(kind, source_id=file.source_id, doc_path=file.path, total=total, **more)
 
     def removals(self) -> Generator[IngestEvent]:
         """Remove what is gone and was not moved."""

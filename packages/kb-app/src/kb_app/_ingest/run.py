@@ -6,7 +6,7 @@ embed    the second phase alone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from threading import Event
 from typing import Any
 
@@ -15,7 +15,6 @@ from kb_app._ingest.added import plan_added, record_of_row, unrecorded
 from kb_app._ingest.assets import Assets
 from kb_app._ingest.configured import ingest_settings, source_specs
 from kb_app._ingest.job import (
-    Clock,
     Job,
     embed_if_wanted,
     last_event,
@@ -30,23 +29,19 @@ from kb_app._ingest.pipeline import plan_sources, process
 from kb_app._ingest.plan import Plan
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.tally import Tally
+from kb_app._parts import Parts
 from kb_app._write import WriteSession
 from kb_app.config import Config
 from kb_core.clock import from_epoch
 from kb_core.control import ADDED_SOURCE
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
-from kb_core.ports import Embedder
 from kb_core.records import Changes, FileRecord, FileState
 
 __all__ = ["embed", "ingest", "remove_orphans"]
 
 
 def ingest(
-    config: Config,
-    options: IngestOptions,
-    embedder: Callable[[], Embedder],
-    clock: Clock,
-    stop: Event,
+    config: Config, options: IngestOptions, parts: Parts, stop: Event
 ) -> Generator[IngestEvent]:
     """Run both phases; the last event carries the report."""
     specs = source_specs(config, options.paths)  # refuses bad paths before anything is opened
@@ -57,17 +52,15 @@ def ingest(
         "dry_run": options.dry_run,
     }
     if options.dry_run:
-        yield from _rehearse(config, options, clock, scope)
+        yield from _rehearse(config, options, parts, scope)
         return
-    with open_job(config, options, embedder, clock, stop) as job:
+    with open_job(config, options, parts, stop) as job:
         yield from recorded(job, "ingest", scope, _both_phases)
 
 
-def embed(
-    config: Config, embedder: Callable[[], Embedder], clock: Clock, stop: Event
-) -> Generator[IngestEvent]:
+def embed(config: Config, parts: Parts, stop: Event) -> Generator[IngestEvent]:
     """Run the second phase."""
-    with open_job(config, IngestOptions(), embedder, clock, stop) as job:
+    with open_job(config, IngestOptions(), parts, stop) as job:
         yield from recorded(job, "embed", {}, second_phase)
 
 
@@ -134,17 +127,15 @@ def _look_at_added(job: Job, settings: Settings) -> Plan:
 
 
 def _rehearse(
-    config: Config, options: IngestOptions, clock: Clock, scope: Mapping[str, Any]
+    config: Config, options: IngestOptions, parts: Parts, scope: Mapping[str, Any]
 ) -> Generator[IngestEvent]:
     """Say what a run would do, from the published ledger; nothing is read or written."""
     from kb_core.errors import NotIndexed
-    from kb_search.reader import Reader
 
-    reader = Reader(config.storage.data_dir)
     rows: list[FileRecord] = []
     sources: Mapping[str, Mapping[str, Any]] = {}
     try:
-        snapshot = reader.snapshot()
+        snapshot = parts.reader().snapshot()
         rows = [_file_record(row) for row in snapshot.files(None)]
         sources = snapshot.control.sources
     except NotIndexed:
@@ -161,7 +152,7 @@ def _rehearse(
         plans.append(plan_added(ledger(ADDED_SOURCE), assets.records(), assets, settings, options))
     for plan in plans:
         tally.add_plan([*plan.items, *_guesses(plan)], plan.scanned, plan.warnings)
-    yield last_event(tally, scope, options, clock, aborted=False)
+    yield last_event(tally, scope, options, parts.clock, aborted=False)
 
 
 def _guesses(plan: Plan) -> list[IngestItem]:

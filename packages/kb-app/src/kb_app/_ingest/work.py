@@ -1,7 +1,8 @@
 """One file, from bytes to a document record: what a worker process does.
 
 Pure but for reading that one file, and keyed by what the task holds: the same task
-gives the same outcome in any process, any number of times. Nothing is written.
+gives the same outcome in any process, any number of times. Nothing is written; what it is
+at is told on the way.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kb_app._ingest.registry import chunker_for, parser_for
 from kb_app._ingest.secrets import find_secret
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Caps, Skip, check_bytes, check_size, check_text
+from kb_app._ingest.worker import say
 from kb_core.documents import SourceFile
 from kb_core.ids import bytes_hash
 from kb_core.ingest import SkipReason
@@ -129,12 +131,14 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     skip = judge_text(file, text, settings)
     if skip is not None:
         return replace(made, skipped=skip.reason, detail=skip.detail)
+    say("parse")
     counter = _counter(settings.model, settings.cache_dir)
     parser = parser_for(file.media, file.code_lang)
     parsed = parser(text.encode("utf-8", "replace"), file)
     if task.title is not None:
         parsed = replace(parsed, metadata=replace(parsed.metadata, title=task.title))
     parsed_at = time.perf_counter()
+    say("chunk")
     chunker = chunker_for(file.media)
     drafts = list(chunker(parsed, counter, settings.limits))
     known = Provenance(

@@ -4,7 +4,7 @@ It speaks in frames (eight bytes of length, then a pickle) over two pipes of its
 a library prints goes nowhere and harms nothing. It ignores Ctrl-C, which is the parent's to
 handle, and dies with the parent, even in the middle of a task: the end of a third
 pipe, which nobody writes to, raises SIGIO. The standard library is all that it imports before
-its first task.
+its first task. A task may say what it is at; that goes ahead of its reply.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import signal
 import struct
 import time
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from io import FileIO
 from typing import IO, Any
 
-__all__ = ["HEADER", "Reply", "Work", "error_of", "main", "resolve"]
+__all__ = ["HEADER", "Phase", "Reply", "Work", "error_of", "hearing", "main", "resolve", "say"]
 
 HEADER = struct.Struct("<Q")
 
@@ -47,6 +48,22 @@ class Reply:
     error: Mapping[str, Any] | None = None
     seconds: float = 0.0
     is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What a task that is under way is at now; none where it has just begun."""
+
+    name: str = ""
+
+
+hearing: ContextVar[Callable[[Phase], object]] = ContextVar("hearing", default=lambda _: None)
+"""Who hears of the phases of the task that runs here; nobody, unless it is set."""
+
+
+def say(phase: str) -> None:
+    """Tell what this task is at now; from anywhere in it, and to nobody outside an executor."""
+    hearing.get()(Phase(phase))
 
 
 def resolve(function: Callable[..., Any] | str) -> Callable[..., Any]:
@@ -86,6 +103,7 @@ def main(tasks: int, replies: int, life: int) -> None:
         _send(writer, Reply(error=error_of(error), is_last=True))
         return
     _send(writer, Reply())
+    hearing.set(lambda phase: _send(writer, phase))
     while frame := _frame(reader):
         reply = _do(task, frame)
         _send(writer, reply)
@@ -110,11 +128,12 @@ def _do(task: Callable[[Any], Any], frame: bytes) -> Reply:
     return Reply(value, None, time.perf_counter() - started)
 
 
-def _send(writer: FileIO, reply: Reply) -> None:
+def _send(writer: FileIO, said: Reply | Phase) -> None:
     try:
-        frame = pickle.dumps(reply, pickle.HIGHEST_PROTOCOL)
+        frame = pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # noqa: BLE001 - whatever a value's own pickling raises
-        frame = pickle.dumps(Reply(error=error_of(error), seconds=reply.seconds))
+        seconds = said.seconds if isinstance(said, Reply) else 0.0
+        frame = pickle.dumps(Reply(error=error_of(error), seconds=seconds))
     for part in (HEADER.pack(len(frame)), frame):
         view = memoryview(part)
         while view:

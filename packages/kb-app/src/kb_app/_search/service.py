@@ -26,9 +26,11 @@ from kb_core.filters import Filter, all_of
 from kb_core.search import SearchQuery, SearchResponse, Trace
 
 if TYPE_CHECKING:
+    from kb_app.config import Config
+    from kb_core.models_info import EmbeddingModel
     from kb_core.ports import IndexSnapshot, Reranker
 
-__all__ = ["Engine", "Ranking", "SearchSettings", "pool_size"]
+__all__ = ["Engine", "Ranking", "SearchSettings", "pool_size", "search_settings"]
 
 _POOL_FACTOR = 5
 _POOL_MIN = 100
@@ -49,6 +51,17 @@ class SearchSettings:
     stale_threshold_days: int = 30
     model_key: str | None = None
     """Names the vectors to search; ``None`` where embedding is switched off."""
+
+
+def search_settings(config: Config, model: EmbeddingModel | None) -> SearchSettings:
+    """Return what a search among the vectors of *model* needs to know."""
+    return SearchSettings(
+        fusion=config.search.fusion,
+        rrf_k=config.search.rrf_k,
+        rerank=config.search.rerank,
+        stale_threshold_days=config.search.stale_threshold_days,
+        model_key=model.key if model else None,
+    )
 
 
 @dataclass(slots=True)

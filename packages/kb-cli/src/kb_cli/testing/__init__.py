@@ -1,4 +1,4 @@
-"""Running the command line in a test: ``run`` and a facade without a knowledge base.
+"""Running the command line in a test: ``run``, over the facade with its parts in memory.
 
 Nothing is patched: the facade and the environment come in through click's ``obj``, as
 anybody's could.
@@ -6,7 +6,7 @@ anybody's could.
 
 from __future__ import annotations
 
-from kb_cli.testing._facade import FakeKnowledgeBase, event, hit, report, response
 from kb_cli.testing._run import run
+from kb_cli.testing._world import CHUNK_ID, DOC_ID, knowledge_base
 
-__all__ = ["FakeKnowledgeBase", "event", "hit", "report", "response", "run"]
+__all__ = ["CHUNK_ID", "DOC_ID", "knowledge_base", "run"]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
 
 from click.testing import CliRunner, Result
 
+from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_cli._context import CliContext
 from kb_cli.main import cli
-from kb_cli.testing._facade import FakeKnowledgeBase
+from kb_cli.testing._world import knowledge_base
 
 __all__ = ["run"]
 
 
 def run(
     *words: str,
-    kb: FakeKnowledgeBase | None = None,
+    kb: ScriptedKnowledgeBase | None = None,
     home: Path | None = None,
     environ: Mapping[str, str] | None = None,
     answer: str | None = None,
@@ -26,14 +26,8 @@ def run(
 
     Without *home* there is no configuration anywhere.
     """
-    fake = kb or FakeKnowledgeBase()
-
-    def open_fake(config: Any, readonly: bool) -> Any:  # noqa: ANN401 - stands in for the facade
-        fake.config, fake.readonly = config, readonly
-        return fake
-
     context = CliContext(
-        open_kb=cast("Any", open_fake),
+        open_kb=(kb or knowledge_base()).reopened,
         environ={"HOME": str(home or "/nonexistent"), **(environ or {})},
         configure_logs=lambda _: None,  # the process belongs to the test
         can_ask=lambda: answer is not None,

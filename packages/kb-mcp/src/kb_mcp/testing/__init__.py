@@ -1,8 +1,8 @@
-"""Driving the server in a test: a facade without a knowledge base, and a client in process."""
+"""Driving the server in a test: the facade over parts in memory, and a client in process."""
 
 from __future__ import annotations
 
-from kb_mcp.testing._facade import CODE, KOREAN, FakeKnowledgeBase, ingest_event
 from kb_mcp.testing._run import Mode, call, client_of
+from kb_mcp.testing._world import CODE, KOREAN, knowledge_base
 
-__all__ = ["CODE", "KOREAN", "FakeKnowledgeBase", "Mode", "call", "client_of", "ingest_event"]
+__all__ = ["CODE", "KOREAN", "Mode", "call", "client_of", "knowledge_base"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
 from mcp import Client
@@ -12,23 +12,19 @@ from kb_app import KnowledgeBase
 from kb_mcp._catalog import TOOLS
 from kb_mcp._tool import Tool
 from kb_mcp.server import create_server
-from kb_mcp.testing._facade import FakeKnowledgeBase
 
 __all__ = ["Mode", "call", "client_of"]
-
-Facade: TypeAlias = FakeKnowledgeBase | KnowledgeBase
-"""What answers: a fake, or the real one where that decides itself."""
 
 Mode: TypeAlias = Literal["legacy", "auto"]
 """The era of the protocol: with a handshake, or without."""
 
 
-def client_of(kb: Facade, mode: Mode = "auto", tools: Mapping[str, Tool] = TOOLS) -> Client:
+def client_of(kb: KnowledgeBase, mode: Mode = "auto", tools: Mapping[str, Tool] = TOOLS) -> Client:
     """Return a client of a server over *kb*; a context manager."""
-    return Client(create_server(cast("Any", kb), tools), mode=mode, raise_exceptions=False)
+    return Client(create_server(kb, tools), mode=mode, raise_exceptions=False)
 
 
-async def call(kb: Facade, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+async def call(kb: KnowledgeBase, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
     """Call one tool of a server that lives as long as that."""
     async with client_of(kb) as client:
         return await client.call_tool(tool, arguments)

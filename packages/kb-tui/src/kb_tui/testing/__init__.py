@@ -1,4 +1,4 @@
-"""Driving the terminal interface in a test: a facade without a knowledge base, and a pilot's hands.
+"""Driving the terminal interface in a test: the facade over parts in memory, and a pilot's hands.
 
 Nothing is patched: the facade comes in where the real one does.
 """
@@ -6,17 +6,17 @@ Nothing is patched: the facade comes in where the real one does.
 from __future__ import annotations
 
 from kb_tui.testing._drive import app_of, check_golden, idle, on_screen, search, shown, until
-from kb_tui.testing._facade import CODE, DOCUMENTS, HITS, KOREAN, PAPER, FakeKnowledgeBase
+from kb_tui.testing._world import CODE, HITS, KOREAN, PAPER, TuiKnowledgeBase, finished
 
 __all__ = [
     "CODE",
-    "DOCUMENTS",
     "HITS",
     "KOREAN",
     "PAPER",
-    "FakeKnowledgeBase",
+    "TuiKnowledgeBase",
     "app_of",
     "check_golden",
+    "finished",
     "idle",
     "on_screen",
     "search",

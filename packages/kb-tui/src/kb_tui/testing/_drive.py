@@ -6,14 +6,13 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from kb_tui.app import KbTui
 from kb_tui.screens.search import SearchPane
-from kb_tui.testing._facade import FakeKnowledgeBase
 
 if TYPE_CHECKING:
     from kb_app import KnowledgeBase
@@ -23,9 +22,9 @@ __all__ = ["app_of", "check_golden", "idle", "on_screen", "search", "shown", "un
 _PATIENCE_S = 30.0
 
 
-def app_of(kb: FakeKnowledgeBase) -> KbTui:
-    """Return the application over a fake."""
-    return KbTui(cast("KnowledgeBase", kb))
+def app_of(kb: KnowledgeBase) -> KbTui:
+    """Return the application over *kb*."""
+    return KbTui(kb)
 
 
 def on_screen(app: KbTui) -> str:

@@ -1,0 +1,41 @@
+"""What a knowledge base is made of: the parts, whoever chose them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from kb_app._ingest.executor import Executor
+    from kb_app._ingest.work import Made, Task
+    from kb_app._write import WriteSession
+    from kb_core.models_info import EmbeddingModel
+    from kb_core.ports import Clock, Embedder, IndexReader, Reranker
+    from kb_store import WriterLock
+
+    Workers: TypeAlias = Executor[Task, Made]
+
+__all__ = ["Parts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """How to get each part. Calling costs what the part costs; holding this costs nothing."""
+
+    reader: Callable[[], IndexReader]
+    """A new reader; whoever asks closes it."""
+    session: Callable[[], WriteSession]
+    """Become the one writer; raises ``StoreBusy`` if another process is, for too long."""
+    lock: Callable[[], WriterLock]
+    """The lock of the one writer, for what is no session: not taken yet."""
+    examine: Callable[[], list[str]]
+    """Open the store and return what is wrong with it."""
+    model: Callable[[], EmbeddingModel | None]
+    """The model whose vectors are searched, described; ``None`` where there is none."""
+    embedder: Callable[[], Embedder]
+    """The one embedder, from any thread; loaded at the first call."""
+    reranker: Callable[[], Reranker]
+    workers: Callable[[int], Workers]
+    """What makes this many documents; nothing starts before there is something to do."""
+    clock: Clock

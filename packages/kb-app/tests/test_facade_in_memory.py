@@ -1,0 +1,132 @@
+"""The facade is given its parts: over parts in memory it is the same facade, and scriptable."""
+
+from __future__ import annotations
+
+import threading
+from inspect import isfunction, signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from jsonschema import ValidationError
+
+from kb_app import Config, KnowledgeBase
+from kb_app.testing.facade import ScriptedKnowledgeBase, event, report, script
+from kb_core.errors import ReadonlyMode
+from kb_core.ingest import IngestOptions
+from kb_core.search import SearchFilters, SearchQuery
+from kb_core.testing.documents import document
+
+WALRUS = document("a.md", "# A\n\nThe walrus sleeps.\n")
+OTHER = document("b.md", "# B\n\nThe otter does not.\n")
+CHUNK = WALRUS.chunks[1]
+QUERY = SearchQuery(text="walrus")
+
+READING: dict[str, tuple[Any, ...]] = {
+    "chunks_of": (WALRUS.doc_id,),
+    "cite": ("a.md#L3",),
+    "codebase_search": ({"query": "walrus"},),
+    "doctor": (),
+    "explain_miss": ("a.md", QUERY),
+    "fetch_chunk": (CHUNK.chunk_id,),
+    "fetch_doc": (WALRUS.doc_id,),
+    "fetch_span": (WALRUS.doc_id, 1, 3),
+    "inspect_chunk": (CHUNK.chunk_id,),
+    "inspect_doc": (WALRUS.doc_id,),
+    "jobs": (),
+    "list_docs": (SearchFilters(),),
+    "models": (),
+    "preferences": (),
+    "schema": (),
+    "search": (QUERY,),
+    "search_aggregated": ([QUERY],),
+    "search_many": ([QUERY],),
+    "similar": ("a.md",),
+    "stats": (),
+    "status": (),
+    "verify_citations": (["a.md#L3"],),
+}
+RUNS: dict[str, tuple[Any, ...]] = {
+    "embed": (),
+    "ingest": (IngestOptions(),),
+    "ingest_apart": (IngestOptions(),),
+    "ingest_file": ("/a.md",),
+    "ingest_file_by_model": ("/a.md",),
+    "ingest_text": ("text",),
+    "ingest_text_by_model": ("text",),
+    "remove_added": ("/a.md",),
+}
+TITLED = {"ingest_text", "ingest_text_by_model"}
+
+
+def operations() -> dict[str, Any]:
+    members = vars(KnowledgeBase).items()
+    return {name: one for name, one in members if isfunction(one) and not name.startswith("_")}
+
+
+def test_every_operation_is_tried_here() -> None:
+    assert operations().keys() - {"close", "reset", "locate"} == READING.keys() | RUNS.keys()
+
+
+@pytest.mark.parametrize("name", READING)
+def test_what_reads_answers_without_a_file(name: str) -> None:
+    with ScriptedKnowledgeBase(WALRUS, OTHER) as kb:
+        answer = getattr(kb, name)(*READING[name])
+
+    assert answer is not None
+    assert not Path("/nonexistent").exists()
+
+
+def test_it_finds_what_it_keeps() -> None:
+    with ScriptedKnowledgeBase(WALRUS, OTHER) as kb:
+        first = kb.search(QUERY).hits[0]
+        kb.keep(document("c.md", "# C\n\nwalrus walrus\n"))
+
+        assert (first.citation.uri, first.stale) == ("a.md#L3", False)
+        assert "c.md" in {hit.doc_path for hit in kb.search(QUERY).hits}
+
+
+@pytest.mark.parametrize("name", operations())
+def test_it_is_called_as_the_facade_is(name: str) -> None:
+    assert signature(getattr(ScriptedKnowledgeBase, name)) == signature(operations()[name])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_writes_does_what_was_scripted(name: str) -> None:
+    begun = event("scan_started", source_id="notes", root="/notes")
+    done = event("completed", report=report(scanned=3))
+    kb = ScriptedKnowledgeBase(runs=script(begun, done))
+    options = {"title": "A"} if name in TITLED else {}
+
+    assert list(getattr(kb, name)(*RUNS[name], **options)) == [begun, done]
+    assert kb.asked[0][0] == name
+    reading = ScriptedKnowledgeBase(readonly=True)
+    with pytest.raises(ReadonlyMode):
+        list(getattr(reading, name)(*RUNS[name], **options))
+
+
+@given(st.integers(0, 5), st.integers(0, 5))
+def test_a_scripted_run_stops_as_a_real_one_does(steps: int, stopped_at: int) -> None:
+    stop = threading.Event()
+    events = [event("committed", revision=n) for n in range(steps)]
+    run = list(script(*events[:stopped_at], stop.set, *events[stopped_at:])(stop))
+
+    assert [one.report is not None for one in run[-1:]] == [True]
+    assert run[-1].kind == "aborted"
+    assert run[:-1] == events[:stopped_at]
+
+
+def test_an_answer_that_is_no_wire_object_of_ours_is_refused() -> None:
+    kb = ScriptedKnowledgeBase(answers={"stats": {"schema_version": "stats.v1", "docs": 1}})
+
+    with pytest.raises(ValidationError):
+        kb.stats()
+
+
+def test_the_parts_come_from_the_configuration_when_it_is_opened(tmp_path: Path) -> None:
+    config = Config.inside(tmp_path)
+
+    with KnowledgeBase.open(config) as kb:
+        assert kb.list_docs(SearchFilters())["items"] == []
+    assert not config.storage.data_dir.exists()
