@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from kb_app._ingest import decode
+from kb_app._ingest import decode, fingerprint
 from kb_app._ingest.decode import FileContent
 from kb_app._ingest.fingerprint import settings_hash
 from kb_app._ingest.settings import Settings
@@ -112,6 +112,20 @@ def test_a_fingerprint_is_that_of_the_versions_before(
     file = SourceFile(source_id="s", path="a", media=media, code_lang=code_lang)
 
     assert settings_hash(file, SETTINGS)[:16] == expected
+
+
+def test_a_file_that_only_its_bytes_tell_is_read_again_when_there_is_a_parser(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was skipped, and its name says as little as before."""
+    file = SourceFile(source_id="s", path="a", media="unknown")
+    monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
+    monkeypatch.setattr(fingerprint, "_hash", fingerprint._hash.__wrapped__)
+    before = settings_hash(file, SETTINGS)
+
+    monkeypatch.setitem(MEDIA, Media.PDF, Medium(parser="made_up:Unpacked"))
+
+    assert settings_hash(file, SETTINGS) != before
 
 
 def test_a_text_is_decoded_once_and_only_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
