@@ -37,6 +37,7 @@ from hypothesis.stateful import (
 from kb_app import KnowledgeBase
 from kb_app._ingest.executor import InlineExecutor
 from kb_app._ingest.work import work
+from kb_app._wiring import parts_of
 from kb_app.config import Config, Embedding, Source
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import StoreCorrupt
@@ -273,7 +274,9 @@ class Histories(RuleBasedStateMachine):
     # ---------------------------------------------------------------------- helpers
 
     def _open(self) -> KnowledgeBase:
-        return KnowledgeBase.open(self.config)
+        # Files are made in this process: worker processes have tests of their own.
+        parts = replace(parts_of(self.config), workers=lambda _: InlineExecutor(work))
+        return KnowledgeBase(self.config, parts)
 
     def _run(self, start: Callable[[KnowledgeBase], Iterator[IngestEvent]]) -> dict[str, Any]:
         with self._open() as kb:

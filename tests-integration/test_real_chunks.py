@@ -11,6 +11,7 @@ import pytest
 
 from kb_app._ingest.configured import ingest_settings
 from kb_app._ingest.detect import detect
+from kb_app._ingest.sniff import check_medium
 from kb_app._ingest.work import Task, work
 from kb_app.config import Config
 from kb_core.clock import utc_now
@@ -37,7 +38,7 @@ def real_documents(config: Config) -> Iterator[DocumentRecord]:
         ]
         for path in choose.sample(found, min(FILES_PER_ROOT, len(found))):
             kind = detect(path.name)
-            if kind is None or not kind.supported:
+            if kind is None or check_medium(kind.media):
                 continue
             file = SourceFile(
                 source_id="real",

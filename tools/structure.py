@@ -98,22 +98,22 @@ def _walks() -> Iterator[tuple[str, tuple[int, int]]]:
     from dataclasses import replace
 
     from kb_app import KnowledgeBase
-    from kb_app._ingest import job
     from kb_app._ingest.executor import InlineExecutor
     from kb_app._ingest.work import work
+    from kb_app._wiring import parts_of
     from kb_app.config import Config, Embedding, Source
     from kb_core.ingest import IngestOptions
     from kb_core.media import SearchMode
     from kb_core.search import SearchQuery
 
-    job._executor = lambda *_: InlineExecutor(work)  # noqa: SLF001
     with tempfile.TemporaryDirectory() as name:
         notes = Path(name, "notes")
         notes.mkdir()
         (notes / "one.md").write_text("# Otters\n\nAn otter sleeps.\n", "utf-8")
         config = Config.inside(Path(name, "kb"), Source(id="notes", root=notes))
         config = replace(config, embedding=Embedding(model="none"))
-        with KnowledgeBase.open(config) as kb:
+        parts = replace(parts_of(config), workers=lambda _: InlineExecutor(work))
+        with KnowledgeBase(config, parts) as kb:
             yield "one ingest", walked(lambda: list(kb.ingest(IngestOptions())))
         with KnowledgeBase.open(config) as kb:
             query = SearchQuery(text="otter", mode=SearchMode.LEXICAL)

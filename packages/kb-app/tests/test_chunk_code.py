@@ -2,7 +2,8 @@
 
 from itertools import pairwise
 
-from kb_app._ingest.registry import chunker_for, parser_for
+from kb_app._ingest.decode import FileContent
+from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.testing.fakes import WordCounter
 
@@ -11,7 +12,7 @@ LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=8, max_tokens=60)
 
 def chunked(source: str, code_lang: str = "python") -> tuple[ParsedDocument, list[ChunkDraft]]:
     file = SourceFile(source_id="s", path="a.py", media="code", code_lang=code_lang)
-    document = parser_for("code", code_lang)(source.encode(), file)
+    document = parser_for("code", code_lang)(FileContent(source.encode()), file)
     return document, list(chunker_for("code")(document, WordCounter(), LIMITS))
 
 

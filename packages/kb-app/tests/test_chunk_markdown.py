@@ -3,7 +3,8 @@
 from itertools import pairwise
 from textwrap import dedent
 
-from kb_app._ingest.registry import chunker_for, parser_for
+from kb_app._ingest.decode import FileContent
+from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.testing.fakes import WordCounter
 
@@ -12,7 +13,7 @@ LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=12, max_tokens=60)
 
 def chunks(text: str, media: str = "markdown") -> list[tuple[tuple[str, ...], str]]:
     file = SourceFile(source_id="s", path="a.md", media=media)
-    document = parser_for(media)(dedent(text).lstrip("\n").encode(), file)
+    document = parser_for(media)(FileContent(dedent(text).lstrip("\n").encode()), file)
     drafts = chunker_for(media)(document, WordCounter(), LIMITS)
     return [(draft.heading_path, document.text[draft.start : draft.end]) for draft in drafts]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_app._ingest.registry import chunker_for, parser_for
+from kb_app._ingest.decode import FileContent
+from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import TokenCounter
 from kb_core.testing.fakes import WordCounter
@@ -62,7 +63,7 @@ def chunks_of(
 ) -> tuple[ParsedDocument, list[ChunkDraft]]:
     media, code_lang, path = kind
     file = SourceFile(source_id="s", path=path, media=media, code_lang=code_lang)
-    document = parser_for(media, code_lang)(text.encode(), file)
+    document = parser_for(media, code_lang)(FileContent(text.encode()), file)
     drafts = chunker_for(media)(document, counter or WordCounter(), limits)
     return document, list(drafts)
 
@@ -194,7 +195,7 @@ def _stdlib() -> list[Path]:
 def check_file(file: Path) -> None:
     data = file.read_bytes()
     source = SourceFile(source_id="s", path=file.name, media="code", code_lang="python")
-    text = parser_for("code", "python")(data, source).text
+    text = parser_for("code", "python")(FileContent(data), source).text
     check(text, ("code", "python", file.name))
 
 

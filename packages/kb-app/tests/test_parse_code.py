@@ -5,13 +5,14 @@ from textwrap import dedent
 import pytest
 
 from kb_app._ingest.code.languages import LANGUAGES
-from kb_app._ingest.registry import parser_for
+from kb_app._ingest.decode import FileContent
+from kb_app._media import parser_for
 from kb_core.documents import ParsedDocument, SourceFile
 
 
 def parse(source: str, code_lang: str = "python", path: str = "src/a.py") -> ParsedDocument:
     file = SourceFile(source_id="s", path=path, media="code", code_lang=code_lang)
-    return parser_for("code", code_lang)(dedent(source).lstrip("\n").encode(), file)
+    return parser_for("code", code_lang)(FileContent(dedent(source).lstrip("\n").encode()), file)
 
 
 def texts(document: ParsedDocument) -> dict[str | None, str]:
@@ -78,9 +79,8 @@ def test_a_line_that_two_units_share_stays_with_the_first() -> None:
     "source", ["", "\n\n", "}}}} ((( '", "\0\0\0", "def f(:\n  class\n", "한국어 テスト\n", "#"]
 )
 def test_broken_code_is_kept_whole(code_lang: str, source: str) -> None:
-    document = parser_for("code", code_lang)(
-        source.encode(), SourceFile(source_id="s", path="a", media="code", code_lang=code_lang)
-    )
+    file = SourceFile(source_id="s", path="a", media="code", code_lang=code_lang)
+    document = parser_for("code", code_lang)(FileContent(source.encode()), file)
 
     held = "".join(document.text[block.start : block.end] for block in document.blocks)
     assert "".join(held.split()) == "".join(source.split())
@@ -122,6 +122,6 @@ def test_code_in_an_unknown_language_is_cut_at_blank_lines() -> None:
 
 def test_bytes_that_are_no_text_lose_nothing_else() -> None:
     file = SourceFile(source_id="s", path="a.py", media="code", code_lang="python")
-    document = parser_for("code", "python")(b"def f():\n    return '\xff\xfe'\n", file)
+    document = parser_for("code", "python")(FileContent(b"def f():\n    return '\xff\xfe'\n"), file)
 
     assert document.blocks[0].symbol == "f"

@@ -4,14 +4,15 @@ from textwrap import dedent
 
 import pytest
 
-from kb_app._ingest.registry import parser_for
+from kb_app._ingest.decode import FileContent
+from kb_app._media import parser_for
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.text import LineIndex
 
 
 def parse(source: str, code_lang: str) -> ParsedDocument:
     file = SourceFile(source_id="s", path=f"src/a.{code_lang}", media="code", code_lang=code_lang)
-    return parser_for("code", code_lang)(dedent(source).lstrip("\n").encode(), file)
+    return parser_for("code", code_lang)(FileContent(dedent(source).lstrip("\n").encode()), file)
 
 
 def outline(document: ParsedDocument) -> list[str]:

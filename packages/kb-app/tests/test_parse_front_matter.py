@@ -4,15 +4,16 @@ from datetime import UTC, datetime
 
 import pytest
 
+from kb_app._ingest.decode import FileContent
 from kb_app._ingest.meta.front_matter import read_front_matter
-from kb_app._ingest.registry import parser_for
+from kb_app._media import parser_for
 from kb_core.documents import Metadata, ParsedDocument, SourceFile
 
 
 def parse(front: str, fence: str = "---") -> ParsedDocument:
     text = f"{fence}\n{front}\n{fence}\n\nThe body of the note.\n"
     file = SourceFile(source_id="s", path="a.md", media="markdown")
-    return parser_for("markdown")(text.encode(), file)
+    return parser_for("markdown")(FileContent(text.encode()), file)
 
 
 def test_every_known_key_is_read() -> None:

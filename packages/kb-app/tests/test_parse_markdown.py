@@ -4,13 +4,14 @@ from textwrap import dedent
 
 import pytest
 
-from kb_app._ingest.registry import parser_for
+from kb_app._ingest.decode import FileContent
+from kb_app._media import parser_for
 from kb_core.documents import ParsedDocument, SourceFile
 
 
 def parse(text: str, path: str = "notes/2026-05-10 a note.md") -> ParsedDocument:
     file = SourceFile(source_id="s", path=path, media="markdown")
-    return parser_for("markdown")(text.encode(), file)
+    return parser_for("markdown")(FileContent(text.encode()), file)
 
 
 def blocks(text: str) -> list[tuple[str, int, str]]:
@@ -173,7 +174,8 @@ def test_lines_end_at_line_feeds_only() -> None:
 
 def test_windows_newlines_and_a_byte_order_mark_are_gone() -> None:
     file = SourceFile(source_id="s", path="a.md", media="markdown")
-    document = parser_for("markdown")("\ufeff---\r\ntitle: T\r\n---\r\n# A\r\nb\r\n".encode(), file)
+    data = "\ufeff---\r\ntitle: T\r\n---\r\n# A\r\nb\r\n".encode()
+    document = parser_for("markdown")(FileContent(data), file)
 
     assert document.text == "---\ntitle: T\n---\n# A\nb\n"
     assert document.metadata.title == "T"

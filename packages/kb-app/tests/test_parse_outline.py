@@ -5,13 +5,16 @@ from textwrap import dedent
 import pytest
 
 from kb_app._ingest.code.rules import RULES
-from kb_app._ingest.registry import parser_for
+from kb_app._ingest.decode import FileContent
+from kb_app._media import parser_for
 from kb_core.documents import SourceFile
 
 
 def units(source: str, code_lang: str) -> list[tuple[str | None, str | None]]:
     file = SourceFile(source_id="s", path="a", media="code", code_lang=code_lang)
-    document = parser_for("code", code_lang)(dedent(source).lstrip("\n").encode(), file)
+    document = parser_for("code", code_lang)(
+        FileContent(dedent(source).lstrip("\n").encode()), file
+    )
     return [(block.symbol_kind, block.symbol) for block in document.blocks]
 
 
@@ -87,7 +90,7 @@ def test_every_rule_keeps_any_text_whole(code_lang: str) -> None:
     source = "a b c\n\n# x\n  def y:\n[z]\n---\nkind: '\n\0 한국어\n" * 3
     file = SourceFile(source_id="s", path="a", media="code", code_lang=code_lang)
 
-    document = parser_for("code", code_lang)(source.encode(), file)
+    document = parser_for("code", code_lang)(FileContent(source.encode()), file)
 
     held = "".join(document.text[block.start : block.end] for block in document.blocks)
     assert "".join(held.split()) == "".join(source.split())

@@ -4,13 +4,14 @@ from textwrap import dedent
 
 import pytest
 
-from kb_app._ingest.registry import parser_for
+from kb_app._ingest.decode import FileContent
+from kb_app._media import parser_for
 from kb_core.documents import SourceFile
 
 
 def outline(text: str, path: str) -> list[tuple[str, tuple[str, ...], str]]:
     file = SourceFile(source_id="s", path=path, media="text")
-    document = parser_for("text")(dedent(text).lstrip("\n").encode(), file)
+    document = parser_for("text")(FileContent(dedent(text).lstrip("\n").encode()), file)
     return [
         (block.kind, block.heading_path, document.text[block.start : block.end])
         for block in document.blocks
@@ -81,4 +82,4 @@ def test_marked_headings(path: str, text: str) -> None:
 def test_titles(path: str, text: str, title: str) -> None:
     file = SourceFile(source_id="s", path=path, media="text")
 
-    assert parser_for("text")(text.encode(), file).metadata.title == title
+    assert parser_for("text")(FileContent(text.encode()), file).metadata.title == title

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kb_app._data_dir import INDEX_PARTS, DataDir
+from kb_app._media import MEDIA, chunker_for, parsers_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
 from kb_app._search.freshness import Freshness
@@ -17,7 +18,6 @@ from kb_app.config import Config
 from kb_core import wire
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError, NotIndexed
-from kb_core.media import Media
 from kb_core.ports import Embedder, IndexSnapshot
 from kb_core.records import Control
 from kb_search.embed import describe, list_packs
@@ -28,12 +28,6 @@ __all__ = ["doctor", "models", "part_bytes", "schema", "stats"]
 _LOW_DISK_BYTES = 500 * 1024 * 1024
 _EXACT = 1e-6
 """How far a score may be from a fresh index's: what rounding alone moves it by."""
-_PARSED = (
-    (Media.MARKDOWN, None),
-    (Media.TEXT, None),
-    (Media.CODE, "python"),  # by grammar
-    (Media.CODE, "yaml"),  # by outline
-)
 _KNOWN_SENTENCE = "kebab finds passages by words and by meaning"
 _UNLIKE_SENTENCE = "the recipe needs two eggs and a little salt"
 
@@ -144,10 +138,9 @@ def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
 
 
 def _versions() -> Mapping[str, str | None]:
-    from kb_app._ingest.registry import chunker_for, parser_for
-
-    parsers = {parser_for(media, lang).version for media, lang in _PARSED}
-    chunkers = {chunker_for(media).version for media, _ in _PARSED}
+    media = [media for media, row in MEDIA.items() if row.is_supported]
+    parsers = {parser.version for each in media for parser in parsers_of(each)}
+    chunkers = {chunker_for(each).version for each in media}
     return {"parser": " ".join(sorted(parsers)), "chunker": " ".join(sorted(chunkers))}
 
 

@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kb_app._media import medium_of
 from kb_app._search.filters import compile_filters
 from kb_app._search.freshness import Freshness
 from kb_core import wire
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
 from kb_core.filters import Glob
 from kb_core.ids import parse_id_prefix
-from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.records import FileState
 from kb_core.search import SearchFilters
 from kb_core.text import LineIndex
 
 __all__ = [
-    "WITHOUT_LINES",
     "chunks_of",
     "fetch_chunk",
     "fetch_doc",
@@ -34,8 +33,6 @@ __all__ = [
 
 _FULL_ID = 32
 _CHARS_PER_TOKEN = 4
-WITHOUT_LINES = frozenset({Media.PDF, Media.AUDIO, Media.VIDEO})
-"""Media whose text is not addressed by lines."""
 
 Json = dict[str, Any]
 
@@ -90,7 +87,7 @@ def fetch_span(
         )
     budget = _budget(max_tokens)
     doc, text = _doc_and_text(snapshot, doc_id)
-    if doc["media"] in WITHOUT_LINES:
+    if not medium_of(doc["media"]).has_lines:
         raise SpanNotSupported(
             f"{doc['path']!r} is {doc['media']} and has no lines",
             hint="fetch the chunk, or the whole document",

@@ -23,6 +23,7 @@ from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 __all__ = [
     "Chunker",
     "Clock",
+    "Content",
     "Embedder",
     "IndexCaps",
     "IndexReader",
@@ -164,12 +165,29 @@ class IndexWriter(Protocol):
         ...
 
 
+class Content(Protocol):
+    """What is in one file: its bytes, and the text that they are."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    @property
+    def text(self) -> str:
+        """The bytes, decoded: once, when they are first asked for. CRLF is LF."""
+        ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was lost in decoding; a parser that takes the text hands it on."""
+        ...
+
+
 class Parser(Protocol):
-    """Turns one medium's bytes into a document. Pure: no input or output."""
+    """Turns what is in one medium's files into documents. Pure: no input or output."""
 
     version: str
 
-    def __call__(self, data: bytes, file: SourceFile, /) -> ParsedDocument: ...
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument: ...
 
 
 class TokenCounter(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from kb_app._ingest.decode import decode
+from kb_app._ingest.decode import FileContent
 from kb_app._ingest.opening import LeadsOut, NotAFile, open_inside, open_regular
 from kb_app._ingest.sniff import check_bytes
 
@@ -44,8 +44,7 @@ def read_text(path: str, *, within: str | None, most_bytes: int, instead: str) -
         return Now(instead, is_file=False, detail=f"the file cannot be read: {reason}")
     if check_bytes(data) is not None:
         return Now(None, detail="the file is not text any more")
-    # Half a surrogate pair cannot be stored: ingest replaces it in the same way.
-    return Now(decode(data).text.encode("utf-8", "replace").decode())
+    return Now(FileContent(data).text)
 
 
 def is_reachable(root: str) -> bool:

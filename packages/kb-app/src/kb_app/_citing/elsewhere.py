@@ -14,7 +14,7 @@ from itertools import islice
 
 from kb_app._citing.files import Files
 from kb_app._citing.matching import Lines, Quote, occurrences, quoted_part
-from kb_app._reading import WITHOUT_LINES
+from kb_app._media import medium_of
 from kb_core.citations import Citation, CodeSpan, LineSpan
 from kb_core.filters import OneOf
 from kb_core.ids import content_hash
@@ -74,7 +74,7 @@ class Elsewhere:
             if chunk["doc_id"] == doc_id:
                 continue
             doc = self._snapshot.find_docs(chunk["doc_id"], 1)[0]
-            if doc["media"] in WITHOUT_LINES:
+            if not medium_of(doc["media"]).has_lines:
                 return Found(citation_of(chunk), doc["source_id"])
             quote = quoted_part(self._files.before(doc), chunk["start"], chunk["end"])
             if lines := occurrences(quote, self._files.now(doc).text or ""):
@@ -93,7 +93,7 @@ class Elsewhere:
             if other == doc_id:
                 continue
             for doc in self._snapshot.docs(OneOf("doc_id", (other,))):
-                if doc["media"] not in WITHOUT_LINES:
+                if medium_of(doc["media"]).has_lines:
                     yield doc
 
     @cached_property

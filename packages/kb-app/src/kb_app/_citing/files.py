@@ -19,15 +19,13 @@ from kb_app._citing.disk import Now, is_reachable, read_text
 from kb_app._citing.unseen import Unseen, unseen_files
 from kb_app._ingest.assets import given_medium
 from kb_app._ingest.names import location
+from kb_app._media import medium_of
 from kb_app.config import Config
 from kb_core.filters import And, OneOf
-from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 
-__all__ = ["FILE_MEDIA", "Files"]
+__all__ = ["Files"]
 
-FILE_MEDIA = frozenset({Media.MARKDOWN, Media.TEXT, Media.CODE})
-"""Media whose text is the file itself, line for line."""
 _REMEMBERED = 32
 _MOST_UNSEEN_CHARACTERS = 20_000_000
 """How much is read of files that ingest has not seen."""
@@ -107,7 +105,7 @@ class Files:
 
     def _now(self, doc: StoredDoc, before: str) -> Now:
         source_id = doc["source_id"]
-        if doc["media"] not in FILE_MEDIA or doc.get("asset"):
+        if not medium_of(doc["media"]).is_text or doc.get("asset"):
             return Now(before, is_file=False)
         if not is_reachable(self._root(source_id) or ""):
             detail = f"the folder of source {source_id!r} cannot be reached"

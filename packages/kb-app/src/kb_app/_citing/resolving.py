@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kb_app import _reading
-from kb_app._citing.files import FILE_MEDIA, Files
+from kb_app._citing.files import Files
 from kb_app._citing.matching import judge, quoted_lines
+from kb_app._media import medium_of
 from kb_app._search.freshness import Freshness
 from kb_app._search.lookup import documents_at
 from kb_app.editors import FilePlace
@@ -61,7 +62,7 @@ def locate(
             hint="without --open, 'kebab cite' prints the text as it was indexed",
             details={"doc_id": doc["doc_id"], "path": path},
         )
-    is_text = doc["media"] in FILE_MEDIA
+    is_text = medium_of(doc["media"]).is_text
     match citation.span:
         case LineSpan(start, end) | CodeSpan(start, end) if is_text:
             return FilePlace(path, line=_line_now(doc, (start, end), files))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from kb_app._media import medium_of
 from kb_app.config import Config
 from kb_core.filters import OneOf
 from kb_core.ports import IndexSnapshot
@@ -51,6 +52,8 @@ def _unseen(snapshot: IndexSnapshot, config: Config, source_id: str) -> Iterator
             row = rows.get(seen.path, {})
             known = (row.get("size"), row.get("mtime_ns")) == (seen.size, seen.mtime_ns)
             kind = None if seen.reason or known else detect(seen.path)
-            if kind is not None and kind.supported and check_secret_name(seen.path) is None:
+            if kind is None or not medium_of(kind.media).is_text:
+                continue
+            if check_secret_name(seen.path) is None:
                 place = location(spec.root, seen.path, seen.raw_path)
                 yield Unseen(seen.path, place, str(kind.media), kind.code_lang)

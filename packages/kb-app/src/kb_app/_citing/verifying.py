@@ -19,7 +19,7 @@ from kb_app._citing.files import Files
 from kb_app._citing.hashes import find_by_hash, quote_by_hash
 from kb_app._citing.matching import Lines, Quote, Status, Verdict, judge, quoted_lines, quoted_part
 from kb_app._citing.resolving import ambiguous, chunks_at
-from kb_app._reading import WITHOUT_LINES
+from kb_app._media import medium_of
 from kb_app._search.lookup import documents_at, spellings
 from kb_app.config import Config
 from kb_core import wire
@@ -97,7 +97,7 @@ class _Verifier:
 
     def _judged(self, given: Asked, doc: StoredDoc) -> _Check:
         span = given.citation.span
-        if isinstance(span, LineSpan | CodeSpan) and doc["media"] not in WITHOUT_LINES:
+        if isinstance(span, LineSpan | CodeSpan) and medium_of(doc["media"]).has_lines:
             return self._lines(given, doc, (span.start, span.end))
         chunks: Sequence[StoredChunk] = chunks_at(self._snapshot, doc, given.citation)
         if given.content_hash is None:

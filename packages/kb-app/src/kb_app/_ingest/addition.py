@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kb_app._ingest.assets import asset_name
-from kb_app._ingest.decode import decode
+from kb_app._ingest.decode import FileContent
 from kb_app._ingest.detect import Kind, detect
 from kb_app._ingest.fingerprint import UNKNOWN
 from kb_app._ingest.names import spell
@@ -25,7 +25,8 @@ from kb_app._ingest.opening import open_regular
 from kb_app._ingest.plan import judge_unread
 from kb_app._ingest.settings import Settings
 from kb_app._ingest.sniff import Skip
-from kb_app._ingest.work import judge_bytes, judge_text
+from kb_app._ingest.work import judge_bytes, judge_text, parse
+from kb_app._media import medium_of
 from kb_core.clock import clamp_ns
 from kb_core.control import ADDED_SOURCE
 from kb_core.documents import SourceFile
@@ -137,11 +138,16 @@ def _judged(
 ) -> Addition:
     verdict = judge_bytes(file, data, settings.caps)
     if not isinstance(verdict, Skip):
-        refused = judge_text(verdict, decode(data).text, settings)
-        if refused is None:
+        content, is_text = FileContent(data), medium_of(verdict.media).is_text
+        judged = (
+            judge_text(verdict, content.text, settings)
+            if is_text
+            else parse(verdict, content, settings)
+        )
+        if not isinstance(judged, Skip):
             asset = asset_name(data, given, trust)
             return Addition(file=file, data=data, asset=asset, title=title)
-        verdict = refused
+        verdict = judged
     return Addition(file=file, refused=verdict)
 
 

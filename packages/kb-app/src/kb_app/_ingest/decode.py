@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kb_app._ingest.sniff import utf16_or_32
 from kb_core.text import normalize_newlines
 
-__all__ = ["Decoded", "decode"]
+__all__ = ["Decoded", "FileContent", "decode"]
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -66,6 +67,27 @@ class Decoded:
     text: str
     encoding: str
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """``Content`` of a file that was read; it is decoded when its text is first asked for."""
+
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        return self._decoded.text
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self._decoded.warnings
+
+    @cached_property
+    def _decoded(self) -> Decoded:
+        decoded = decode(self.data)
+        # Half a surrogate pair cannot be stored.
+        return replace(decoded, text=decoded.text.encode("utf-8", "replace").decode())
 
 
 def decode(data: bytes) -> Decoded:

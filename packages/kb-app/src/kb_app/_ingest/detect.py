@@ -2,8 +2,8 @@
 
 ``detect`` looks at the name alone, so a walk can ask about every file; it answers ``None``
 for a name that says nothing, and then ``detect_from_bytes`` looks at the first
-``HEAD_BYTES`` of the file. Any text has a medium: what is not known is ``text``. What
-cannot be parsed yet keeps its medium and is not ``supported``.
+``HEAD_BYTES`` of the file. Any text has a medium: what is not known is ``text``. Whether a
+medium can be read is not asked here.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from dataclasses import dataclass
 from kb_app._ingest.sniff import looks_binary
 from kb_core.media import Media
 
-__all__ = ["HEAD_BYTES", "SUPPORTED_MEDIA", "Kind", "detect", "detect_from_bytes"]
+__all__ = ["HEAD_BYTES", "TOLD_BY_BYTES", "Kind", "detect", "detect_from_bytes"]
 
 HEAD_BYTES = 8192
 """How much of a file detection looks at."""
-
-SUPPORTED_MEDIA = frozenset({Media.MARKDOWN, Media.TEXT, Media.CODE})
-"""What there are parsers for; files of other media are skipped as ``unsupported``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +26,6 @@ class Kind:
 
     media: Media
     code_lang: str | None = None
-
-    @property
-    def supported(self) -> bool:
-        return self.media in SUPPORTED_MEDIA
 
 
 def _table(text: str) -> dict[str, str]:
@@ -172,6 +165,9 @@ _MAGIC = (
     (b"fLaC", Media.AUDIO),
     (b"ID3", Media.AUDIO),
 )
+
+TOLD_BY_BYTES = (Media.TEXT, Media.CODE, *dict.fromkeys(media for _, media in _MAGIC))
+"""What a file may turn out to be whose name says nothing."""
 
 
 def detect(path: str) -> Kind | None:

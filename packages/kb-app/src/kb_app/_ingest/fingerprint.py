@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import lru_cache
 
-from kb_app._ingest.registry import chunker_for, parser_for
+from kb_app._ingest.detect import TOLD_BY_BYTES
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Caps
+from kb_app._ingest.sniff import Caps, check_medium
+from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.ids import fingerprint
 from kb_core.media import Media, TrustLevel
@@ -72,8 +73,9 @@ def _hash(
     *,
     allow_secrets: bool,
 ) -> str:
-    # A name that says nothing may turn out to be prose or code.
-    kinds = [Media.TEXT, Media.CODE] if media == UNKNOWN else [media]
+    # What a name that says nothing may turn out to be, as things are installed.
+    told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
+    kinds = told if media == UNKNOWN else [media]
     return fingerprint(
         {
             "allow_secrets": allow_secrets,

@@ -13,7 +13,7 @@ from kb_app._ingest.detect import Kind, detect
 from kb_app._ingest.fingerprint import UNKNOWN, settings_hash
 from kb_app._ingest.secrets import check_secret_name
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Skip, check_size
+from kb_app._ingest.sniff import Skip, check_medium, check_size
 from kb_app._ingest.walk import Seen, Walk
 from kb_core.documents import SourceFile
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
@@ -138,8 +138,8 @@ def _consider(
 
 def judge_unread(path: str, size: int, kind: Kind | None, settings: Settings) -> Skip | None:
     """Judge a file by its name and size; *kind* is what its name says that it is."""
-    if kind is not None and not kind.supported:
-        return Skip(SkipReason.UNSUPPORTED, f"{kind.media} is not indexed yet")
+    if kind is not None and (unread := check_medium(kind.media)):
+        return unread
     if not settings.allow_secrets and (secret := check_secret_name(path)):
         return secret
     return check_size(size, kind.media if kind else Media.TEXT, settings.caps)

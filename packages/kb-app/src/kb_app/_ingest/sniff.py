@@ -11,10 +11,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from kb_app._media import medium_of
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
 
-__all__ = ["Caps", "Skip", "check_bytes", "check_size", "check_text", "looks_binary", "utf16_or_32"]
+__all__ = [
+    "Caps",
+    "Skip",
+    "check_bytes",
+    "check_medium",
+    "check_size",
+    "check_text",
+    "looks_binary",
+    "utf16_or_32",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +39,9 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Why a file is left alone."""
+    """Why a file is left alone: a ``SkipReason``, and of a missing extra its name."""
 
-    reason: SkipReason
+    reason: str
     detail: str = ""
 
 
@@ -64,6 +74,17 @@ _DATA_LANGS = frozenset({"json", "xml", "html", "yaml", "toml", "sql", "ini"})
 """What people keep on one long line without a program having squeezed it."""
 _LONG_LINE = 1000
 _MINIFIED_MIN = 2000
+
+
+def check_medium(media: str) -> Skip | None:
+    """Judge a file by its medium: whether it can be read here, as things are installed."""
+    row = medium_of(media)
+    if not row.is_supported:
+        return Skip(SkipReason.UNSUPPORTED, f"{media} is not indexed yet")
+    if (extra := row.missing) is not None:
+        reason = f"{SkipReason.MISSING_EXTRA}:{extra.name}"
+        return Skip(reason, f"{media} needs the extra {extra.name!r}: {extra.install}")
+    return None
 
 
 def check_size(size: int, media: Media, caps: Caps) -> Skip | None:

@@ -15,25 +15,25 @@ from functools import cache
 from pathlib import Path
 
 from kb_app._ingest.assets import given_trust
-from kb_app._ingest.decode import decode
+from kb_app._ingest.decode import FileContent
 from kb_app._ingest.detect import HEAD_BYTES, detect_from_bytes
 from kb_app._ingest.fingerprint import UNKNOWN, fingerprint_of, settings_hash
 from kb_app._ingest.names import location
 from kb_app._ingest.opening import open_inside, open_regular
 from kb_app._ingest.records import Provenance, build_record
-from kb_app._ingest.registry import chunker_for, parser_for
 from kb_app._ingest.secrets import find_secret
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Caps, Skip, check_bytes, check_size, check_text
+from kb_app._ingest.sniff import Caps, Skip, check_bytes, check_medium, check_size, check_text
 from kb_app._ingest.worker import say
-from kb_core.documents import SourceFile
+from kb_app._media import chunker_for, medium_of, parser_for
+from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ids import bytes_hash
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
-from kb_core.ports import TokenCounter
+from kb_core.ports import Content, TokenCounter
 from kb_core.records import DocumentRecord
 
-__all__ = ["Made", "Task", "judge_bytes", "judge_text", "work"]
+__all__ = ["Made", "Task", "judge_bytes", "judge_text", "parse", "work"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +102,30 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         kind = detect_from_bytes(data[:HEAD_BYTES])
         if kind is None:
             return Skip(SkipReason.BINARY, "not text")
-        if not kind.supported:
-            return Skip(SkipReason.UNSUPPORTED, f"{kind.media} is not indexed yet")
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
+    unfit = check_medium(file.media)
     # The file may have grown since it was seen.
-    return check_size(len(data), Media(file.media), caps) or check_bytes(data) or file
+    unfit = unfit or check_size(len(data), Media(file.media), caps)
+    if unfit is None and medium_of(file.media).is_text:
+        unfit = check_bytes(data)
+    return unfit or file
+
+
+def parse(file: SourceFile, content: Content, settings: Settings) -> ParsedDocument | Skip:
+    """Parse what is in a file, or say why it is left alone; *file* has its true medium.
+
+    A text is judged before anything looks into it, and what is no text once it is known
+    what it says.
+    """
+    is_text = medium_of(file.media).is_text
+    if is_text and (skip := judge_text(file, content.text, settings)):
+        return skip
+    parsed = parser_for(file.media, file.code_lang)(content, file)
+    return (None if is_text else judge_text(file, parsed.text, settings)) or parsed
 
 
 def judge_text(file: SourceFile, text: str, settings: Settings) -> Skip | None:
-    """Say why a decoded *text* is left alone, if it is; *file* has its true medium."""
+    """Say why what a file says is left alone, if it is; *file* has its true medium."""
     skip = check_text(text, file.path, Media(file.media), file.code_lang, settings.caps)
     if skip is None and not settings.allow_secrets:
         skip = find_secret(text)
@@ -126,15 +141,11 @@ def _counter(model: str, cache_dir: str) -> TokenCounter:
 
 def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Made:
     file, settings = made.file, task.settings
-    decoded = decode(data)
-    text = decoded.text
-    skip = judge_text(file, text, settings)
-    if skip is not None:
-        return replace(made, skipped=skip.reason, detail=skip.detail)
     say("parse")
+    parsed = parse(file, FileContent(data), settings)
+    if isinstance(parsed, Skip):
+        return replace(made, skipped=parsed.reason, detail=parsed.detail)
     counter = _counter(settings.model, settings.cache_dir)
-    parser = parser_for(file.media, file.code_lang)
-    parsed = parser(text.encode("utf-8", "replace"), file)
     if task.title is not None:
         parsed = replace(parsed, metadata=replace(parsed.metadata, title=task.title))
     parsed_at = time.perf_counter()
@@ -153,7 +164,6 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
         repo_commit=task.repo_commit,
         asset=task.asset,
     )
-    parsed = replace(parsed, warnings=(*decoded.warnings, *parsed.warnings))
     document = build_record(parsed, drafts, counter, settings.window, known)
     ended = time.perf_counter()
     spent = {"read": times[1] - times[0], "parse": parsed_at - times[1], "chunk": ended - parsed_at}

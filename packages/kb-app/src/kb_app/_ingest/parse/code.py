@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from kb_app._ingest.code.languages import CODE_ALIASES, LANGUAGES, Language
 from kb_app._ingest.code.units import find_units
-from kb_app._ingest.decode import decode
 from kb_app._ingest.meta.fields import code_metadata
 from kb_app._ingest.structure import Lines, Region, flatten, paragraphs
 from kb_core.documents import ParsedDocument, SourceFile
+from kb_core.ports import Content
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -49,16 +49,15 @@ class CodeParser:
 
     version = VERSION
 
-    def __call__(self, data: bytes, file: SourceFile, /) -> ParsedDocument:
-        decoded = decode(data)
-        lines = Lines(decoded.text)
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        lines = Lines(content.text)
         name = file.code_lang or ""
         language = LANGUAGES[CODE_ALIASES.get(name, name)]
-        warnings = list(decoded.warnings)
+        warnings = list(content.warnings)
         tree = None
         if max(map(len, lines.texts)) > _LONGEST_LINE:
             warnings.append(f"code: a line of over {_LONGEST_LINE} characters, cut at blank lines")
-        elif (tree := _parse(decoded.text.encode("utf-8", "replace"), language)) is None:
+        elif (tree := _parse(content.text.encode("utf-8", "replace"), language)) is None:
             warnings.append("code: the grammar took too long, cut at blank lines")
         if tree is None:
             regions = paragraphs(lines, 0, len(lines), "gap")
@@ -66,7 +65,7 @@ class CodeParser:
             units = find_units(tree.root_node, language)
             regions = _settled(lines, flatten(units, len(lines), "gap"))
         return ParsedDocument(
-            text=decoded.text,
+            text=content.text,
             media=file.media,
             metadata=code_metadata(file.path),
             code_lang=file.code_lang,

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kb_app._ingest.decode import decode
 from kb_app._ingest.meta.fields import Origin, text_metadata
 from kb_app._ingest.meta.front_matter import FrontMatter, read_front_matter
 from kb_app._ingest.meta.links import LINKS_MAX, find_links
 from kb_app._ingest.structure import Headings, Lines, Region, flatten, paragraphs
 from kb_core.documents import Block, ParsedDocument, SourceFile
+from kb_core.ports import Content
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -52,12 +52,11 @@ class MarkdownParser:
 
     version = VERSION
 
-    def __call__(self, data: bytes, file: SourceFile, /) -> ParsedDocument:
-        decoded = decode(data)
-        text = decoded.text
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        text = content.text
         front = read_front_matter(text)
         lines = Lines(text)
-        warnings = list(decoded.warnings)
+        warnings = list(content.warnings)
         code: list[tuple[int, int]] = []
         if len(lines) > _MOST_LINES:
             warnings.append(f"more than {_MOST_LINES} lines: read by headings and blank lines")

@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator
 
 from kb_app._ingest.code.rules import RULES, Rule
-from kb_app._ingest.decode import decode
 from kb_app._ingest.meta.fields import code_metadata
 from kb_app._ingest.structure import Lines, Region, paragraphs
 from kb_core.documents import ParsedDocument, SourceFile
+from kb_core.ports import Content
 
 __all__ = ["VERSION", "OutlineParser"]
 
@@ -32,18 +32,17 @@ class OutlineParser:
 
     version = VERSION
 
-    def __call__(self, data: bytes, file: SourceFile, /) -> ParsedDocument:
-        decoded = decode(data)
-        lines = Lines(decoded.text)
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        lines = Lines(content.text)
         find = _yaml if file.code_lang == "yaml" else _units
         regions = find(lines, RULES[file.code_lang or ""], 0, len(lines))
         return ParsedDocument(
-            text=decoded.text,
+            text=content.text,
             media=file.media,
             metadata=code_metadata(file.path),
             code_lang=file.code_lang,
             blocks=tuple(block for region in regions if (block := lines.block(region))),
-            warnings=decoded.warnings,
+            warnings=content.warnings,
             parser_version=VERSION,
         )
 

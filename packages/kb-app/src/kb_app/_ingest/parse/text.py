@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from kb_app._ingest.decode import decode
 from kb_app._ingest.meta.fields import Origin, code_metadata, text_metadata
 from kb_app._ingest.structure import Headings, Lines, Region, paragraphs
 from kb_core.documents import Block, ParsedDocument, SourceFile
+from kb_core.ports import Content
 
 __all__ = ["VERSION", "TextParser"]
 
@@ -32,9 +32,8 @@ class TextParser:
 
     version = VERSION
 
-    def __call__(self, data: bytes, file: SourceFile, /) -> ParsedDocument:
-        decoded = decode(data)
-        lines = Lines(decoded.text)
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        lines = Lines(content.text)
         if file.media == "code":
             regions = paragraphs(lines, 0, len(lines), "gap")
             return ParsedDocument(
@@ -43,7 +42,7 @@ class TextParser:
                 metadata=code_metadata(file.path),
                 code_lang=file.code_lang,
                 blocks=tuple(block for region in regions if (block := lines.block(region))),
-                warnings=decoded.warnings,
+                warnings=content.warnings,
                 parser_version=VERSION,
             )
         blocks, heading = _blocks(lines, file.path)
@@ -54,7 +53,7 @@ class TextParser:
             media=file.media,
             metadata=metadata,
             blocks=blocks,
-            warnings=decoded.warnings,
+            warnings=content.warnings,
             parser_version=VERSION,
         )
 

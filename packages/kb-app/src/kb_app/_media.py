@@ -1,0 +1,136 @@
+"""Media: one row for each, and nothing else decides by medium what ingest and citing do.
+
+A row names its parser and its chunker as ``module:name``. They are loaded with the first
+file that needs them, and load their libraries themselves, so importing this is cheap.
+Every medium has a row; one without a parser is recognised, and not indexed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pkgutil import resolve_name
+from typing import Any
+
+from kb_core.media import Media
+from kb_core.ports import Chunker, Parser
+
+__all__ = ["MEDIA", "Extra", "Medium", "chunker_for", "medium_of", "parser_for", "parsers_of"]
+
+_TEXT = "kb_app._ingest.parse.text:TextParser"
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """An optional part of kb-app, and the modules that are there where it is installed."""
+
+    name: str
+    modules: tuple[str, ...]
+
+    @property
+    def is_installed(self) -> bool:
+        return all(map(_is_there, self.modules))
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'kb-app[{self.name}]'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Medium:
+    """How files of one medium are read, and how their documents are cited."""
+
+    parser: str | Callable[[str | None], str] | None = None
+    """Its name, or what gives the name for a language of code; ``None``: not supported."""
+    chunker: str = "kb_app._ingest.chunk.paragraphs:ParagraphChunker"
+    has_lines: bool = True
+    """Documents are addressed by lines; else chunks carry spans of their own."""
+    is_text: bool = False
+    """A document's text is its file, decoded. Such a file is judged before it is parsed, and
+    read again to see whether it still says what is cited; of any other, bytes may be
+    anything, and what it says is known when it is parsed."""
+    extra: Extra | None = None
+    """What has to be installed to read it."""
+
+    @property
+    def is_supported(self) -> bool:
+        return self.parser is not None
+
+    @property
+    def missing(self) -> Extra | None:
+        """The extra that is not installed, if one is needed."""
+        return None if self.extra is None or self.extra.is_installed else self.extra
+
+
+def _code_parser(code_lang: str | None) -> str:
+    """Return the parser of a language; one that nothing is known of is read as text."""
+    from kb_app._ingest.code.languages import CODE_ALIASES, LANGUAGES
+    from kb_app._ingest.code.rules import RULES
+
+    if CODE_ALIASES.get(code_lang or "", code_lang) in LANGUAGES:
+        return "kb_app._ingest.parse.code:CodeParser"
+    return "kb_app._ingest.parse.outline:OutlineParser" if code_lang in RULES else _TEXT
+
+
+MEDIA: dict[str, Medium] = {
+    Media.MARKDOWN: Medium(
+        parser="kb_app._ingest.parse.markdown:MarkdownParser",
+        chunker="kb_app._ingest.chunk.markdown:MarkdownChunker",
+        is_text=True,
+    ),
+    Media.TEXT: Medium(parser=_TEXT, is_text=True),
+    Media.CODE: Medium(
+        parser=_code_parser, chunker="kb_app._ingest.chunk.code:CodeChunker", is_text=True
+    ),
+    Media.NOTEBOOK: Medium(),
+    Media.HTML: Medium(),
+    Media.CSV: Medium(),
+    Media.PDF: Medium(has_lines=False),
+    Media.OFFICE: Medium(),
+    Media.MAIL: Medium(),
+    Media.BOOK: Medium(),
+    Media.IMAGE: Medium(),
+    Media.AUDIO: Medium(has_lines=False),
+    Media.VIDEO: Medium(has_lines=False),
+}
+
+
+def medium_of(media: str) -> Medium:
+    """Return the row of *media*; a medium of another version is one that is not supported."""
+    return MEDIA.get(media) or Medium()
+
+
+def parser_for(media: str, code_lang: str | None = None) -> Parser:
+    """Return the parser of *media*: of text, where it has none."""
+    named = medium_of(media).parser or _TEXT
+    parser: Parser = _made(named if isinstance(named, str) else named(code_lang))
+    return parser
+
+
+def chunker_for(media: str) -> Chunker:
+    """Return the chunker of *media*."""
+    chunker: Chunker = _made(medium_of(media).chunker)
+    return chunker
+
+
+def parsers_of(media: str) -> Iterable[Parser]:
+    """Return every parser that a file of *media* may get."""
+    if not callable(medium_of(media).parser):
+        return [parser_for(media)]
+    from kb_app._ingest.code.languages import LANGUAGES
+    from kb_app._ingest.code.rules import RULES
+
+    return [parser_for(media, code_lang) for code_lang in (None, *LANGUAGES, *RULES)]
+
+
+@cache
+def _made(name: str) -> Any:  # noqa: ANN401 - a parser or a chunker, as the row says
+    return resolve_name(name)()
+
+
+@cache
+def _is_there(module: str) -> bool:
+    return find_spec(module) is not None

@@ -1,0 +1,206 @@
+"""The table of media: what a file gets by its row, what is loaded for it, what it is worth."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import subprocess
+import sys
+
+import pytest
+
+from kb_app._ingest import decode, fingerprint
+from kb_app._ingest.decode import FileContent
+from kb_app._ingest.fingerprint import settings_hash
+from kb_app._ingest.settings import Settings
+from kb_app._ingest.sniff import Caps, Skip, check_medium
+from kb_app._ingest.work import judge_bytes, parse
+from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
+from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_core.media import Media
+from kb_core.ports import Content
+
+HEAVY = ("markdown_it", "tree_sitter", "py3langid", "numpy", "yaml", "charset_normalizer")
+
+
+SETTINGS = Settings(
+    model="none",
+    cache_dir="",
+    limits=ChunkLimits(target_tokens=300, overlap_tokens=30, max_tokens=480),
+    window=512,
+    caps=Caps(),
+    allow_secrets=False,
+)
+
+
+@pytest.mark.parametrize(
+    ("media", "code_lang", "version"),
+    [
+        ("markdown", None, "markdown-1"),
+        ("text", None, "text-1"),
+        ("code", "python", "code-1"),
+        ("code", "jsx", "code-1"),
+        ("code", "shell", "code-1"),
+        ("code", "yaml", "outline-1"),
+        ("code", "json", "text-1"),
+        ("code", None, "text-1"),
+    ],
+)
+def test_every_file_has_a_parser(media: str, code_lang: str | None, version: str) -> None:
+    assert parser_for(media, code_lang).version == version
+
+
+@pytest.mark.parametrize("media", Media)
+def test_every_medium_has_a_chunker(media: str) -> None:
+    assert chunker_for(media).version
+
+
+def test_importing_the_table_loads_no_library() -> None:
+    program = f"""
+import sys, kb_app._media
+sys.exit(", ".join(name for name in {HEAVY!r} if name in sys.modules) or 0)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_code_loads_no_library_of_texts() -> None:
+    program = """
+import sys
+from kb_app._ingest.decode import FileContent
+from kb_app._media import parser_for
+from kb_core.documents import SourceFile
+file = SourceFile(source_id="s", path="a.py", media="code", code_lang="python")
+parser_for("code", "python")(FileContent(b"x = 1"), file)
+sys.exit(", ".join(name for name in ("markdown_it", "py3langid") if name in sys.modules) or 0)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_every_medium_has_a_row() -> None:
+    assert {str(media) for media in Media} == set(MEDIA)
+
+
+def test_code_has_three_parsers() -> None:
+    versions = {parser.version for parser in parsers_of("code")}
+
+    assert versions == {"code-1", "outline-1", "text-1"}
+
+
+@pytest.mark.parametrize(
+    ("media", "code_lang", "expected"),
+    [
+        ("markdown", None, "529ed1a5105f2d13"),
+        ("text", None, "1cc29fea8bafc41e"),
+        ("code", "python", "04ac86d826088f09"),
+        ("code", "yaml", "bc14e3ebd12c5d6d"),
+        ("code", "json", "6dfa2f5a5bff1553"),
+        ("unknown", None, "b537190065054b4d"),
+    ],
+)
+def test_a_fingerprint_is_that_of_the_versions_before(
+    media: str, code_lang: str | None, expected: str
+) -> None:
+    """Where one changes, every file of its kind is parsed again after the upgrade."""
+    file = SourceFile(source_id="s", path="a", media=media, code_lang=code_lang)
+
+    assert settings_hash(file, SETTINGS)[:16] == expected
+
+
+def test_a_file_that_only_its_bytes_tell_is_read_again_when_there_is_a_parser(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was skipped, and its name says as little as before."""
+    file = SourceFile(source_id="s", path="a", media="unknown")
+    monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
+    monkeypatch.setattr(fingerprint, "_hash", fingerprint._hash.__wrapped__)
+    before = settings_hash(file, SETTINGS)
+
+    monkeypatch.setitem(MEDIA, Media.PDF, Medium(parser="made_up:Unpacked"))
+
+    assert settings_hash(file, SETTINGS) != before
+
+
+def test_a_text_is_decoded_once_and_only_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+    whole = decode.decode
+
+    def told(data: bytes) -> decode.Decoded:
+        asked.append(data)
+        return whole(data)
+
+    monkeypatch.setattr(decode, "decode", told)
+    content = FileContent("Größe\r\r\n".encode("cp1252"))
+    file = SourceFile(source_id="s", path="a.md", media="markdown")
+
+    assert asked == []
+    document = parse(file, content, SETTINGS)
+    assert isinstance(document, ParsedDocument)
+    assert document.text == content.text == "Größe\r\n"
+    assert asked == [content.data]
+
+
+def test_what_decoding_lost_is_a_warning_of_the_document() -> None:
+    data = b"# x \xff\n" + "äöü ".encode() * 20
+    file = SourceFile(source_id="s", path="a.md", media="markdown")
+    document = parse(file, FileContent(data), SETTINGS)
+
+    assert isinstance(document, ParsedDocument)
+    assert document.warnings == ("encoding: 1 places were not utf-8 and were replaced",)
+
+
+class Unpacked:
+    """``Parser`` of a made-up format: some bytes that are no text, then UTF-8."""
+
+    version = "unpacked-1"
+
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        text = content.data.partition(b"\0\xff\0")[2].decode("utf-8", "replace")
+        return ParsedDocument(text=text, media=file.media, parser_version=self.version)
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> SourceFile:
+    """Return a file of a medium whose bytes are no text."""
+    monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
+    monkeypatch.setitem(MEDIA, Media.IMAGE, Medium(parser="made_up:Unpacked"))
+    return SourceFile(source_id="s", path="a.png", media=Media.IMAGE)
+
+
+def test_bytes_that_are_no_text_reach_their_parser_as_they_are(unpacked: SourceFile) -> None:
+    data = bytes(range(256)) * 9 + b"\0\xff\0walrus"
+    document = parse(unpacked, FileContent(data), SETTINGS)
+
+    assert judge_bytes(unpacked, data, SETTINGS.caps) == unpacked
+    assert isinstance(document, ParsedDocument)
+    assert document.text == "walrus"
+
+
+def test_a_secret_is_looked_for_in_what_was_parsed(unpacked: SourceFile) -> None:
+    random_letters = base64.b64encode(hashlib.blake2b(b"walrus").digest())
+    secret = b"-----BEGIN RSA " + b"PRIVATE KEY-----\n" + random_letters
+    hidden = parse(unpacked, FileContent(secret + b"\0\xff\0walrus"), SETTINGS)
+    told = parse(unpacked, FileContent(b"\0\xff\0walrus\n" + secret), SETTINGS)
+
+    assert isinstance(hidden, ParsedDocument)
+    assert isinstance(told, Skip)
+    assert told.reason == "secret_suspected"
+
+
+def test_a_medium_without_its_extra_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for modules in (("json",), ("json", "no_such_module_anywhere")):
+        row = Medium(parser="made_up:Unpacked", extra=Extra("ocr", modules))
+        monkeypatch.setitem(MEDIA, Media.IMAGE, row)
+        installed = len(modules) == 1
+        told = Skip("missing_extra:ocr", "image needs the extra 'ocr': pip install 'kb-app[ocr]'")
+
+        assert check_medium(Media.IMAGE) == (None if installed else told)

@@ -1,0 +1,99 @@
+"""The recipe for a new format, as the contributing page has it: written down, it works.
+
+The blocks of the page are put where it says, for the command and for the processes that it
+starts: two modules beside ours, and a row in the table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from kb_cli.testing.installed import InstalledKebab
+
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "contributing.md"
+STEP = re.compile(r"^ *```python (\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+BOOK = b"BOOK\0\xff\xfe\0\1The walrus sleeps on the ice.\0\1Marmalade is made of oranges.\n"
+"""No text in any encoding, by its first bytes."""
+
+
+@pytest.fixture
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put the modules of the recipe in their places; return the folder of what is installed."""
+    steps = {name: dedent(text) for name, text in STEP.findall(PAGE.read_text("utf-8"))}
+    folder = tmp_path / "installed"
+    for name, module in (("parser", "parse/book.py"), ("chunker", "chunk/pages.py")):
+        file = folder / module
+        file.parent.mkdir(parents=True)
+        file.write_text(steps[name], "utf-8")
+    add_row(folder, steps["row"])
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    monkeypatch.setenv("PYTHONPATH", path)
+    return folder
+
+
+def add_row(folder: Path, row: str) -> None:
+    """Have every process that starts from here on know *row*."""
+    program = f"""
+        from kb_app._ingest import chunk, parse
+        from kb_app._media import MEDIA, Extra, Medium
+        from kb_core.media import Media
+
+        parse.__path__.append({str(folder / "parse")!r})
+        chunk.__path__.append({str(folder / "chunk")!r})
+        MEDIA.update({{ROW}})
+    """
+    text = dedent(program).replace("ROW", row)
+    (folder / "sitecustomize.py").write_text(text, "utf-8")
+
+
+def test_a_format_added_by_the_recipe_is_indexed_found_and_cited(
+    kebab: InstalledKebab, parts: Path
+) -> None:
+    assert parts.is_dir()
+    (kebab.notes / "shelf.mobi").write_bytes(BOOK)
+    report = kebab.ingest()
+    hit = kebab.json("search", "marmalade")["hits"][0]
+    uri = hit["citation"]["uri"]
+
+    assert (report["new"], report["skipped"], report["errors"]) == (1, 0, 0)
+    assert uri.startswith("shelf.mobi#page=2")
+    assert kebab.json("cite", uri)["chunk"]["text"].strip() == "Marmalade is made of oranges."
+    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    told = kebab.run("--json", "fetch", "span", hit["doc_id"], "1", "1", code=2).stderr
+    assert json.loads(told)["code"] == "span_not_supported"
+    assert "book-1" in kebab.json("schema")["models"]["parser"]
+    assert kebab.ingest()["unchanged"] == 1
+
+
+def test_a_single_file_of_it_can_be_added(kebab: InstalledKebab, parts: Path) -> None:
+    book = parts / "shelf.mobi"
+    book.write_bytes(BOOK)
+    kebab.run("ingest-file", str(book))
+
+    assert kebab.paths("walrus") == [str(book)]
+
+
+def test_without_its_extra_it_is_skipped_until_that_is_installed(
+    kebab: InstalledKebab, parts: Path
+) -> None:
+    row = dict(STEP.findall(PAGE.read_text("utf-8")))["row"]
+    add_row(parts, row.rstrip().removesuffix(")") + 'extra=Extra("books", ("made_up_library",)))')
+    (kebab.notes / "shelf.mobi").write_bytes(BOOK)
+    report = kebab.ingest()
+    told = kebab.run("status").stdout
+
+    assert report["skipped_by_reason"] == {"missing_extra:books": 1}
+    assert "book needs the extra 'books': pip install 'kb-app[books]'" in " ".join(told.split())
+    assert kebab.ingest()["skipped"] == 1
+
+    (parts / "made_up_library.py").touch()
+
+    assert kebab.ingest()["new"] == 1
+    assert kebab.paths("walrus") == ["shelf.mobi"]
