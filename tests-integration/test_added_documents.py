@@ -22,6 +22,8 @@ from kb_core.ids import bytes_hash
 from kb_core.testing import closed_schema
 from kb_search.reader import Reader
 
+pytestmark = pytest.mark.slow
+
 COUNTS = ("new", "updated", "moved", "unchanged", "skipped", "deleted", "errors")
 SMALL_CHUNKS = "[chunking]\ntarget_tokens = 64\noverlap_tokens = 8\nmax_tokens = 128\n"
 

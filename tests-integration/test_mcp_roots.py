@@ -30,6 +30,8 @@ from kb_core.search import SearchFilters
 from kb_mcp._catalog import TOOLS
 from kb_mcp.testing import call, client_of
 
+pytestmark = pytest.mark.slow
+
 SECRET = "kangaroo-7041"
 """What stands in every file that no answer may be made of."""
 UNIQUE = "never-opened"

@@ -25,7 +25,10 @@ PATIENCE_SECS = 300
 STILL = 4
 """So many equal screens in a row are one that has settled."""
 
-pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
+pytestmark = [
+    pytest.mark.skipif(TMUX is None, reason="tmux is not installed"),
+    pytest.mark.slow,
+]
 
 
 class Terminal:

@@ -90,7 +90,11 @@ def test_when_nobody_reads_on_the_work_ends_before_its_stores_close(tmp_path: Pa
     assert (code, result.stderr) == ("0", "ended open: True\n")
 
 
-def test_a_full_disk_is_an_error_and_not_a_traceback(tmp_path: Path) -> None:
+@pytest.mark.parametrize("buffering", [{}, {"PYTHONUNBUFFERED": "1"}])
+def test_a_full_disk_is_an_error_and_not_a_traceback(
+    tmp_path: Path, buffering: dict[str, str]
+) -> None:
+    """Where output is buffered, the disk is full only when the command ends."""
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     command = f"{sys.executable} -m kb_cli config show > /dev/full"
@@ -99,7 +103,7 @@ def test_a_full_disk_is_an_error_and_not_a_traceback(tmp_path: Path) -> None:
         ["bash", "-c", command],
         capture_output=True,
         text=True,
-        env=os.environ | {"HOME": str(tmp_path)},
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **buffering},
         check=False,
     )
 

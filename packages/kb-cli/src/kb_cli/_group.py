@@ -114,7 +114,9 @@ class KebabGroup(click.Group):
 
             # A mistake in the arguments may come before --json was read.
             cli.as_json = cli.as_json or "--json" in words
-            return show(error, cli)
+            code = show(error, cli)
+            _let_go_of_output()
+            return code
         return 0
 
 
@@ -133,6 +135,14 @@ def _flush() -> None:
     # Here, and not when the interpreter ends, an error can still be told.
     if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def _let_go_of_output() -> None:
+    """Drop what cannot be written: the interpreter would try again, and exit with 120."""
+    try:
+        _flush()
+    except OSError:
+        _stop_writing()
 
 
 def _stop_writing() -> int:
