@@ -94,6 +94,21 @@ def test_what_something_indexed_is_made_of_is_not_swept(tmp_path: Path) -> None:
     assert assets.has(name, 3)
 
 
+def test_what_was_to_be_replaced_stays_until_the_new_bytes_are_there(tmp_path: Path) -> None:
+    """Killed in between, and the store lost besides: the old bytes exist nowhere else."""
+    assets, name = Assets(tmp_path / "assets"), asset_name(b"old")
+    assets.record(added("one", b"old"))
+    assets.keep(name, b"old")
+    assets.record(added("one", b"new"))
+
+    assert assets.sweep(set(), now_ns=8) == [name]
+    assert assets.has(name, 3)
+
+    assets.keep(asset_name(b"new"), b"new")
+    assert assets.sweep(set(), now_ns=8) == []
+    assert not assets.has(name, 3)
+
+
 def test_that_something_was_removed_is_forgotten_after_ninety_days(tmp_path: Path) -> None:
     assets, day = Assets(tmp_path / "assets"), 86_400 * 10**9
     assets.record(added("one", b"a", is_removed=True))

@@ -132,6 +132,8 @@ class Assets:
         records = self.records()
         named = {record.asset for record in records.values() if not record.is_removed} | {*used}
         for record in records.values():
+            if not record.is_removed and not self.has(record.asset, record.size):
+                continue  # its bytes never arrived: those they were to replace are all there is
             removed = (record.asset,) if record.is_removed else ()
             left = [n for n in (*record.replaces, *removed) if not self._delete(n, unless=named)]
             if record.is_removed and not left and now_ns - record.recorded_ns > _KEPT_NS:
