@@ -9,19 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ADDED_SOURCE", "Control", "IndexCaps", "VectorFiles"]
+__all__ = ["ADDED_SOURCE", "Control", "VectorFiles"]
 
 ADDED_SOURCE = "_added"
 """The source of documents that come from outside all sources (ruling R9)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexCaps:
-    """What an engine can do; a feature it would ignore must be declared missing."""
-
-    phrases: bool = True
-    filters: frozenset[str] = frozenset()
-    vectors: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,12 +36,12 @@ def citation_of(chunk: StoredChunk) -> Citation:
 
 
 def _span(chunk: StoredChunk) -> Span:
-    if chunk.get("span"):
+    if chunk["span"]:
         return span_of(chunk["span"])
     first, last = chunk["line_start"], chunk["line_end"]
     if chunk["media"] == "code":
-        return CodeSpan(first, last, chunk.get("symbol") or None, chunk.get("code_lang") or None)
-    headings = chunk.get("heading_path")
+        return CodeSpan(first, last, chunk["symbol"] or None, chunk["code_lang"] or None)
+    headings = chunk["heading_path"]
     return LineSpan(first, last, headings[-1] if headings else None)
 
 

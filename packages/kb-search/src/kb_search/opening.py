@@ -71,11 +71,10 @@ def read_segments(path: Path) -> Segments:
     )
 
 
-def payload_of(document: tantivy.Document) -> dict[str, Any]:
-    """Return the JSON payload of a stored record."""
+def payload_of(document: tantivy.Document) -> Any:  # noqa: ANN401 - as ``kb_search.schema`` made it
+    """Return the JSON payload of a stored record: a row, or a control record."""
     stored: Any = document.get_first("payload")
-    payload: dict[str, Any] = json.loads(bytes(stored))
-    return payload
+    return json.loads(bytes(stored))
 
 
 def control_of(payload: Mapping[str, Any]) -> Control:

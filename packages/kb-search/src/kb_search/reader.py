@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tantivy
 
-from kb_core.control import Control, IndexCaps, VectorFiles
+from kb_core.control import Control, VectorFiles
 from kb_core.errors import IoError, KbError, NotIndexed
 from kb_search._errors import NO_INDEX_HINT, translate_errors
 from kb_search.mirror import Mirror
@@ -45,8 +45,6 @@ Signature = tuple[int, int, int]
 
 class Reader:
     """An ``IndexReader`` over ``lexical/`` and ``vectors/`` below a data directory."""
-
-    caps = IndexCaps(filters=frozenset({"all"}))
 
     def __init__(self, data_dir: Path) -> None:
         self._chunks_dir = data_dir / "lexical" / "chunks"

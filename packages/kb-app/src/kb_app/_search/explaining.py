@@ -209,7 +209,7 @@ def _facts(case: _Case) -> Json:
     }
 
 
-def _nearest(chunk: Mapping[str, Any]) -> Json:
+def _nearest(chunk: StoredChunk) -> Json:
     return {"chunk_id": chunk["chunk_id"], "citation": wire.citation(citation_of(chunk))}
 
 

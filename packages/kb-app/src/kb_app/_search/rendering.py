@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kb_app._search.freshness import Freshness
 from kb_app._search.ranking import Place, Row
@@ -12,7 +12,7 @@ from kb_core.search import Hit, Retrieval
 from kb_search.snippets import Highlighter
 
 if TYPE_CHECKING:
-    from kb_core.ports import IndexSnapshot
+    from kb_core.ports import IndexSnapshot, StoredChunk
 
 __all__ = ["Renderer"]
 
@@ -29,9 +29,9 @@ class Renderer:
         self._snapshot = snapshot
         self._fresh = Freshness(snapshot, now=now, threshold_days=stale_days)
         self._model_key = model_key
-        self._chunks: dict[int, Mapping[str, Any]] = {}
+        self._chunks: dict[int, StoredChunk] = {}
 
-    def chunks(self, keys: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+    def chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
         """Return those chunks that exist, by key."""
         missing = [key for key in keys if key not in self._chunks]
         if missing:
@@ -47,7 +47,7 @@ class Renderer:
 
     def highlighter(self, text: str) -> Highlighter:
         """Return what finds the words of *text*."""
-        return Highlighter(text, getattr(self._snapshot, "languages", ("en",)))
+        return Highlighter(text, self._snapshot.languages)
 
     def hits(
         self,
@@ -76,7 +76,7 @@ class Renderer:
         self,
         rank: int,
         row: Row,
-        chunk: Mapping[str, Any],
+        chunk: StoredChunk,
         method: str,
         snippet: tuple[str, bool],
     ) -> Hit:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from kb_core.clock import to_epoch
 from kb_core.filters import FIELDS, Filter
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
@@ -19,18 +18,13 @@ from kb_core.testing._filters import Facts, contains_phrase, passes
 from kb_core.testing._relaxing import Analysed, relax, relaxation_of
 from kb_core.testing._vectors import floats, pack_floats
 from kb_core.testing._words import runs, words
+from kb_core.testing.documents import stored_chunk, stored_doc, stored_file
 
 __all__ = ["Entry", "MemorySnapshot", "State"]
 
 _K1 = 1.2
 _B = 0.75
 _Row = TypeVar("_Row")
-_OF_DOC = (
-    *("doc_id", "source_id", "path", "title", "media", "lang", "code_lang", "repo", "tags"),
-    *("source_type", "trust_level", "indexed_at", "doc_date", "size", "mtime_ns"),
-    "chunker_version",
-)
-_NOT_SHOWN = frozenset({"text", "chunks"})
 
 
 class Entry:
@@ -60,7 +54,7 @@ class Entry:
 
     @cached_property
     def stored(self) -> StoredChunk:
-        return {**_shown(self.chunk), **{key: _plain(self.doc, key) for key in _OF_DOC}}
+        return stored_chunk(self.chunk, self.doc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +78,10 @@ class MemorySnapshot:
     @property
     def control(self) -> Control:
         return self._state.control
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return ("en",)  # nothing is stemmed
 
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
         ranked = self._relaxed(_analysed(query))
@@ -160,7 +158,7 @@ class MemorySnapshot:
             new = self._follow(old)
             if old.startswith(id_prefix) and old not in by_id and new in by_id:
                 found[new] = by_id[new]
-        return [_shown_doc(found[key]) for key in sorted(found)][:limit]
+        return [stored_doc(found[key]) for key in sorted(found)][:limit]
 
     def doc_text(self, doc_id: str, /) -> str | None:
         texts = (doc.text for doc in self._state.docs.values() if doc.doc_id == doc_id)
@@ -175,7 +173,7 @@ class MemorySnapshot:
             for doc in self._state.docs.values()
             if passes(Facts(_values(doc), _text_of(doc, doc.text)), where)
         ]
-        return [_shown_doc(doc) for doc in _in_order(found, lambda d: (d.source_id, d.path))]
+        return [stored_doc(doc) for doc in _in_order(found, lambda d: (d.source_id, d.path))]
 
     def files(self, where: Filter | None, /) -> list[StoredFile]:
         rows = [
@@ -183,7 +181,7 @@ class MemorySnapshot:
             for row in self._state.files.values()
             if passes(Facts({"path": (row.path,), "source_id": (row.source_id,)}, _no_text), where)
         ]
-        return [_shown(row) for row in _in_order(rows, lambda r: (r.source_id, r.path))]
+        return [stored_file(row) for row in _in_order(rows, lambda r: (r.source_id, r.path))]
 
     def _follow(self, doc_id: str) -> str:
         seen = set[str]()
@@ -249,9 +247,10 @@ def _best(scored: Iterable[Scored], limit: int) -> list[Scored]:
 
 
 def _values(doc: DocumentRecord) -> dict[str, tuple[str | int, ...]]:
+    shown: Mapping[str, Any] = stored_doc(doc)
     values: dict[str, tuple[str | int, ...]] = {}
     for name in FIELDS.keys() - {"chunk_id", "tag", "trust"}:
-        value = _plain(doc, name)
+        value = shown.get(name)
         values[name] = () if value is None else (value,)
     lang = values["lang"] or ("",)
     return values | {
@@ -269,21 +268,6 @@ def _text_of(doc: DocumentRecord, body: str) -> Callable[[str], list[str]]:
 def _no_text(field: str) -> list[str]:
     del field
     return []
-
-
-def _plain(record: object, name: str) -> Any:  # noqa: ANN401 - a column of a record
-    value = getattr(record, name)
-    return to_epoch(value) if hasattr(value, "timestamp") else value
-
-
-def _shown(record: DocumentRecord | ChunkRecord | FileRecord) -> dict[str, Any]:
-    names = (field.name for field in fields(record))
-    return {name: _plain(record, name) for name in names}
-
-
-def _shown_doc(doc: DocumentRecord) -> StoredDoc:
-    shown = {name: value for name, value in _shown(doc).items() if name not in _NOT_SHOWN}
-    return {**shown, "chunk_count": len(doc.chunks)}
 
 
 def _in_order(rows: Iterable[_Row], key: Callable[[_Row], tuple[str, str]]) -> list[_Row]:

@@ -7,7 +7,7 @@ between them and an engine says something about the engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
@@ -52,6 +52,18 @@ class MemoryIndex:
         with self._writing:
             self._state = _follow(self._state or _FIRST, publication)
             return self._state.control
+
+    @property
+    def is_mostly_dead(self) -> bool:
+        return False  # what is replaced is gone at once
+
+    def rebuild(self, publications: Iterable[Publication], /) -> Control:
+        with self._writing:
+            state = _FIRST
+            for publication in publications:
+                state = _follow(state, publication)
+            self._state = state
+            return state.control
 
     def close(self) -> None:
         """Keep everything: whoever holds the index may go on."""

@@ -48,11 +48,11 @@ def chunk(stored: StoredChunk, embeddings: Mapping[str, int]) -> Json:
             {"model": model, "dimensions": size} for model, size in sorted(embeddings.items())
         ],
     }
-    if stored.get("symbol"):
+    if stored["symbol"]:
         out["symbol"] = stored["symbol"]
-    if stored.get("part"):
+    if stored["part"]:
         out["part"] = stored["part"]
-    if stored.get("flags"):
+    if stored["flags"]:
         out["flags"] = list(stored["flags"])
     return out
 
@@ -126,14 +126,14 @@ def doc_summary(doc: StoredDoc) -> Json:
         "media": doc["media"],
         "byte_len": doc["byte_len"],
         "chunk_count": doc["chunk_count"],
-        "created_at": timestamp_or_none(doc.get("created_at")),
-        "updated_at": timestamp_or_none(doc.get("updated_at")),
+        "created_at": timestamp_or_none(doc["created_at"]),
+        "updated_at": timestamp_or_none(doc["updated_at"]),
         "indexed_at": timestamp(doc["indexed_at"]),
         "parser_version": doc["parser_version"],
         "chunker_version": doc["chunker_version"],
     }
-    if doc.get("doc_date") is not None:
-        out["doc_date"] = timestamp(doc["doc_date"])
+    if (dated := doc["doc_date"]) is not None:
+        out["doc_date"] = timestamp(dated)
     return out | {key: doc[key] for key in ("code_lang", "repo") if doc.get(key)}
 
 
@@ -151,12 +151,12 @@ def doc_inspection(doc: StoredDoc) -> Json:
     """Return doc_inspection.v1: all that is known of a document, but for its text."""
     out = {"schema_version": "doc_inspection.v1", **doc_summary(doc)}
     out |= {key: doc[key] for key in ("repo_branch", "repo_commit", "bytes_hash") if doc.get(key)}
-    out["aliases"] = list(doc.get("aliases") or ())
-    out["metadata"] = dict(doc.get("metadata") or {})
-    out["blocks"] = [_block(block) for block in doc.get("blocks") or ()]
-    out["links"] = [_link(link) for link in doc.get("links") or ()]
+    out["aliases"] = list(doc["aliases"])
+    out["metadata"] = dict(doc["metadata"])
+    out["blocks"] = [_block(block) for block in doc["blocks"]]
+    out["links"] = [_link(link) for link in doc["links"]]
     out["provenance"] = list(_provenance(doc))
-    out["warnings"] = list(doc.get("warnings") or ())
+    out["warnings"] = list(doc["warnings"])
     return out
 
 
@@ -177,7 +177,7 @@ def _link(link: Mapping[str, Any]) -> Json:
 
 def _provenance(doc: StoredDoc) -> Iterable[Json]:
     modified = from_epoch(int(doc["mtime_ns"]) // 1_000_000_000)
-    yield given({"kind": "modified", "at": timestamp(modified), "detail": doc.get("bytes_hash")})
+    yield given({"kind": "modified", "at": timestamp(modified), "detail": doc["bytes_hash"]})
     for kind in ("parsed", "chunked"):
         version = doc["parser_version" if kind == "parsed" else "chunker_version"]
         yield {"kind": kind, "at": timestamp(doc["indexed_at"]), "detail": version}

@@ -98,7 +98,7 @@ def coverage(
     for row in files:
         states[str(row["state"])] += 1
         if row["state"] == "skipped":
-            reasons[row.get("reason") or "unknown"] += 1
+            reasons[row["reason"] or "unknown"] += 1
     out: Json = {"files": states.total()}
     out |= {str(state): states[state] for state in FileState}
     out["by_reason"] = _sorted(reasons)
@@ -107,7 +107,7 @@ def coverage(
 
 def _file(row: StoredFile) -> Json:
     known = {key: row.get(key) for key in ("reason", "detail", "error_code", "doc_id", "media")}
-    processed = row.get("processed_at") if row["state"] == "indexed" else None
+    processed = row["processed_at"] if row["state"] == "indexed" else None
     return {
         "source_id": row["source_id"],
         "doc_path": row["path"],
@@ -116,7 +116,7 @@ def _file(row: StoredFile) -> Json:
         **given(
             {
                 "indexed_at": timestamp_or_none(processed),
-                "changed_at": timestamp_or_none(row.get("changed_at")),
+                "changed_at": timestamp_or_none(row["changed_at"]),
             }
         ),
         "mtime": timestamp(int(row["mtime_ns"]) // _NANOSECONDS),
