@@ -43,6 +43,7 @@ PLANTED = [
     Planted("composition-root", "kb_app._search.planted", "import kb_app.knowledge_base"),
     Planted("adapters", "kb_cli.planted", "from kb_store import __doc__"),
     Planted("adapters", "kb_tui.planted", "import kb_search"),
+    Planted("composition", "kb_app._ingest.planted", "from kb_store import Store"),
     Planted("pure-core", "kb_core.planted", "import numpy"),
     Planted("home-of-the-truth", "kb_app.planted", "import duckdb"),
     Planted("home-of-the-truth", "kb_search.planted", "import pyarrow.compute"),

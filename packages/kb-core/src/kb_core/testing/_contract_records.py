@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kb_core.clock import to_epoch
+from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.testing._contract import MODEL, Contract
 from kb_core.testing.documents import NOW, file_row
@@ -43,6 +44,19 @@ class RecordsContract(Contract):
         assert tuple(shown["heading_path"]) == ("Heading",)
         assert (tuple(shown["tags"]), tuple(shown["flags"])) == (("x", "y"), ("odd",))
         assert shown["indexed_at"] == shown["doc_date"] == to_epoch(NOW)
+
+    def test_a_row_has_the_keys_of_its_type_and_no_other(self) -> None:
+        world = self.world()
+        world.put(world.corpus.document("a.md", "Text.", asset="a1"), files=[file_row("a.md")])
+        snapshot = world.snapshot()
+
+        (doc,), (file,) = snapshot.docs(None), snapshot.files(None)
+        (chunk,) = snapshot.doc_chunks(doc["doc_id"])
+
+        assert chunk.keys() == StoredChunk.__annotations__.keys()
+        assert doc.keys() == StoredDoc.__annotations__.keys()
+        assert file.keys() == StoredFile.__annotations__.keys()
+        assert chunk["asset"] == doc["asset"] == "a1"
 
     def test_unknown_keys_are_absent_not_an_error(self) -> None:
         world = self.filled("text")
@@ -138,7 +152,7 @@ class RecordsContract(Contract):
         assert [c["text"] for c in snapshot.find_chunks(chunk.chunk_id, 5)] == ["two"]
         assert [c["text"] for c in snapshot.find_chunks(chunk.chunk_id[:12], 5)] == ["two"]
         assert not snapshot.find_chunks("f" * 32, 5)
-        assert len(snapshot.find_chunks("", 2)) == 2  # noqa: PLR2004
+        assert len(snapshot.find_chunks("", 2)) == 2
 
     def test_a_document_lists_its_chunks_by_ordinal(self) -> None:
         world = self.world()

@@ -47,7 +47,7 @@ class VectorContract(Contract):
             asked = pack_floats(normalized([chance.gauss(0, 1) for _ in range(32)]), "f")
             expected = self._by_hand(world, asked)[:20]
             found = snapshot.vector(asked, MODEL, None, 20)
-            assert len(found) == 20  # noqa: PLR2004
+            assert len(found) == 20
             for (score, _key), scored in zip(expected, found, strict=True):
                 assert abs(score - scored.score) < _TOLERANCE
             clear = {key for score, key in expected if score > expected[-1][0] + _TOLERANCE}
@@ -72,7 +72,7 @@ class VectorContract(Contract):
         snapshot = world.snapshot()
         whole = list(snapshot.vector(asked, MODEL, None, 1000))
 
-        assert len(whole) == 40  # noqa: PLR2004
+        assert len(whole) == 40
         for limit in (1, 7, 40):
             assert list(snapshot.vector(asked, MODEL, None, limit)) == whole[:limit]
 
@@ -98,7 +98,7 @@ class VectorContract(Contract):
         files = world.snapshot().control.vectors[MODEL]
 
         assert (files.model_key, files.dimensions) == (MODEL, 32)
-        assert files.rows - files.dead == 4  # noqa: PLR2004
+        assert files.rows - files.dead == 4
         assert files.model["name"] == EMBEDDER.model.name
 
     def test_a_stored_vector_comes_back(self) -> None:
