@@ -27,7 +27,7 @@ from kb_app._wiring import open_session
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import utc_now
 from kb_search.reader import Reader
-from kb_search.vectors.view import VectorView
+from kb_search.vectors import VectorView
 
 KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "12"))
 FILES = 40

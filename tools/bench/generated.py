@@ -26,9 +26,9 @@ from kb_app._wiring import open_session
 from kb_app._write import WriteSession
 from kb_app.config import Source
 from kb_core.clock import utc_now
+from kb_core.control import EmbeddingModel
 from kb_core.errors import NotIndexed
 from kb_core.ids import chunk_ids, doc_id, text_hash
-from kb_core.models_info import EmbeddingModel
 from kb_core.records import Changes, ChunkRecord, DocumentRecord, FileRecord, FileState
 from kb_search.reader import Reader
 

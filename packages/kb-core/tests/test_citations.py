@@ -16,13 +16,16 @@ from kb_core.citations import (
     RegionSpan,
     Span,
     TimeSpan,
+    citation_of,
+    kind_of,
     parse_citation,
     quote_path,
+    span_of,
+    stored_span,
     unquote_path,
 )
 from kb_core.errors import InvalidInput
 from kb_core.ids import content_hash
-from kb_core.places import citation_of, kind_of, span_of, stored_span
 from kb_core.testing.documents import document, stored_chunk
 
 numbers = st.integers(min_value=1, max_value=10**9)

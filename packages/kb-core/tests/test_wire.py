@@ -22,10 +22,10 @@ from kb_core.citations import (
     RegionSpan,
     Span,
     TimeSpan,
+    stored_span,
 )
 from kb_core.errors import KbError
 from kb_core.ingest import IngestEvent, IngestItem, IngestReport, ItemKind
-from kb_core.places import stored_span
 from kb_core.ports import StoredChunk, StoredDoc
 from kb_core.records import FileState
 from kb_core.search import (

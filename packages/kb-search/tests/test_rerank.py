@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from kb_core.control import EmbeddingModel
 from kb_core.errors import InvalidInput
-from kb_core.models_info import EmbeddingModel
 from kb_core.ports import Reranker, never
 from kb_core.testing.fakes import HashEmbedder
 from kb_search.rerank import MaxSimReranker, below, blend, max_sim

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kb_app._ingest.executor import Executor
     from kb_app._ingest.work import Made, Task
     from kb_app._write import WriteSession
-    from kb_core.models_info import EmbeddingModel
+    from kb_core.control import EmbeddingModel
     from kb_core.ports import Clock, Embedder, IndexReader, Reranker
 
     Workers: TypeAlias = Executor[Task, Made]

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias, TypedDict
 
-from kb_core.control import Control
+from kb_core.control import Control, EmbeddingModel
 from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.filters import Filter
-from kb_core.models_info import EmbeddingModel
 from kb_core.records import (
     Changes,
     DocumentRecord,

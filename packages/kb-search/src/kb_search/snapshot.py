@@ -14,18 +14,16 @@ from tantivy import FieldType, Occur, Query
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
-from kb_search._errors import translate_errors
 from kb_search.analysis import STEMMED
-from kb_search.lexical import build_ranking, known_words
+from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
-from kb_search.opening import Segments, payload_of
-from kb_search.relaxing import describe
+from kb_search.opening import Segments, payload_of, translate_errors
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
-from kb_search.vectors.layout import Maps, map_files
+from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
     from kb_core.ports import StoredChunk, StoredDoc, StoredFile
-    from kb_search.vectors.view import VectorView
+    from kb_search.vectors import VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
 
@@ -54,7 +52,7 @@ class VectorSet:
     @cached_property
     def view(self) -> VectorView:
         """The vectors as arrays."""
-        from kb_search.vectors.view import VectorView  # numpy: not on the lexical path
+        from kb_search.vectors import VectorView  # numpy: not on the lexical path
 
         return VectorView(self._maps, self.files)
 

@@ -15,10 +15,9 @@ from itertools import islice
 from kb_app._citing.files import Files
 from kb_app._citing.matching import Lines, Quote, occurrences, quoted_part
 from kb_app._media import medium_of
-from kb_core.citations import Citation, CodeSpan, LineSpan
+from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
 from kb_core.filters import OneOf
 from kb_core.ids import content_hash
-from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.search import Clause, LexicalQuery
 

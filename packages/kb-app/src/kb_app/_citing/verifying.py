@@ -23,9 +23,8 @@ from kb_app._media import medium_of
 from kb_app._search.lookup import documents_at, spellings
 from kb_app.config import Config
 from kb_core import wire
-from kb_core.citations import Citation, CodeSpan, LineSpan
+from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
 from kb_core.ids import content_hash
-from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.wire import Json
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from kb_app._ingest.assets import given_trust
 from kb_app._ingest.suspicion import flags_of
+from kb_core.citations import stored_span
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import chunk_ids, doc_id, text_hash
 from kb_core.media import TrustLevel
-from kb_core.places import stored_span
 from kb_core.ports import TokenCounter
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.text import LineIndex

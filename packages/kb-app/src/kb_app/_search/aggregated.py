@@ -12,11 +12,10 @@ from kb_app._search.bulk import Asked, checked, each
 from kb_app._search.ranking import as_ranked, page_of
 from kb_app._search.service import Engine, Ranking
 from kb_core import wire
-from kb_core.bulk import AggregatedResponse, Outcome
 from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import Filter
 from kb_core.ports import StoredChunk
-from kb_core.search import Hit, SearchQuery, SearchResponse
+from kb_core.search import AggregatedResponse, Hit, Outcome, SearchQuery, SearchResponse
 
 __all__ = ["DEPTH", "Pool", "remarks", "search_aggregated"]
 

@@ -14,9 +14,8 @@ from kb_app._search.candidates import Channel
 from kb_app._search.embedding_ahead import EmbeddingAhead
 from kb_app._search.grammar import parse_query
 from kb_app._search.service import Engine
-from kb_core.bulk import MAX_QUERIES, MAX_TRACED, Outcome
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import SearchQuery
+from kb_core.search import MAX_QUERIES, MAX_TRACED, Outcome, SearchQuery
 
 __all__ = ["Asked", "checked", "each", "search_many"]
 

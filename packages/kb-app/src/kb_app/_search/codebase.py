@@ -16,11 +16,10 @@ from kb_app._search.codebase_input import CodebaseQuery, read_request
 from kb_app._search.codebase_path import normal_path, path_filter
 from kb_app._search.service import Engine
 from kb_core import wire
-from kb_core.citations import CodeSpan
+from kb_core.citations import CodeSpan, citation_of
 from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import And, Filter, OneOf
 from kb_core.media import Media
-from kb_core.places import citation_of
 from kb_core.ports import StoredChunk
 from kb_core.search import SearchFilters, SearchQuery
 

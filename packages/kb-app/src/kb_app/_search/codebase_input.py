@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from kb_core.bulk import MAX_QUERIES
 from kb_core.errors import InvalidInput
+from kb_core.search import MAX_QUERIES
 
 __all__ = ["CodebaseQuery", "CodebaseRequest", "read_request"]
 

@@ -19,9 +19,9 @@ from kb_app._search.service import Engine, Ranking, pool_size
 from kb_app._search.suggesting import shortest_query, words_of
 from kb_app._search.whereabouts import Standing, standings
 from kb_core import wire
+from kb_core.citations import citation_of
 from kb_core.filters import And, Filter, Not, OneOf, Or, Words, all_of
 from kb_core.media import SearchMode
-from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import Clause, LexicalQuery, SearchQuery

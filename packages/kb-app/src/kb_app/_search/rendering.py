@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._search.freshness import Freshness
 from kb_app._search.ranking import Place, Row
-from kb_core.places import citation_of
+from kb_core.citations import citation_of
 from kb_core.search import Hit, Retrieval
 from kb_search.snippets import Highlighter
 

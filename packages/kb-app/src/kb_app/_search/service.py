@@ -27,7 +27,7 @@ from kb_core.search import SearchQuery, SearchResponse, Trace
 
 if TYPE_CHECKING:
     from kb_app.config import Config
-    from kb_core.models_info import EmbeddingModel
+    from kb_core.control import EmbeddingModel
     from kb_core.ports import IndexSnapshot, Reranker
 
 __all__ = ["Engine", "Ranking", "SearchSettings", "pool_size", "search_settings"]

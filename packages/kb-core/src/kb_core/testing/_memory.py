@@ -1,26 +1,158 @@
-"""One state of the index in memory, and the snapshot that answers from it."""
+"""One state of the index in memory, and the snapshot that answers from it.
+
+Filters, and which requirements of a query are let go, are evaluated in plain Python: slow,
+and easy to believe.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any, TypeAlias, TypeVar, assert_never
 
-from kb_core.filters import FIELDS, Filter
+from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Words
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
 from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation, Scored
-from kb_core.testing._filters import Facts, contains_phrase, passes
-from kb_core.testing._relaxing import Analysed, relax, relaxation_of
-from kb_core.testing._vectors import floats, pack_floats
-from kb_core.testing._words import runs, words
 from kb_core.testing.documents import stored_chunk, stored_doc, stored_file
+from kb_core.testing.fakes import floats, pack_floats, runs, words
 
-__all__ = ["Entry", "MemorySnapshot", "State"]
+__all__ = [
+    "Analysed",
+    "Entry",
+    "Facts",
+    "MemorySnapshot",
+    "State",
+    "contains_phrase",
+    "glob_matches",
+    "passes",
+    "relax",
+    "relaxation_of",
+]
+
+Values: TypeAlias = Mapping[str, tuple[str | int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What can be asked about a chunk, a document or a file."""
+
+    values: Values
+    """Field → its values; a field that has none is in no range and equal to nothing."""
+    text_of: Callable[[str], Sequence[str]]
+    """Words of ``body``, ``title`` or ``path``."""
+
+
+def passes(facts: Facts, where: Filter | None) -> bool:  # noqa: C901, PLR0911 - a case per node
+    """Say whether *where* lets it pass."""
+    match where:
+        case None:
+            return True
+        case OneOf(field, wanted):
+            return any(value in wanted for value in facts.values.get(field, ()))
+        case Range(field, low, high):
+            return any(_within(value, low, high) for value in facts.values.get(field, ()))
+        case Glob(pattern):
+            return any(glob_matches(pattern, str(path)) for path in facts.values["path"])
+        case Words(field, text, phrase):
+            return _has_words(facts.text_of(field), words(text), phrase=phrase)
+        case And(parts):
+            return all(passes(facts, part) for part in parts)
+        case Or(parts):
+            return any(passes(facts, part) for part in parts)
+        case Not(part):
+            return not passes(facts, part)
+        case _:
+            assert_never(where)
+
+
+def contains_phrase(text: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Say whether the words of *phrase* stand side by side in *text*."""
+    size = len(phrase)
+    return any(list(text[at : at + size]) == list(phrase) for at in range(len(text) - size + 1))
+
+
+def glob_matches(pattern: str, path: str) -> bool:
+    """Say whether a gitignore-like *pattern* matches *path*."""
+    return _compile(pattern).fullmatch(path) is not None
+
+
+def _within(value: str | int, low: int | None, high: int | None) -> bool:
+    number = int(value)
+    return (low is None or low <= number) and (high is None or number <= high)
+
+
+def _has_words(text: Sequence[str], wanted: Sequence[str], *, phrase: bool) -> bool:
+    if not wanted:
+        return False
+    return contains_phrase(text, wanted) if phrase else set(wanted) <= set(text)
+
+
+_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[(?:[!^][^]]+|[^]!^][^]]*)\]|\\.|.", re.DOTALL)
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    anchored = "/" in pattern.rstrip("/")
+    whole = pattern.removeprefix("/") + ("**" if pattern.endswith("/") else "")
+    body = "".join(_translate(piece) for piece in _PIECE.findall(whole))
+    return re.compile(body if anchored else f"(?:.*/)?{body}", re.DOTALL)
+
+
+def _translate(piece: str) -> str:
+    fixed = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    if piece in fixed:
+        return fixed[piece]
+    if piece.startswith("[") and len(piece) > 1:
+        inside = re.sub(r"([\\\[&~|])", r"\\\1", piece[1:-1])
+        return f"[^{inside[1:]}]" if inside[0] in "!^" else f"[{inside}]"
+    return re.escape(piece[-1])
+
+
+Analysed: TypeAlias = tuple[Clause, list[str]]
+"""A clause and its words."""
+
+
+def relax(
+    clauses: Sequence[Analysed], is_met: Callable[[Sequence[Analysed]], bool]
+) -> list[Analysed]:
+    """Turn what cannot be met into words that only rank; *is_met* asks about several at once."""
+    kept: list[Analysed] = []
+    relaxed: list[Analysed] = []
+    for clause, found in clauses:
+        if clause.kind == "must" and is_met([*kept, (clause, found)]):
+            kept.append((clause, found))
+        elif clause.kind == "must":
+            clause = replace(clause, kind="should", phrase=False)  # noqa: PLW2901 - the same one
+        relaxed.append((clause, found))
+    return relaxed
+
+
+def relaxation_of(
+    asked: Sequence[Analysed],
+    relaxed: Sequence[Analysed],
+    frequency: Mapping[str, int],
+    total: int,
+) -> Relaxation | None:
+    """Say what became of *asked*; *frequency* is of every word, in *total* chunks."""
+    made = Relaxation(
+        asked=_required(asked),
+        required=_required(relaxed),
+        common=tuple(word for word, n in frequency.items() if n > total / 2),
+        unknown=tuple(word for word, n in frequency.items() if not n),
+    )
+    return made if made.let_go or made.common or made.unknown else None
+
+
+def _required(clauses: Sequence[Analysed]) -> tuple[str, ...]:
+    musts = (clause for clause, _ in clauses if clause.kind == "must")
+    return tuple(f'"{clause.text}"' if clause.phrase else clause.text for clause in musts)
+
 
 _K1 = 1.2
 _B = 0.75

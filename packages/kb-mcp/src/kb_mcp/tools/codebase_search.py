@@ -12,7 +12,7 @@ from typing import Any
 import mcp_types as types
 
 from kb_core import wire
-from kb_core.bulk import MAX_QUERIES
+from kb_core.search import MAX_QUERIES
 from kb_mcp._inputs import schema_of
 from kb_mcp._tool import READ_ONLY, Call, Tool, outline
 
