@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import check_bytes
 from kb_app._ingest.opening import LeadsOut, NotAFile, open_inside, open_regular
-from kb_app._ingest.sniff import check_bytes
 
 __all__ = ["Now", "is_reachable", "read_text"]
 

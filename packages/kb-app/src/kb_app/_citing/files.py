@@ -83,7 +83,7 @@ class Files:
         return self._unseen[source_id]
 
     def _read_unseen(self, source_id: str) -> Iterator[tuple[Unseen, str]]:
-        from kb_app._ingest.secrets import find_secret
+        from kb_app._ingest.judging.secrets import find_secret
 
         room = _MOST_UNSEEN_CHARACTERS
         for file in unseen_files(self._snapshot, self._config, source_id):
@@ -121,8 +121,8 @@ class Files:
         """Say why the next ingest would leave a file alone that has *text* now, if it would."""
         # Most files are as they were, and wait for none of this.
         from kb_app._ingest.configured import source_specs
+        from kb_app._ingest.judging.secrets import find_secret
         from kb_app._ingest.placing import place_in
-        from kb_app._ingest.secrets import find_secret
 
         specs = [spec for spec in source_specs(self._config, ()) if spec.source_id == source_id]
         place = place_in(specs, os.path.realpath(path))
