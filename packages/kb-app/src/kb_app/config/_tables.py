@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
-from kb_app.config._edit import edited
+from kb_app.config._files import edited
 
 __all__ = ["TomlError", "drop_table", "put_table"]
 
