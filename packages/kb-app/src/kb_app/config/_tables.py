@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kb_app.config._files import edited
@@ -30,8 +31,10 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> s
     wanted = {name: value for name, value in values.items() if (held or {}).get(name) != value}
     if not wanted:
         return text
-    new = _appended(text, path, wanted) if held is None else _changed(text, path, wanted)
-    return _checked(new, _merged(old, path, values))
+    expected = _merged(old, path, values)
+    with suppress(TomlError):
+        return _checked(_appended(text, path, wanted), expected)
+    return _checked(_changed(text, path, wanted), expected)
 
 
 def drop_table(text: str, path: Sequence[str]) -> str:
@@ -53,11 +56,9 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def _checked(text: str, expected: Mapping[str, Any]) -> str:
-    try:
+    with suppress(TomlError):  # what came out is no fault of the file's
         if _read(text) == expected:
             return text
-    except TomlError:
-        pass  # what came out is no fault of the file's
     raise TomlError(_REFUSED)
 
 
@@ -78,7 +79,7 @@ def _merged(old: Mapping[str, Any], path: Sequence[str], values: Mapping[str, ob
 
 
 def _appended(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
-    """Put the table behind everything else, where no other can be touched."""
+    """Put the table behind everything else, where it touches no other, if it has no header yet."""
     import tomlkit
 
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -92,8 +93,10 @@ def _appended(text: str, path: Sequence[str], values: Mapping[str, object]) -> s
 def _changed(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
     document = edited(text)
     table = _descend(document, path)
+    if table is None:
+        raise TomlError(_REFUSED)
     for name, value in values.items():
-        if name in table and _HIDDEN_COMMENT.search(table.item(name).as_string()):
+        if name in table and _HIDDEN_COMMENT.search(table[name].as_string()):
             raise TomlError("a value that would be replaced has comments inside")
         table[name] = value
     return document.as_string()
