@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_core.ports import IndexReader, IndexWriter, Store
+from kb_core.testing._memory import dot, floats
 from kb_core.testing.contracts import IndexContract, StoreContract
 from kb_core.testing.documents import Corpus, document
-from kb_core.testing.fakes import HashEmbedder, MemoryIndex, WordCounter, dot, floats
+from kb_core.testing.fakes import HashEmbedder, MemoryIndex, WordCounter
 from kb_core.testing.store import MemoryStore
 
 

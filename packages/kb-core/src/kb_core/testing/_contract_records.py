@@ -13,8 +13,9 @@ from kb_core.filters import Glob
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState, VectorRecord
 from kb_core.testing._contract import EMBEDDER, MODEL, Contract, World
+from kb_core.testing._memory import dot, floats, normalized, pack_floats
 from kb_core.testing.documents import NOW, Corpus, file_row
-from kb_core.testing.fakes import HashEmbedder, dot, floats, normalized, pack_floats
+from kb_core.testing.fakes import HashEmbedder
 
 __all__ = ["RecordsContract", "VectorContract"]
 

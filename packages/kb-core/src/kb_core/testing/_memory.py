@@ -1,13 +1,17 @@
 """One state of the index in memory, and the snapshot that answers from it.
 
 Filters, and which requirements of a query are let go, are evaluated in plain Python: slow,
-and easy to believe.
+and easy to believe. Words are folded, case and diacritics gone; runs of CJK letters become
+overlapping pairs, so that a short word is found inside a longer one; everything else stays
+whole. Vectors are float32 (``f``) for queries, float16 (``e``) for passages.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import struct
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +24,6 @@ from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
 from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation, Scored
 from kb_core.testing.documents import stored_chunk, stored_doc, stored_file
-from kb_core.testing.fakes import floats, pack_floats, runs, words
 
 __all__ = [
     "Analysed",
@@ -29,11 +32,69 @@ __all__ = [
     "MemorySnapshot",
     "State",
     "contains_phrase",
+    "dot",
+    "floats",
     "glob_matches",
+    "normalized",
+    "pack_floats",
     "passes",
     "relax",
     "relaxation_of",
+    "words",
 ]
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_IS_CJK = re.compile(f"[{_CJK}]")
+
+
+def fold(text: str) -> str:
+    """Return *text* without case and diacritics; Hangul syllables stay whole."""
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(c for c in apart if unicodedata.category(c) != "Mn")
+    return unicodedata.normalize("NFKC", bare)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of *text* in order."""
+    return [word for run in runs(text) for word in run]
+
+
+def runs(text: str) -> list[list[str]]:
+    """Return the words of *text* in order, pairs of the same run of CJK letters together."""
+    found: list[list[str]] = []
+    for word in _WORD.findall(fold(text)):
+        if len(word) > 1 and _IS_CJK.match(word):
+            found.append([word[at : at + 2] for at in range(len(word) - 1)])
+        else:
+            found.append([word])
+    return found
+
+
+def floats(data: bytes, kind: str) -> tuple[float, ...]:
+    """Read a little-endian vector."""
+    return struct.unpack(f"<{len(data) // struct.calcsize(kind)}{kind}", data)
+
+
+def pack_floats(vector: Sequence[float], kind: str) -> bytes:
+    """Write a little-endian vector."""
+    return struct.pack(f"<{len(vector)}{kind}", *vector)
+
+
+def dot(left: Iterable[float], right: Iterable[float]) -> float:
+    """Return the inner product."""
+    return math.fsum(a * b for a, b in zip(left, right, strict=True))
+
+
+def normalized(vector: Sequence[float]) -> list[float]:
+    """Return *vector* with length 1; a vector of zeros points along the first axis."""
+    length = math.sqrt(dot(vector, vector))
+    if not length:
+        return [1.0, *([0.0] * (len(vector) - 1))]
+    return [value / length for value in vector]
+
 
 Values: TypeAlias = Mapping[str, tuple[str | int, ...]]
 
