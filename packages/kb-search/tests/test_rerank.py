@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -131,7 +132,12 @@ def test_nothing_is_read_when_time_is_up_before_the_start() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_has_not_begun_is_not_read_after_stop(threads: int) -> None:
     over = threading.Event()
-    embedder = Letters(threads, on_read=over.set)
+
+    def read() -> None:
+        over.set()
+        time.sleep(0.01)  # what a passage takes a model: the caller can notice meanwhile
+
+    embedder = Letters(threads, on_read=read)
 
     found = MaxSimReranker(embedder).rerank("a", ["a"] * 500, stop=over.is_set)
 
