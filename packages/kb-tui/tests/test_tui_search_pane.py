@@ -29,8 +29,8 @@ from kb_tui.testing import (
     shown,
     until,
 )
+from kb_tui.widgets.bars import HintLine
 from kb_tui.widgets.hit_list import HitList
-from kb_tui.widgets.status_bar import HintLine
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_tui._keymaps import SEARCH
-from kb_tui._keys import hint
-from kb_tui._marks import marks
-from kb_tui._passage import Line, passage
+from kb_tui._keys import SEARCH, hint
+from kb_tui._passage import Line, marks, passage
 
 
 def marked(text: str, query: str) -> str:

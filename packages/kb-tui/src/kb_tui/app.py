@@ -20,13 +20,10 @@ from kb_app import KnowledgeBase
 from kb_app.editors import open_command
 from kb_core.errors import IoError, KbError
 from kb_core.ingest import IngestReport
-from kb_tui._editor import OpenPlace, needs_terminal, run_beside, run_editor
-from kb_tui._keymaps import PANES
-from kb_tui._pane import GoTo, InspectTarget, Pane
-from kb_tui._progress import outcome, summary
-from kb_tui._runner import IngestRunner
-from kb_tui._shared import Shared
-from kb_tui._terminal import leave_on_signals
+from kb_tui._keys import PANES
+from kb_tui._pane import GoTo, InspectTarget, Pane, Shared
+from kb_tui._runner import IngestRunner, outcome, summary
+from kb_tui._terminal import OpenPlace, leave_on_signals, needs_terminal, run_beside, run_editor
 from kb_tui._themes import DARK, LIGHT, theme_name
 from kb_tui.popups import ErrorPopup
 from kb_tui.screens.ask import AskPane
