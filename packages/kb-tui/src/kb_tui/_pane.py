@@ -161,6 +161,7 @@ class Pane(FacadeScreen):
     IS_TYPING: ClassVar[bool] = False
     """Whether the pane is for typing: it starts in INSERT."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - textual's type
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012 - textual's type
     AUTO_FOCUS: ClassVar[str | None] = "Input, ChoiceList"
     """Where keys go when the pane is first shown: no key is taken before that is settled."""
 

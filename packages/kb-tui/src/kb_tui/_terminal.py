@@ -1,5 +1,12 @@
 """The terminal itself: it is resized, it goes away, an editor borrows it.
 
+Its size is what the terminal says: COLUMNS and LINES, where somebody exported them, are
+of the time before, and stay what they were when the window changes.
+
+A terminal that is made smaller and large again has lost what did not fit in between.
+Textual draws only where the size it hears of is another one than before, and on a busy
+machine it hears of the last one only: so every resize draws everything.
+
 A closed window sends SIGHUP and, to wake what is stopped, SIGCONT. The driver takes
 SIGCONT for the return from a suspension, would begin to draw once more on a terminal
 that is gone, and waits for ever: so it is told only while there is a terminal.
@@ -20,9 +27,23 @@ from textual.message import Message
 from kb_app.editors import FilePlace
 from kb_core.errors import IoError
 
-__all__ = ["OpenPlace", "leave_on_signals", "needs_terminal", "run_beside", "run_editor"]
+__all__ = [
+    "OpenPlace",
+    "forget_exported_size",
+    "leave_on_signals",
+    "needs_terminal",
+    "redraw_on_resize",
+    "run_beside",
+    "run_editor",
+]
 
 _STANDARD = (0, 1, 2)
+
+
+def forget_exported_size() -> None:
+    """Let neither this program nor the editor that it starts believe COLUMNS and LINES."""
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
 
 
 def leave_on_signals(leave: Callable[[], None]) -> None:
@@ -41,6 +62,20 @@ def leave_on_signals(leave: Callable[[], None]) -> None:
         loop.add_signal_handler(signal.SIGTERM, leave)
         loop.add_signal_handler(signal.SIGHUP, hang_up)
         _resume_only_on_a_terminal()
+
+
+def redraw_on_resize(redraw: Callable[[], object]) -> None:
+    """Call *redraw* on this event loop at every resize, to whichever size it leads."""
+    loop = asyncio.get_running_loop()
+    with suppress(ValueError):  # not the main thread
+        resize = signal.getsignal(signal.SIGWINCH)
+
+        def carry_on(number: int, frame: FrameType | None) -> None:
+            if callable(resize):
+                resize(number, frame)
+            loop.call_soon_threadsafe(redraw)
+
+        signal.signal(signal.SIGWINCH, carry_on)
 
 
 def _resume_only_on_a_terminal() -> None:

@@ -23,7 +23,15 @@ from kb_core.ingest import IngestReport
 from kb_tui._keys import PANES
 from kb_tui._pane import GoTo, InspectTarget, Pane, Shared
 from kb_tui._runner import IngestRunner, outcome, summary
-from kb_tui._terminal import OpenPlace, leave_on_signals, needs_terminal, run_beside, run_editor
+from kb_tui._terminal import (
+    OpenPlace,
+    forget_exported_size,
+    leave_on_signals,
+    needs_terminal,
+    redraw_on_resize,
+    run_beside,
+    run_editor,
+)
 from kb_tui._themes import DARK, LIGHT, theme_name
 from kb_tui.popups import ErrorPopup
 from kb_tui.screens.ask import AskPane
@@ -75,6 +83,10 @@ class KbTui(App[None]):
         self.set_interval(_LOOK_EVERY_S, self._look_at_ingest)
         if not self.is_headless:
             leave_on_signals(self._hang_up)
+            redraw_on_resize(self._redraw)
+
+    def _redraw(self) -> None:
+        self.screen.refresh()
 
     def on_unmount(self) -> None:
         sys.setswitchinterval(self._switch_interval)
@@ -231,6 +243,7 @@ class KbTui(App[None]):
 
 def run(kb: KnowledgeBase) -> None:
     """Show the knowledge base until the person quits."""
+    forget_exported_size()
     app = KbTui(kb)
     with _log_off_screen():
         try:
