@@ -41,6 +41,7 @@ PLANTED = [
     Planted("layers", "kb_cli.planted", "import kb_tui"),
     Planted("composition-root", "kb_app._ingest.planted", "import kb_app._wiring"),
     Planted("composition-root", "kb_app._search.planted", "import kb_app.knowledge_base"),
+    Planted("the-way-of-a-file", "kb_app._ingest.seeing.planted", "import kb_app._ingest.plan"),
     Planted("adapters", "kb_cli.planted", "from kb_store import __doc__"),
     Planted("adapters", "kb_tui.planted", "import kb_search"),
     Planted("pure-core", "kb_core.planted", "import numpy"),

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from kb_app._ingest.cuts import BLOCK, GLUE, LINE, PART, SENTENCE, WORD, Piece, trimmed
+from kb_app._ingest.making.cuts import BLOCK, GLUE, LINE, PART, SENTENCE, WORD, Piece, trimmed
 from kb_app._ingest.split import Sizes, pack
 from kb_core.documents import ChunkLimits
 

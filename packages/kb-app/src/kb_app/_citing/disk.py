@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from kb_app._ingest.decode import FileContent
-from kb_app._ingest.opening import LeadsOut, NotAFile, open_inside, open_regular
+from kb_app._ingest.seeing.files import LeadsOut, NotAFile, open_inside, open_regular
 from kb_app._ingest.sniff import check_bytes
 
 __all__ = ["Now", "is_reachable", "read_text"]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from kb_app._citing.disk import Now, is_reachable, read_text
 from kb_app._citing.unseen import Unseen, unseen_files
-from kb_app._ingest.assets import given_medium
-from kb_app._ingest.names import location
+from kb_app._ingest.added.assets import given_medium
+from kb_app._ingest.seeing.files import location
 from kb_app._media import medium_of
 from kb_app.config import Config
 from kb_core.filters import And, OneOf
@@ -120,9 +120,9 @@ class Files:
     def _left_alone(self, path: str, source_id: str, text: str | None) -> str | None:
         """Say why the next ingest would leave a file alone that has *text* now, if it would."""
         # Most files are as they were, and wait for none of this.
-        from kb_app._ingest.configured import source_specs
-        from kb_app._ingest.placing import place_in
+        from kb_app._ingest.added.placing import place_in
         from kb_app._ingest.secrets import find_secret
+        from kb_app._ingest.settings import source_specs
 
         specs = [spec for spec in source_specs(self._config, ()) if spec.source_id == source_id]
         place = place_in(specs, os.path.realpath(path))

@@ -34,10 +34,10 @@ def unseen_files(snapshot: IndexSnapshot, config: Config, source_id: str) -> Ite
 
 def _unseen(snapshot: IndexSnapshot, config: Config, source_id: str) -> Iterator[Unseen]:
     # Needed only where a text is missing; a check of what is there does not wait for it.
-    from kb_app._ingest.configured import source_specs
     from kb_app._ingest.detect import detect
-    from kb_app._ingest.names import location
     from kb_app._ingest.secrets import check_secret_name
+    from kb_app._ingest.seeing.files import location
+    from kb_app._ingest.settings import source_specs
     from kb_app._ingest.walk import walk
 
     rows = {row["path"]: row for row in snapshot.files(OneOf("source_id", (source_id,)))}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from kb_app._ingest.cuts import (
+from kb_app._ingest.making.cuts import (
     INSIDE,
     LINE,
     WORD,

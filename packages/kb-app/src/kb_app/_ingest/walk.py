@@ -24,8 +24,8 @@ from operator import itemgetter
 from typing import Literal, TypeAlias
 
 from kb_app._ingest.ignore import IncludeRules, Scope, root_scope
-from kb_app._ingest.links import Links, read_rules
-from kb_app._ingest.names import relative_parts, spell
+from kb_app._ingest.seeing.files import relative_parts, spell
+from kb_app._ingest.seeing.links import Links, read_rules
 from kb_core.clock import clamp_ns
 from kb_core.ingest import SkipReason
 from kb_core.text import nfc

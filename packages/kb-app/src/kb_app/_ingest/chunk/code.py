@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from kb_app._ingest.cuts import BLOCK, Piece
+from kb_app._ingest.making.cuts import BLOCK, Piece
 from kb_app._ingest.split import Group, Sizes, pack
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument
 from kb_core.ports import TokenCounter

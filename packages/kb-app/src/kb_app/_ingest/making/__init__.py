@@ -1,0 +1,1 @@
+"""From bytes to a record: parsers, chunkers, and what they need."""
