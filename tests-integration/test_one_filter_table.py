@@ -37,7 +37,7 @@ search.SearchFilters = make_dataclass(
     kw_only=True,
 )
 
-from kb_app._search.filters import compile_filters
+from kb_app._search.query import compile_filters
 from kb_app.wire_models import SearchInput, read
 from kb_cli._filters import filter_options, filters_of
 from kb_cli.main import cli

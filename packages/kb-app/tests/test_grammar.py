@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from kb_app._search.grammar import parse_query
+from kb_app._search.query import parse_query
 from kb_core.filters import And, Not, OneOf, Words
 from kb_core.search import Clause
 

@@ -13,7 +13,7 @@ from kb_app._data_dir import INDEX_PARTS, DataDir
 from kb_app._media import MEDIA, chunker_for, parsers_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
-from kb_app._search.freshness import Freshness
+from kb_app._search.hits import Freshness
 from kb_app.config import Config
 from kb_core import wire
 from kb_core.clock import to_epoch

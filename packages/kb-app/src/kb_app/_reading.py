@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kb_app._media import medium_of
-from kb_app._search.filters import compile_filters
-from kb_app._search.freshness import Freshness
+from kb_app._search.hits import Freshness
+from kb_app._search.query import compile_filters
 from kb_core import wire
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
 from kb_core.filters import Glob

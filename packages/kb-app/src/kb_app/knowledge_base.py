@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from kb_app._ingest.pipeline import Run
     from kb_app._parts import Parts
-    from kb_app._search.freshness import Freshness
-    from kb_app._search.service import Engine
+    from kb_app._search.engine import Engine
+    from kb_app._search.hits import Freshness
     from kb_app.config import Config
     from kb_app.editors import FilePlace
     from kb_app.jobs import Jobs
@@ -65,7 +65,7 @@ class KnowledgeBase:
     @property
     def is_working(self) -> bool:
         """Whether work that a deadline did not wait for still runs on a thread."""
-        from kb_app._search.deadline import is_working
+        from kb_app._search.channels import is_working
 
         return is_working()
 
@@ -113,7 +113,7 @@ class KnowledgeBase:
         *max_tokens* bounds the bulk_search_response.v1 that ``wire`` makes of it with
         *asked*, the queries as they came; its traces do not count.
         """
-        from kb_app._search.aggregated import search_aggregated
+        from kb_app._search.aggregate import search_aggregated
 
         engine = self._engine()
         return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
@@ -432,7 +432,7 @@ class KnowledgeBase:
         return self._parts.reader()
 
     def _engine(self) -> Engine:
-        from kb_app._search.service import Engine, search_settings
+        from kb_app._search.engine import Engine, search_settings
 
         parts = self._parts
         return Engine(
@@ -453,7 +453,7 @@ class KnowledgeBase:
             return None
 
     def _freshness(self, snapshot: IndexSnapshot) -> Freshness:
-        from kb_app._search.freshness import Freshness
+        from kb_app._search.hits import Freshness
 
         days = self._config.search.stale_threshold_days
         return Freshness(snapshot, now=self._now(), threshold_days=days)

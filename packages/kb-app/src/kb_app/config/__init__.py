@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb_app.config._checks import check_chunking
-from kb_app.config._load import load_config, parse_config
+from kb_app.config._load import check_chunking, load_config, parse_config
 from kb_app.config._settings import (
     SECTIONS,
     Ask,
@@ -43,10 +42,8 @@ from kb_app.config._settings import (
 )
 
 if TYPE_CHECKING:
-    from kb_app.config._init import InitReport, init_config
-    from kb_app.config._migrate import Migration, migrate_config
+    from kb_app.config._files import InitReport, Migration, init_config, migrate_config, toml
     from kb_app.config._sources import SourceEdit, add_source, remove_source
-    from kb_app.config._template import toml
 
 __all__ = [
     "SECTIONS",
@@ -80,14 +77,14 @@ __all__ = [
 ]
 
 _EDITING = {
-    "InitReport": "_init",
-    "Migration": "_migrate",
+    "InitReport": "_files",
+    "Migration": "_files",
     "SourceEdit": "_sources",
     "add_source": "_sources",
-    "init_config": "_init",
-    "migrate_config": "_migrate",
+    "init_config": "_files",
+    "migrate_config": "_files",
     "remove_source": "_sources",
-    "toml": "_template",
+    "toml": "_files",
 }
 """The half that edits loads when it is asked for: a search only reads."""
 

@@ -8,20 +8,19 @@ on the page, and a cursor carries what tells whether a list is still the same.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kb_app._search.candidates import Channel, Proposals, propose
-from kb_app._search.cursors import Cursor, Question, State
-from kb_app._search.deadline import Deadline
-from kb_app._search.delivery import Delivery, deliver
-from kb_app._search.filters import compile_filters, media_warnings
-from kb_app._search.grammar import ParsedQuery, parse_query
-from kb_app._search.ranking import Row, list_digest, rank_proposals
-from kb_app._search.rendering import Renderer
-from kb_app._search.tracing import Stopwatch, trace_of
+from kb_app._search.channels import Channel, Deadline, Late, Proposals, Stopwatch, propose
+from kb_app._search.hits import Renderer
+from kb_app._search.page import Cursor, Delivery, Question, State, deliver
+from kb_app._search.query import ParsedQuery, compile_filters, media_warnings, parse_query
+from kb_app._search.ranking import Row, list_digest, page_of, rank_proposals
+from kb_app._search.trace import trace_of
+from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
 from kb_core.search import SearchQuery, SearchResponse, Trace
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from kb_core.models_info import EmbeddingModel
     from kb_core.ports import IndexSnapshot, Reranker
 
-__all__ = ["Engine", "Ranking", "SearchSettings", "pool_size", "search_settings"]
+__all__ = ["Engine", "RankedList", "SearchSettings", "pool_size", "rerank", "search_settings"]
 
 _POOL_FACTOR = 5
 _POOL_MIN = 100
@@ -82,7 +81,7 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RankedList:
     """The whole list of one query, of which a page can be shown."""
 
     run: _Run
@@ -125,11 +124,11 @@ class Engine:
         """Answer one query; no match is an answer."""
         return self.answer(self.ranking(query))
 
-    def answer(self, ranking: Ranking) -> SearchResponse:
+    def answer(self, ranking: RankedList) -> SearchResponse:
         """Return the page of a ranking that its query asks for."""
         return self._answer(ranking, self._delivery(ranking.run, ranking.rows, ranking.proposals))
 
-    def ranking(self, query: SearchQuery, where: Filter | None = None) -> Ranking:
+    def ranking(self, query: SearchQuery, where: Filter | None = None) -> RankedList:
         """Return the whole list of a query, narrowed further by *where*; nothing is shown yet.
 
         ``StaleCursor`` if the query has the cursor of another list.
@@ -149,18 +148,18 @@ class Engine:
         run.watch.lap()
         fused = self.rank(proposals, query)
         run.watch.fusion_secs = run.watch.lap()
-        ranking = Ranking(run, proposals, fused, self._rerank(run, fused, proposals))
+        ranking = RankedList(run, proposals, fused, self._rerank(run, fused, proposals))
         if run.cursor is not None:
             hits = list_digest(ranking.rows, run.offset, self.renderer.places)
             run.cursor.check(hits, self._state(run.wanted), proposals.degraded)
         return ranking
 
-    def without_hits(self, ranking: Ranking) -> SearchResponse:
+    def without_hits(self, ranking: RankedList) -> SearchResponse:
         """Return what there is to say of a list beside its hits, which are shown elsewhere."""
         delivery = self._delivery(ranking.run, (), ranking.proposals)
         return self._answer(ranking, replace(delivery, remarks_at_end=tuple))
 
-    def _answer(self, ranking: Ranking, delivery: Delivery) -> SearchResponse:
+    def _answer(self, ranking: RankedList, delivery: Delivery) -> SearchResponse:
         run = ranking.run
         response = deliver(delivery, self.renderer, self.snapshot.control)
         run.watch.read_secs = run.watch.lap()
@@ -168,7 +167,7 @@ class Engine:
             response = replace(response, trace=self._trace(ranking))
         return replace(response, elapsed_ms=run.watch.total_secs * 1000)
 
-    def _trace(self, ranking: Ranking) -> Trace:
+    def _trace(self, ranking: RankedList) -> Trace:
         run, relaxed = ranking.run, None
         story = trace_of(self.renderer, ranking.proposals, ranking.fused, run.query.mode, run.watch)
         if Channel.LEXICAL in ranking.proposals.ran:
@@ -217,8 +216,6 @@ class Engine:
     def _rerank(self, run: _Run, rows: list[Row], proposals: Proposals) -> list[Row]:
         if Channel.RERANK not in run.wanted or not rows:
             return rows
-        from kb_app._search.reranking import rerank  # numpy: not on the lexical path
-
         text, renderer = run.parsed.text, self.renderer
         return rerank(rows, text, renderer, self._reranker, proposals, run.deadline)
 
@@ -276,3 +273,44 @@ def _go_on(run: _Run, cursor: Cursor) -> None:
         for channel in Channel
         if channel in missing
     )
+
+
+def rerank(
+    rows: list[Row],
+    text: str,
+    renderer: Renderer,
+    reranker: Callable[[], Reranker],
+    proposals: Proposals,
+    deadline: Deadline,
+) -> list[Row]:
+    """Return *rows* with the first of them reordered, or as they are if that is too late.
+
+    All first rows are read or none: half a list in a new order is no order at all.
+    """
+    from kb_search.rerank import DEPTH, below, blend  # numpy: not on the lexical path
+
+    started = time.perf_counter()
+    head = page_of(rows, 0, DEPTH, renderer.places)
+    chunks = renderer.chunks([row.chunk_key for row in head])
+    passages = [chunks[row.chunk_key]["text"] for row in head]
+    work = deadline.start(lambda: reranker().rerank(text, passages, stop=deadline.is_over))
+    try:
+        scores = work()
+    except Late:
+        scores = None
+    except KbError as error:
+        proposals.degraded.append(f"rerank: {error}")
+        return rows
+    finally:
+        proposals.rerank_secs = time.perf_counter() - started
+    if scores is None:
+        proposals.leave_out(Channel.RERANK, deadline)
+        return rows
+    proposals.ran |= Channel.RERANK
+    fused = [row.score for row in head]
+    order = [
+        replace(row, score=score, kind="rerank", rerank_score=read)
+        for row, score, read in zip(head, blend(fused, scores), scores, strict=True)
+    ]
+    rest = [replace(row, score=below(row.score), kind="rerank") for row in rows[len(head) :]]
+    return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + rest

@@ -6,14 +6,14 @@ the vector channel runs beside the lexical one and is waited for until the time 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from kb_app._search.deadline import Deadline, Late
-from kb_app._search.grammar import ParsedQuery
+from kb_app._search.query import ParsedQuery
 from kb_core.errors import KbError
 from kb_core.filters import Filter
 from kb_core.media import SearchMode
@@ -21,9 +21,90 @@ from kb_core.search import Scored
 from kb_search.fusion import Basis
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from kb_core.ports import IndexSnapshot
 
-__all__ = ["Channel", "Proposals", "propose"]
+__all__ = ["Channel", "Deadline", "Late", "Proposals", "Stopwatch", "is_working", "propose"]
+
+_Result = TypeVar("_Result")
+
+_left_behind: set[threading.Thread] = set()
+
+
+class Late(Exception):
+    """The time was up before the work was done."""
+
+
+class Deadline:
+    """A moment after which nothing is waited for; without *millis*, there is none."""
+
+    def __init__(self, millis: int | None) -> None:
+        self.millis = millis
+        self._until = None if millis is None else time.perf_counter() + millis / 1000
+
+    def is_over(self) -> bool:
+        """Say whether the time is up."""
+        return self._until is not None and time.perf_counter() >= self._until
+
+    def start(self, work: Callable[[], _Result]) -> Callable[[], _Result]:
+        """Start *work*; what is returned waits for its result, or raises ``Late``.
+
+        Without a deadline the work is done by whoever asks for the result.
+        """
+        if self._until is None:
+            return work
+        from concurrent.futures import Future  # rarely needed, and not cheap to load
+
+        future: Future[_Result] = Future()
+        thread = threading.Thread(target=_fulfil, args=(future, work), daemon=True)
+        thread.start()
+        until = self._until
+
+        def wait() -> _Result:
+            try:
+                return future.result(max(0.0, until - time.perf_counter()))
+            except TimeoutError:
+                if not future.done():
+                    _left_behind.add(thread)
+                    raise Late from None
+                raise
+
+        return wait
+
+
+def is_working() -> bool:
+    """Say whether work that was not waited for still runs in this process."""
+    _left_behind.difference_update([t for t in _left_behind if not t.is_alive()])
+    return bool(_left_behind)
+
+
+def _fulfil(future: Future[_Result], work: Callable[[], _Result]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
+        future.set_exception(error)
+
+
+class Stopwatch:
+    """Takes the time of stages that follow each other."""
+
+    def __init__(self) -> None:
+        self.started = time.perf_counter()
+        self._lap = self.started
+        self.fusion_secs = 0.0
+        self.read_secs = 0.0
+
+    def lap(self) -> float:
+        """Return the seconds since the last lap."""
+        now = time.perf_counter()
+        spent, self._lap = now - self._lap, now
+        return spent
+
+    @property
+    def total_secs(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self.started
 
 
 class Channel(IntFlag):

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kb_app._search.candidates import Proposals
+from kb_app._search.channels import Proposals, Stopwatch
+from kb_app._search.hits import Renderer
 from kb_app._search.ranking import Row, as_ranked, page_of
-from kb_app._search.rendering import Renderer
 from kb_core.media import SearchMode
 from kb_core.search import Candidate, FusionInput, Scored, Timing, Trace
 
-__all__ = ["Stopwatch", "trace_of"]
-
-
-class Stopwatch:
-    """Takes the time of stages that follow each other."""
-
-    def __init__(self) -> None:
-        self.started = time.perf_counter()
-        self._lap = self.started
-        self.fusion_secs = 0.0
-        self.read_secs = 0.0
-
-    def lap(self) -> float:
-        """Return the seconds since the last lap."""
-        now = time.perf_counter()
-        spent, self._lap = now - self._lap, now
-        return spent
-
-    @property
-    def total_secs(self) -> float:
-        """Seconds since the search began."""
-        return time.perf_counter() - self.started
+__all__ = ["trace_of"]
 
 
 def trace_of(
