@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._ingest.detect import detect
+from kb_app._ingest.judging.kinds import check_medium, detect
 from kb_app._ingest.making.record import Task, make
 from kb_app._ingest.settings import ingest_settings
-from kb_app._ingest.sniff import check_medium
 from kb_app.config import Config
 from kb_core.clock import utc_now
 from kb_core.documents import SourceFile

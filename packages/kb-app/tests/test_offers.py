@@ -24,10 +24,10 @@ from kb_app._ingest.added.planning import (
     unrecorded,
     used_assets,
 )
+from kb_app._ingest.judging.kinds import Caps
 from kb_app._ingest.plan import Plan
 from kb_app._ingest.seeing.files import location
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash, unjudging
-from kb_app._ingest.sniff import Caps
 from kb_core.control import ADDED_SOURCE
 from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput, IoError

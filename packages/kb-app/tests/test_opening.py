@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kb_app._ingest.judging.kinds import Caps
 from kb_app._ingest.making.record import Task, make
 from kb_app._ingest.seeing.files import LeadsOut, NotAFile, inside, open_below, open_inside
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Caps
 from kb_core.documents import ChunkLimits, SourceFile
 
 SETTINGS = Settings(

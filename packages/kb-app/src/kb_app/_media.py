@@ -19,7 +19,7 @@ from kb_core.ports import Chunker, Parser
 
 __all__ = ["MEDIA", "Extra", "Medium", "chunker_for", "medium_of", "parser_for", "parsers_of"]
 
-_TEXT = "kb_app._ingest.parse.text:TextParser"
+_TEXT = "kb_app._ingest.making.formats.text:TextParser"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Medium:
     """Its name; ``None``: not supported."""
     by_language: str | None = None
     """The name of a table: which languages of code have a parser of their own."""
-    chunker: str = "kb_app._ingest.chunk.paragraphs:ParagraphChunker"
+    chunker: str = "kb_app._ingest.making.formats.text:ParagraphChunker"
     has_lines: bool = True
     """Documents are addressed by lines; else chunks carry spans of their own."""
     is_text: bool = False
@@ -69,15 +69,15 @@ class Medium:
 
 MEDIA: dict[str, Medium] = {
     Media.MARKDOWN: Medium(
-        parser="kb_app._ingest.parse.markdown:MarkdownParser",
-        chunker="kb_app._ingest.chunk.markdown:MarkdownChunker",
+        parser="kb_app._ingest.making.formats.markdown:MarkdownParser",
+        chunker="kb_app._ingest.making.formats.markdown:MarkdownChunker",
         is_text=True,
     ),
     Media.TEXT: Medium(parser=_TEXT, is_text=True),
     Media.CODE: Medium(
         parser=_TEXT,
-        by_language="kb_app._ingest.code.parsers:PARSERS",
-        chunker="kb_app._ingest.chunk.code:CodeChunker",
+        by_language="kb_app._ingest.making.grammars:PARSERS",
+        chunker="kb_app._ingest.making.formats.code:CodeChunker",
         is_text=True,
     ),
     Media.NOTEBOOK: Medium(),

@@ -22,9 +22,9 @@ from kb_app._ingest.added.assets import given_trust
 from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.plan import Plan, Wanted, make_plan
-from kb_app._ingest.repository import RepositoryFinder
+from kb_app._ingest.seeing.repository import RepositoryFinder
+from kb_app._ingest.seeing.walk import walk
 from kb_app._ingest.settings import Settings, SourceSpec, unjudging
-from kb_app._ingest.walk import walk
 from kb_app._ingest.workers.worker import error_of
 from kb_app._parts import Parts
 from kb_app._write import WriteSession

@@ -19,9 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb_app._ingest.detect import TOLD_BY_BYTES
+from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.seeing.files import inside, path_of
-from kb_app._ingest.sniff import Caps, check_medium
 from kb_app._media import chunker_for, parser_for
 from kb_app._models import model_of, models_dir
 from kb_core.documents import ChunkLimits, SourceFile

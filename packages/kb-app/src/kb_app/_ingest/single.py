@@ -37,10 +37,10 @@ from kb_app._ingest.added.planning import (
     record_of_row,
     row_of_record,
 )
+from kb_app._ingest.judging.secrets import check_secret_name
 from kb_app._ingest.outcomes import deleted_item
 from kb_app._ingest.pipeline import Run, plan_sources, process
 from kb_app._ingest.run import embed_if_wanted, now_ns, recorded, sweep_assets
-from kb_app._ingest.secrets import check_secret_name
 from kb_app._ingest.seeing.files import open_below
 from kb_app._ingest.settings import ingest_settings, source_specs
 from kb_app.config import Config

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from kb_app._ingest.added.assets import Added, Assets, given_medium, given_trust
 from kb_app._ingest.added.offer import Offer
-from kb_app._ingest.detect import Kind, detect
+from kb_app._ingest.judging.kinds import Kind, detect
 from kb_app._ingest.plan import (
     Plan,
     Wanted,

@@ -1,1 +1,1 @@
-"""From bytes to a record: parsers, chunkers, and what they need."""
+"""Making: from the content of a file to a document and its chunks. Pure: nothing is opened."""

@@ -14,13 +14,20 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from kb_app._ingest.decode import FileContent
-from kb_app._ingest.detect import HEAD_BYTES, detect_from_bytes
-from kb_app._ingest.secrets import find_secret
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import (
+    HEAD_BYTES,
+    Caps,
+    Skip,
+    check_bytes,
+    check_medium,
+    check_size,
+    check_text,
+    detect_from_bytes,
+)
+from kb_app._ingest.judging.secrets import find_secret, flags_of
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import UNKNOWN, Settings, fingerprint_of, settings_hash
-from kb_app._ingest.sniff import Caps, Skip, check_bytes, check_medium, check_size, check_text
-from kb_app._ingest.suspicion import flags_of
 from kb_app._ingest.workers.worker import say
 from kb_app._media import chunker_for, medium_of, parser_for
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile

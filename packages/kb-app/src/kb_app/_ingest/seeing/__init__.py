@@ -1,1 +1,1 @@
-"""Files as they lie: which there are, what they are called, how they are opened."""
+"""Seeing: files as they lie, unopened: the walk, the rules that ignore, repositories."""
