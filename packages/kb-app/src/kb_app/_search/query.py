@@ -7,7 +7,9 @@ Exclusions and fields are filters of both channels (ruling R13); everything else
 and anything that is not valid grammar is words too. No text of a query raises; a value of
 a filter that means nothing does.
 
-``AND`` takes the words or phrases right beside it. Where ``AND`` and ``OR`` meet, as in
+In a question in capitals, ``AND``, ``OR`` and ``NOT`` are words like the others: what
+tells an operator is that it is written otherwise than they are. ``AND`` takes the words or
+phrases right beside it. Where ``AND`` and ``OR`` meet, as in
 ``a AND b OR c``, there are no parentheses to tell what is meant: nothing is required.
 """
 
@@ -32,6 +34,7 @@ __all__ = [
     "ParsedQuery",
     "compile_each",
     "compile_filters",
+    "glob_of",
     "media_warnings",
     "parse_query",
     "words_of",
@@ -45,11 +48,16 @@ _PIECE = re.compile(
     """,
     re.VERBOSE,
 )
+_OPERATOR = re.compile(r"(?<!\S)(?:AND|OR|NOT)(?!\S)")
 _DEMANDING = 0.25
 """Which share of a query's letters its quotes hold at least where they are demands."""
 _LETTER = re.compile(r"[^\W_]")
 
 _WORD = re.compile(r"[^\W_][\w.\-]*[^\W_]|[^\W_]")
+
+_CLASS = re.compile(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
+"""The members of a bracket in a path pattern; the first may be a bracket itself."""
+_RANGE = re.compile(r"(.)-(.)", re.DOTALL)
 
 Kind: TypeAlias = Literal["word", "phrase", "filter", "AND", "OR", "NOT"]
 
@@ -72,7 +80,9 @@ class _Piece:
 
 def parse_query(text: str) -> ParsedQuery:
     """Read a query; a query of nothing but filters is ranked by its own text."""
-    pieces = _negated([_read(found) for found in _PIECE.finditer(text)])
+    in_capitals = _is_in_capitals(text)
+    found = [_read(piece, in_capitals=in_capitals) for piece in _PIECE.finditer(text)]
+    pieces = _negated(found)
     required = _required(pieces)
     spoken = [at for at, piece in enumerate(pieces) if piece.kind in {"word", "phrase"}]
     plain = " ".join(pieces[at].text for at in spoken if at not in required)
@@ -95,9 +105,19 @@ def words_of(text: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(text)))
 
 
-def _read(found: re.Match[str]) -> _Piece:
+def _is_in_capitals(text: str) -> bool:
+    """Say whether the words beside the operators are in capitals, all of them.
+
+    What has no case tells nothing, as a question in Korean.
+    """
+    rest = _OPERATOR.sub("", text)
+    return rest.upper() == rest != rest.lower()
+
+
+def _read(found: re.Match[str], *, in_capitals: bool) -> _Piece:
     phrase, word = found["phrase"], found["word"] or ""
-    if word in {"AND", "OR", "NOT"} and not found["negated"] and not found["field"]:
+    is_operator = word in {"AND", "OR", "NOT"} and not in_capitals
+    if is_operator and not found["negated"] and not found["field"]:
         return _Piece(_operator(word), word)
     value = word if phrase is None else phrase
     if not value.strip():
@@ -214,7 +234,7 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
         case "medium":
             return _one_of(row, [MEDIA_ALIASES.get(v.lower(), v.lower()) for v in values])
         case "glob":
-            return Or(tuple(_glob(row, value) for value in values))
+            return Or(tuple(glob_of(row.name, value) for value in values))
         case "trust":
             return Range(row.field, low=_rank(row, *values))
         case "from":
@@ -239,13 +259,22 @@ def _check_unicode(name: str, value: str) -> None:
         raise _bad(name, value.encode("utf-8", "replace").decode(), "valid Unicode") from error
 
 
-def _glob(row: FilterSpec, pattern: str) -> Glob:
-    _check_unicode(row.name, pattern)
+def glob_of(name: str, pattern: str) -> Glob:
+    """Return a path pattern as a filter; raise ``InvalidInput`` for what is none.
+
+    What only the engine cannot do is refused by the engine, as ``InvalidInput``, too.
+    """
+    _check_unicode(name, pattern)
     if not pattern.strip() or pattern.count("[") > pattern.count("]"):
-        raise _bad(row.name, pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
+        raise _bad(name, pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
     if len(pattern) > _LONGEST_GLOB:
         shown = f"{pattern[:40]}…"
-        raise _bad(row.name, shown, f"a pattern of at most {_LONGEST_GLOB} characters")
+        raise _bad(name, shown, f"a pattern of at most {_LONGEST_GLOB} characters")
+    for inside in _CLASS.findall(pattern):
+        for first, last in _RANGE.findall(inside):
+            if first > last:
+                what = f"a path pattern: in [{inside}], {first!r} comes after {last!r}"
+                raise _bad(name, pattern, what)
     return Glob(pattern)
 
 
