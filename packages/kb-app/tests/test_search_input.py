@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from kb_app import Config, KnowledgeBase
+from kb_app._parts import Parts
 from kb_app.testing import SearchWorld
 from kb_app.testing.parts import memory_parts
-from kb_core.errors import InvalidInput
+from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
+from kb_core.ports import never
 from kb_core.search import SearchFilters, SearchQuery
 from kb_search.reader import Reader
 
 MODES = list(SearchMode)
+World = tuple[Config, Parts]
 
 
 @pytest.fixture(scope="module")
-def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
-    """Return the facade over a real index of a few notes in two languages."""
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return the configuration and parts of a few notes in two languages, in a real index."""
     folder = tmp_path_factory.mktemp("kb")
-    world = SearchWorld(folder)
-    make = world.corpus.document
-    world.put(
+    made = SearchWorld(folder)
+    make = made.corpus.document
+    made.put(
         make("notes/locks.md", "# Locks\n\nThe writer takes a lock.\n", tags=("Rust", "storage")),
         make("notes/bread.md", "# Bread\n\nFlour and water. Not a lock.\n", tags=("kitchen",)),
         make("ko/search.md", "# 검색\n\n한국어 문서 검색.\n", lang="ko"),
     )
-    parts = replace(memory_parts(Reader(folder), world.embedder), reader=lambda: Reader(folder))
-    with KnowledgeBase(Config.inside(folder / "config"), parts) as opened:
+    parts = replace(memory_parts(Reader(folder), made.embedder), reader=lambda: Reader(folder))
+    return Config.inside(folder / "config"), parts
+
+
+@pytest.fixture(scope="module")
+def kb(world: World) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(*world) as opened:
         yield opened
 
 
@@ -82,3 +91,81 @@ def test_no_path_pattern_is_anything_but_a_filter_or_refused(
 
 def test_every_filter_that_is_a_pattern_is_tried_here() -> None:
     assert [row.name for row in FILTERS if row.kind == "glob"] == ["path_glob"]
+
+
+def asking(text: str) -> dict[str, Callable[[KnowledgeBase], Any]]:
+    """Return every operation that ranks by a text, with this one."""
+
+    def searching(mode: SearchMode) -> Callable[[KnowledgeBase], Any]:
+        return lambda kb: kb.search(SearchQuery(text=text, mode=mode))
+
+    def found(outcome: Any) -> Any:  # noqa: ANN401 - an answer
+        if isinstance(outcome, KbError):
+            raise outcome
+        return outcome
+
+    return {
+        **{mode.value: searching(mode) for mode in MODES},
+        "many": lambda kb: found(next(kb.search_many([SearchQuery(text=text)]))),
+        "aggregated": lambda kb: found(kb.search_aggregated([SearchQuery(text=text)]).outcomes[0]),
+        "codebase": lambda kb: kb.codebase_search({"query": text}),
+        "explain_miss": lambda kb: kb.explain_miss("notes/locks.md", SearchQuery(text=text)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("-lock", "only says what not to find"),
+        ('NOT bread -"two words" -title:x -tag:y', "only says what not to find"),
+        ("a" * 20_001, "characters"),
+        (" ".join(f"w{n}" for n in range(1001)), "different words"),
+        ("".join(chr(0x4E00 + n) for n in range(1002)), "different words"),
+    ],
+)
+@pytest.mark.parametrize("operation", asking(""))
+def test_a_query_that_finds_nothing_or_takes_for_ever_is_refused(
+    kb: KnowledgeBase, operation: str, text: str, why: str
+) -> None:
+    with pytest.raises(InvalidInput, match=why) as refused:
+        asking(text)[operation](kb)
+
+    assert refused.value.hint
+    assert refused.value.details["field"] == "query"
+
+
+def test_a_query_as_long_as_may_be_is_answered(kb: KnowledgeBase) -> None:
+    words = " ".join(f"w{n}" for n in range(999))
+    for text in (f"{words} lock", "lock " * 4000, "lock tag:Rust", "-nothing lock"):
+        assert kb.search(SearchQuery(text=text, mode=SearchMode.LEXICAL)).hits
+
+
+class Reading:
+    """A reranker that is stopped while it reads."""
+
+    name = "reading"
+
+    def __init__(self, stop: Event) -> None:
+        self.stop = stop
+        self.read = 0
+
+    def rerank(
+        self, _: str, passages: Sequence[str], /, *, stop: Callable[[], bool] = never
+    ) -> list[float] | None:
+        for passage in passages:
+            if stop():
+                return None
+            self.read += len(passage) > 0
+            self.stop.set()
+        return [0.5] * len(passages)
+
+
+def test_nothing_is_read_for_a_search_that_nobody_waits_for_any_more(world: World) -> None:
+    config, parts = world
+    stop = Event()
+    reading = Reading(stop)
+    with KnowledgeBase(config, replace(parts, reranker=lambda: reading)) as kb:
+        found = kb.search(SearchQuery(text="lock bread", rerank=True), stop=stop)
+
+    assert reading.read == 1
+    assert len(found.hits) > 1

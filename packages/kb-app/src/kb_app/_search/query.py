@@ -25,13 +25,14 @@ from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS, Filter, FilterSpec, Glob, Not, OneOf, Or, Range, Words, all_of
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
-from kb_core.search import Clause, LexicalQuery, SearchFilters
+from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, SearchFilters
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
 __all__ = [
     "ParsedQuery",
+    "check_query",
     "compile_each",
     "compile_filters",
     "glob_of",
@@ -69,6 +70,8 @@ class ParsedQuery:
     lexical: LexicalQuery
     where: Filter | None
     text: str
+    excludes_only: bool = False
+    """Whether it says what is not wanted, and nothing that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,31 @@ def parse_query(text: str) -> ParsedQuery:
         lexical=LexicalQuery(tuple(clauses or [Clause(text)])),
         where=all_of(piece.where for piece in pieces),
         text=" ".join(pieces[at].text for at in spoken) or text,
+        excludes_only=bool(pieces) and all(isinstance(piece.where, Not) for piece in pieces),
     )
+
+
+def check_query(parsed: ParsedQuery, text: str) -> None:
+    """Refuse with ``InvalidInput`` what nothing can be found for, or only in a long time."""
+    if parsed.excludes_only:
+        raise InvalidInput(
+            f"query {text!r} only says what not to find",
+            hint="add what to look for, such as: otter -zoo",
+            details={"field": "query", "value": text},
+        )
+    if len(text) <= MAX_QUERY_TERMS:
+        return  # no room for more
+    from kb_search.analysis import analyze
+
+    streams = analyze(text)
+    terms = len({*streams.exact.split(), *streams.cjk.split()})
+    if terms > MAX_QUERY_TERMS:
+        raise InvalidInput(
+            f"the query has {terms:,} different words, and at most {MAX_QUERY_TERMS:,} are "
+            "looked for",
+            hint="ask for what is telling in it",
+            details={"field": "query", "value": terms, "max": MAX_QUERY_TERMS},
+        )
 
 
 def words_of(text: str) -> list[str]:
