@@ -34,7 +34,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     made.put(
         make("notes/locks.md", "# Locks\n\nThe writer takes a lock.\n", tags=("Rust", "storage")),
         make("notes/bread.md", "# Bread\n\nFlour and water. Not a lock.\n", tags=("kitchen",)),
-        make("ko/search.md", "# 검색\n\n한국어 문서 검색.\n", lang="ko"),
+        make("ko/search.md", "# 검색\n\n한국어 문서 검색. lock\n", lang="ko"),
+        make("src/lock.py", "def lock():\n    pass\n", lang=None, media="code", code_lang="python"),
+        make("odd.md", "lock zzz\n", lang="und", source_id="work", repo="kebab"),
     )
     parts = replace(memory_parts(Reader(folder), made.embedder), reader=lambda: Reader(folder))
     return Config.inside(folder / "config"), parts
@@ -169,3 +171,88 @@ def test_nothing_is_read_for_a_search_that_nobody_waits_for_any_more(world: Worl
 
     assert reading.read == 1
     assert len(found.hits) > 1
+
+
+def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401
+    """Return the paths of what a search for one word finds in the filters, and its warnings."""
+    narrow = SearchFilters(**filters)
+    answer = kb.search(SearchQuery(text="lock", mode=SearchMode.LEXICAL, filters=narrow))
+    listed = kb.list_docs(narrow)
+    paths = sorted({hit.doc_path for hit in answer.hits})
+    assert set(paths) <= {doc["doc_path"] for doc in listed["items"]}
+    assert listed.get("warnings", []) == list(answer.warnings)
+    return paths, list(answer.warnings)
+
+
+@pytest.mark.parametrize(
+    ("filters", "warning"),
+    [
+        ({"lang": ("english",)}, "lang 'english' is unknown and gives no hits; did you mean 'en'?"),
+        ({"code_lang": ("pyhton",)}, "did you mean 'python'?"),
+        ({"repo": ("kebap",)}, "did you mean 'kebab'?"),
+        ({"tag": ("rsut",)}, "did you mean 'Rust'?"),
+        ({"tag": ("quantum",)}, "known are Rust, kitchen, storage"),
+        ({"source_type": ("notes",)}, "did you mean 'note'?"),
+        ({"media": ("markdwon",)}, "did you mean 'markdown'?"),
+    ],
+)
+def test_a_value_that_nothing_has_is_told_with_the_nearest_that_exists(
+    kb: KnowledgeBase, filters: dict[str, tuple[str, ...]], warning: str
+) -> None:
+    paths, warnings = found(kb, **filters)
+
+    assert paths == []
+    assert [warning in said for said in warnings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("filters", "paths"),
+    [
+        ({"tag": ("rust",)}, ["notes/locks.md"]),
+        ({"tag": ("RUST,Kitchen",)}, ["notes/bread.md", "notes/locks.md"]),
+        ({"lang": ("EN",)}, ["notes/bread.md", "notes/locks.md"]),
+        ({"lang": ("en, ko",)}, ["ko/search.md", "notes/bread.md", "notes/locks.md"]),
+        ({"lang": ("null",)}, ["src/lock.py"]),
+        ({"lang": ("und",)}, ["odd.md"]),
+        ({"code_lang": ("Python",)}, ["src/lock.py"]),
+        ({"source": ("work,_added",)}, ["odd.md"]),
+        ({"media": ("code,md", "pdf"), "lang": ("ko", "null")}, ["ko/search.md", "src/lock.py"]),
+    ],
+)
+def test_what_is_printed_as_a_value_is_one_and_case_does_not_matter(
+    kb: KnowledgeBase, filters: dict[str, tuple[str, ...]], paths: list[str]
+) -> None:
+    assert found(kb, **filters) == (paths, [])
+
+
+def test_a_tag_of_the_question_is_found_in_any_case(kb: KnowledgeBase) -> None:
+    hits = kb.search(SearchQuery(text="lock tag:RUST", mode=SearchMode.LEXICAL)).hits
+
+    assert {hit.doc_path for hit in hits} == {"notes/locks.md"}
+
+
+@pytest.mark.parametrize("operation", ["search", "list", "similar", "explain_miss"])
+def test_a_source_that_there_is_none_of_is_refused(kb: KnowledgeBase, operation: str) -> None:
+    filters = SearchFilters(source=("note",))
+    query = SearchQuery(text="lock", filters=filters)
+    calls: dict[str, Callable[[], Any]] = {
+        "search": lambda: kb.search(query),
+        "list": lambda: kb.list_docs(filters),
+        "similar": lambda: kb.similar("notes/locks.md", query),
+        "explain_miss": lambda: kb.explain_miss("notes/locks.md", query),
+    }
+
+    with pytest.raises(InvalidInput) as refused:
+        calls[operation]()
+
+    assert refused.value.hint == "did you mean 'notes'?"
+
+
+@pytest.mark.parametrize("name", [row.name for row in FILTERS if row.kind != "glob"])
+def test_a_value_that_is_empty_is_refused_by_name(kb: KnowledgeBase, name: str) -> None:
+    row = next(row for row in FILTERS if row.name == name)
+    for value in ("", " ", ",") if row.many else ("", " "):
+        with pytest.raises(InvalidInput) as refused:
+            found(kb, **{name: (value,) if row.many else value})
+
+        assert refused.value.details["field"] == name

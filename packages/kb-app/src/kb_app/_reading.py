@@ -10,7 +10,7 @@ from typing import Any
 
 from kb_app._media import medium_of
 from kb_app._search.hits import Freshness
-from kb_app._search.query import compile_filters, glob_of
+from kb_app._search.query import compile_filters, filter_warnings, glob_of
 from kb_core import wire
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
 from kb_core.ids import parse_id_prefix
@@ -128,7 +128,9 @@ def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[Json]:
 def list_docs(snapshot: IndexSnapshot, filters: SearchFilters, limit: int, offset: int) -> Json:
     """Return one page of the documents that pass *filters*, by source and path."""
     found = snapshot.docs(compile_filters(filters, snapshot))
-    return wire.doc_list(found[offset : offset + limit], total=len(found))
+    page = found[offset : offset + limit]
+    warnings = filter_warnings(filters, snapshot)
+    return wire.doc_list(page, total=len(found), warnings=warnings)
 
 
 def status(

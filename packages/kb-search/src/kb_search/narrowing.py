@@ -40,9 +40,11 @@ def only(kind: str, schema: tantivy.Schema) -> Query:
     return Query.term_query(schema, "kind", kind, "basic")
 
 
-def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: PLR0911 - one per node
+def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: C901, PLR0911 - one per node
     """Return *where* as a query; its score means nothing and must not be added."""
     match where:
+        case OneOf(field, values, any_case=True):
+            return any_of([_in_any_case(schema, field, str(value)) for value in values])
         case OneOf(field, values):
             return Query.term_set_query(schema, field, list(values)) if values else _NOTHING
         case Range(field, low, high):
@@ -61,6 +63,17 @@ def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: PLR09
             return Query.boolean_query(
                 [(Occur.Must, Query.all_query()), (Occur.MustNot, build_filter(schema, part))]
             )
+
+
+def _in_any_case(schema: tantivy.Schema, field: str, value: str) -> Query:
+    exactly = Query.term_query(schema, field, value, "basic")
+    if value.lower() == value.upper():
+        return exactly
+    try:
+        pattern = f"(?i){''.join(map(_literal, value))}"
+        return any_of([exactly, Query.regex_query(schema, field, pattern)])
+    except ValueError:  # longer than the engine's automata may be, as no real tag is
+        return exactly
 
 
 def _path_query(schema: tantivy.Schema, pattern: str) -> Query:

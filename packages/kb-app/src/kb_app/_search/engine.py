@@ -21,7 +21,7 @@ from kb_app._search.query import (
     ParsedQuery,
     check_query,
     compile_filters,
-    media_warnings,
+    filter_warnings,
     parse_query,
 )
 from kb_app._search.ranking import Row, list_digest, page_of, rank_proposals
@@ -283,7 +283,7 @@ class Engine:
             cursor_at=cursor_at,
             remarks_at_end=lambda: self._beyond_the_pool(run, proposals),
             degraded=(*proposals.degraded, *run.remarks),
-            warnings=tuple(media_warnings(run.query.filters.media)),
+            warnings=filter_warnings(run.query.filters, self.snapshot),
             stages=None if run.query.deadline_ms is None else proposals.stages,
         )
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_core.clock import parse_rfc3339, to_epoch
+from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS, Filter, FilterSpec, Glob, Not, OneOf, Or, Range, Words, all_of
 from kb_core.ids import parse_id_prefix
@@ -35,8 +36,9 @@ __all__ = [
     "check_query",
     "compile_each",
     "compile_filters",
+    "filter_warnings",
     "glob_of",
-    "media_warnings",
+    "nearest_of",
     "parse_query",
     "words_of",
 ]
@@ -167,7 +169,7 @@ def _field(name: str | None, value: str, *, is_phrase: bool) -> Filter | None:
     if name is None:
         return None
     if name == "tag":
-        return OneOf("tag", (value,))
+        return OneOf("tag", (value,), any_case=True)
     return Words(name, value, phrase=is_phrase)
 
 
@@ -217,6 +219,34 @@ def _demanded(pieces: list[_Piece]) -> set[int]:
     return phrases if quoted >= _DEMANDING * spoken else set()
 
 
+_MEDIA = {*(medium.value for medium in Media), *MEDIA_ALIASES}
+_SHOWN = 10
+_CODES = {
+    "arabic": "ar",
+    "chinese": "zh",
+    "danish": "da",
+    "dutch": "nl",
+    "english": "en",
+    "finnish": "fi",
+    "french": "fr",
+    "german": "de",
+    "greek": "el",
+    "hungarian": "hu",
+    "italian": "it",
+    "japanese": "ja",
+    "korean": "ko",
+    "norwegian": "no",
+    "polish": "pl",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "spanish": "es",
+    "swedish": "sv",
+    "turkish": "tr",
+    "ukrainian": "uk",
+}
+"""ISO 639-1 codes of what people write instead."""
+
 _LONGEST_GLOB = 300
 """Longer patterns make automata that the engine refuses."""
 
@@ -235,19 +265,68 @@ def compile_each(
     """Yield every filter that is given, by itself, with its meaning."""
     for row in FILTERS:
         given = getattr(filters, row.name)
-        values = given if row.many else () if given is None else (given,)
+        values = _values(row, given) if row.many else () if given is None else (given,)
         if values:
             yield row, _compiled(row, values, snapshot)
 
 
-def media_warnings(media: Iterable[str]) -> list[str]:
-    """Return a warning for every medium that does not exist: it gives no hits."""
-    known = {*(m.value for m in Media), *MEDIA_ALIASES}
-    return [
-        f"media {name!r} is unknown and gives no hits; known are {', '.join(sorted(known))}"
-        for name in media
-        if name.lower() not in known
-    ]
+def filter_warnings(filters: SearchFilters, snapshot: IndexSnapshot) -> tuple[str, ...]:
+    """Return a warning for every value of a filter that nothing has: it gives no hits."""
+    return tuple(
+        _unknown(row, value, snapshot)
+        for row in FILTERS
+        if row.many and row.kind in {"text", "word", "medium"}
+        for value in _values(row, getattr(filters, row.name))
+        if not _is_known(row, value, snapshot)
+    )
+
+
+def _values(row: FilterSpec, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of a filter that takes several; but for paths, a comma parts two."""
+    if row.kind == "glob":
+        return tuple(given)
+    for value in given:
+        _check_unicode(row.name, value)
+        if not value.strip(" ,"):
+            raise _bad(row.name, value, "a value")
+    return tuple(word.strip() for value in given for word in value.split(",") if word.strip())
+
+
+def _is_known(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> bool:
+    if row.kind == "medium":
+        return value.lower() in _MEDIA
+    if row.field == "source_id":
+        return True  # one that there is none of was refused
+    return snapshot.count_docs(_compiled(row, (value,), snapshot)) > 0
+
+
+def _unknown(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> str:
+    known = _MEDIA if row.kind == "medium" else _existing(row, snapshot)
+    close = nearest_of(_CODES.get(value.lower(), value) if row.field == "lang" else value, known)
+    said = f"{row.name} {value!r} is unknown and gives no hits"
+    if close:
+        return f"{said}; did you mean {close!r}?"
+    some = sorted(known)[:_SHOWN]
+    more = ", …" if len(known) > len(some) else ""
+    return f"{said}; known are {', '.join(some)}{more}" if some else said
+
+
+def nearest_of(word: str, known: Iterable[str]) -> str | None:
+    """Return the one of *known* that *word* is most likely meant to be."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def _existing(row: FilterSpec, snapshot: IndexSnapshot) -> set[str]:
+    """Return the values that documents have; reads all of them, which only a mistake needs."""
+    found: set[str] = set()
+    for doc in snapshot.docs(None):
+        values = doc["tags"] if row.field == "tag" else (doc[row.field],)
+        found.update(value for value in values if value)
+    return found
 
 
 def _compiled(  # noqa: C901, PLR0911 - one per kind
@@ -255,11 +334,15 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
 ) -> Filter:
     match row.kind:
         case "text":
-            return _one_of(row, values)
+            if row.field == "source_id":
+                _check_sources(row, values, snapshot)
+            return OneOf(row.field, tuple(values), any_case=row.field == "tag")
         case "word":
-            return _one_of(row, [value.lower() for value in values])
+            lowered = (value.lower() for value in values)
+            # What has no language, code, is counted under "null", and indexed under "".
+            return OneOf(row.field, tuple("" if word == "null" else word for word in lowered))
         case "medium":
-            return _one_of(row, [MEDIA_ALIASES.get(v.lower(), v.lower()) for v in values])
+            return OneOf(row.field, tuple(MEDIA_ALIASES.get(v.lower(), v.lower()) for v in values))
         case "glob":
             return Or(tuple(glob_of(row.name, value) for value in values))
         case "trust":
@@ -272,10 +355,17 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
             return OneOf(row.field, tuple(_doc_id(row, value, snapshot) for value in values))
 
 
-def _one_of(row: FilterSpec, values: Sequence[str]) -> Filter:
+def _check_sources(row: FilterSpec, values: Sequence[str], snapshot: IndexSnapshot) -> None:
+    """Refuse a source that there is none of: a typing error looks like an empty folder."""
+    known = sorted({*snapshot.control.sources, ADDED_SOURCE})
     for value in values:
-        _check_unicode(row.field, value)
-    return OneOf(row.field, tuple(values))
+        if value not in known:
+            close = nearest_of(value, known)
+            raise InvalidInput(
+                f"{row.name} {value!r} is unknown, or was never ingested",
+                hint=f"did you mean {close!r}?" if close else f"known are {', '.join(known)}",
+                details={"field": row.name, "value": value, "known": known, "nearest": close},
+            )
 
 
 def _check_unicode(name: str, value: str) -> None:
