@@ -27,8 +27,8 @@ from kb_app.config import Chunking, Config, Embedding, Ingest, Mcp, Source
 from kb_core.errors import InvalidInput
 from kb_core.ingest import IngestOptions
 from kb_core.search import SearchFilters
-from kb_mcp._catalog import TOOLS
 from kb_mcp.testing import call, client_of
+from kb_mcp.tools import TOOLS
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,8 @@ is set but empty counts as not set; lists in variables are separated by commas.
 
 The other half edits the file: ``init_config``, ``add_source``, ``remove_source``,
 ``migrate_config``. Comments and values that people wrote stay as they are, and no
-edit is written that would not load again.
+edit is written that would not load again. ``put_table`` and ``drop_table`` do the same for
+one table of another program's file.
 
 **Invariant:** importing this and loading a file needs nothing but the standard library
 and ``kb_core``.
@@ -44,6 +45,7 @@ from kb_app.config._settings import (
 if TYPE_CHECKING:
     from kb_app.config._files import InitReport, Migration, init_config, migrate_config, toml
     from kb_app.config._sources import SourceEdit, add_source, remove_source
+    from kb_app.config._tables import TomlError, drop_table, put_table
 
 __all__ = [
     "SECTIONS",
@@ -65,13 +67,16 @@ __all__ = [
     "Source",
     "SourceEdit",
     "Storage",
+    "TomlError",
     "Ui",
     "add_source",
     "check_chunking",
+    "drop_table",
     "init_config",
     "load_config",
     "migrate_config",
     "parse_config",
+    "put_table",
     "remove_source",
     "toml",
 ]
@@ -80,9 +85,12 @@ _EDITING = {
     "InitReport": "_files",
     "Migration": "_files",
     "SourceEdit": "_sources",
+    "TomlError": "_tables",
     "add_source": "_sources",
+    "drop_table": "_tables",
     "init_config": "_files",
     "migrate_config": "_files",
+    "put_table": "_tables",
     "remove_source": "_sources",
     "toml": "_files",
 }

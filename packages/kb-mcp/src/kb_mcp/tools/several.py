@@ -1,4 +1,4 @@
-"""The ``bulk_search`` tool: several searches in one call, side by side or as one list."""
+"""Tools for several queries in one call: side by side, as one list, or code as prose."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from kb_core import wire
 from kb_core.bulk import MAX_QUERIES
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_K, SearchQuery
-from kb_mcp._inputs import input_schema
-from kb_mcp._tool import READ_ONLY, Call, Tool, outline
+from kb_mcp._tool import READ_ONLY, Call, Tool, input_schema, outline, schema_of
 
-__all__ = ["TOOL", "BulkInput"]
+__all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
 
 _Queries: TypeAlias = "Sequence[SearchQuery | KbError]"
 
@@ -50,7 +49,7 @@ class BulkInput(Input):
     )
 
 
-def _call(call: Call) -> Mapping[str, Any]:
+def _bulk_search(call: Call) -> Mapping[str, Any]:
     given = read(BulkInput, call.arguments)
     asked = [_object(at, one) for at, one in enumerate(given.queries)]
     usual = call.kb.preferences()
@@ -98,7 +97,7 @@ def _refuse_shared(given: BulkInput) -> None:
             )
 
 
-TOOL = Tool(
+BULK_SEARCH = Tool(
     definition=types.Tool(
         name="bulk_search",
         title="Search for several things at once",
@@ -112,5 +111,47 @@ TOOL = Tool(
         output_schema=outline("bulk_search_response"),
         annotations=READ_ONLY,
     ),
-    call=_call,
+    call=_bulk_search,
+)
+
+
+_TEXT = {"type": "string"}
+_INPUT = {
+    "query": {**_TEXT, "description": "What the code does, or how it is called."},
+    "queries": {
+        "type": "array",
+        "maxItems": MAX_QUERIES,
+        "items": {"anyOf": [_TEXT, schema_of({"query": _TEXT, "path": _TEXT}, required=["query"])]},
+        "description": "Several, instead of query; each may have a path of its own.",
+    },
+    "path": {**_TEXT, "description": "Only below this folder: src/auth, or repository/src/auth."},
+    "maxResults": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 100,
+        "description": "How many results in all.",
+    },
+}
+
+
+def _codebase_search(call: Call) -> Mapping[str, Any]:
+    return call.kb.codebase_search(call.arguments)
+
+
+CODEBASE_SEARCH = Tool(
+    definition=types.Tool(
+        name="codebase_search",
+        title="Search code",
+        description=(
+            "Find code in the indexed repositories by what it does; whole passages with paths "
+            "and lines, as text. Use it with several wordings at once: what more of them find "
+            "comes first. Do not use it for notes and documents, or where you need filters: "
+            "that is search with media code."
+        ),
+        input_schema=schema_of(_INPUT),
+        output_schema=outline("codebase_search_response"),
+        annotations=READ_ONLY,
+    ),
+    call=_codebase_search,
+    render=wire.codebase_search_text,
 )

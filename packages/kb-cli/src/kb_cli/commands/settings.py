@@ -1,4 +1,4 @@
-"""``kebab config``: what is in effect, where it stands, what is missing."""
+"""``kebab init`` and ``kebab config``: the configuration, made, shown, completed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,58 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb_app.shown import printable
-from kb_cli._command import command as make, subgroup
+from kb_cli._command import command, subgroup
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._text import pad, width
 
 if TYPE_CHECKING:
     from kb_app.config import Config, Migration
 
-__all__ = ["command"]
+__all__ = ["config", "init"]
+
+_INIT = """
+kebab init
+kebab --config ./kb/config.toml init
+"""
+
+
+@command("init", example=_INIT)
+@click.option("--force", is_flag=True, help="Start anew; the old file stays as a copy.")
+@pass_cli
+def init(cli: CliContext, force: bool) -> None:
+    """Write a configuration with every key explained.
+
+    It goes to the usual place, or to the file that --config names; then everything else is
+    kept beside that file.
+    """
+    from kb_app.config import init_config
+
+    cli.writes("init")
+    report = init_config(cli.config_path, cli.environ, force=force)
+    if cli.as_json:
+        from kb_core import wire
+
+        config = report.config
+        created, existing = map(str, report.created), map(str, report.existing)
+        cli.print_json(
+            wire.init_report(
+                str(config.file), str(config.storage.data_dir), created=created, existing=existing
+            )
+        )
+        return
+    for path in report.created:
+        click.echo(f"made {printable(str(path))}")
+    if report.backup:
+        click.echo(f"the old file is {printable(str(report.backup))}")
+    cli.note("next: kebab add PATH")
 
 
 @subgroup("config", example="kebab config show")
-def command() -> None:
+def config() -> None:
     """Show or complete the configuration."""
 
 
-@make("show", example="kebab config show")
+@command("show", example="kebab config show")
 @pass_cli
 def _show(cli: CliContext) -> None:
     """Print every value in effect, and where it comes from."""
@@ -35,7 +71,7 @@ def _show(cli: CliContext) -> None:
         click.echo("\n".join(_lines(cli.config)))
 
 
-@make("path", example="kebab config path")
+@command("path", example="kebab config path")
 @pass_cli
 def _path(cli: CliContext) -> None:
     """Print where the configuration file is, or would be."""
@@ -52,7 +88,7 @@ def _path(cli: CliContext) -> None:
         cli.note("there is no such file yet: kebab init")
 
 
-@make("migrate", example="kebab config migrate --dry-run")
+@command("migrate", example="kebab config migrate --dry-run")
 @click.option("--dry-run", is_flag=True, help="Say what would be added; write nothing.")
 @pass_cli
 def _migrate(cli: CliContext, dry_run: bool) -> None:
@@ -74,7 +110,7 @@ def _migrate(cli: CliContext, dry_run: bool) -> None:
 
 
 for _sub in (_show, _path, _migrate):
-    command.add_command(_sub)
+    config.add_command(_sub)
 
 
 def _report(config: Config) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``kebab cite``: what a citation points at, and whether it still says the same."""
+"""``kebab fetch`` and ``kebab cite``: text as it stands in a source."""
 
 from __future__ import annotations
 
@@ -10,17 +10,74 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb_app.shown import flat, printable
-from kb_cli._command import command as make
+from kb_app.shown import count, flat, printable
+from kb_cli._command import command, subgroup
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._fetched import show
 from kb_cli._text import shorten
 from kb_core.errors import InvalidInput, IoError
 
 if TYPE_CHECKING:
     from kb_app.editors import FilePlace
 
-__all__ = ["command"]
+__all__ = ["cite", "fetch"]
+
+_TOKENS = click.option(
+    "--max-tokens", type=click.IntRange(min=1), help="Print at most about this many tokens."
+)
+
+
+@subgroup("fetch", example="kebab fetch span 5669ef18 12 34")
+def fetch() -> None:
+    """Print text exactly as it stands in a source.
+
+    An id may be shortened to its first eight characters or more, while it names one thing.
+    """
+
+
+@command("chunk", example="kebab fetch chunk 5669ef18 --context 1")
+@click.argument("chunk_id", metavar="ID")
+@click.option(
+    "--context",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Also print up to N chunks before and after it.",
+)
+@pass_cli
+def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
+    """Print a chunk, perhaps with its neighbours."""
+    with cli.open() as kb:
+        result = kb.fetch_chunk(chunk_id, context=context)
+    _show(cli, result)
+
+
+@command("doc", example="kebab fetch doc 1c0ffee5 --max-tokens 2000")
+@click.argument("doc_id", metavar="ID")
+@_TOKENS
+@pass_cli
+def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
+    """Print the text of a document."""
+    with cli.open() as kb:
+        result = kb.fetch_doc(doc_id, max_tokens=max_tokens)
+    _show(cli, result)
+
+
+@command("span", example="kebab fetch span 1c0ffee5 12 34")
+@click.argument("doc_id", metavar="DOC_ID")
+@click.argument("start", type=int)
+@click.argument("end", type=int)
+@_TOKENS
+@pass_cli
+def _span(cli: CliContext, doc_id: str, start: int, end: int, max_tokens: int | None) -> None:
+    """Print lines START to END of a document, both included, from 1."""
+    with cli.open() as kb:
+        result = kb.fetch_span(doc_id, start, end, max_tokens=max_tokens)
+    _show(cli, result)
+
+
+for _sub in (_chunk, _doc, _span):
+    fetch.add_command(_sub)
+
 
 _EXAMPLE = """
 kebab cite 'notes/search.md#L12-L34'
@@ -33,7 +90,7 @@ _VERIFY = "verify"
 _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "red"}
 
 
-@make("cite", example=_EXAMPLE)
+@command("cite", example=_EXAMPLE)
 @click.argument("words", metavar="[verify] URI...", nargs=-1)
 @click.option(
     "--open", "opens", is_flag=True, help="Open the file at the place: $VISUAL, $EDITOR, a viewer."
@@ -41,7 +98,7 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
 @click.option("--source", metavar="ID", help="The source, where several have the same path.")
 @pass_cli
 @click.pass_context
-def command(
+def cite(
     ctx: click.Context, cli: CliContext, words: tuple[str, ...], opens: bool, source: str | None
 ) -> None:
     """Print what a citation points at, or verify that it still says the same.
@@ -64,7 +121,7 @@ def command(
     else:
         with cli.open() as kb:
             found = kb.cite(_only(words), source=source)
-        show(cli, found)
+        _show(cli, found)
         if "effective_end" in found and found["effective_end"] < found["line_start"]:
             cli.warn(f"{found['doc_path']} has no line {found['line_start']}")
 
@@ -100,10 +157,7 @@ def _verify(
     items = list(_items(words))
     with cli.open() as kb:
         found = kb.verify_citations(items, source=source)
-    if cli.as_json:
-        cli.print_json(found)
-    else:
-        click.echo("\n".join(_lines(found)), color=cli.color)
+    cli.show(found, _check_lines)
     if not found["ok"]:
         ctx.exit(_NOT_THE_SAME)
 
@@ -139,7 +193,7 @@ def _item(line: str) -> str | dict[str, Any]:
     return found
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _check_lines(found: Mapping[str, Any]) -> Iterator[str]:
     longest = max(map(len, _COLORS))
     for check in found["checks"]:
         status = check["status"]
@@ -173,3 +227,40 @@ def _open(cli: CliContext, place: FilePlace) -> None:
         ) from error
     if done.returncode:
         raise IoError(f"{words[0]!r} ended with {done.returncode}", details={"command": words})
+
+
+def _show(cli: CliContext, result: Mapping[str, Any]) -> None:
+    """Print fetch_result.v1; what was cut or is stale is told on stderr."""
+    if cli.as_json:
+        cli.print_json(result)
+        return
+    for text in _parts(result):
+        # Verbatim into a file or a pipe; a terminal must not obey what a document says.
+        click.echo(printable(text, keep="\n\t") if sys.stdout.isatty() else text)
+    if result["truncated"]:
+        cli.note(
+            f"cut: {count(result.get('omitted_chars', 0), 'character')} left out; "
+            "raise --max-tokens for more"
+        )
+    if result["stale"]:
+        cli.note("stale: the file has changed since, or was not checked for long")
+
+
+def _parts(result: Mapping[str, Any]) -> Iterator[str]:
+    if result["kind"] != "chunk":
+        lines = (
+            f" § L{result['line_start']}-L{result['line_end']}" if "line_start" in result else ""
+        )
+        yield f"[{printable(result['doc_path'])}{lines}]"
+        yield result["text"].removesuffix("\n")
+        return
+    chunk = result["chunk"]
+    heading = " › ".join(map(flat, chunk["heading_path"]))
+    yield f"[{printable(result['doc_path'])}{f' § {heading}' if heading else ''}]"
+    before, after = result["context_before"], result["context_after"]
+    if not before and not after:
+        yield chunk["text"].removesuffix("\n")
+        return
+    for name, chunks in (("before", before), ("target", [chunk]), ("after", after)):
+        yield f"=== {name} ==="
+        yield from (each["text"].removesuffix("\n") for each in chunks)

@@ -1,4 +1,4 @@
-"""The ``fetch`` tool: text exactly as it stands in a source, around a hit or in full."""
+"""Reading tools: text as it stands in a source, what there is, what citations still say."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 import mcp_types as types
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
-from kb_app.wire_models import Input, MaybeWhole, Text, choice, read
+from kb_app.wire_models import FilteredInput, Input, MaybeWhole, Text, Whole, choice, read
 from kb_core.errors import InvalidInput
-from kb_mcp._inputs import at_least, input_schema
-from kb_mcp._tool import READ_ONLY, Call, Tool, outline
+from kb_mcp._tool import READ_ONLY, Call, Tool, at_least, input_schema, outline
 
-__all__ = ["TOOL", "FetchInput", "FetchKind"]
+__all__ = [
+    "CITE_VERIFY",
+    "FETCH",
+    "LIST_DOCS",
+    "FetchInput",
+    "FetchKind",
+    "ListInput",
+    "VerifyInput",
+]
 
 
 class FetchKind(StrEnum):
@@ -82,7 +89,7 @@ def _check(asked: FetchInput) -> None:
         )
 
 
-def _call(call: Call) -> Mapping[str, Any]:
+def _fetch(call: Call) -> Mapping[str, Any]:
     asked = read(FetchInput, call.arguments)
     _check(asked)
     match asked.kind:
@@ -95,7 +102,7 @@ def _call(call: Call) -> Mapping[str, Any]:
             return call.kb.fetch_span(asked.doc_id or "", *lines, max_tokens=asked.max_tokens)
 
 
-TOOL = Tool(
+FETCH = Tool(
     definition=types.Tool(
         name="fetch",
         title="Read a passage or a document",
@@ -110,5 +117,97 @@ TOOL = Tool(
         output_schema=outline("fetch_result"),
         annotations=READ_ONLY,
     ),
-    call=_call,
+    call=_fetch,
+)
+
+
+_MOST = 1000
+
+
+class ListInput(FilteredInput):
+    """Which documents, and which page of them."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "folder": "path_glob",
+        "k": "limit",
+        "path": "path_glob",
+        "skip": "offset",
+    }
+
+    limit: Whole = Field(default=100, ge=1, le=_MOST, description="How many.")
+    offset: Whole = Field(default=0, ge=0, description="How many to leave out before.")
+
+
+def _list_docs(call: Call) -> Mapping[str, Any]:
+    asked = read(ListInput, call.arguments)
+    return call.kb.list_docs(asked.to_filters(), limit=asked.limit, offset=asked.offset)
+
+
+LIST_DOCS = Tool(
+    definition=types.Tool(
+        name="list_docs",
+        title="List documents",
+        description=(
+            "Documents by source and path, with title, tags, dates and size; total counts all "
+            "that match. Use it to see what there is under a path, tag or date, or to count. Do "
+            "not use it to find text, since it looks at no text: that is search. Narrow it with "
+            "filters; a page of 100 is long."
+        ),
+        input_schema=input_schema(ListInput, brief=True),
+        output_schema=outline("doc_summary_list"),
+        annotations=READ_ONLY,
+    ),
+    call=_list_docs,
+)
+
+
+class VerifyInput(Input):
+    """The citations; what one of them can be is said behind the facade."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "citation": "citations",
+        "items": "citations",
+        "uri": "citations",
+        "uris": "citations",
+    }
+
+    citations: Annotated[
+        list[Any],
+        WithJsonSchema(
+            {
+                "type": "array",
+                "minItems": 1,
+                "items": {"anyOf": [{"type": "string"}, {"type": "object"}]},
+            }
+        ),
+    ] = Field(description="Each a URI such as notes/a.md#L12-L34, or the citation of a hit.")
+    source: Text = Field(default=None, description="Source of URIs whose path several have.")
+
+
+def _cite_verify(call: Call) -> Mapping[str, Any]:
+    asked = read(VerifyInput, call.arguments)
+    if not asked.citations:
+        raise InvalidInput(
+            "no citation to verify",
+            hint="give at least one, such as notes/a.md#L12-L34",
+            details={"field": "citations", "value": []},
+        )
+    return call.kb.verify_citations(asked.citations, source=asked.source)
+
+
+CITE_VERIFY = Tool(
+    definition=types.Tool(
+        name="cite_verify",
+        title="Verify citations",
+        description=(
+            "Whether citations still say the same, compared with the files as they are now: "
+            "unchanged, moved (with the new place), changed (with a diff) or gone. Use it before "
+            "relying on citations that you did not get just now, and on hits that are stale. Do "
+            "not use it to read what a citation says; that is fetch."
+        ),
+        input_schema=input_schema(VerifyInput),
+        output_schema=outline("citation_check"),
+        annotations=READ_ONLY,
+    ),
+    call=_cite_verify,
 )
