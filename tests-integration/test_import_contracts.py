@@ -33,6 +33,8 @@ class Planted:
     statement: str
 
 
+FORMATS = "kb_app._ingest.making.formats"
+
 PLANTED = [
     Planted("layers", "kb_core.planted", "import kb_app"),
     Planted("layers", "kb_store.planted", "def later() -> None:\n    import kb_search"),
@@ -41,6 +43,11 @@ PLANTED = [
     Planted("layers", "kb_cli.planted", "import kb_tui"),
     Planted("composition-root", "kb_app._ingest.planted", "import kb_app._wiring"),
     Planted("composition-root", "kb_app._search.planted", "import kb_app.knowledge_base"),
+    Planted("the-way-of-a-file", "kb_app._ingest.seeing.planted", "import kb_app._ingest.plan"),
+    Planted("search", "kb_app._search.query", "import kb_app._search.engine"),
+    Planted("search", "kb_app._search.similar", "import kb_app._search.explaining"),
+    Planted("citing", "kb_app._citing.matching", "import kb_app._citing.verifying"),
+    Planted("config", "kb_app.config._rules", "import kb_app.config._files"),
     Planted("adapters", "kb_cli.planted", "from kb_store import __doc__"),
     Planted("adapters", "kb_tui.planted", "import kb_search"),
     Planted("pure-core", "kb_core.planted", "import numpy"),
@@ -55,8 +62,9 @@ PLANTED = [
     Planted("home-of-schemas-and-settings", "kb_cli.planted", "import tomlkit"),
     Planted("home-of-the-parsers", "kb_app.planted", "import yaml"),
     Planted("home-of-the-parsers", "kb_search.planted", "import tree_sitter"),
-    Planted("parsers", "kb_app._ingest.parse.planted", "import kb_app._ingest.parse.sibling"),
-    Planted("chunkers", "kb_app._ingest.chunk.planted", "import kb_app._ingest.chunk.sibling"),
+    Planted("the-way-of-a-file", "kb_app._ingest.seeing.planted", "import kb_app._ingest.judging"),
+    Planted("the-way-of-a-file", "kb_app._ingest.judging.planted", "import kb_app._ingest.making"),
+    Planted("formats", f"{FORMATS}.planted", f"import {FORMATS}.sibling"),
     Planted("commands", "kb_cli.commands.planted", "import kb_cli.commands.sibling"),
     Planted("tools", "kb_mcp.tools.planted", "import kb_mcp.tools.sibling"),
     Planted("screens", "kb_tui.screens.planted", "import kb_tui.screens.sibling"),

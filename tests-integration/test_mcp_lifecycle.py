@@ -27,7 +27,7 @@ from kb_app import KnowledgeBase
 from kb_app.config import Config
 from kb_mcp.server import serve
 from kb_mcp._tool import REPLACES
-from kb_mcp.tools import schema
+from kb_mcp.tools import TOOLS
 
 home, manner = Path(sys.argv[1]), sys.argv[2]
 
@@ -43,9 +43,9 @@ def slow(call):
     return call.kb.schema()
 
 hints = {"annotations": REPLACES} if manner == "writes" else {}
-definition = schema.TOOL.definition.model_copy(update=hints)
+definition = TOOLS["schema"].definition.model_copy(update=hints)
 with KnowledgeBase.open(Config.inside(home)) as kb:
-    serve(kb, {"schema": replace(schema.TOOL, definition=definition, call=slow)})
+    serve(kb, {"schema": replace(TOOLS["schema"], definition=definition, call=slow)})
 """
 
 HELLO = {

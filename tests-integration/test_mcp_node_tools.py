@@ -119,7 +119,7 @@ def arguments_of(doc_id: str, file: str) -> dict[str, tuple[list[str], str]]:
 
 def test_the_inspector_calls_every_tool(inspect: Inspect, kebab: InstalledKebab) -> None:
     """It holds every answer against the output schema of the tool, errors included."""
-    from kb_mcp._catalog import TOOLS
+    from kb_mcp.tools import TOOLS
 
     doc_id = kebab.json("list", "docs")["items"][0]["doc_id"]
     outside = kebab.home / "outside.md"
@@ -198,7 +198,7 @@ from kb_app import KnowledgeBase
 from kb_app.config import load_config
 from kb_core.errors import InvalidInput
 import kb_mcp._calls
-from kb_mcp._catalog import TOOLS
+from kb_mcp.tools import TOOLS
 from kb_mcp.server import create_server
 
 kb_mcp._calls.BEAT_S = 0.05

@@ -333,7 +333,7 @@ def without_chance(body: Any) -> Any:  # noqa: ANN401 - a JSON value
 
 
 def test_every_tool_is_asked_something_good_and_something_bad() -> None:
-    from kb_mcp._catalog import TOOLS
+    from kb_mcp.tools import TOOLS
 
     assert {same.tool for same in SAME} == {tool for tool, _, _ in BAD} == TOOLS.keys()
 

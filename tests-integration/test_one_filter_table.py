@@ -37,11 +37,11 @@ search.SearchFilters = make_dataclass(
     kw_only=True,
 )
 
-from kb_app._search.filters import compile_filters
+from kb_app._search.query import compile_filters
 from kb_app.wire_models import SearchInput, read
-from kb_cli._filters import filter_options, filters_of
+from kb_cli._options import filter_options, filters_of
 from kb_cli.main import cli
-from kb_mcp.tools.search import TOOL
+from kb_mcp.tools import TOOLS
 from kb_tui._filters import parse_filter
 
 given = []
@@ -58,7 +58,7 @@ given.append(read(SearchInput, {"query": "q", "made_up": ["A", "b"]}).to_filters
 given.append(parse_filter("made:A made:b").filters)
 shown = {
     "help": CliRunner().invoke(cli, ["search", "--help"]).output,
-    "input": TOOL.definition.input_schema["properties"]["made_up"],
+    "input": TOOLS["search"].definition.input_schema["properties"]["made_up"],
     "compiled": [repr(compile_filters(one, None)) for one in given],
 }
 print(json.dumps(shown))

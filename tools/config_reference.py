@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kb_app.config import SECTIONS, toml
+from kb_app.config._files import section_doc
 from kb_app.config._rules import Rule
 from kb_app.config._settings import rules
-from kb_app.config._template import section_doc
 
 __all__ = ["main"]
 

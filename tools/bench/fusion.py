@@ -40,7 +40,7 @@ from metrics import by_best_chunk, compare, ndcg_by_query
 from tables import render_table
 
 from kb_app._models import model_of
-from kb_app._search.grammar import parse_query
+from kb_app._search.query import parse_query
 from kb_app._wiring import LazyEmbedder
 from kb_core.errors import KbError
 from kb_core.ports import Embedder, IndexSnapshot, StoredChunk

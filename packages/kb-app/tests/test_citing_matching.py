@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from kb_app._citing.hashes import find_by_hash, quote_by_hash
 from kb_app._citing.matching import (
     Lines,
     Verdict,
+    find_by_hash,
     judge,
     occurrences,
+    quote_by_hash,
     quoted_lines,
     quoted_part,
 )

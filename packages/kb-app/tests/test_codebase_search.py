@@ -10,10 +10,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
-from kb_app._search.codebase import codebase_search
-from kb_app._search.codebase_input import CodebaseQuery, CodebaseRequest, read_request
-from kb_app._search.codebase_path import normal_path
-from kb_app._search.service import Engine
+from kb_app._search.codebase import (
+    CodebaseQuery,
+    CodebaseRequest,
+    codebase_search,
+    normal_path,
+    read_request,
+)
+from kb_app._search.engine import Engine
 from kb_app.testing import SearchWorld
 from kb_core import wire
 from kb_core.errors import InvalidInput

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from kb_app._search.engine import Engine
 from kb_app._search.explaining import explain_miss
 from kb_app._search.lookup import document_at, origin_of
-from kb_app._search.service import Engine
 from kb_app._search.similar import similar
 from kb_app.testing import SearchWorld
 from kb_core.errors import DocNotFound, InvalidInput

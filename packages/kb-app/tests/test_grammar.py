@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from kb_app._search.grammar import parse_query
+from kb_app._search.query import parse_query
 from kb_core.filters import And, Not, OneOf, Words
 from kb_core.search import Clause
 
@@ -40,6 +40,11 @@ def must(text: str, *, phrase: bool = False) -> Clause:
         ("red AND", [must("red")]),
         ("OR AND NOT", [Clause("NOT")]),
         ("-AND", [Clause("-AND")]),
+        ("HOW ARE RED AND GREEN APPLES TOLD", [Clause("HOW ARE RED AND GREEN APPLES TOLD")]),
+        ("RED OR GREEN NOT BLUE", [Clause("RED OR GREEN NOT BLUE")]),
+        ("RFC 9110 AND TLS", [Clause("RFC 9110 AND TLS")]),
+        ("검색 AND 인덱스", [must("검색"), must("인덱스")]),
+        ("1984 AND 2010", [must("1984"), must("2010")]),
         ('""', [Clause('""')]),
         ('"..."', [Clause("...")]),
         ("http://a.b/c?d=e", [Clause("http://a.b/c?d=e")]),

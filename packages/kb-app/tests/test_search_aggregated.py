@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_app._search.aggregated import search_aggregated
-from kb_app._search.service import Engine
+from kb_app._search.aggregate import search_aggregated
+from kb_app._search.engine import Engine
 from kb_app.testing import SearchWorld, random_documents
 from kb_core import wire
 from kb_core.bulk import AggregatedResponse

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_app._search.candidates import Channel
-from kb_app._search.cursors import Cursor, Question, State
+from kb_app._search.channels import Channel
 from kb_app._search.lookup import origin_of
+from kb_app._search.page import Cursor, Question, State
 from kb_app._search.ranking import Place, Row, list_digest
 from kb_app._search.similar import similar
 from kb_app.testing import SearchWorld

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kb_app import Config, KnowledgeBase
-from kb_app._search.bulk import search_many
-from kb_app._search.embedding_ahead import EmbeddingAhead
-from kb_app._search.service import Engine
+from kb_app._search.bulk import EmbeddingAhead, search_many
+from kb_app._search.engine import Engine
 from kb_app.testing import SearchWorld, random_documents
 from kb_core import wire
 from kb_core.bulk import MAX_QUERIES, MAX_TRACED, Outcome

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._search.service import Engine
+from kb_app._search.engine import Engine
 from kb_app.testing import SearchWorld
 from kb_core.filters import Glob
 from kb_core.media import SearchMode

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._search.deadline import Deadline, Late, is_working
-from kb_app._search.freshness import Freshness
+from kb_app._search.channels import Deadline, Late, is_working
+from kb_app._search.hits import Freshness
 from kb_app.testing import SearchWorld
 from kb_core import wire
 from kb_core.clock import to_epoch

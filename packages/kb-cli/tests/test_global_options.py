@@ -208,8 +208,9 @@ def test_the_version_is_printed_before_anything_else_is_looked_at(words: list[st
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_catalog_has_the_first_line_of_each_commands_help(name: str) -> None:
-    module, line = COMMANDS[name]
-    command: click.Command = import_module(f"kb_cli.commands.{module}").command
+    place, line = COMMANDS[name]
+    module, _, attribute = place.partition(":")
+    command: click.Command = getattr(import_module(f"kb_cli.commands.{module}"), attribute)
 
     assert command.name == name
     assert (command.help or "").splitlines()[0] == line

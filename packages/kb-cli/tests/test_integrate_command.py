@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from kb_cli._integrate.hosts import HOSTS
-from kb_cli._integrate.plan import skill_text
+from kb_cli._integrate import HOSTS, skill_text
 from kb_cli.testing import run
 from kb_core.testing import closed_schema
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from kb_app.config import TomlError, put_table
 from kb_cli._integrate import jsonc
-from kb_cli._integrate.toml_table import TomlError, put_table
 
 ENTRY = {"command": "kebab", "args": ["mcp"]}
 PATH = ("mcpServers", "kebab")
@@ -200,7 +200,15 @@ def test_a_table_is_put_in_and_nothing_else_changes(parts: list[str]) -> None:
         ("a = 1", 'a = 1\n\n[mcp_servers.kebab]\ncommand = "kebab"\nargs = ["mcp"]\n'),
         (
             '[mcp_servers.kebab]\nargs = ["x"] # old\r\ncommand = "kebab"',
-            '[mcp_servers.kebab]\nargs = ["mcp"]  # old\r\ncommand = "kebab"',
+            '[mcp_servers.kebab]\nargs = ["mcp"] # old\r\ncommand = "kebab"',
+        ),
+        (
+            "mcp_servers.kebab.command = 'x'",
+            'mcp_servers.kebab.command = "kebab"\nmcp_servers.kebab.args = ["mcp"]\n',
+        ),
+        (
+            "[mcp_servers]\nkebab = { command = 'a#b' } # c",
+            '[mcp_servers]\nkebab = { command = "kebab", args = ["mcp"]} # c',
         ),
         ("[mcp_servers.kebab]", '[mcp_servers.kebab]\ncommand = "kebab"\nargs = ["mcp"]\n'),
     ],
@@ -213,12 +221,9 @@ def test_a_table_looks_as_if_a_person_had_written_it(text: str, expected: str) -
     "text",
     [
         "mcp_servers = {}",
-        "mcp_servers.kebab.command = 'x'",
-        "[mcp_servers]\nkebab = { command = 'x' }",
         "[mcp_servers.kebab]\nargs = [ # mine\n]",
-        '[mcp_servers.kebab]\ncommand = "a#b"',
     ],
 )
-def test_what_cannot_be_changed_by_lines_is_refused(text: str) -> None:
+def test_a_table_that_cannot_be_changed_alone_is_refused(text: str) -> None:
     with pytest.raises(TomlError):
         put_table(text, TABLE, ENTRY)

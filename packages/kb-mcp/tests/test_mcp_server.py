@@ -29,9 +29,9 @@ from kb_core import wire
 from kb_core.errors import InvalidInput, KbError, NotIndexed
 from kb_core.search import SearchFilters, SearchQuery, Trace
 from kb_core.testing import closed_schema
-from kb_mcp._catalog import TOOLS
 from kb_mcp._tool import Call, Tool
 from kb_mcp.testing import KOREAN, Mode, call, client_of, knowledge_base
+from kb_mcp.tools import TOOLS
 
 MODES: tuple[Mode, ...] = ("legacy", "auto")
 

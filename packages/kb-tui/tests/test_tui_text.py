@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from kb_app.shown.marks import marks
 from kb_tui._keys import SEARCH, hint
-from kb_tui._passage import Line, marks, passage
+from kb_tui._passage import Line, passage
 
 
 def marked(text: str, query: str) -> str:

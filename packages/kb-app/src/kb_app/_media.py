@@ -7,7 +7,7 @@ Every medium has a row; one without a parser is recognised, and not indexed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ from kb_core.ports import Chunker, Parser
 
 __all__ = ["MEDIA", "Extra", "Medium", "chunker_for", "medium_of", "parser_for", "parsers_of"]
 
-_TEXT = "kb_app._ingest.parse.text:TextParser"
+_TEXT = "kb_app._ingest.making.formats.text:TextParser"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,11 @@ class Extra:
 class Medium:
     """How files of one medium are read, and how their documents are cited."""
 
-    parser: str | Callable[[str | None], str] | None = None
-    """Its name, or what gives the name for a language of code; ``None``: not supported."""
-    chunker: str = "kb_app._ingest.chunk.paragraphs:ParagraphChunker"
+    parser: str | None = None
+    """Its name; ``None``: not supported."""
+    by_language: str | None = None
+    """The name of a table: which languages of code have a parser of their own."""
+    chunker: str = "kb_app._ingest.making.formats.text:ParagraphChunker"
     has_lines: bool = True
     """Documents are addressed by lines; else chunks carry spans of their own."""
     is_text: bool = False
@@ -65,25 +67,18 @@ class Medium:
         return None if self.extra is None or self.extra.is_installed else self.extra
 
 
-def _code_parser(code_lang: str | None) -> str:
-    """Return the parser of a language; one that nothing is known of is read as text."""
-    from kb_app._ingest.code.languages import CODE_ALIASES, LANGUAGES
-    from kb_app._ingest.code.rules import RULES
-
-    if CODE_ALIASES.get(code_lang or "", code_lang) in LANGUAGES:
-        return "kb_app._ingest.parse.code:CodeParser"
-    return "kb_app._ingest.parse.outline:OutlineParser" if code_lang in RULES else _TEXT
-
-
 MEDIA: dict[str, Medium] = {
     Media.MARKDOWN: Medium(
-        parser="kb_app._ingest.parse.markdown:MarkdownParser",
-        chunker="kb_app._ingest.chunk.markdown:MarkdownChunker",
+        parser="kb_app._ingest.making.formats.markdown:MarkdownParser",
+        chunker="kb_app._ingest.making.formats.markdown:MarkdownChunker",
         is_text=True,
     ),
     Media.TEXT: Medium(parser=_TEXT, is_text=True),
     Media.CODE: Medium(
-        parser=_code_parser, chunker="kb_app._ingest.chunk.code:CodeChunker", is_text=True
+        parser=_TEXT,
+        by_language="kb_app._ingest.making.grammars:PARSERS",
+        chunker="kb_app._ingest.making.formats.code:CodeChunker",
+        is_text=True,
     ),
     Media.NOTEBOOK: Medium(),
     Media.HTML: Medium(),
@@ -105,8 +100,8 @@ def medium_of(media: str) -> Medium:
 
 def parser_for(media: str, code_lang: str | None = None) -> Parser:
     """Return the parser of *media*: of text, where it has none."""
-    named = medium_of(media).parser or _TEXT
-    parser: Parser = _made(named if isinstance(named, str) else named(code_lang))
+    row = medium_of(media)
+    parser: Parser = _made(_languages(row).get(code_lang, row.parser or _TEXT))
     return parser
 
 
@@ -118,12 +113,11 @@ def chunker_for(media: str) -> Chunker:
 
 def parsers_of(media: str) -> Iterable[Parser]:
     """Return every parser that a file of *media* may get."""
-    if not callable(medium_of(media).parser):
-        return [parser_for(media)]
-    from kb_app._ingest.code.languages import LANGUAGES
-    from kb_app._ingest.code.rules import RULES
+    return [parser_for(media, code_lang) for code_lang in (None, *_languages(medium_of(media)))]
 
-    return [parser_for(media, code_lang) for code_lang in (None, *LANGUAGES, *RULES)]
+
+def _languages(row: Medium) -> Mapping[str | None, str]:
+    return resolve_name(row.by_language) if row.by_language else {}
 
 
 @cache

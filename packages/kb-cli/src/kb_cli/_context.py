@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -119,6 +119,15 @@ class CliContext:
         from kb_core import wire
 
         click.echo(wire.dumps(obj))
+
+    def show(
+        self, found: Mapping[str, Any], lines: Callable[[Mapping[str, Any]], Iterable[str]]
+    ) -> None:
+        """Print a wire object: as JSON if that is wanted, else the lines made of it."""
+        if self.as_json:
+            self.print_json(found)
+        else:
+            click.echo("\n".join(lines(found)), color=self.color)
 
     def note(self, *lines: str) -> None:
         """Tell a person something that is not the result; programs read the result only."""

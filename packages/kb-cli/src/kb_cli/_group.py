@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from kb_cli._catalog import COMMANDS, EXTRAS
+from kb_cli._command import global_options
 from kb_cli._context import CliContext
-from kb_cli._globals import global_options
 from kb_cli._interfaces import installed_interfaces
 
 __all__ = ["KebabGroup"]
@@ -51,8 +51,8 @@ class KebabGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
-            module = import_module(f"kb_cli.commands.{COMMANDS[cmd_name][0]}")
-            found: click.Command = module.command
+            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+            found: click.Command = getattr(import_module(f"kb_cli.commands.{module}"), attribute)
             return found
         if interface := installed_interfaces().get(cmd_name):
             return interface.command()

@@ -31,13 +31,13 @@ from mcp.shared.exceptions import MCPError
 from kb_app import KnowledgeBase
 from kb_core import __version__
 from kb_core.errors import KbError
-from kb_mcp import _prompts, _resources
+from kb_mcp import _resources
 from kb_mcp._calls import Context, Threads, answer
-from kb_mcp._catalog import TOOLS, offered, refusal
-from kb_mcp._instructions import GUIDE, describe, describe_failure
+from kb_mcp._guidance import GUIDE, PROMPTS, describe, describe_failure, get_prompt
 from kb_mcp._log import LogAside
 from kb_mcp._results import failure
 from kb_mcp._tool import Call, Tool
+from kb_mcp.tools import TOOLS, offered, refusal
 
 __all__ = ["create_server", "serve"]
 
@@ -119,10 +119,10 @@ def _resource_handlers(kb: KnowledgeBase, threads: Threads) -> dict[str, Any]:
 
 def _prompt_handlers() -> dict[str, Any]:
     async def list_prompts(_ctx: Context, _params: _Page) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=_prompts.PROMPTS)
+        return types.ListPromptsResult(prompts=PROMPTS)
 
     async def get(_ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        return _prompts.get_prompt(params.name, params.arguments or {})
+        return get_prompt(params.name, params.arguments or {})
 
     return {"on_list_prompts": list_prompts, "on_get_prompt": get}
 

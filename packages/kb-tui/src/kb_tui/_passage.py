@@ -1,25 +1,18 @@
-"""A passage: the lines of a chunk in their place, and in them the words that were asked for.
+"""A passage: the lines of a chunk in their place, between the lines around it.
 
 Made from ``fetch_result.v1`` of a chunk with context. Neighbours may overlap the chunk
 and may leave blank lines out; here every line stands once, under its own number.
-
-Marks are for the eye only. The index matches by its own analysis, which an interface does
-not have; this comes close enough to see why a hit is one: the same word whatever its
-ending, the parts of an identifier, and in scripts without spaces any two characters
-side by side.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from kb_app.shown import visible
 
-__all__ = ["Line", "marks", "passage", "plain"]
+__all__ = ["Line", "passage", "plain"]
 
 Chunk: TypeAlias = Mapping[str, Any]
 
@@ -102,86 +95,3 @@ def _blanks(above: Line, below: Line) -> Iterator[Line]:
     if above.number is not None and below.number is not None:
         for number in range(above.number + 1, below.number):
             yield Line("", number, inside=above.inside and below.inside)
-
-
-_SYNTAX = re.compile(r"(?<!\S)(?:-\S+|(?:title|path|tag):)", re.IGNORECASE)
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
-_ENDINGS = (
-    "",
-    "s",
-    "es",
-    "d",
-    "ed",
-    "e",
-    "ing",
-    "r",
-    "er",
-    "ers",
-    "or",
-    "ors",
-    "ion",
-    "ions",
-    "y",
-    "ies",
-)
-_LEAST_STEM = 4
-_SMALL_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be by can do does for from has have how i in is it its not of on or "
-        "that the this to was what when where which who why will with you",
-    )
-)
-
-
-def marks(text: str, query: str) -> list[tuple[int, int]]:
-    """Return the half-open ranges of *text* to mark for *query*, in order, apart."""
-    words = {_fold(match[0]) for match in _WORD.finditer(_SYNTAX.sub(" ", query))}
-    wanted = (words - _SMALL_WORDS) or words
-    dense = {word for word in wanted if _is_dense(word)}
-    pairs = {word[i : i + 2] for word in dense for i in range(max(1, len(word) - 1))}
-    found = [*_same_words(text, wanted - dense), *_same_pairs(text, pairs)]
-    return _merged(sorted(found))
-
-
-def _same_words(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
-    stems = {stem for word in wanted for stem in _stems(word)}
-    for match in _WORD.finditer(text):
-        word = _fold(match[0])
-        if word in wanted or not stems.isdisjoint(_stems(word)):
-            yield match.span()
-
-
-def _same_pairs(text: str, pairs: set[str]) -> Iterator[tuple[int, int]]:
-    for pair in pairs:
-        for match in re.finditer(f"(?={re.escape(pair)})", text):
-            yield match.start(), match.start() + len(pair)
-
-
-def _stems(word: str) -> set[str]:
-    """Return a word without each ending that it may have, as long as enough is left."""
-    stems = (word.removesuffix(ending) for ending in _ENDINGS)
-    return {stem for stem in stems if len(stem) >= _LEAST_STEM}
-
-
-def _fold(word: str) -> str:
-    folded = word.casefold()
-    if folded.isascii() or _is_dense(folded):
-        return folded
-    parts = unicodedata.normalize("NFKD", folded)
-    return "".join(part for part in parts if not unicodedata.combining(part))
-
-
-def _is_dense(word: str) -> bool:
-    """Say whether a word is of a script whose words are short and often not apart."""
-    return any(unicodedata.east_asian_width(character) == "W" for character in word)
-
-
-def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, end in ranges:
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged

@@ -4,6 +4,7 @@ A file is read only for a document whose text is the file, decoded: prose and co
 found the way the walk found it, and it must be a file of its source still: a link that
 leads out of the root is followed where ``follow_links`` says so, nothing is read that is
 larger than what ingest takes, and nothing is shown of what ingest would leave alone now.
+Beside them are the files that ingest has not seen as they are now: new, renamed or changed.
 """
 
 from __future__ import annotations
@@ -13,18 +14,110 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
-from kb_app._citing.disk import Now, is_reachable, read_text
-from kb_app._citing.unseen import Unseen, unseen_files
-from kb_app._ingest.assets import given_medium
-from kb_app._ingest.names import location
+from kb_app._ingest.added.assets import given_medium
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import check_bytes
+from kb_app._ingest.seeing.files import LeadsOut, NotAFile, location, open_inside, open_regular
 from kb_app._media import medium_of
 from kb_app.config import Config
 from kb_core.filters import And, OneOf
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 
-__all__ = ["Files"]
+__all__ = ["Files", "Now", "Unseen", "is_reachable", "read_text", "unseen_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """A document's text now, and why it is not read from the file where it is not.
+
+    ``None`` means that there is no such file any more, or no text in it.
+    """
+
+    text: str | None
+    is_file: bool = True
+    detail: str | None = None
+
+
+def read_text(path: str, *, within: str | None, most_bytes: int, instead: str) -> Now:
+    """Return the text of a file; *instead* where it is there and cannot be read.
+
+    With *within*, a link must not lead out of that folder: it could have been put there
+    since, and what it leads to would be shown.
+    """
+    try:
+        with open_inside(path, within) if within is not None else open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > most_bytes:
+                return Now(instead, is_file=False, detail="the file is larger than max_file_mb")
+            data = file.read()
+    except (LeadsOut, NotAFile) as error:
+        return Now(None, detail=f"{error.strerror} now")
+    except (FileNotFoundError, NotADirectoryError):
+        return Now(None, detail="the file is not there any more")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        return Now(instead, is_file=False, detail=f"the file cannot be read: {reason}")
+    if check_bytes(data) is not None:
+        return Now(None, detail="the file is not text any more")
+    return Now(FileContent(data).text)
+
+
+def is_reachable(root: str) -> bool:
+    """Say whether a root is there and holds anything: a mount that is away leaves nothing."""
+    try:
+        with os.scandir(root) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
+
+
+_MOST = 500
+"""More are not looked at: somebody has to ingest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A file: its path in the source, where it is on disk, and what it is made of."""
+
+    path: str
+    location: str
+    media: str
+    code_lang: str | None = None
+
+
+def unseen_files(snapshot: IndexSnapshot, config: Config, source_id: str) -> Iterator[Unseen]:
+    """Yield the files of a source that the ledger does not know by their size and time."""
+    return islice(_unseen(snapshot, config, source_id), _MOST)
+
+
+def _unseen(snapshot: IndexSnapshot, config: Config, source_id: str) -> Iterator[Unseen]:
+    # Needed only where a text is missing; a check of what is there does not wait for it.
+    from kb_app._ingest.judging.kinds import detect
+    from kb_app._ingest.judging.secrets import check_secret_name
+    from kb_app._ingest.seeing.files import location
+    from kb_app._ingest.seeing.walk import walk
+    from kb_app._ingest.settings import source_specs
+
+    rows = {row["path"]: row for row in snapshot.files(OneOf("source_id", (source_id,)))}
+    for spec in (spec for spec in source_specs(config, ()) if spec.source_id == source_id):
+        for seen in walk(
+            spec.root,
+            source_id=source_id,
+            include=spec.include,
+            exclude=spec.exclude,
+            follow_links=spec.follow_links,
+        ):
+            row = rows.get(seen.path, {})
+            known = (row.get("size"), row.get("mtime_ns")) == (seen.size, seen.mtime_ns)
+            kind = None if seen.reason or known else detect(seen.path)
+            if kind is None or not medium_of(kind.media).is_text:
+                continue
+            if check_secret_name(seen.path) is None:
+                place = location(spec.root, seen.path, seen.raw_path)
+                yield Unseen(seen.path, place, str(kind.media), kind.code_lang)
+
 
 _REMEMBERED = 32
 _MOST_UNSEEN_CHARACTERS = 20_000_000
@@ -83,7 +176,7 @@ class Files:
         return self._unseen[source_id]
 
     def _read_unseen(self, source_id: str) -> Iterator[tuple[Unseen, str]]:
-        from kb_app._ingest.secrets import find_secret
+        from kb_app._ingest.judging.secrets import find_secret
 
         room = _MOST_UNSEEN_CHARACTERS
         for file in unseen_files(self._snapshot, self._config, source_id):
@@ -120,9 +213,9 @@ class Files:
     def _left_alone(self, path: str, source_id: str, text: str | None) -> str | None:
         """Say why the next ingest would leave a file alone that has *text* now, if it would."""
         # Most files are as they were, and wait for none of this.
-        from kb_app._ingest.configured import source_specs
-        from kb_app._ingest.placing import place_in
-        from kb_app._ingest.secrets import find_secret
+        from kb_app._ingest.added.placing import place_in
+        from kb_app._ingest.judging.secrets import find_secret
+        from kb_app._ingest.settings import source_specs
 
         specs = [spec for spec in source_specs(self._config, ()) if spec.source_id == source_id]
         place = place_in(specs, os.path.realpath(path))

@@ -13,7 +13,7 @@ from kb_app import _reading
 from kb_app._citing.files import Files
 from kb_app._citing.matching import judge, quoted_lines
 from kb_app._media import medium_of
-from kb_app._search.freshness import Freshness
+from kb_app._search.hits import Freshness
 from kb_app._search.lookup import documents_at
 from kb_app.editors import FilePlace
 from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan

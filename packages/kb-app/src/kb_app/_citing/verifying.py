@@ -1,35 +1,211 @@
 """Whether citations still say the same: ``unchanged``, ``moved``, ``changed`` or ``gone``.
 
-What counts is the file as it is now, where it is text that can be reached; else the index.
-The cited text is the chunk that has the citation's ``content_hash``; without a hash it is
-what the index has at the cited lines. A text that was taken out, or replaced by something
-that is not like it, is looked for elsewhere; one that was edited in its place is changed,
-whatever stands elsewhere.
+A caller hands in URIs, citations, hits or whole responses. What counts is the file as it is
+now, where it is text that can be reached; else the index. The cited text is the chunk that
+has the citation's ``content_hash``; without a hash it is what the index has at the cited
+lines. A text that was taken out, or replaced by something that is not like it, is looked for
+elsewhere, by its words in other documents and in files that ingest has not seen, or where
+only its hash is known by that; one that was edited in its place is changed, whatever stands
+elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, TypeAlias
 
-from kb_app._citing.asking import Asked, Item, asked
-from kb_app._citing.disk import Now
-from kb_app._citing.elsewhere import Elsewhere, Found, at_lines
-from kb_app._citing.files import Files
-from kb_app._citing.hashes import find_by_hash, quote_by_hash
-from kb_app._citing.matching import Lines, Quote, Status, Verdict, judge, quoted_lines, quoted_part
+from kb_app._citing.files import Files, Now
+from kb_app._citing.matching import (
+    Lines,
+    Quote,
+    Status,
+    Verdict,
+    find_by_hash,
+    judge,
+    occurrences,
+    quote_by_hash,
+    quoted_lines,
+    quoted_part,
+)
 from kb_app._citing.resolving import ambiguous, chunks_at
 from kb_app._media import medium_of
 from kb_app._search.lookup import documents_at, spellings
 from kb_app.config import Config
 from kb_core import wire
-from kb_core.citations import Citation, CodeSpan, LineSpan
+from kb_core.citations import Citation, CodeSpan, LineSpan, parse_citation
+from kb_core.errors import InvalidInput
+from kb_core.filters import OneOf
 from kb_core.ids import content_hash
 from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_core.search import Clause, LexicalQuery
 from kb_core.wire import Json
 
-__all__ = ["verify"]
+__all__ = ["Cited", "Elsewhere", "Found", "Item", "asked", "at_lines", "verify"]
+
+Item: TypeAlias = "str | Mapping[str, Any]"
+"""A URI, or an object of the wire that is, has, or lists citations."""
+
+_HASH = re.compile(r"[0-9a-f]{16}", re.ASCII)
+_LISTS = ("hits", "citations")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """One citation to verify. ``uri`` is as it was given."""
+
+    uri: str
+    citation: Citation
+    content_hash: str | None = None
+    source: str | None = None
+
+
+def asked(items: Iterable[Item], source: str | None) -> list[Cited]:
+    """Return what *items* name, in order; *source* is that of items which name none.
+
+    Raises ``InvalidInput``, with the item's number from 1, for what is no citation.
+    """
+    found = []
+    for number, item in enumerate(items, 1):
+        for citation, of in _flat(item, number, source):
+            found.append(_one(citation, of, number))
+    return found
+
+
+def _flat(
+    item: object, number: int, source: str | None
+) -> Iterator[tuple[Mapping[str, Any], str | None]]:
+    """Yield the citations in *item*, each with the source it is from, if that is known."""
+    if isinstance(item, str):
+        yield {"uri": item}, source
+    elif isinstance(item, Mapping) and "uri" in item:
+        yield item, source
+    elif isinstance(item, Mapping) and "citation" in item:
+        own = item.get("source_id")
+        yield from _flat(item["citation"], number, own if isinstance(own, str) else source)
+    elif isinstance(item, Mapping) and any(isinstance(item.get(name), list) for name in _LISTS):
+        for name in _LISTS:
+            for part in item.get(name) or ():
+                yield from _flat(part, number, source)
+    else:
+        raise _bad(number, "uri", item, "a URI, a citation, a hit or a search response")
+
+
+def _one(citation: Mapping[str, Any], source: str | None, number: int) -> Cited:
+    uri, digest = citation["uri"], citation.get("content_hash")
+    if not isinstance(uri, str):
+        raise _bad(number, "uri", uri, "the URI of a citation")
+    if digest is not None and not (isinstance(digest, str) and _HASH.fullmatch(digest)):
+        raise _bad(number, "content_hash", digest, "16 hex digits")
+    try:
+        place = parse_citation(uri)
+    except InvalidInput as error:
+        details = {**error.details, "number": number}
+        raise InvalidInput(f"item {number}: {error}", hint=error.hint, details=details) from error
+    return Cited(uri, place, digest, source)
+
+
+def _bad(number: int, field: str, value: object, expected: str) -> InvalidInput:
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else f"{shown[:79]}…"  # noqa: PLR2004 - a line of an error
+    return InvalidInput(
+        f"item {number}: {field} {shown} is not {expected}",
+        hint="an item looks like 'notes/a.md#L12-L34' or like \"citation\" of a search hit",
+        details={"field": field, "number": number, "expected": expected},
+    )
+
+
+_LEAST_LETTERS = 20
+"""Letters and digits below which a text may stand anywhere by chance."""
+_MOST_CHUNKS = 50
+_MOST_DOCUMENTS = 5_000
+_MOST_QUERY_CHARACTERS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a text stands now, in which source."""
+
+    citation: Citation
+    source_id: str
+
+
+def at_lines(path: str, lines: Lines, media: str, code_lang: str | None) -> Citation:
+    """Return the citation of lines in a file of that medium."""
+    if media == "code":
+        return Citation(path, CodeSpan(*lines, lang=code_lang))
+    return Citation(path, LineSpan(*lines))
+
+
+class Elsewhere:
+    """Looks in one snapshot; *digests* are all the hashes that it may be asked for."""
+
+    def __init__(self, snapshot: IndexSnapshot, files: Files, digests: Collection[str]) -> None:
+        self._snapshot = snapshot
+        self._files = files
+        self._digests = frozenset(digests)
+
+    def by_text(self, quote: Quote, doc: StoredDoc) -> Found | None:
+        """Return a place outside *doc* where the quote stands, the likeliest first."""
+        before = self._files.before(doc)
+        telling = sum(map(str.isalnum, quote.text)) >= _LEAST_LETTERS
+        for file, text in self._files.unseen(doc["source_id"]):
+            lines = [quote.lines] if text == before else telling and occurrences(quote, text)
+            if lines and file.path != doc["path"]:
+                place = at_lines(file.path, lines[0], file.media, file.code_lang)
+                return Found(place, doc["source_id"])
+        for other in self._alike(quote.text, doc["doc_id"]) if telling else ():
+            if lines := occurrences(quote, self._files.now(other).text or ""):
+                return _found(other, lines[0])
+        return None
+
+    def by_hash(self, digest: str, doc_id: str | None) -> Found | None:
+        """Return where, outside of that document, a chunk stands that has the hash."""
+        for chunk in self._by_digest.get(digest, ()):
+            if chunk["doc_id"] == doc_id:
+                continue
+            doc = self._snapshot.find_docs(chunk["doc_id"], 1)[0]
+            if not medium_of(doc["media"]).has_lines:
+                return Found(citation_of(chunk), doc["source_id"])
+            quote = quoted_part(self._files.before(doc), chunk["start"], chunk["end"])
+            if lines := occurrences(quote, self._files.now(doc).text or ""):
+                return _found(doc, min(lines, key=lambda at: abs(at[0] - quote.lines[0])))
+        return None
+
+    def _alike(self, text: str, doc_id: str) -> Iterator[StoredDoc]:
+        """Yield documents that have chunks of the same words, the best first."""
+        query = LexicalQuery((Clause(text[:_MOST_QUERY_CHARACTERS]),))
+        scored = self._snapshot.lexical(query, None, _MOST_CHUNKS)
+        chunks = self._snapshot.chunks([row.chunk_key for row in scored])
+        ids = dict.fromkeys(
+            chunks[row.chunk_key]["doc_id"] for row in scored if row.chunk_key in chunks
+        )
+        for other in ids:
+            if other == doc_id:
+                continue
+            for doc in self._snapshot.docs(OneOf("doc_id", (other,))):
+                if medium_of(doc["media"]).has_lines:
+                    yield doc
+
+    @cached_property
+    def _by_digest(self) -> Mapping[str, list[StoredChunk]]:
+        found: dict[str, list[StoredChunk]] = {}
+        for doc in islice(self._snapshot.docs(None), _MOST_DOCUMENTS):
+            for chunk in self._snapshot.doc_chunks(doc["doc_id"]):
+                digest = content_hash(chunk["text"])
+                if digest in self._digests:
+                    found.setdefault(digest, []).append(chunk)
+        return found
+
+
+def _found(doc: StoredDoc, lines: Lines) -> Found:
+    place = at_lines(doc["path"], lines, doc["media"], doc.get("code_lang"))
+    return Found(place, doc["source_id"])
+
 
 _BETTER: dict[Status, int] = {"unchanged": 0, "moved": 1, "changed": 2, "gone": 3}
 
@@ -58,7 +234,7 @@ def verify(
     return wire.citation_check(_shown(each, verifier.check(each)) for each in wanted)
 
 
-def _shown(given: Asked, check: _Check) -> Json:
+def _shown(given: Cited, check: _Check) -> Json:
     now = check.now and replace(check.now, content_hash=given.content_hash)
     return {
         "uri": given.uri,
@@ -82,7 +258,7 @@ class _Verifier:
         self._files = files
         self._elsewhere = elsewhere
 
-    def check(self, given: Asked) -> _Check:
+    def check(self, given: Cited) -> _Check:
         """Judge one citation; of several documents at its path, by the one it fits best."""
         docs = documents_at(self._snapshot, given.citation.path, given.source)
         if not docs:
@@ -91,11 +267,11 @@ class _Verifier:
             raise ambiguous(given.citation, docs)
         return min((self._judged(given, doc) for doc in docs), key=lambda c: _BETTER[c.status])
 
-    def _unknown(self, given: Asked) -> _Check:
+    def _unknown(self, given: Cited) -> _Check:
         check = _Check("gone", detail="no such document is indexed")
         return self._by_hash(given, check)
 
-    def _judged(self, given: Asked, doc: StoredDoc) -> _Check:
+    def _judged(self, given: Cited, doc: StoredDoc) -> _Check:
         span = given.citation.span
         if isinstance(span, LineSpan | CodeSpan) and medium_of(doc["media"]).has_lines:
             return self._lines(given, doc, (span.start, span.end))
@@ -108,7 +284,7 @@ class _Verifier:
             return _Check("moved", doc, citation_of(chunk))
         return self._by_hash(given, _Check("changed" if chunks else "gone", doc))
 
-    def _lines(self, given: Asked, doc: StoredDoc, cited: Lines) -> _Check:
+    def _lines(self, given: Cited, doc: StoredDoc, cited: Lines) -> _Check:
         now, before = self._files.now(doc), self._files.before(doc)
         quote = self._quote(given, doc, cited, before)
         if now.text is None:
@@ -128,7 +304,7 @@ class _Verifier:
             return check
         return self._elsewhere_or(given, quote, check)
 
-    def _quote(self, given: Asked, doc: StoredDoc, cited: Lines, before: str) -> Quote | None:
+    def _quote(self, given: Cited, doc: StoredDoc, cited: Lines, before: str) -> Quote | None:
         """Return the cited text, as far as it is known."""
         if given.content_hash is None:
             return quoted_lines(before, cited)
@@ -145,14 +321,14 @@ class _Verifier:
         near = cited[0] if cited else 0
         return min(chunks, key=lambda chunk: abs(chunk["line_start"] - near), default=None)
 
-    def _elsewhere_or(self, given: Asked, quote: Quote | None, check: _Check) -> _Check:
+    def _elsewhere_or(self, given: Cited, quote: Quote | None, check: _Check) -> _Check:
         """Return the place outside the document where the text is, else *check*."""
         if quote is not None and check.doc is not None:
             found = self._elsewhere.by_text(quote, check.doc)
             return _moved(check, found) if found else check
         return self._by_hash(given, check)
 
-    def _by_hash(self, given: Asked, check: _Check) -> _Check:
+    def _by_hash(self, given: Cited, check: _Check) -> _Check:
         if given.content_hash is None:
             return check
         doc_id = check.doc["doc_id"] if check.doc else None
@@ -179,7 +355,7 @@ def _check(verdict: Verdict, doc: StoredDoc, now: Now) -> _Check:
     return _Check(verdict.status, doc, place, None, verdict.diff, now.is_file, now.detail)
 
 
-def _in_path(check: _Check, given: Asked) -> _Check:
+def _in_path(check: _Check, given: Cited) -> _Check:
     """Return *check* as ``moved`` if its document stands at another path than was cited."""
     if check.status != "unchanged":
         return check

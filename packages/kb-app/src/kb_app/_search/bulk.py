@@ -1,24 +1,29 @@
 """Several searches in one call: over one snapshot, with one call for all vectors.
 
 Results come in the order asked, each as soon as it is there. A failure stays with its
-query; what comes of a query is what the single search would give.
+query; what comes of a query is what the single search would give. Each text is one run of
+the model, so that its vector is that of a single search (ruling R12). Vectors are computed
+in order on a thread of their own, while earlier queries search and read: the model does not
+hold the interpreter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TypeVar
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self, TypeVar
 
-from kb_app._search.candidates import Channel
-from kb_app._search.embedding_ahead import EmbeddingAhead
-from kb_app._search.grammar import parse_query
-from kb_app._search.service import Engine
+from kb_app._search.channels import Channel
+from kb_app._search.engine import Engine
+from kb_app._search.query import parse_query
 from kb_core.bulk import MAX_QUERIES, MAX_TRACED, Outcome
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import SearchQuery
 
-__all__ = ["Asked", "checked", "each", "search_many"]
+__all__ = ["Asked", "EmbeddingAhead", "checked", "each", "search_many"]
 
 Asked = SearchQuery | KbError
 """A query, or why it is none."""
@@ -100,3 +105,49 @@ def _too_many_traces() -> InvalidInput:
         hint="ask for this trace in a call of its own",
         details={"field": "trace", "max": MAX_TRACED},
     )
+
+
+class EmbeddingAhead:
+    """Embeds *texts*, each once; a context manager that waits for its thread at the end.
+
+    Called like what it wraps. Where the model cannot be loaded, that is tried once.
+    """
+
+    def __init__(self, embed: Callable[[str], bytes], texts: Sequence[str]) -> None:
+        self._embed = embed
+        self._vectors: dict[str, Future[bytes]] = {text: Future() for text in texts}
+        self._stop = Event()
+        self._thread = Thread(target=self._work, name="kebab-queries")
+
+    def __call__(self, text: str) -> bytes:
+        """Return the vector of *text*, waiting for it."""
+        return self._vectors[text].result()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        for vector in self._vectors.values():
+            vector.cancel()
+
+    def _work(self) -> None:
+        failure: KbError | None = None
+        for text, vector in self._vectors.items():
+            if self._stop.is_set():
+                return
+            if failure is not None:
+                vector.set_exception(failure)
+                continue
+            try:
+                vector.set_result(self._embed(text))
+            except BaseException as error:  # noqa: BLE001 - raised again where it is asked for
+                vector.set_exception(error)
+                failure = error if isinstance(error, KbError) else None

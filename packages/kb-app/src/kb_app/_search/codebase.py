@@ -1,30 +1,202 @@
 """The search for code that is made for language models: several queries, one list.
 
 Tolerant of what is asked, plain in what is answered. Results hold whole passages of code,
-not snippets, and only those that have lines to be shown with.
+not snippets, and only those that have lines to be shown with. What a model may send comes
+in any of its forms (ruling R18); all of these are one query about one folder::
+
+    {"queries": [{"query": "error handling", "path": "src"}]}
+    {"queries": ["error handling"], "path": "src"}
+    {"query": "error handling", "path": "src"}
+
+A path names a folder or a file as the paths of hits do: relative to the root of its source.
+Where a source is one repository, ``name-of-the-repository/src`` is understood, too, since
+that is how models name a folder when they see several repositories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
-from kb_app._search.aggregated import Pool, remarks
+from kb_app._search.aggregate import Gathering, remarks
 from kb_app._search.bulk import Asked
-from kb_app._search.codebase_input import CodebaseQuery, read_request
-from kb_app._search.codebase_path import normal_path, path_filter
-from kb_app._search.service import Engine
+from kb_app._search.engine import Engine
 from kb_core import wire
+from kb_core.bulk import MAX_QUERIES
 from kb_core.citations import CodeSpan
 from kb_core.errors import InvalidInput, KbError
-from kb_core.filters import And, Filter, OneOf
+from kb_core.filters import And, Filter, Glob, OneOf, Or
 from kb_core.media import Media
 from kb_core.places import citation_of
 from kb_core.ports import StoredChunk
 from kb_core.search import SearchFilters, SearchQuery
 
-__all__ = ["codebase_search"]
+__all__ = [
+    "CodebaseQuery",
+    "CodebaseRequest",
+    "codebase_search",
+    "normal_path",
+    "path_filter",
+    "read_request",
+]
+
+_LONGEST = 250
+"""Longer patterns make automata that the engine refuses."""
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+"""No text that the index holds; JSON can spell it."""
+
+
+def normal_path(path: str) -> str:
+    """Return *path* without ``.``, ``..`` and a final slash; empty where it limits nothing.
+
+    ``InvalidInput`` for a path that is absolute or leads out of the root.
+    """
+    posix = unicodedata.normalize("NFC", _HALF_PAIR.sub("\ufffd", path)).replace("\\", "/")
+    if posix.startswith("/") or posix[1:3] == ":/":
+        raise _bad_path(path, "is absolute")
+    normal = posixpath.normpath(posix) if posix else "."
+    if normal.partition("/")[0] == "..":
+        raise _bad_path(path, "leads out of the source")
+    if len(normal) > _LONGEST:
+        raise _bad_path(f"{path[:40]}…", f"has more than {_LONGEST} characters")
+    return "" if normal == "." or not normal.strip() else normal
+
+
+def path_filter(normal: str) -> Filter | None:
+    """Return what passes below *normal*, or is that file; ``None`` where it is empty."""
+    if not normal:
+        return None
+    here = _below(normal)
+    repo, _, rest = normal.partition("/")
+    inside = OneOf("repo", (repo,))
+    there = And((inside, Or(tuple(_below(rest))))) if rest else inside
+    return Or((*here, there))
+
+
+def _below(path: str) -> list[Filter]:
+    return [OneOf("path", (path,)), Glob(f"/{_literal(path)}/**")]
+
+
+def _literal(path: str) -> str:
+    """Return *path* as a pattern that matches nothing else: folders may be called ``[id]``."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def _bad_path(path: str, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"path {path!r} {why}",
+        hint="give a folder relative to the root of its source, as in the paths of hits",
+        details={"field": "path", "value": path},
+    )
+
+
+_NAMES = ("queries", "query", "path", "maxResults")
+_MOST_RESULTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CodebaseQuery:
+    """One query, and the folder or file that it is limited to, as it was given."""
+
+    text: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodebaseRequest:
+    """A request in its one normal form; no query is given twice."""
+
+    queries: tuple[CodebaseQuery, ...]
+    max_results: int
+
+
+def read_request(given: Mapping[str, Any], *, max_results: int) -> CodebaseRequest:
+    """Return the normal form of a request, or raise ``InvalidInput``.
+
+    ``queries`` win over ``query``, and an empty list counts as missing. What is null or
+    blank is ignored. A query's own ``path`` wins over the common one. *max_results* is for
+    those that name no ``maxResults``.
+    """
+    _check_names(given, _NAMES, "")
+    common = _path(given.get("path"), "path")
+    found = dict.fromkeys(_queries(given, common))
+    if not found:
+        raise InvalidInput(
+            'must provide "query" or "queries"',
+            hint='{"query": "authentication validation", "path": "src/auth"}',
+            details={"field": "query"},
+        )
+    if len(found) > MAX_QUERIES:
+        raise InvalidInput(
+            f"queries: max {MAX_QUERIES} items",
+            hint="ask in several calls",
+            details={"field": "queries", "value": len(found), "max": MAX_QUERIES},
+        )
+    return CodebaseRequest(tuple(found), _whole(given.get("maxResults"), max_results))
+
+
+def _queries(given: Mapping[str, Any], common: str | None) -> Iterator[CodebaseQuery]:
+    queries = given.get("queries")
+    several = queries if isinstance(queries, list | tuple) else [queries]
+    if any(one is not None for one in several):
+        for at, one in enumerate(several):
+            yield from _query(one, common, f"queries.{at}")
+        return
+    yield from _query(given.get("query"), common, "query")
+
+
+def _query(one: object, common: str | None, field: str) -> Iterator[CodebaseQuery]:
+    text, path = one, common
+    if isinstance(one, Mapping):
+        _check_names(one, ("query", "path"), f"{field}.")
+        text = one.get("query")
+        own = _path(one.get("path"), f"{field}.path")
+        path = common if own is None else own
+    if text is not None and not isinstance(text, str):
+        raise _bad(field, text, 'a text or {"query": …, "path": …}')
+    if text and text.strip():
+        yield CodebaseQuery(" ".join(text.split()), path)
+
+
+def _path(value: object, field: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise _bad(field, value, "a folder, relative to the root of its source")
+    return value
+
+
+def _whole(value: object, otherwise: int) -> int:
+    if value is None:
+        return otherwise
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_RESULTS:
+        raise _bad("maxResults", value, f"a whole number from 1 to {_MOST_RESULTS}")
+    return value
+
+
+def _check_names(given: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
+    for name in given:
+        if name not in known:
+            near = get_close_matches(str(name), known, n=1, cutoff=0.5)
+            raise InvalidInput(
+                f"unknown parameter {prefix + str(name)!r}",
+                hint=f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}",
+                details={"field": f"{prefix}{name}", "known": list(known)},
+            )
+
+
+def _bad(field: str, value: object, expected: str) -> InvalidInput:
+    return InvalidInput(
+        f"{field} {value!r} is not {expected}",
+        details={"field": field, "value": value, "expected": expected},
+    )
+
 
 _WHOLE_CHUNK = 10_000
 _CODE = SearchFilters(media=(Media.CODE.value,))
@@ -61,7 +233,7 @@ def codebase_search(
     request = read_request(given, max_results=max_results)
     questions = list(dict.fromkeys(_question(query) for query in request.queries))
     asked = [question.asked(request.max_results) for question in questions]
-    pool = Pool(engine, asked, [question.where for question in questions])
+    pool = Gathering(engine, asked, [question.where for question in questions])
     outcomes = pool.outcomes()
     errors = {at: one for at, one in enumerate(outcomes) if isinstance(one, KbError)}
     if len(errors) == len(questions):

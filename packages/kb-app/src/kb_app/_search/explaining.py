@@ -1,32 +1,36 @@
-"""Why a document is not among the hits, or where it is.
+"""Why a document is not among the hits, or where it is, and what to ask instead.
 
 The questions are asked in the order in which a search loses a document: is it in the
 ledger; was it indexed; does it pass the filters; does it share a word with the query,
 or have an embedding; is it among the candidates; among the hits asked for; within the
 budget. The first "no" is the verdict.
+
+What to ask instead is the shortest query of the document's own words that finds it: words
+of the question that it has come first, then its rarest ones; one word is tried before two,
+two before three.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
-from kb_app._search.filters import compile_each, compile_filters
-from kb_app._search.grammar import parse_query
+from kb_app._search.channels import Channel, Deadline, propose
+from kb_app._search.engine import Engine, RankedList, pool_size
+from kb_app._search.query import compile_each, compile_filters, parse_query, words_of
 from kb_app._search.ranking import Row, page_of
-from kb_app._search.service import Engine, Ranking, pool_size
-from kb_app._search.suggesting import shortest_query, words_of
-from kb_app._search.whereabouts import Standing, standings
 from kb_core import wire
 from kb_core.filters import And, Filter, Not, OneOf, Or, Words, all_of
 from kb_core.media import SearchMode
 from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
-from kb_core.search import Clause, LexicalQuery, SearchQuery
+from kb_core.search import Clause, LexicalQuery, Scored, SearchFilters, SearchQuery
 
-__all__ = ["explain_miss"]
+__all__ = ["Standing", "explain_miss", "shortest_query", "standings"]
 
 Json = dict[str, Any]
 
@@ -127,7 +131,7 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
     )
 
 
-def _fused(engine: Engine, ranking: Ranking, keys: set[int]) -> tuple[Row, int] | None:
+def _fused(engine: Engine, ranking: RankedList, keys: set[int]) -> tuple[Row, int] | None:
     """Return the document's best row of the list that the search makes, and its rank."""
     rows = ranking.rows
     ordered = page_of(rows, 0, len(rows), engine.renderer.places)
@@ -256,3 +260,86 @@ def _as_typed(part: Filter) -> str:
 
 def _one_word(word: str) -> LexicalQuery:
     return LexicalQuery((Clause(word),))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The best chunk of a document in one list, ranks from 1."""
+
+    chunk_key: int
+    rank: int
+    score: float
+
+
+def standings(
+    engine: Engine, query: SearchQuery, where: Filter | None, keys: set[int]
+) -> tuple[Standing | None, Standing | None]:
+    """Return the standings of *keys* in the exhaustive lists of both channels."""
+    everything = max(1, engine.snapshot.count(None))
+    found = propose(
+        engine.snapshot,
+        parse_query(query.text),
+        where,
+        everything,
+        wanted=Channel.of(query.mode),
+        model_key=engine.settings.model_key,
+        embed=engine.embed,
+        deadline=Deadline(None),
+    )
+    return _first(found.lexical, keys), _first(found.vector, keys)
+
+
+def _first(ranked: Sequence[Scored], keys: set[int]) -> Standing | None:
+    """Return the best of *keys*; equal scores share the best rank among them."""
+    best = next((row for row in ranked if row.chunk_key in keys), None)
+    if best is None:
+        return None
+    rank = 1 + sum(row.score > best.score for row in ranked)
+    return Standing(best.chunk_key, rank, best.score)
+
+
+_MIN_CHARS = 3
+_EXAMINED = 60
+"""Words whose rarity is looked up."""
+_TRIED = 6
+"""Words that are combined, by twos and threes."""
+_SINGLE = 12
+
+
+def shortest_query(
+    engine: Engine, query: SearchQuery, chunks: Sequence[StoredChunk], shared: Sequence[str]
+) -> dict[str, Any] | None:
+    """Return ``{query, rank}`` of a query that finds a document, or ``None``.
+
+    *chunks* are those of the document, *shared* the words of the question that it has. The
+    query is tried without filters, in the mode and for the number of hits that were asked
+    for.
+    """
+    keys = {chunk["chunk_key"] for chunk in chunks}
+    shared = sorted(shared, key=lambda word: engine.snapshot.count(Words("body", word)))
+    words = list(dict.fromkeys([*shared, *_rarest(engine, chunks)]))
+    for text in _texts(words, shared):
+        asked = replace(query, text=text, filters=SearchFilters(), max_tokens=None)
+        rows = engine.ranking(asked).rows[: query.k]
+        rank = next((n for n, row in enumerate(rows, 1) if row.chunk_key in keys), None)
+        if rank is not None:
+            return {"query": text, "rank": rank}
+    return None
+
+
+def _texts(words: Sequence[str], shared: Sequence[str]) -> Iterator[str]:
+    yield from words[:_SINGLE]
+    few = [*shared[: _TRIED // 2], *[w for w in words if w not in shared][: _TRIED // 2]]
+    for count in (2, 3):
+        for chosen in combinations(few, count):
+            yield " ".join(chosen)
+
+
+def _rarest(engine: Engine, chunks: Sequence[StoredChunk]) -> list[str]:
+    """Return the document's words by the number of chunks that have them, rarest first."""
+    counted = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
+    long_enough = [word for word in counted if len(word) >= _MIN_CHARS or not word.isascii()]
+    # Long words and words that return in the document are likelier to be its own.
+    examined = sorted(long_enough, key=lambda w: (-counted[w] * len(w), w))[:_EXAMINED]
+    spread = {word: engine.snapshot.count(Words("body", word)) for word in examined}
+    return sorted((w for w in examined if spread[w]), key=lambda w: (spread[w], -counted[w], w))

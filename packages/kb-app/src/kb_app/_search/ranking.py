@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain, pairwise
 
-from kb_app._search.candidates import Proposals
+from kb_app._search.channels import Proposals
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
 from kb_search.fusion import Fused, fuse, is_lookup, score_kind

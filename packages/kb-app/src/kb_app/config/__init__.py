@@ -10,7 +10,8 @@ is set but empty counts as not set; lists in variables are separated by commas.
 
 The other half edits the file: ``init_config``, ``add_source``, ``remove_source``,
 ``migrate_config``. Comments and values that people wrote stay as they are, and no
-edit is written that would not load again.
+edit is written that would not load again. ``put_table`` and ``drop_table`` do the same for
+one table of another program's file.
 
 **Invariant:** importing this and loading a file needs nothing but the standard library
 and ``kb_core``.
@@ -20,8 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb_app.config._checks import check_chunking
-from kb_app.config._load import load_config, parse_config
+from kb_app.config._load import check_chunking, load_config, parse_config
 from kb_app.config._settings import (
     SECTIONS,
     Ask,
@@ -43,10 +43,9 @@ from kb_app.config._settings import (
 )
 
 if TYPE_CHECKING:
-    from kb_app.config._init import InitReport, init_config
-    from kb_app.config._migrate import Migration, migrate_config
+    from kb_app.config._files import InitReport, Migration, init_config, migrate_config, toml
     from kb_app.config._sources import SourceEdit, add_source, remove_source
-    from kb_app.config._template import toml
+    from kb_app.config._tables import TomlError, drop_table, put_table
 
 __all__ = [
     "SECTIONS",
@@ -68,26 +67,32 @@ __all__ = [
     "Source",
     "SourceEdit",
     "Storage",
+    "TomlError",
     "Ui",
     "add_source",
     "check_chunking",
+    "drop_table",
     "init_config",
     "load_config",
     "migrate_config",
     "parse_config",
+    "put_table",
     "remove_source",
     "toml",
 ]
 
 _EDITING = {
-    "InitReport": "_init",
-    "Migration": "_migrate",
+    "InitReport": "_files",
+    "Migration": "_files",
     "SourceEdit": "_sources",
+    "TomlError": "_tables",
     "add_source": "_sources",
-    "init_config": "_init",
-    "migrate_config": "_migrate",
+    "drop_table": "_tables",
+    "init_config": "_files",
+    "migrate_config": "_files",
+    "put_table": "_tables",
     "remove_source": "_sources",
-    "toml": "_template",
+    "toml": "_files",
 }
 """The half that edits loads when it is asked for: a search only reads."""
 

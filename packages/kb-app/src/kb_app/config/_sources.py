@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kb_app import paths
-from kb_app.config._checks import RESERVED_IDS
-from kb_app.config._edit import edited, write_text
-from kb_app.config._faults import nearest
-from kb_app.config._init import new_text
-from kb_app.config._load import load_config, parse_config, read_text
+from kb_app.config._files import edited, new_text, toml, write_text
+from kb_app.config._load import RESERVED_IDS, load_config, parse_config, read_text
+from kb_app.config._rules import nearest
 from kb_app.config._settings import Config, Source
-from kb_app.config._template import toml
 from kb_core.errors import ConfigInvalid, InvalidInput
 
 __all__ = ["SourceEdit", "add_source", "remove_source"]

@@ -1,8 +1,262 @@
 """Registering ``kebab mcp`` with the programs that host language models.
 
-``hosts`` knows their files, ``jsonc`` and ``toml_table`` put an entry into a file that
-people keep by hand, ``plan`` says what would change. Only ``plan.write`` touches a disk.
+The hosts: where each keeps its servers and its skills, and in what form; then what would
+change, and writing it. ``jsonc`` and ``kb_app.config`` put an entry into a file that people
+keep by hand. Only ``write`` touches a disk.
+
+Paths are templates for ``kb_app.paths``; those of a project are relative to it. From the
+documentation of the hosts: Claude Code, Cursor, Gemini CLI and Claude Desktop have
+``mcpServers`` in JSON, VS Code ``servers`` in a ``mcp.json``, Zed ``context_servers`` in its
+settings, Codex ``mcp_servers`` in TOML. Skills are folders with a ``SKILL.md``.
 
 **Invariant:** whatever a file held before, it holds afterwards, comments included; what
 cannot be read for sure is not written.
 """
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from kb_app.config import TomlError, put_table
+from kb_cli._integrate import jsonc
+from kb_core.errors import ConfigInvalid, InvalidInput, IoError
+
+__all__ = ["HOSTS", "Change", "Host", "Registration", "plan", "skill_text", "snippet", "write"]
+
+_MAC = "~/Library/Application Support"
+_CONFIG = "${XDG_CONFIG_HOME:-~/.config}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One program that starts MCP servers."""
+
+    title: str
+    user_file: str
+    mac_file: str | None = None
+    """Where a Mac has it, if elsewhere."""
+    project_file: str | None = None
+    table: str = "mcpServers"
+    """The key that holds all servers."""
+    is_typed: bool = False
+    """Whether an entry says ``"type": "stdio"`` beside ``command`` and ``args``."""
+    user_skills: str | None = None
+    project_skills: str | None = None
+    then: str
+    """What the person does next."""
+
+    def file_for(self, platform: str) -> str:
+        """Return the template of the file for everything that this person does."""
+        return self.mac_file if platform == "darwin" and self.mac_file else self.user_file
+
+
+HOSTS: Mapping[str, Host] = {
+    "claude-code": Host(
+        title="Claude Code",
+        user_file="${CLAUDE_CONFIG_DIR:-~}/.claude.json",
+        project_file=".mcp.json",
+        is_typed=True,
+        user_skills="${CLAUDE_CONFIG_DIR:-~/.claude}/skills",
+        project_skills=".claude/skills",
+        then="start a new session; /mcp shows the server",
+    ),
+    "cursor": Host(
+        title="Cursor",
+        user_file="~/.cursor/mcp.json",
+        project_file=".cursor/mcp.json",
+        is_typed=True,
+        user_skills="~/.cursor/skills",
+        project_skills=".cursor/skills",
+        then="switch the server on in Cursor's settings, under MCP",
+    ),
+    "vscode": Host(
+        title="VS Code",
+        user_file=f"{_CONFIG}/Code/User/mcp.json",
+        mac_file=f"{_MAC}/Code/User/mcp.json",
+        project_file=".vscode/mcp.json",
+        table="servers",
+        is_typed=True,
+        user_skills="~/.agents/skills",
+        project_skills=".agents/skills",
+        then="run 'MCP: List Servers' and start it",
+    ),
+    "codex": Host(
+        title="Codex",
+        user_file="${CODEX_HOME:-~/.codex}/config.toml",
+        project_file=".codex/config.toml",
+        table="mcp_servers",
+        user_skills="~/.agents/skills",
+        project_skills=".agents/skills",
+        then="start a new session; /mcp shows the server",
+    ),
+    "claude-desktop": Host(
+        title="Claude Desktop",
+        user_file=f"{_CONFIG}/Claude/claude_desktop_config.json",
+        mac_file=f"{_MAC}/Claude/claude_desktop_config.json",
+        then="quit Claude and start it again",
+    ),
+    "zed": Host(
+        title="Zed",
+        user_file=f"{_CONFIG}/zed/settings.json",
+        mac_file="~/.config/zed/settings.json",
+        project_file=".zed/settings.json",
+        table="context_servers",
+        then="the agent panel's settings show the server",
+    ),
+    "gemini": Host(
+        title="Gemini CLI",
+        user_file="~/.gemini/settings.json",
+        project_file=".gemini/settings.json",
+        user_skills="~/.gemini/skills",
+        project_skills=".gemini/skills",
+        then="start a new session; /mcp shows the server",
+    ),
+}
+"""By the name on the command line."""
+
+
+NAME = "kebab"
+"""What the server is called; hosts show its tools as ``mcp__kebab__search`` and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """How a host is to start the server."""
+
+    command: str
+    args: tuple[str, ...]
+
+    def entry(self, host: Host) -> dict[str, object]:
+        """Return the entry as *host* has it."""
+        kind = {"type": "stdio"} if host.is_typed else {}
+        return {**kind, "command": self.command, "args": list(self.args)}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file as it is, ``None`` if it is not there, and as it would be."""
+
+    kind: str
+    """``registration`` or ``skill``."""
+    path: Path
+    before: str | None
+    after: str
+
+    @property
+    def action(self) -> str:
+        """``create``, ``update`` or ``unchanged``."""
+        if self.before is None:
+            return "create"
+        return "unchanged" if self.before == self.after else "update"
+
+
+def plan(
+    host: Host,
+    registration: Registration,
+    *,
+    project: Path | None,
+    locate: Callable[[str], Path],
+    platform: str,
+) -> list[Change]:
+    """Return what would change; *locate* makes a path of a template."""
+    if project is None:
+        file = locate(host.file_for(platform))
+        skills = locate(host.user_skills) if host.user_skills else None
+    elif host.project_file is None:
+        raise InvalidInput(f"{host.title} has no files of a project", hint="leave out --project")
+    else:
+        file = project / host.project_file
+        skills = project / host.project_skills if host.project_skills else None
+    changes = [_registered(host, registration, file)]
+    if skills is not None:
+        skill = skills / NAME / "SKILL.md"
+        changes.append(Change("skill", skill, _text(skill), skill_text()))
+    return changes
+
+
+def snippet(host: Host, registration: Registration) -> str:
+    """Return the registration alone, as it would read in an empty file."""
+    return _put(host, registration, "", is_toml=host.user_file.endswith(".toml"))
+
+
+def skill_text() -> str:
+    """Return the skill: how a model is to use the tools."""
+    return files(__package__).joinpath("skill", "SKILL.md").read_text("utf-8")
+
+
+def write(changes: Sequence[Change]) -> None:
+    """Write what is not there yet; each file wholly or not at all."""
+    for change in changes:
+        if change.action != "unchanged":
+            _write(change.path, change.after)
+
+
+def _registered(host: Host, registration: Registration, file: Path) -> Change:
+    before = _text(file)
+    try:
+        after = _put(host, registration, before or "", is_toml=file.suffix == ".toml")
+    except (jsonc.JsoncError, TomlError) as error:
+        entry = json.dumps(registration.entry(host), ensure_ascii=False)
+        raise ConfigInvalid(
+            f"{file} is left as it is: {error}",
+            hint=f"put {host.table}.{NAME} into it by hand: {entry}",
+            details={"path": str(file)},
+        ) from error
+    return Change("registration", file, before, after)
+
+
+def _put(host: Host, registration: Registration, text: str, *, is_toml: bool) -> str:
+    entry = registration.entry(host)
+    if is_toml:
+        return put_table(text, (host.table, NAME), entry)
+    held = jsonc.read(text)
+    if _has_entry(held, host.table):
+        # What a person has added to the entry, such as an environment, stays.
+        for key, value in entry.items():
+            if held[host.table][NAME].get(key) != value:
+                text = jsonc.put(text, (host.table, NAME, key), value)
+        return text
+    return jsonc.put(text, (host.table, NAME), entry)
+
+
+def _has_entry(held: object, table: str) -> bool:
+    servers = held.get(table) if isinstance(held, Mapping) else None
+    return isinstance(servers, Mapping) and isinstance(servers.get(NAME), Mapping)
+
+
+def _text(file: Path) -> str | None:
+    """Return what a file holds, with the ends of its lines; ``None`` if there is none."""
+    try:
+        return file.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise ConfigInvalid(
+            f"{file} is left as it is: it is not UTF-8", details={"path": str(file)}
+        ) from error
+    except OSError as error:
+        raise IoError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _write(file: Path, text: str) -> None:
+    target = file.resolve()  # a link stays one
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".kebab-", delete=False) as new:
+            try:
+                new.write(text.encode("utf-8"))
+                new.flush()
+                os.fchmod(new.fileno(), mode)
+                Path(new.name).replace(target)
+            except BaseException:
+                Path(new.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise IoError(f"{file} cannot be written: {error.strerror}") from error

@@ -1,5 +1,5 @@
-"""One module a command; each has ``command``, and none knows another.
+"""Rooms of commands by subject; ``kb_cli._catalog`` says which command is where.
 
-A module imports click and ``kb_cli`` only; the application, the wire and what else has
-weight load inside the command.
+No room knows another. A room imports click and ``kb_cli`` only; the application, the wire
+and what else has weight load inside a command.
 """

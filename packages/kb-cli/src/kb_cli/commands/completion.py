@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kb_cli._command import command as make
+from kb_cli._command import command
 
-__all__ = ["command"]
+__all__ = ["completion"]
 
 _EXAMPLE = """
 kebab completion bash >> ~/.bashrc
@@ -14,10 +14,10 @@ kebab completion fish > ~/.config/fish/completions/kebab.fish
 """
 
 
-@make("completion", example=_EXAMPLE)
+@command("completion", example=_EXAMPLE)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
-def command(ctx: click.Context, shell: str) -> None:
+def completion(ctx: click.Context, shell: str) -> None:
     """Print the completion script for a shell."""
     from click.shell_completion import get_completion_class
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from kb_app.shown import printable
-from kb_cli._command import command as make
+from kb_cli._command import command
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._integrate.hosts import HOSTS, Host
+from kb_cli._integrate import HOSTS, Host
 
 if TYPE_CHECKING:
-    from kb_cli._integrate.plan import Change, Registration
+    from kb_cli._integrate import Change, Registration
 
-__all__ = ["command"]
+__all__ = ["integrate"]
 
 _EXAMPLE = """
 kebab integrate claude-code
@@ -27,7 +27,7 @@ kebab integrate vscode --project . --write
 """
 
 
-@make("integrate", example=_EXAMPLE)
+@command("integrate", example=_EXAMPLE)
 @click.argument("host", type=click.Choice(list(HOSTS)))
 @click.option("--write", is_flag=True, help="Write it; without this, nothing is.")
 @click.option(
@@ -37,14 +37,14 @@ kebab integrate vscode --project . --write
 )
 @click.option("--no-skill", is_flag=True, help="Leave out the skill file.")
 @pass_cli
-def command(cli: CliContext, host: str, write: bool, project: str | None, no_skill: bool) -> None:
+def integrate(cli: CliContext, host: str, write: bool, project: str | None, no_skill: bool) -> None:
     """Register the server for language models with a host.
 
     Shows the files that it would change and what it would put into them. Files that are
     there keep all that they hold; what cannot be read for sure is left alone.
     """
     from kb_app import paths
-    from kb_cli._integrate import plan as planning
+    from kb_cli import _integrate as planning
 
     if write:
         cli.writes("integrate --write")
@@ -64,7 +64,7 @@ def command(cli: CliContext, host: str, write: bool, project: str | None, no_ski
 
 
 def _registration(cli: CliContext, *, in_project: bool) -> Registration:
-    from kb_cli._integrate.plan import Registration
+    from kb_cli._integrate import Registration
 
     config = ("--config", str(cli.config_path)) if cli.config_path else ()
     return Registration(_program(cli.environ, in_project=in_project), (*config, "mcp"))
@@ -108,7 +108,7 @@ def _show(
 
 
 def _show_content(host: Host, registration: Registration, change: Change) -> None:
-    from kb_cli._integrate.plan import snippet
+    from kb_cli._integrate import snippet
 
     text = snippet(host, registration) if change.kind == "registration" else change.after
     click.echo("".join(f"    {printable(line)}".rstrip() + "\n" for line in text.splitlines()))

@@ -2,7 +2,51 @@
 
 from __future__ import annotations
 
-from kb_mcp.testing._run import Mode, call, client_of
-from kb_mcp.testing._world import CODE, KOREAN, knowledge_base
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import mcp_types as types
+from mcp import Client
+
+from kb_app import KnowledgeBase
+from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_core.records import DocumentRecord
+from kb_core.testing.documents import NOW, document
+from kb_mcp._tool import Tool
+from kb_mcp.server import create_server
+from kb_mcp.tools import TOOLS
 
 __all__ = ["CODE", "KOREAN", "Mode", "call", "client_of", "knowledge_base"]
+
+KOREAN = document(
+    "노트/검색 기록.md",
+    "# 검색\n\n한국어 형태소와 바이그램을 함께 찾는다. 😀\n",
+    lang="ko",
+    updated_at=NOW,
+)
+CODE = document(
+    "src/parse.py", "def parse(text):\n    return text.split()\n", title="parse.py", repo="kebab"
+)
+
+
+def knowledge_base(
+    *documents: DocumentRecord,
+    **options: Any,  # noqa: ANN401 - of the facade
+) -> ScriptedKnowledgeBase:
+    """Return a facade over *documents*, or over a note in Korean and a piece of code."""
+    return ScriptedKnowledgeBase(*(documents or (KOREAN, CODE)), **options)
+
+
+Mode: TypeAlias = Literal["legacy", "auto"]
+"""The era of the protocol: with a handshake, or without."""
+
+
+def client_of(kb: KnowledgeBase, mode: Mode = "auto", tools: Mapping[str, Tool] = TOOLS) -> Client:
+    """Return a client of a server over *kb*; a context manager."""
+    return Client(create_server(kb, tools), mode=mode, raise_exceptions=False)
+
+
+async def call(kb: KnowledgeBase, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    """Call one tool of a server that lives as long as that."""
+    async with client_of(kb) as client:
+        return await client.call_tool(tool, arguments)

@@ -1,0 +1,239 @@
+"""Decoding: bytes to text, whatever the encoding, and never no text.
+
+In order: a byte order mark; UTF-8 without a flaw; UTF-16, UTF-32 and ISO-2022 by their
+look; UTF-8 with a few flaws, which are replaced; else the encoding that
+``charset_normalizer`` finds in a bounded sample, for the whole file. The mark is removed and
+CRLF becomes LF (ruling R6); every other character stays, NUL included. Where bytes had to
+be replaced by U+FFFD, ``warnings`` says how many. What is text at all is told here, too.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from kb_core.text import normalize_newlines
+
+__all__ = ["Decoded", "FileContent", "decode", "looks_binary"]
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_ISO_2022 = (
+    (re.compile(rb"\x1b\$(?:[@B]|\([@BD])|\x1b\([IJ]"), "iso2022_jp_2"),
+    (re.compile(rb"\x1b\$\)C"), "iso2022_kr"),
+)
+_FLAWS_MAX = 0.1
+"""Flaws per well-formed sequence of UTF-8 up to which a text is UTF-8 that was damaged."""
+
+_SAMPLE = 32_768
+_NOT_ASCII_LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
+
+_ANY_LANGUAGE = frozenset("«»“”‘’„‚–—…•€§°\xa0\xad")
+_WESTERN = tuple(
+    frozenset(letters)
+    for letters in (
+        "àâæçéèêëîïôœùûüÿ",  # French
+        "äöüßé",  # German
+        "áéíóúüñçàèòï¿¡ºª",  # Spanish, Catalan
+        "àáâãçéêíóôõúüºª",  # Portuguese
+        "àèéìíòóùúî",  # Italian
+        "åäöæøéèêóôüà",  # Nordic
+        "áéëèêïíóöüúàç",  # Dutch
+        "áðéíóúýþæö",  # Icelandic
+    )
+)
+_KANA_MIN = 6
+_HIGH_BYTES = bytes(range(128, 256))
+_EAST_ASIAN_DENSITY = 0.15
+_EAST_ASIAN = [
+    "big5", "big5hkscs", "cp932", "cp949", "cp950", "euc_jis_2004", "euc_jisx0213", "euc_jp",
+    "euc_kr", "gb18030", "gb2312", "gbk", "hz", "johab", "shift_jis", "shift_jis_2004",
+    "shift_jisx0213",
+]  # fmt: skip
+
+
+_WHITE_OR_USUAL = frozenset(b"\t\n\r\f\v\b\x1b")
+_CONTROLS = bytes(b for b in range(32) if b not in _WHITE_OR_USUAL) + b"\x7f"
+_MAX_CONTROLS = 0.02
+_LOOK = 4096
+_MARKS = tuple(mark for mark, _ in _BOMS)
+
+_WIDE = range(0x2E80, 0xD7B0)
+_MAX_BLOCKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A text, and how it came about."""
+
+    text: str
+    encoding: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """``Content`` of a file that was read; it is decoded when its text is first asked for."""
+
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        return self._decoded.text
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self._decoded.warnings
+
+    @cached_property
+    def _decoded(self) -> Decoded:
+        decoded = decode(self.data)
+        # Half a surrogate pair cannot be stored.
+        return replace(decoded, text=decoded.text.encode("utf-8", "replace").decode())
+
+
+def decode(data: bytes) -> Decoded:
+    """Return the text of *data*."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _as(data[len(mark) :], encoding)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _as(data, _utf16_or_32(data) or _damaged_utf8(data) or _guess(data))
+    if "\0" in text and (wide := _utf16_or_32(data)):
+        return _as(data, wide)
+    if "\x1b" in text:
+        for escape, encoding in _ISO_2022:
+            if escape.search(data):
+                return _as(data, encoding)
+    return Decoded(normalize_newlines(text), "utf-8")
+
+
+def _as(data: bytes, encoding: str) -> Decoded:
+    try:
+        return Decoded(normalize_newlines(data.decode(encoding)), encoding)
+    except UnicodeDecodeError:
+        text = data.decode(encoding, "replace")
+    replaced = max(1, text.count("\ufffd"))
+    warning = f"encoding: {replaced} places were not {encoding} and were replaced"
+    return Decoded(normalize_newlines(text), encoding, (warning,))
+
+
+def _damaged_utf8(data: bytes) -> str | None:
+    """Return ``utf-8`` if *data* is that but for a few flaws."""
+    text = data.decode("utf-8", "replace")
+    flaws = text.count("\ufffd")
+    well_formed = sum(map(len, re.findall(r"[^\x00-\x7f\ufffd]+", text)))
+    return "utf-8" if flaws <= well_formed * _FLAWS_MAX else None
+
+
+def _guess(data: bytes) -> str:
+    """Return the likeliest encoding of what is not Unicode."""
+    sample = _sample(data)
+    if _is_western(sample):
+        return "cp1252"
+    for encoding in ("euc_jp", "cp932"):
+        if _has_kana(sample, encoding):
+            return encoding
+    # charset_normalizer takes 50 ms to import; most files are UTF-8.
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample, cp_exclusion=[] if _is_dense(sample) else _EAST_ASIAN).best()
+    return "cp1252" if best is None or best.encoding == "ascii" else best.encoding
+
+
+def _is_western(sample: bytes) -> bool:
+    """Say whether *sample*, taken for Windows-1252, uses the letters of one language only.
+
+    On the short runs of accents that such texts have, statistics err more than this does.
+    """
+    used = set(sample.decode("cp1252", "replace").lower()) - _ANY_LANGUAGE
+    used = {character for character in used if not character.isascii()}
+    return any(used <= letters for letters in _WESTERN)
+
+
+def _has_kana(sample: bytes, encoding: str) -> bool:
+    """Say whether *sample*, taken for *encoding*, is as full of kana as only Japanese is."""
+    wide = [c for c in sample.decode(encoding, "replace") if not c.isascii()]
+    kana = sum("\u3041" <= c <= "\u30ff" for c in wide)
+    return len(wide) >= _KANA_MIN and kana > 0.3 * len(wide) and wide.count("\ufffd") <= 1
+
+
+def _is_dense(sample: bytes) -> bool:
+    """Say whether so many bytes are not ASCII that it may be a script without an alphabet."""
+    high = len(sample) - len(sample.translate(None, _HIGH_BYTES))
+    return high > len(sample) * _EAST_ASIAN_DENSITY
+
+
+def _sample(data: bytes) -> bytes:
+    """Return lines of *data* that are not ASCII: the others say nothing of its encoding."""
+    lines, size = [], 0
+    for match in _NOT_ASCII_LINE.finditer(data):
+        lines.append(match[0][:_SAMPLE])
+        size += len(lines[-1])
+        if size >= _SAMPLE:
+            break
+    return b"".join(lines)[:_SAMPLE]
+
+
+def looks_binary(data: bytes) -> bool:
+    """Say whether *data*, the start of a file, is not text in any encoding.
+
+    Text has hardly any control characters; NUL is one. UTF-16 and UTF-32 are full of
+    them and are recognised, with or without a byte order mark.
+    """
+    if not data or data.startswith(_MARKS):
+        return False
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    if not controls:
+        return False
+    if b"\0" in data and _utf16_or_32(data) is not None:
+        return False
+    return controls > len(data) * _MAX_CONTROLS or (b"\0" in data and not _is_utf8(data))
+
+
+def _utf16_or_32(data: bytes) -> str | None:
+    """Return the encoding of *data* if it looks like UTF-16 or UTF-32 without a mark."""
+    sample = data[: min(len(data), _LOOK) // 4 * 4]
+    if b"\0" not in sample:
+        return None  # the blanks of such text have a NUL in them
+    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
+        # A cut through a surrogate pair is no fault of the text's.
+        for end in (len(sample), len(sample) - 2):
+            try:
+                text = sample[:end].decode(encoding)
+            except UnicodeDecodeError:
+                continue
+            if _is_plausible(text):
+                return encoding
+            break
+    return None
+
+
+def _is_plausible(text: str) -> bool:
+    """Say whether *text* is printable, and has the spaces and letters that text has."""
+    usual = sum(c.isprintable() or c in "\n\r\t\f" for c in text)
+    blanks = sum(c in " \n\r\t\u3000" for c in text)
+    return usual >= 0.98 * len(text) and (blanks > 0 or text.isascii()) and _few_scripts(text)
+
+
+def _few_scripts(text: str) -> bool:
+    # Bytes taken for UTF-16 the wrong way round fall all over the planes; text keeps to a few
+    # blocks of 256 characters, but for the ideographs and Hangul, which fill a range of them.
+    return len({ord(c) >> 8 for c in text if ord(c) not in _WIDE}) <= _MAX_BLOCKS
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start >= len(data) - 3 and "end of data" in error.reason
+    return True

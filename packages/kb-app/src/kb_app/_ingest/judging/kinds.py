@@ -1,0 +1,307 @@
+"""Kinds: what a file is made of, and whether a file like that is indexed.
+
+``detect`` looks at the name alone, so a walk can ask about every file; it answers ``None``
+for a name that says nothing, and then ``detect_from_bytes`` looks at the first
+``HEAD_BYTES`` of the file. Any text has a medium: what is not known is ``text``.
+
+Each check returns a ``Skip`` with a reason and a detail that a person understands, or
+``None``. The caps on kilobytes and lines and the sniff for generated files apply to code
+alone: a note may say "do not edit", and a PDF may be large. Markers of generators count
+in comments near the top only, so a program about generated code is not taken for one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kb_app._ingest.judging.decode import looks_binary
+from kb_app._media import medium_of
+from kb_core.ingest import SkipReason
+from kb_core.media import Media
+
+__all__ = ["HEAD_BYTES", "TOLD_BY_BYTES", "Caps", "Kind", "Skip", "check_bytes", "check_medium"]
+__all__ += ["check_size", "check_text", "detect", "detect_from_bytes"]
+
+HEAD_BYTES = 8192
+"""How much of a file detection looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a file is made of; ``code_lang`` is given for code only."""
+
+    media: Media
+    code_lang: str | None = None
+
+
+def _table(text: str) -> dict[str, str]:
+    """Read lines of ``value: key key …`` into a table from key to value."""
+    rows = (line.split(":") for line in text.strip().splitlines())
+    return {key: value.strip() for value, keys in rows for key in keys.split()}
+
+
+_MEDIA = _table("""
+    markdown: md mdx markdown mdown mkd mkdn
+    text: txt text rst org adoc asciidoc asc log tex ltx bib textile wiki mediawiki pod srt vtt
+    notebook: ipynb
+    csv: csv tsv
+    pdf: pdf
+    office: docx doc docm pptx ppt pptm xlsx xls xlsm odt odp ods rtf pages numbers key
+    mail: eml msg mbox
+    book: epub mobi azw3
+    image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2
+    audio: wav mp3 m4a flac ogg oga opus aac wma aiff aif
+    video: mp4 webm mkv mov avi m4v mpg mpeg wmv
+""")
+
+_CODE = _table("""
+    rust: rs
+    python: py pyi pyw pyx pxd
+    typescript: ts mts cts
+    tsx: tsx
+    javascript: js mjs cjs
+    jsx: jsx
+    go: go
+    java: java
+    kotlin: kt kts
+    c: c h
+    cpp: cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp cu cuh ino
+    csharp: cs csx
+    ruby: rb rake gemspec ru
+    php: php phtml php5
+    swift: swift
+    scala: scala sc sbt
+    shell: sh bash zsh ksh fish bats
+    sql: sql ddl psql
+    html: html htm xhtml
+    css: css scss sass less
+    yaml: yaml yml
+    dockerfile: dockerfile containerfile
+    toml: toml
+    json: json jsonc json5 jsonl ndjson geojson webmanifest
+    xml: xml xsd xsl xslt svg plist wsdl rss atom csproj vbproj fsproj props targets resx xaml
+    gradle: gradle
+    makefile: mk mak
+    terraform: tf tfvars hcl
+    cmake: cmake
+    ini: ini cfg conf properties editorconfig service timer desktop
+    objc: m mm
+    lua: lua
+    perl: pl pm
+    r: r
+    julia: jl
+    haskell: hs lhs
+    elixir: ex exs
+    erlang: erl hrl
+    clojure: clj cljs cljc edn
+    lisp: lisp lsp el scm rkt
+    dart: dart
+    ocaml: ml mli
+    fsharp: fs fsi fsx
+    zig: zig
+    nim: nim
+    groovy: groovy
+    powershell: ps1 psm1 psd1
+    batch: bat cmd
+    vim: vim
+    vue: vue
+    svelte: svelte
+    proto: proto
+    graphql: graphql gql
+    nix: nix
+    starlark: bzl star
+    fortran: f f90 f95 f03 for
+    pascal: pas pp
+    ada: adb ads
+    assembly: s asm
+    verilog: v sv svh
+    vhdl: vhd vhdl
+    solidity: sol
+    cython: pxi
+    diff: diff patch
+    template: j2 jinja jinja2 tmpl mustache hbs ejs erb
+""")
+
+_NAMES = _table("""
+    dockerfile: dockerfile containerfile
+    makefile: makefile gnumakefile
+    cmake: cmakelists.txt
+    gomod: go.mod go.work
+    gosum: go.sum
+    gradle: gradlew
+    ruby: gemfile rakefile vagrantfile podfile brewfile fastfile
+    groovy: jenkinsfile
+    starlark: build workspace build.bazel workspace.bazel tiltfile
+    toml: cargo.lock poetry.lock uv.lock pdm.lock pipfile
+    json: composer.lock pipfile.lock .babelrc .eslintrc .prettierrc
+    yaml: .clang-format .clang-tidy
+    shell: .bashrc .bash_profile .profile .zshrc .envrc pkgbuild
+    dotenv: .env
+    ini: .gitconfig .gitmodules .npmrc .pypirc .flake8 .pylintrc .coveragerc
+    ignore: .gitignore .kebabignore .dockerignore .npmignore .gitattributes
+    text: requirements.txt readme license licence copying notice authors changelog todo
+""")
+
+_SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+)")
+
+_INTERPRETERS = _table("""
+    python: python pypy uv
+    shell: sh bash zsh ksh dash ash fish
+    javascript: node nodejs bun
+    typescript: deno ts-node tsx
+    ruby: ruby
+    perl: perl
+    php: php
+    lua: lua luajit
+    r: rscript
+    julia: julia
+    elixir: elixir
+    groovy: groovy
+    make: make
+    powershell: pwsh
+    awk: awk gawk
+""")
+
+_MAGIC = (
+    (b"%PDF-", Media.PDF),
+    (b"\x89PNG\r\n", Media.IMAGE),
+    (b"\xff\xd8\xff", Media.IMAGE),
+    (b"GIF8", Media.IMAGE),
+    (b"OggS", Media.AUDIO),
+    (b"fLaC", Media.AUDIO),
+    (b"ID3", Media.AUDIO),
+)
+
+TOLD_BY_BYTES = (Media.TEXT, Media.CODE, *dict.fromkeys(media for _, media in _MAGIC))
+"""What a file may turn out to be whose name says nothing."""
+
+
+def detect(path: str) -> Kind | None:
+    """Return what the name of *path* says of the file; ``None`` if it says nothing."""
+    name = path[path.rfind("/") + 1 :].lower()
+    if name in _NAMES:
+        value = _NAMES[name]
+        return Kind(Media.TEXT) if value == "text" else Kind(Media.CODE, value)
+    stem, dot, extension = name.rpartition(".")
+    if stem.endswith("dockerfile") or stem == "containerfile":
+        return Kind(Media.CODE, "dockerfile")  # Dockerfile.dev
+    if stem in {"makefile", ".env"}:
+        return Kind(Media.CODE, "makefile" if stem == "makefile" else "dotenv")
+    if not dot or not stem:
+        return None
+    if extension in _CODE:
+        return Kind(Media.CODE, _CODE[extension])
+    return Kind(Media(_MEDIA[extension])) if extension in _MEDIA else None
+
+
+def detect_from_bytes(head: bytes) -> Kind | None:
+    """Return what a file that begins with *head* is made of; ``None`` if it is binary."""
+    for magic, media in _MAGIC:
+        if head.startswith(magic):
+            return Kind(media)
+    if (shebang := _SHEBANG.match(head)) is not None:
+        program = shebang[1].decode("ascii", "replace").lower().rstrip("0123456789.")
+        if program in _INTERPRETERS:
+            return Kind(Media.CODE, _INTERPRETERS[program])
+    return None if looks_binary(head) else Kind(Media.TEXT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """Limits, as ``[ingest]`` and ``[code]`` of the configuration give them."""
+
+    max_file_mb: int = 200
+    max_code_kb: int = 1024
+    max_code_lines: int = 20_000
+    skip_generated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Why a file is left alone: a ``SkipReason``, and of a missing extra its name."""
+
+    reason: str
+    detail: str = ""
+
+
+_HEAD_LINES = 40
+_COMMENT = r"^\s*(?://|#|/?\*|--|;|<!--|%|\(\*|'|\{-|@?rem\b)"
+_MARKERS = re.compile(
+    _COMMENT + r"(?:.*(?:generated\b.*\bdo\s+not\s+(?:edit|modify)"
+    r"|do\s+not\s+(?:edit|modify)\b.*\bgenerated"
+    r"|\bauto-?generated\s+(?:file|code|by)|<auto-?generated"
+    r"|this\s+file\s+(?:is|was)\s+(?:auto(?:matically)?[- ]?)?generated)"
+    r"|[\s*!]*@generated\b|.*\bautomatically\s+@generated\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_GENERATED_NAMES = re.compile(
+    r"(?:\.min\.(?:js|css)|\.(?:js|css)\.map|[._-]bundle\.js|_pb2(?:_grpc)?\.pyi?|\.pb\.go"
+    r"|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|go\.sum"
+    r"|composer\.lock|pipfile\.lock|poetry\.lock|uv\.lock|cargo\.lock|gemfile\.lock))$",
+    re.IGNORECASE,
+)
+_DATA_LANGS = frozenset({"json", "xml", "html", "yaml", "toml", "sql", "ini"})
+"""What people keep on one long line without a program having squeezed it."""
+_LONG_LINE = 1000
+_MINIFIED_MIN = 2000
+
+
+def check_medium(media: str) -> Skip | None:
+    """Judge a file by its medium: whether it can be read here, as things are installed."""
+    row = medium_of(media)
+    if not row.is_supported:
+        return Skip(SkipReason.UNSUPPORTED, f"{media} is not indexed yet")
+    if (extra := row.missing) is not None:
+        reason = f"{SkipReason.MISSING_EXTRA}:{extra.name}"
+        return Skip(reason, f"{media} needs the extra {extra.name!r}: {extra.install}")
+    return None
+
+
+def check_size(size: int, media: Media, caps: Caps) -> Skip | None:
+    """Judge a file by its size in bytes, unread."""
+    if size == 0:
+        return Skip(SkipReason.EMPTY, "no bytes")
+    if size > caps.max_file_mb * 1_000_000:
+        megabytes = size / 1_000_000
+        detail = f"{megabytes:.1f} MB; [ingest] max_file_mb is {caps.max_file_mb}"
+        return Skip(SkipReason.TOO_LARGE, detail)
+    if media is Media.CODE and size > caps.max_code_kb * 1024:
+        detail = f"{size // 1024} kB; [code] max_file_kb is {caps.max_code_kb}"
+        return Skip(SkipReason.TOO_LARGE, detail)
+    return None
+
+
+def check_bytes(data: bytes) -> Skip | None:
+    """Judge the bytes of what should be text."""
+    return Skip(SkipReason.BINARY, "not text") if looks_binary(data[:65536]) else None
+
+
+def check_text(
+    text: str, path: str, media: Media, code_lang: str | None, caps: Caps
+) -> Skip | None:
+    """Judge a decoded text: empty, or, of code, too many lines or generated."""
+    if not text or text.isspace():
+        return Skip(SkipReason.EMPTY, "nothing but white space")
+    if media is not Media.CODE:
+        return None
+    lines = text.count("\n") + 1
+    if lines > caps.max_code_lines:
+        detail = f"{lines} lines; [code] max_file_lines is {caps.max_code_lines}"
+        return Skip(SkipReason.TOO_LARGE, detail)
+    if caps.skip_generated and (why := _generated(text, path, code_lang)):
+        return Skip(SkipReason.GENERATED, why)
+    return None
+
+
+def _generated(text: str, path: str, code_lang: str | None) -> str:
+    if _GENERATED_NAMES.search(path):
+        return "by its name"
+    head = "\n".join(line[:200] for line in text[:20_000].split("\n", _HEAD_LINES)[:_HEAD_LINES])
+    if (marker := _MARKERS.search(head)) is not None:
+        return f"line {head.count(chr(10), 0, marker.end()) + 1} says so"
+    if code_lang not in _DATA_LANGS and len(text) >= _MINIFIED_MIN:
+        long = sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE)
+        if long > len(text) / 2:
+            return "minified: most of it is on very long lines"
+    return ""

@@ -1,0 +1,307 @@
+"""Cutting: where a text may be cut, how good each place is, and how to pack the pieces.
+
+A piece is a range with its size in tokens and the joint before it: how good a place that is
+to cut. There are blank lines, lines, ends of sentences, gaps between words, and at last
+gaps between characters as people see them, never inside one. ``Sizes.fitted`` cuts what is
+too large at ever weaker joints, ``pack`` groups neighbours up to the target, and
+``Sizes.checked`` measures each group as it will stand, for sizes need not add up: scripts
+without spaces, and tokenizers that join words.
+
+Counting is what costs: each piece is counted once for each kind of joint it is cut at, in
+few large calls, and each group once. Whatever the text, time is linear, and no group is
+above the maximum unless it is one single character.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
+
+from kb_core.documents import ChunkLimits
+from kb_core.ports import TokenCounter
+from kb_core.text import is_grapheme_boundary, snap_to_grapheme
+
+__all__ = ["BLOCK", "GLUE", "INSIDE", "LINE", "PART", "SECTION", "SENTENCE", "WORD"]
+__all__ += ["Group", "Piece", "Sizes", "pack", "trimmed"]
+
+INSIDE, GLUE, WORD, LINE, SENTENCE, PART, BLOCK, SECTION = range(8)
+"""Joints, from the worst place to cut to the best."""
+
+_RUN = 120
+"""Into how many characters, at most, text is cut between words."""
+_APART = 32
+"""How many characters lie at least between two cuts at lines or sentences."""
+_LONGEST_CLUSTER = 2048
+_SPACES = " \n\t"
+"""What every tokenizer parts words at."""
+
+_PARTS = re.compile(r"\n(?:[^\S\n]*\n)+")
+_LINES = re.compile(r"\n")
+_SENTENCES = re.compile(
+    r"""\n | [.!?…]["'”’»)\]*_]{0,3}[^\S\n]+(?=[^\sa-z])"""
+    r"""| [。！？｡]["'”’」』）》】]{0,3}(?![。！？｡…"'”’」』）》】])[^\S\n]*""",
+    re.VERBOSE,
+)
+_LEADING_SPACE = re.compile(r"\s*")
+_ENDS = ".!?…。！？｡"
+
+
+class Piece(NamedTuple):
+    """A range of the text, its size, and the joint before it; ``owner`` is the caller's."""
+
+    start: int
+    end: int
+    tokens: int
+    joint: int
+    owner: int = 0
+
+
+_Cuts: TypeAlias = Callable[[str, Piece], Iterator[tuple[int, int]]]
+"""Yields places within a piece, in order, and how good each is."""
+
+
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the range without blank lines before it and white space after it.
+
+    What begins a line keeps its indentation. An empty range means there was nothing else.
+    """
+    length = len(text[start:end].rstrip())
+    if not length:
+        return start, start
+    match = _LEADING_SPACE.match(text, start)
+    first = match.end() if match else start
+    line = text.rfind("\n", start, first) + 1
+    if line or start == 0 or text[start - 1] == "\n":
+        return line or start, start + length
+    return first if _may_cut(text, first) else start, start + length
+
+
+def _at_parts(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    """Yield places after blank lines."""
+    return _spaced(_PARTS, PART, text, piece)
+
+
+def _at_lines(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    """Yield places at which a line starts."""
+    return _spaced(_LINES, LINE, text, piece)
+
+
+def _at_sentences(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    """Yield places at which a sentence or, a worse joint, a line starts."""
+    return _spaced(_SENTENCES, SENTENCE, text, piece)
+
+
+def _spaced(
+    pattern: re.Pattern[str], joint: int, text: str, piece: Piece
+) -> Iterator[tuple[int, int]]:
+    """Yield the ends of the matches of *pattern*, not too close to each other."""
+    least = piece.start + _APART
+    for match in pattern.finditer(text, piece.start, piece.end):
+        cut = match.end()
+        if cut < least or cut >= piece.end or not _may_cut(text, cut):
+            continue
+        ends_line = match[0] == "\n" and text[match.start() - 1] not in _ENDS
+        yield cut, min(joint, LINE) if ends_line else joint
+        least = cut + _APART
+
+
+def _between_words(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    """Yield places between words, or else characters, at least every ``_RUN`` characters."""
+    at, end = piece.start, piece.end
+    while end - at > _RUN:
+        cut = max(text.rfind(space, at, at + _RUN) for space in _SPACES) + 1
+        while 0 < cut < end and text[cut] in _SPACES:
+            cut += 1
+        joint = WORD
+        if cut <= at or not _may_cut(text, cut):
+            cut = at + snap_to_grapheme(text[at : min(end, at + _LONGEST_CLUSTER)], _RUN, floor=0)
+            joint = WORD if text[cut - 1] in _SPACES else GLUE
+        if cut >= end:
+            return
+        yield cut, joint
+        at = cut
+
+
+def _may_cut(text: str, at: int) -> bool:
+    """Say whether a cut at *at* is between two characters as people see them."""
+    if at >= len(text) or text[at].isascii() or text[at - 1] == "\n":
+        return True
+    return is_grapheme_boundary(text[max(0, at - 1) : at + 1], min(at, 1))
+
+
+def _in_the_middle(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+    """Yield one place near the middle; inside a character if there is nothing but one."""
+    start, end = piece.start, piece.end
+    if end - start == 1:
+        return
+    middle, quarter = (start + end) // 2, (end - start) // 4
+    space = max(text.rfind(space, start + quarter, middle) for space in _SPACES)
+    if space > start and _may_cut(text, space + 1):
+        yield space + 1, WORD
+        return
+    cut = start + snap_to_grapheme(text[start:end], middle - start, floor=0)
+    if cut < end:
+        yield cut, GLUE
+    elif start < middle:
+        yield middle, INSIDE
+
+
+_CHARACTERS_PER_TOKEN = 32
+"""A token counts for at least so many characters: what a model calls one unknown token may
+be a whole line, and white space none at all."""
+_BATCH = 8192
+
+
+class Group(NamedTuple):
+    """Neighbouring pieces that make one chunk."""
+
+    start: int
+    end: int
+    tokens: int
+    first: Piece
+    last: Piece
+
+
+class Sizes:
+    """Measures ranges of one text, and cuts pieces until each can stand in a chunk."""
+
+    def __init__(self, text: str, counter: TokenCounter, limits: ChunkLimits) -> None:
+        self._text = text
+        self._counter = counter
+        self._most = limits.max_tokens
+        self._target = min(limits.target_tokens, limits.max_tokens)
+
+    def of(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the size of each of *ranges*, in few calls of the counter."""
+        sizes: list[int] = []
+        for at in range(0, len(ranges), _BATCH):
+            batch = ranges[at : at + _BATCH]
+            counts = self._counter.count_many([self._text[start:end] for start, end in batch])
+            sizes += [
+                max(tokens, (end - start) // _CHARACTERS_PER_TOKEN)
+                for tokens, (start, end) in zip(counts, batch, strict=True)
+            ]
+        return sizes
+
+    def fitted(self, pieces: list[Piece], is_prose: Callable[[Piece], bool]) -> list[Piece]:
+        """Return *pieces* with those above the maximum cut down to the target.
+
+        The cuts are at blank lines, at lines and, in prose, sentences, between words,
+        and at last between characters.
+        """
+        large = [piece for piece in pieces if piece.tokens > self._most]
+        if not large:
+            return pieces
+
+        def within(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+            return (_at_sentences if is_prose(piece) else _at_lines)(text, piece)
+
+        def halves(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
+            for at, joint in _in_the_middle(text, piece):
+                if joint != INSIDE or piece.tokens > self._most:
+                    yield at, joint
+
+        for cuts in (_at_parts, within, _between_words):
+            large = self._cut(large, cuts)
+        halved: list[Piece] = []
+        while len(halved) != len(large):
+            halved, large = large, self._cut(large, halves)
+        kept = [piece for piece in pieces if piece.tokens <= self._most]
+        return sorted(kept + large)
+
+    def checked(self, packed: Iterable[Sequence[Piece]]) -> list[Group]:
+        """Return what was packed as groups, measured; those above the maximum in halves."""
+        groups: list[Group] = []
+        waiting = list(packed)
+        while waiting:
+            ranges = [trimmed(self._text, pieces[0].start, pieces[-1].end) for pieces in waiting]
+            together = [found for found, pieces in zip(ranges, waiting, strict=True) if pieces[1:]]
+            measured = iter(self.of(together))
+            halves: list[Sequence[Piece]] = []
+            for (start, end), pieces in zip(ranges, waiting, strict=True):
+                tokens = next(measured) if pieces[1:] else pieces[0].tokens
+                if tokens <= self._most or not pieces[1:]:
+                    groups.append(Group(start, end, tokens, pieces[0], pieces[-1]))
+                else:
+                    middle = len(pieces) // 2
+                    halves += (pieces[:middle], pieces[middle:])
+            waiting = halves
+        return sorted(group for group in groups if group.start < group.end)
+
+    def _cut(self, pieces: list[Piece], cuts: _Cuts) -> list[Piece]:
+        """Cut those of *pieces* that are above the target, and measure what comes of it."""
+        whole, parts = [], []
+        for piece in pieces:
+            if piece.tokens <= self._target:
+                whole.append(piece)
+                continue
+            places = [(piece.start, piece.joint), *cuts(self._text, piece)]
+            if len(places) == 1:
+                whole.append(piece)
+                continue
+            ends = [*(at for at, _ in places[1:]), piece.end]
+            parts += [
+                piece._replace(start=at, end=end, joint=joint)
+                for (at, joint), end in zip(places, ends, strict=True)
+            ]
+        sizes = self.of([(part.start, part.end) for part in parts])
+        parts = [part._replace(tokens=size) for part, size in zip(parts, sizes, strict=True)]
+        return sorted(whole + parts)
+
+
+def pack(pieces: Sequence[Piece], limits: ChunkLimits, overlap: int = 0) -> list[Sequence[Piece]]:
+    """Return *pieces* in groups near the target size, none above the maximum.
+
+    A group ends at the best joint of its second half. Where that is inside a block, the
+    next group begins up to *overlap* tokens earlier, at a line or a sentence.
+    """
+    sums = [0, *accumulate(piece.tokens for piece in pieces)]
+    groups = []
+    start, least = 0, 1
+    while start < len(pieces):
+        end = _end(pieces, sums, start, least, limits)
+        groups.append(pieces[start:end])
+        start, least = _next_start(pieces, sums, (start, end), overlap, limits), end + 1
+    return groups
+
+
+def _end(
+    pieces: Sequence[Piece], sums: list[int], start: int, least: int, limits: ChunkLimits
+) -> int:
+    target, most, begun = limits.target_tokens, limits.max_tokens, sums[start]
+    if sums[-1] - begun <= target:
+        return len(pieces)
+    end = max(least, bisect_right(sums, begun + target, lo=start + 1) - 1)
+    if end >= len(pieces):
+        return len(pieces)
+    tail = sums[-1] - sums[end]
+    if tail * 8 < target and sums[-1] - begun <= most:
+        return len(pieces)
+    half = begun + target // 2
+    if sums[end] < half and sums[end + 1] - begun <= most:
+        return end + 1
+    first = max(least, bisect_right(sums, half, lo=start + 1))
+    return max(range(first, end + 1), key=lambda at: (pieces[at].joint, at), default=end)
+
+
+def _next_start(
+    pieces: Sequence[Piece],
+    sums: list[int],
+    group: tuple[int, int],
+    overlap: int,
+    limits: ChunkLimits,
+) -> int:
+    start, end = group
+    if not overlap or end == len(pieces) or pieces[end].owner != pieces[end - 1].owner:
+        return end
+    best, at, owner = end, end - 1, pieces[end].owner
+    while at > start and sums[end] - sums[at] <= overlap and pieces[at].owner == owner:
+        fits = sums[end + 1] - sums[at] <= limits.max_tokens
+        good = pieces[at].joint >= LINE or (best == end and pieces[at].joint == WORD)
+        if fits and good:
+            best = at
+        at -= 1
+    return best

@@ -1,0 +1,359 @@
+"""The programming languages that are parsed: by a grammar, or line by line.
+
+Adding a language with a grammar is adding a row here and the grammar to the requirements.
+A row names
+
+* ``module``: the grammar's package, found by name at run time, and its ``function``;
+* ``units``: node types that are units, with the kind each is called;
+* ``holders``: those of them whose members are units of their own;
+* ``inside``: node types that only hold others and are looked through;
+* ``wrappers``: node types that belong to the unit they hold (decorators, ``export``);
+* ``leading``: node types that belong to the unit right after them (comments, attributes);
+* ``constants``: node types that are units if long or if they hold a function.
+
+For resources (YAML, TOML, Makefiles, …) and for languages whose grammar is not worth its
+size, a pattern for the line that starts a unit, its header, is enough: the unit goes on to
+the next such line. ``name`` is the group with its name, ``kind`` one with what it is; else
+``kind`` of the row. Patterns are matched against one line at its start, and are linear.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+__all__ = ["CODE_ALIASES", "HEADERS", "LANGUAGES", "PARSERS", "Header", "Language"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """What one grammar's node types mean."""
+
+    module: str
+    function: str = "language"
+    units: MappingProxyType[str, str]
+    holders: frozenset[str] = frozenset()
+    inside: frozenset[str] = frozenset()
+    wrappers: frozenset[str] = frozenset()
+    leading: frozenset[str] = field(default=frozenset({"comment"}))
+    constants: frozenset[str] = frozenset()
+
+
+def _row(module: str, units: str, **sets: str) -> Language:
+    """Read ``kind: type type …`` per line of *units*; the other sets are lists of types."""
+    rows = [line.split(":") for line in units.strip().splitlines()]
+    kinds = {node: kind.strip() for kind, nodes in rows for node in nodes.split()}
+    function = sets.pop("function", "language")
+    return Language(
+        module=module,
+        function=function,
+        units=MappingProxyType(kinds),
+        **{name: frozenset(nodes.split()) for name, nodes in sets.items()},
+    )
+
+
+_C_UNITS = """
+    function: function_definition
+    struct: struct_specifier
+    union: union_specifier
+    enum: enum_specifier
+    type: type_definition
+    macro: preproc_function_def
+"""
+_C_INSIDE = (
+    "preproc_if preproc_ifdef preproc_else preproc_elif preproc_elifdef"
+    " linkage_specification declaration_list"
+)
+_SCRIPT_UNITS = """
+    function: function_declaration generator_function_declaration function_signature
+    class: class_declaration abstract_class_declaration class
+    interface: interface_declaration
+    type: type_alias_declaration
+    enum: enum_declaration
+    module: internal_module module
+    method: method_definition
+"""
+_SCRIPT = {
+    "holders": "class_declaration abstract_class_declaration class internal_module module",
+    "inside": "class_body statement_block expression_statement",
+    "wrappers": "export_statement ambient_declaration",
+    "leading": "comment decorator",
+    "constants": "lexical_declaration variable_declaration public_field_definition"
+    " field_definition expression_statement",
+}
+
+LANGUAGES: dict[str, Language] = {
+    "bash": _row("tree_sitter_bash", "function: function_definition", inside="if_statement"),
+    "c": _row("tree_sitter_c", _C_UNITS, inside=_C_INSIDE),
+    "cpp": _row(
+        "tree_sitter_cpp",
+        _C_UNITS + "class: class_specifier\nnamespace: namespace_definition\n"
+        "type: alias_declaration\nconcept: concept_definition",
+        holders="class_specifier struct_specifier namespace_definition",
+        inside=_C_INSIDE + " field_declaration_list",
+        wrappers="template_declaration",
+    ),
+    "csharp": _row(
+        "tree_sitter_c_sharp",
+        """
+        namespace: namespace_declaration
+        class: class_declaration
+        struct: struct_declaration
+        interface: interface_declaration
+        enum: enum_declaration
+        record: record_declaration record_struct_declaration
+        delegate: delegate_declaration
+        method: method_declaration operator_declaration conversion_operator_declaration
+        constructor: constructor_declaration destructor_declaration
+        property: property_declaration indexer_declaration event_declaration
+        """,
+        holders="namespace_declaration class_declaration struct_declaration"
+        " interface_declaration record_declaration record_struct_declaration",
+        inside="declaration_list preproc_if preproc_else preproc_elif",
+    ),
+    "css": _row(
+        "tree_sitter_css",
+        """
+        rule: rule_set
+        media: media_statement supports_statement at_rule
+        keyframes: keyframes_statement
+        """,
+    ),
+    "go": _row(
+        "tree_sitter_go",
+        """
+        function: function_declaration
+        method: method_declaration
+        type: type_declaration
+        const: const_declaration
+        var: var_declaration
+        """,
+    ),
+    "java": _row(
+        "tree_sitter_java",
+        """
+        class: class_declaration
+        interface: interface_declaration
+        enum: enum_declaration
+        record: record_declaration
+        annotation: annotation_type_declaration
+        method: method_declaration
+        constructor: constructor_declaration compact_constructor_declaration
+        """,
+        holders="class_declaration interface_declaration enum_declaration record_declaration",
+        inside="class_body interface_body enum_body enum_body_declarations",
+        leading="line_comment block_comment",
+    ),
+    "javascript": _row("tree_sitter_javascript", _SCRIPT_UNITS, **_SCRIPT),
+    "kotlin": _row(
+        "tree_sitter_kotlin",
+        """
+        class: class_declaration
+        object: object_declaration companion_object
+        function: function_declaration
+        constructor: secondary_constructor
+        type: type_alias
+        """,
+        holders="class_declaration object_declaration companion_object",
+        inside="class_body enum_class_body",
+        leading="line_comment block_comment",
+        constants="property_declaration",
+    ),
+    "php": _row(
+        "tree_sitter_php",
+        """
+        function: function_definition
+        class: class_declaration
+        interface: interface_declaration
+        trait: trait_declaration
+        enum: enum_declaration
+        method: method_declaration
+        namespace: namespace_definition
+        """,
+        function="language_php",
+        holders="class_declaration interface_declaration trait_declaration enum_declaration"
+        " namespace_definition",
+        inside="declaration_list enum_declaration_list compound_statement if_statement",
+    ),
+    "python": _row(
+        "tree_sitter_python",
+        """
+        function: function_definition
+        class: class_definition
+        type: type_alias_statement
+        """,
+        holders="class_definition",
+        inside="block if_statement elif_clause else_clause try_statement except_clause"
+        " finally_clause with_statement",
+        wrappers="decorated_definition",
+    ),
+    "ruby": _row(
+        "tree_sitter_ruby",
+        """
+        module: module
+        class: class singleton_class
+        method: method singleton_method
+        """,
+        holders="module class singleton_class",
+        inside="body_statement",
+    ),
+    "rust": _row(
+        "tree_sitter_rust",
+        """
+        function: function_item function_signature_item
+        struct: struct_item
+        enum: enum_item
+        union: union_item
+        trait: trait_item
+        impl: impl_item
+        module: mod_item
+        macro: macro_definition
+        type: type_item
+        const: const_item static_item
+        """,
+        holders="trait_item impl_item mod_item",
+        inside="declaration_list foreign_mod_item",
+        leading="line_comment block_comment attribute_item",
+    ),
+    "scala": _row(
+        "tree_sitter_scala",
+        """
+        class: class_definition
+        object: object_definition package_object
+        trait: trait_definition
+        enum: enum_definition
+        function: function_definition function_declaration
+        given: given_definition
+        extension: extension_definition
+        type: type_definition
+        """,
+        holders="class_definition object_definition package_object trait_definition"
+        " enum_definition",
+        inside="template_body enum_body",
+        leading="comment block_comment",
+        constants="val_definition",
+    ),
+    "swift": _row(
+        "tree_sitter_swift",
+        """
+        class: class_declaration
+        protocol: protocol_declaration
+        function: function_declaration protocol_function_declaration
+        constructor: init_declaration deinit_declaration
+        subscript: subscript_declaration
+        type: typealias_declaration
+        """,
+        holders="class_declaration protocol_declaration",
+        inside="class_body enum_class_body protocol_body",
+        leading="comment multiline_comment",
+        constants="property_declaration",
+    ),
+    "tsx": _row("tree_sitter_typescript", _SCRIPT_UNITS, function="language_tsx", **_SCRIPT),
+    "typescript": _row(
+        "tree_sitter_typescript", _SCRIPT_UNITS, function="language_typescript", **_SCRIPT
+    ),
+}
+
+CODE_ALIASES = {"jsx": "javascript", "shell": "bash", "starlark": "python", "cython": "python"}
+"""Languages that another one's grammar reads well enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """How a unit starts, and how a comment does that belongs to the unit after it."""
+
+    kind: str
+    pattern: str
+    comment: tuple[str, ...]
+    flags: re.RegexFlag
+
+    @property
+    def line(self) -> re.Pattern[str]:
+        """The pattern, compiled when it is first asked for: forty of them take a while."""
+        return re.compile(self.pattern, self.flags)
+
+
+def _line(kind: str, pattern: str, *comment: str, ignore_case: bool = False) -> Header:
+    flags = re.IGNORECASE if ignore_case else re.NOFLAG
+    return Header(kind, pattern, comment or ("#",), flags)
+
+
+_LISP = _line("definition", r"\((?:[\w./-]+/)?def[\w*!-]*\s+(?:\^\S+\s+)?(?P<name>[^\s()]+)", ";")
+_SLASHES = ("//", "/*", " *")
+
+HEADERS: dict[str, Header] = {
+    "clojure": _LISP,
+    "cmake": _line("function", r"(?P<kind>function|macro)\s*\(\s*(?P<name>[\w-]+)",
+                   ignore_case=True),
+    "dart": _line("class", r"(?:(?:abstract|base|final|sealed|interface|mixin)\s+){0,3}"
+                  r"(?P<kind>class|mixin|enum|extension|typedef)\s+(?P<name>\w+)", *_SLASHES, "@"),
+    "dockerfile": _line("stage", r"FROM\s+(?:--\S+\s+){0,3}\S+(?:\s+AS\s+(?P<name>\S+))?",
+                        ignore_case=True),
+    "elixir": _line("function", r"\s*(?P<kind>def(?:module|p|macro|macrop|protocol|impl|delegate)?)"
+                    r"\s+(?P<name>[\w.?!]+)", "#", "  @doc", "  @spec"),
+    "erlang": _line("function", r"-(?P<kind>record|type|callback)\(?(?P<name>\w+)", "%"),
+    "fsharp": _line("binding", r"(?P<kind>let|type|module)\s+(?:rec\s+|inline\s+){0,2}"
+                    r"(?P<name>[\w.']+)", "//", "[<"),
+    "gradle": _line("block", r"(?P<name>[A-Za-z][\w.]*)\s*(?:\([^()]{0,200}\)\s*)?\{", *_SLASHES),
+    "graphql": _line("type", r"(?:extend\s+)?(?P<kind>type|interface|enum|input|union|scalar|query"
+                     r"|mutation|subscription|fragment|directive|schema)\s+(?P<name>@?\w+)",
+                     "#", '"'),
+    "groovy": _line("function", r"(?:(?:public|private|static|final|abstract)\s+){0,4}"
+                    r"(?P<kind>class|def|trait|interface|enum)\s+(?P<name>\w+)", *_SLASHES, "@"),
+    "haskell": _line("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
+                     r"(?P<name>[\w']+)(?:\s*::|.{0,200}=|.{0,200}\bwhere\b)", "--", "{-"),
+    "html": _line("section", r"\s{0,20}<(?P<kind>h[1-3]|section|article|main|nav|header|footer|"
+                  r"template|script|style)\b[^>]{0,200}?(?:\bid=[\"'](?P<name>[\w-]+))?", "<!--"),
+    "ini": _line("section", r"\[(?P<name>[^\]\n]{1,200})\]", "#", ";"),
+    "julia": _line("function", r"(?:export\s+)?(?P<kind>function|macro|struct|mutable struct|module"
+                   r"|abstract type)\s+(?P<name>[\w.!]+)", "#", '"'),
+    "lisp": _LISP,
+    "lua": _line("function", r"(?:local\s+)?function\s+(?P<name>[\w.:]+)", "--"),
+    "makefile": _line("target", r"(?P<name>[^\s:=#][^:=#\n]{0,200}?)\s*::?(?!=)", "#", ".PHONY"),
+    "nim": _line("function", r"(?P<kind>proc|func|method|template|macro|iterator|type)\s+"
+                 r"(?P<name>\w+)", "#"),
+    "nix": _line("attribute", r"\s{0,2}(?P<name>[\w.-]+)\s*="),
+    "objc": _line("method", r"(?:(?P<kind>@interface|@implementation|@protocol)|[-+]\s*\([^)]*\))"
+                  r"\s*(?P<name>\w+)", *_SLASHES),
+    "ocaml": _line("binding", r"(?P<kind>let|type|module|val|exception|class)\s+"
+                   r"(?:rec\s+|type\s+){0,2}(?P<name>[\w']+)", "(*"),
+    "pascal": _line("function", r"(?P<kind>function|procedure|constructor|destructor)\s+"
+                    r"(?P<name>[\w.]+)", "//", "{", ignore_case=True),
+    "perl": _line("function", r"\s{0,4}(?P<kind>sub|package)\s+(?P<name>[\w:]+)"),
+    "powershell": _line("function", r"(?P<kind>function|filter|class|enum)\s+(?P<name>[\w:-]+)",
+                        "#", "<#", ignore_case=True),
+    "proto": _line("message", r"(?P<kind>message|service|enum|extend)\s+(?P<name>[\w.]+)",
+                   *_SLASHES),
+    "r": _line("function", r"(?P<name>[\w.]+)\s*(?:<-|=)\s*function\b"),
+    "solidity": _line("contract", r"(?:abstract\s+)?(?P<kind>contract|interface|library|struct|enum"
+                      r"|function|event)\s+(?P<name>\w+)", *_SLASHES),
+    "sql": _line("statement", r"\s{0,4}(?:create|alter)\s+(?:or\s+replace\s+)?(?:(?:global|local|"
+                 r"temp|temporary|unlogged|unique|materialized|definer\s*=\s*\S+)\s+){0,3}"
+                 r"(?P<kind>table|view|function|procedure|index|trigger|type|schema|sequence|"
+                 r"extension|database|role|user|policy|package)\s+(?:concurrently\s+)?"
+                 r"(?:if\s+not\s+exists\s+|if\s+exists\s+)?(?P<name>[\w.\"`\[\]$]+)",
+                 "--", "/*", ignore_case=True),
+    "svelte": _line("section", r"<(?P<name>script|style|template)\b", "<!--"),
+    "terraform": _line("block", r"(?P<kind>[a-z_]+)(?P<name>(?:\s+\"[^\"\n]{1,100}\"){0,3})\s*\{",
+                       "#", "//"),
+    "toml": _line("table", r"\[\[?(?P<name>[^\[\]\n]{1,200})\]"),
+    "verilog": _line("module", r"(?P<kind>module|interface|package|class|program)\s+(?P<name>\w+)",
+                     "//"),
+    "vim": _line("function", r"\s{0,4}(?P<kind>function|command|augroup)!?\s+(?P<name>[\w:#<>]+)",
+                 '"'),
+    "vue": _line("section", r"<(?P<name>script|style|template)\b", "<!--"),
+    "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|\"[^\"\n]{1,100}\"):(?:\s|$)"),
+    "zig": _line("function", r"(?:pub\s+|export\s+|inline\s+){0,3}(?:(?P<kind>fn)\s+|const\s+)"
+                 r"(?P<name>\w+)", "//"),
+}  # fmt: skip
+
+_BY_GRAMMAR = "kb_app._ingest.making.formats.code:CodeParser"
+_BY_HEADERS = "kb_app._ingest.making.formats.outline:OutlineParser"
+
+PARSERS: dict[str, str] = {
+    **dict.fromkeys(HEADERS, _BY_HEADERS),
+    **dict.fromkeys(LANGUAGES, _BY_GRAMMAR),
+    **{alias: _BY_GRAMMAR for alias, name in CODE_ALIASES.items() if name in LANGUAGES},
+}
+"""Which parser reads a language; one that is not here is read as text."""

@@ -1,0 +1,260 @@
+"""What both channels propose: pools that do not depend on the page asked for.
+
+When a channel cannot run, the other answers and ``degraded`` says why. With a deadline
+the vector channel runs beside the lexical one and is waited for until the time is up.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntFlag
+from typing import TYPE_CHECKING, TypeVar
+
+from kb_app._search.query import ParsedQuery
+from kb_core.errors import InvalidInput, KbError
+from kb_core.filters import Filter
+from kb_core.media import SearchMode
+from kb_core.search import Scored
+from kb_search.fusion import Basis
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from kb_core.ports import IndexSnapshot
+
+__all__ = ["Channel", "Deadline", "Late", "Proposals", "Stopwatch", "is_working", "propose"]
+
+_Result = TypeVar("_Result")
+
+_left_behind: set[threading.Thread] = set()
+
+
+class Late(Exception):
+    """The time was up before the work was done."""
+
+
+class Deadline:
+    """A moment after which nothing is waited for; without *millis*, there is none."""
+
+    def __init__(self, millis: int | None) -> None:
+        self.millis = millis
+        self._until = None if millis is None else time.perf_counter() + millis / 1000
+
+    def is_over(self) -> bool:
+        """Say whether the time is up."""
+        return self._until is not None and time.perf_counter() >= self._until
+
+    def start(self, work: Callable[[], _Result]) -> Callable[[], _Result]:
+        """Start *work*; what is returned waits for its result, or raises ``Late``.
+
+        Without a deadline the work is done by whoever asks for the result.
+        """
+        if self._until is None:
+            return work
+        from concurrent.futures import Future  # rarely needed, and not cheap to load
+
+        future: Future[_Result] = Future()
+        thread = threading.Thread(target=_fulfil, args=(future, work), daemon=True)
+        thread.start()
+        until = self._until
+
+        def wait() -> _Result:
+            try:
+                return future.result(max(0.0, until - time.perf_counter()))
+            except TimeoutError:
+                if not future.done():
+                    _left_behind.add(thread)
+                    raise Late from None
+                raise
+
+        return wait
+
+
+def is_working() -> bool:
+    """Say whether work that was not waited for still runs in this process."""
+    _left_behind.difference_update([t for t in _left_behind if not t.is_alive()])
+    return bool(_left_behind)
+
+
+def _fulfil(future: Future[_Result], work: Callable[[], _Result]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
+        future.set_exception(error)
+
+
+class Stopwatch:
+    """Takes the time of stages that follow each other."""
+
+    def __init__(self) -> None:
+        self.started = time.perf_counter()
+        self._lap = self.started
+        self.fusion_secs = 0.0
+        self.read_secs = 0.0
+
+    def lap(self) -> float:
+        """Return the seconds since the last lap."""
+        now = time.perf_counter()
+        spent, self._lap = now - self._lap, now
+        return spent
+
+    @property
+    def total_secs(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self.started
+
+
+class Channel(IntFlag):
+    """What can take part in a ranking; the numbers stand in cursors."""
+
+    LEXICAL = 1
+    VECTOR = 2
+    RERANK = 4
+
+    @property
+    def label(self) -> str:
+        """Its name in ``degraded`` and ``stages``."""
+        return str(self.name).lower()
+
+    @classmethod
+    def of(cls, mode: SearchMode) -> Channel:
+        """Return the channels of a mode."""
+        return {
+            SearchMode.LEXICAL: cls.LEXICAL,
+            SearchMode.VECTOR: cls.VECTOR,
+            SearchMode.HYBRID: cls.LEXICAL | cls.VECTOR,
+        }[mode]
+
+
+_NONE = Channel(0)
+
+
+@dataclass(slots=True)
+class Proposals:
+    """What the channels proposed, which of them ran, and how long that took in seconds."""
+
+    lexical: Sequence[Scored] = ()
+    vector: Sequence[Scored] = ()
+    ran: Channel = _NONE
+    late: Channel = _NONE
+    """Those that the deadline left out."""
+    basis: Basis = field(default_factory=Basis)
+    """What fusion has to know beside the two lists."""
+    lexical_secs: float = 0.0
+    vector_secs: float = 0.0
+    embed_secs: float = 0.0
+    rerank_secs: float | None = None
+    degraded: list[str] = field(default_factory=list)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The names of the channels that ran."""
+        return tuple(channel.label for channel in Channel if channel in self.ran)
+
+    def leave_out(self, channel: Channel, deadline: Deadline) -> None:
+        """Note that *channel* was not ready in time."""
+        self.late |= channel
+        reason = f"not ready within the deadline of {deadline.millis} ms"
+        self.degraded.append(f"{channel.label}: {reason}")
+
+
+def propose(  # noqa: PLR0913 - the parts of one search
+    snapshot: IndexSnapshot,
+    parsed: ParsedQuery,
+    where: Filter | None,
+    pool: int,
+    *,
+    wanted: Channel,
+    model_key: str | None,
+    embed: Callable[[str], bytes],
+    deadline: Deadline,
+) -> Proposals:
+    """Return at most *pool* candidates of every channel in *wanted* that can run."""
+    proposals = Proposals()
+    vectors = None
+    if Channel.VECTOR in wanted and _has_vectors(snapshot, model_key, proposals):
+        vectors = deadline.start(
+            lambda: _nearest(snapshot, parsed.text, where, pool, str(model_key), embed)
+        )
+    if Channel.LEXICAL in wanted:
+        started = time.perf_counter()
+        proposals.lexical = snapshot.lexical(parsed.lexical, where, pool)
+        proposals.lexical_secs = time.perf_counter() - started
+        proposals.ran |= Channel.LEXICAL
+    if vectors is not None:
+        _add_vectors(proposals, vectors, deadline)
+    if proposals.lexical and proposals.vector:
+        proposals.basis = _basis(snapshot, parsed, proposals, str(model_key))
+    return proposals
+
+
+def _basis(
+    snapshot: IndexSnapshot, parsed: ParsedQuery, proposals: Proposals, model_key: str
+) -> Basis:
+    without: set[int] = set()
+    if proposals.basis.coverage < 1:
+        found = [row.chunk_key for row in proposals.lexical]
+        without = set(found) - snapshot.with_vector(found, model_key)
+    return replace(
+        proposals.basis,
+        known=snapshot.known_words(parsed.lexical),
+        without_vector=without,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Nearest:
+    found: Sequence[Scored]
+    embed_secs: float
+    secs: float
+
+
+def _nearest(
+    snapshot: IndexSnapshot,
+    text: str,
+    where: Filter | None,
+    pool: int,
+    model_key: str,
+    embed: Callable[[str], bytes],
+) -> _Nearest:
+    started = time.perf_counter()
+    asked = embed(text)
+    embedded = time.perf_counter()
+    found = snapshot.vector(asked, model_key, where, pool)
+    return _Nearest(found, embedded - started, time.perf_counter() - embedded)
+
+
+def _add_vectors(proposals: Proposals, vectors: Callable[[], _Nearest], deadline: Deadline) -> None:
+    try:
+        nearest = vectors()
+    except Late:
+        proposals.leave_out(Channel.VECTOR, deadline)
+        return
+    except InvalidInput:
+        raise  # what was asked is at fault, not the channel
+    except KbError as error:
+        proposals.degraded.append(f"vector: {error}")
+        return
+    proposals.vector = nearest.found
+    proposals.embed_secs = nearest.embed_secs
+    proposals.vector_secs = nearest.secs
+    proposals.ran |= Channel.VECTOR
+
+
+def _has_vectors(snapshot: IndexSnapshot, model_key: str | None, proposals: Proposals) -> bool:
+    """Say whether there is anything to be near to, and note what is to be said of that."""
+    if model_key is None:
+        proposals.degraded.append("vector: switched off (embedding.model is 'none')")
+        return False
+    chunks = int(snapshot.control.stats.get("chunk_count", 0))
+    files = snapshot.control.vectors.get(model_key)
+    embedded = files.rows - files.dead if files else 0
+    if chunks and not embedded:
+        proposals.degraded.append("vector: no embeddings for this model yet (run 'kebab embed')")
+    elif embedded < chunks:
+        proposals.basis = Basis(coverage=embedded / chunks)
+        proposals.degraded.append(f"vector: {embedded:,} of {chunks:,} chunks embedded")
+    return bool(embedded)

@@ -1,0 +1,329 @@
+"""A search from question to answer, over one snapshot.
+
+Both channels give candidates; the lists are fused; perhaps the first rows are read
+again and reordered; a page is cut out of the list, shown, and made to fit its budget.
+Every page of a query is cut from the same list: the pool of candidates does not depend
+on the page, and a cursor carries what tells whether a list is still the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from kb_app._search.channels import Channel, Deadline, Late, Proposals, Stopwatch, propose
+from kb_app._search.hits import Renderer
+from kb_app._search.page import Cursor, Delivery, Question, State, deliver
+from kb_app._search.query import (
+    ParsedQuery,
+    check_query,
+    compile_filters,
+    filter_warnings,
+    parse_query,
+)
+from kb_app._search.ranking import Row, list_digest, page_of, rank_proposals
+from kb_app._search.trace import trace_of
+from kb_core.errors import KbError
+from kb_core.filters import Filter, all_of
+from kb_core.ports import never
+from kb_core.search import SearchQuery, SearchResponse, Trace
+
+if TYPE_CHECKING:
+    from threading import Event
+
+    from kb_app.config import Config
+    from kb_core.models_info import EmbeddingModel
+    from kb_core.ports import IndexSnapshot, Reranker
+
+__all__ = ["Engine", "RankedList", "SearchSettings", "pool_size", "search_settings"]
+
+_POOL_FACTOR = 5
+_POOL_MIN = 100
+
+
+def pool_size(k: int) -> int:
+    """Return how many candidates each channel gives for pages of *k* hits."""
+    return max(_POOL_FACTOR * k, _POOL_MIN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """What a search needs of the configuration."""
+
+    fusion: str = "auto"
+    rrf_k: int = 60
+    rerank: bool = False
+    stale_threshold_days: int = 30
+    model_key: str | None = None
+    """Names the vectors to search; ``None`` where embedding is switched off."""
+
+
+def search_settings(config: Config, model: EmbeddingModel | None) -> SearchSettings:
+    """Return what a search among the vectors of *model* needs to know."""
+    return SearchSettings(
+        fusion=config.search.fusion,
+        rrf_k=config.search.rrf_k,
+        rerank=config.search.rerank,
+        stale_threshold_days=config.search.stale_threshold_days,
+        model_key=model.key if model else None,
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    """One search on its way."""
+
+    query: SearchQuery
+    parsed: ParsedQuery
+    where: Filter | None
+    wanted: Channel
+    offset: int
+    pool: int
+    question: Question
+    deadline: Deadline
+    watch: Stopwatch
+    cursor: Cursor | None = None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankedList:
+    """The whole list of one query, of which a page can be shown."""
+
+    run: _Run
+    proposals: Proposals
+    fused: list[Row]
+    """Before anything was reranked, as the trace shows it."""
+    rows: list[Row]
+    """Best first; order among equals is not final yet."""
+
+
+class Engine:
+    """Answers queries at the state that one snapshot holds.
+
+    *embed* gives a query's vector and *reranker* what reorders the first rows; both load
+    a model when first called. When *stop* is set, nobody waits for the answer any more, and
+    nothing more is read with a model for it. Chunks are read once for all queries of an
+    engine, which lives as long as one call and serves one thread.
+    """
+
+    def __init__(
+        self,
+        snapshot: IndexSnapshot,
+        settings: SearchSettings,
+        *,
+        embed: Callable[[str], bytes],
+        reranker: Callable[[], Reranker],
+        now: int,
+        stop: Event | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self.settings = settings
+        self.embed = embed
+        self._is_stopped = never if stop is None else stop.is_set
+        self._reranker = reranker
+        self.renderer = Renderer(
+            snapshot,
+            now=now,
+            stale_days=settings.stale_threshold_days,
+            model_key=settings.model_key,
+        )
+
+    def search(self, query: SearchQuery) -> SearchResponse:
+        """Answer one query; no match is an answer."""
+        return self.answer(self.ranking(query))
+
+    def answer(self, ranking: RankedList) -> SearchResponse:
+        """Return the page of a ranking that its query asks for."""
+        return self._answer(ranking, self._delivery(ranking.run, ranking.rows, ranking.proposals))
+
+    def ranking(self, query: SearchQuery, where: Filter | None = None) -> RankedList:
+        """Return the whole list of a query, narrowed further by *where*; nothing is shown yet.
+
+        ``StaleCursor`` if the query has the cursor of another list.
+        """
+        run = self._begin(query)
+        run.where = all_of([run.where, where])
+        proposals = propose(
+            self.snapshot,
+            run.parsed,
+            run.where,
+            run.pool,
+            wanted=run.wanted,
+            model_key=self.settings.model_key,
+            embed=self.embed,
+            deadline=run.deadline,
+        )
+        run.watch.lap()
+        fused = self.rank(proposals, query)
+        run.watch.fusion_secs = run.watch.lap()
+        ranking = RankedList(run, proposals, fused, self._rerank(run, fused, proposals))
+        if run.cursor is not None:
+            hits = list_digest(ranking.rows, run.offset, self.renderer.places)
+            run.cursor.check(hits, self._state(run.wanted), proposals.degraded)
+        return ranking
+
+    def without_hits(self, ranking: RankedList) -> SearchResponse:
+        """Return what there is to say of a list beside its hits, which are shown elsewhere."""
+        delivery = self._delivery(ranking.run, (), ranking.proposals)
+        return self._answer(ranking, replace(delivery, remarks_at_end=tuple))
+
+    def _answer(self, ranking: RankedList, delivery: Delivery) -> SearchResponse:
+        run = ranking.run
+        response = deliver(delivery, self.renderer, self.snapshot.control)
+        run.watch.read_secs = run.watch.lap()
+        if run.query.trace:
+            response = replace(response, trace=self._trace(ranking))
+        return replace(response, elapsed_ms=run.watch.total_secs * 1000)
+
+    def _trace(self, ranking: RankedList) -> Trace:
+        run, relaxed = ranking.run, None
+        story = trace_of(self.renderer, ranking.proposals, ranking.fused, run.query.mode, run.watch)
+        if Channel.LEXICAL in ranking.proposals.ran:
+            relaxed = self.snapshot.relaxation(run.parsed.lexical)
+        return replace(story, relaxation=relaxed)
+
+    def rank(self, proposals: Proposals, query: SearchQuery) -> list[Row]:
+        """Return the union of the proposals, best first, as the settings have it."""
+        settings = self.settings
+        return rank_proposals(proposals, query, fusion=settings.fusion, rrf_k=settings.rrf_k)
+
+    def _begin(self, query: SearchQuery) -> _Run:
+        watch, deadline = Stopwatch(), Deadline(query.deadline_ms)
+        parsed = parse_query(query.text)
+        check_query(parsed, query.text)
+        where = all_of([parsed.where, compile_filters(query.filters, self.snapshot)])
+        wanted = Channel.of(query.mode)
+        if self.settings.rerank if query.rerank is None else query.rerank:
+            wanted |= Channel.RERANK
+        question = self.question(query, wanted)
+        pool = pool_size(query.k)
+        run = _Run(query, parsed, where, wanted, 0, pool, question, deadline, watch)
+        if query.cursor is not None:
+            _go_on(run, Cursor.decode(query.cursor, question))
+        return run
+
+    def question(self, query: SearchQuery, wanted: Channel, **more: str) -> Question:
+        """Return all that decides the order of the list, but for what is indexed."""
+        filters = {
+            name: sorted(set(value)) if isinstance(value, tuple) else value
+            for name, value in asdict(query.filters).items()
+        }
+        asked = {
+            "text": query.text,
+            "mode": query.mode.value,
+            "filters": filters,
+            "channels": int(wanted),
+            "fusion": [self.settings.fusion, self.settings.rrf_k],
+            "model": self.settings.model_key,
+            **more,
+        }
+        return Question.of(asked, self.snapshot.control)
+
+    def _state(self, channels: Channel) -> State:
+        return State.of(self.snapshot.control, channels)
+
+    def _rerank(self, run: _Run, rows: list[Row], proposals: Proposals) -> list[Row]:
+        """Return *rows* with the first of them reordered, or as they are if that is too late.
+
+        All first rows are read or none: half a list in a new order is no order at all.
+        """
+        if Channel.RERANK not in run.wanted or not rows:
+            return rows
+        from kb_search.rerank import DEPTH  # numpy: not on the lexical path
+
+        started = time.perf_counter()
+        head = page_of(rows, 0, DEPTH, self.renderer.places)
+        chunks = self.renderer.chunks([row.chunk_key for row in head])
+        passages = [chunks[row.chunk_key]["text"] for row in head]
+        work = run.deadline.start(lambda: self._read(run, passages))
+        try:
+            scores = work()
+        except Late:
+            scores = None
+        except KbError as error:
+            proposals.degraded.append(f"rerank: {error}")
+            return rows
+        finally:
+            proposals.rerank_secs = time.perf_counter() - started
+        if scores is None:
+            proposals.leave_out(Channel.RERANK, run.deadline)
+            return rows
+        proposals.ran |= Channel.RERANK
+        return _reordered(head, scores, rows[len(head) :])
+
+    def _read(self, run: _Run, passages: Sequence[str]) -> Sequence[float] | None:
+        def stop() -> bool:
+            return self._is_stopped() or run.deadline.is_over()
+
+        return self._reranker().rerank(run.parsed.text, passages, stop=stop)
+
+    def _delivery(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Delivery:
+        channels = run.wanted & ~proposals.late
+
+        @cache
+        def cursor_at(offset: int) -> str:
+            return Cursor(
+                offset=offset,
+                pool=run.pool,
+                channels=channels,
+                hits=list_digest(rows, offset, self.renderer.places),
+                question=run.question,
+                state=self._state(channels),
+            ).encode()
+
+        return Delivery(
+            query=run.query,
+            rows=rows,
+            offset=run.offset,
+            highlight=run.query.text,
+            cursor_at=cursor_at,
+            remarks_at_end=lambda: self._beyond_the_pool(run, proposals),
+            degraded=(*proposals.degraded, *run.remarks),
+            warnings=filter_warnings(run.query.filters, self.snapshot),
+            stages=None if run.query.deadline_ms is None else proposals.stages,
+        )
+
+    def _beyond_the_pool(self, run: _Run, proposals: Proposals) -> tuple[str, ...]:
+        """Say that more passages match than the channels were asked for (ruling R14)."""
+        full = any(len(found) >= run.pool for found in (proposals.lexical, proposals.vector))
+        if not full or not self._is_cut(run, proposals):
+            return ()
+        limit = f"the list ends with the best {run.pool} candidates of each channel"
+        return (f"{limit}, and more passages match: ask more precisely, or for more at once",)
+
+    def _is_cut(self, run: _Run, proposals: Proposals) -> bool:
+        if len(proposals.vector) >= run.pool:
+            return self.snapshot.count(run.where) > run.pool
+        return len(self.snapshot.lexical(run.parsed.lexical, run.where, run.pool + 1)) > run.pool
+
+
+def _go_on(run: _Run, cursor: Cursor) -> None:
+    """Make *run* a later page of the list that *cursor* is of.
+
+    What took part in the list was in time for it, and is waited for.
+    """
+    run.cursor, run.deadline = cursor, Deadline(None)
+    run.offset, run.pool = cursor.offset, cursor.pool
+    missing = run.wanted & ~cursor.channels
+    run.wanted &= cursor.channels
+    run.remarks = tuple(
+        f"{channel.label}: took no part in the list that this cursor goes on with"
+        for channel in Channel
+        if channel in missing
+    )
+
+
+def _reordered(head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row]) -> list[Row]:
+    from kb_search.rerank import below, blend
+
+    fused = [row.score for row in head]
+    order = [
+        replace(row, score=score, kind="rerank", rerank_score=read)
+        for row, score, read in zip(head, blend(fused, scores), scores, strict=True)
+    ]
+    under = [replace(row, score=below(row.score), kind="rerank") for row in rest]
+    return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under

@@ -1,0 +1,207 @@
+"""Rows of a ranking as hits that can be shown: text, place, provenance, freshness.
+
+A document is stale when no run has verified it for longer than the threshold, or when
+the file on disk has another size or modification time now (ruling R16). That costs one
+``stat`` per document shown, and is outside the promise that equal questions give equal
+bytes. Of a document from outside the sources the file is our asset, wherever it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kb_app._search.ranking import Place, Row
+from kb_core.clock import clamp_ns
+from kb_core.filters import And, Not, OneOf, Range
+from kb_core.places import citation_of
+from kb_core.search import Hit, Retrieval
+from kb_search.snippets import Highlighter
+
+if TYPE_CHECKING:
+    from kb_core.ports import IndexSnapshot
+
+__all__ = ["Freshness", "Renderer"]
+
+_DAY_SECS = 86_400
+
+
+class Freshness:
+    """Judges the documents of one snapshot; each is looked at once."""
+
+    def __init__(self, snapshot: IndexSnapshot, *, now: int, threshold_days: int) -> None:
+        self._snapshot = snapshot
+        self._now = now
+        self._threshold_secs = threshold_days * _DAY_SECS
+        self._known: dict[str, bool] = {}
+
+    def is_stale(self, doc: Mapping[str, Any]) -> bool:
+        """Say whether a stored document, or the document of a stored chunk, is stale."""
+        doc_id = doc["doc_id"]
+        if doc_id not in self._known:
+            self._known[doc_id] = self.is_overdue(doc) or self._differs(doc)
+        return self._known[doc_id]
+
+    def is_overdue(self, doc: Mapping[str, Any]) -> bool:
+        """Say whether no run has verified the document for too long."""
+        if not self._threshold_secs:
+            return False
+        source = self._snapshot.control.sources.get(doc["source_id"], {})
+        verified = max(doc["indexed_at"] or 0, source.get("verified_at") or 0)
+        return self._now - verified > self._threshold_secs
+
+    def count_overdue(self) -> int:
+        """Return how many documents no run has verified for too long; none of them is read."""
+        if not self._threshold_secs:
+            return 0
+        limit = self._now - self._threshold_secs
+        sources = self._snapshot.control.sources
+        verified = [
+            source_id
+            for source_id, source in sources.items()
+            if (source.get("verified_at") or 0) >= limit
+        ]
+        old = Range("indexed_at", high=limit - 1)
+        return self._snapshot.count_docs(And((old, Not(OneOf("source_id", tuple(verified))))))
+
+    def _differs(self, doc: Mapping[str, Any]) -> bool:
+        root = self._snapshot.control.sources.get(doc["source_id"], {}).get("root")
+        if not root:
+            return False
+        if doc.get("asset"):
+            return not _holds(Path(root, doc["asset"]), doc)
+        if _same(Path(root, doc["path"]), doc):
+            return False
+        from kb_app._ingest.seeing.files import location  # only where the plain path did not do
+
+        # The name on disk may be spelled otherwise, or the file was only touched.
+        where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (doc["path"],))))
+        for file in self._snapshot.files(where):
+            return not _same(Path(location(root, doc["path"], file.get("raw_path"))), file)
+        return True
+
+
+def _holds(asset: Path, doc: Mapping[str, Any]) -> bool:
+    # An asset is called by its content and never changes; its times say nothing.
+    try:
+        return bool(asset.stat().st_size == doc["size"])
+    except OSError:
+        return False
+
+
+def _same(path: Path, seen: Mapping[str, Any]) -> bool:
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return False
+    modified = clamp_ns(status.st_mtime_ns)
+    return bool(status.st_size == seen["size"] and modified == seen["mtime_ns"])
+
+
+class Renderer:
+    """Reads chunks of one snapshot, each once, and makes hits of them.
+
+    Shared by all queries of one call; not by threads.
+    """
+
+    def __init__(
+        self, snapshot: IndexSnapshot, *, now: int, stale_days: int, model_key: str | None
+    ) -> None:
+        self._snapshot = snapshot
+        self._fresh = Freshness(snapshot, now=now, threshold_days=stale_days)
+        self._model_key = model_key
+        self._chunks: dict[int, Mapping[str, Any]] = {}
+
+    def chunks(self, keys: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+        """Return those chunks that exist, by key."""
+        missing = [key for key in keys if key not in self._chunks]
+        if missing:
+            self._chunks.update(self._snapshot.chunks(missing))
+        return {key: self._chunks[key] for key in keys if key in self._chunks}
+
+    def places(self, keys: Sequence[int]) -> dict[int, Place]:
+        """Return what orders chunks of equal score."""
+        return {
+            key: (chunk["source_id"], chunk["path"], chunk["ordinal"])
+            for key, chunk in self.chunks(keys).items()
+        }
+
+    def highlighter(self, text: str) -> Highlighter:
+        """Return what finds the words of *text*."""
+        return Highlighter(text, getattr(self._snapshot, "languages", ("en",)))
+
+    def hits(
+        self,
+        rows: Sequence[Row],
+        *,
+        first_rank: int,
+        method: str,
+        highlighter: Highlighter,
+        snippet_chars: int,
+    ) -> list[Hit]:
+        """Return the hits of a page, ranks counting from *first_rank*."""
+        chunks = self.chunks([row.chunk_key for row in rows])
+        shown = [row for row in rows if row.chunk_key in chunks]
+        return [
+            self._hit(
+                rank,
+                row,
+                chunks[row.chunk_key],
+                method,
+                highlighter.snippet(chunks[row.chunk_key]["text"], snippet_chars),
+            )
+            for rank, row in enumerate(shown, start=first_rank)
+        ]
+
+    def _hit(
+        self,
+        rank: int,
+        row: Row,
+        chunk: Mapping[str, Any],
+        method: str,
+        snippet: tuple[str, bool],
+    ) -> Hit:
+        headings = tuple(chunk["heading_path"])
+        text, whole = snippet
+        return Hit(
+            rank=rank,
+            score=row.score,
+            score_kind=row.kind,
+            chunk_id=chunk["chunk_id"],
+            doc_id=chunk["doc_id"],
+            doc_path=chunk["path"],
+            title=chunk["title"],
+            heading_path=headings,
+            section_label=chunk["symbol"] or (headings[-1] if headings else None),
+            snippet=text,
+            snippet_full_text=whole,
+            citation=citation_of(chunk),
+            retrieval=_retrieval(row, method),
+            index_version=self._snapshot.control.index_version,
+            chunker_version=chunk["chunker_version"],
+            embedding_model=None if row.fused.vector_rank is None else self._model_key,
+            indexed_at=chunk["indexed_at"],
+            stale=self._fresh.is_stale(chunk),
+            source_id=chunk["source_id"],
+            source_type=chunk["source_type"],
+            trust_level=chunk["trust_level"],
+            lang=chunk["lang"],
+            media=chunk["media"],
+            repo=chunk["repo"],
+            code_lang=chunk["code_lang"],
+            flags=tuple(chunk["flags"]),
+        )
+
+
+def _retrieval(row: Row, method: str) -> Retrieval:
+    fused = row.fused
+    return Retrieval(
+        method=method,
+        fusion_score=fused.score,
+        lexical_score=fused.lexical_score,
+        vector_score=fused.vector_score,
+        lexical_rank=fused.lexical_rank,
+        vector_rank=fused.vector_rank,
+        rerank_score=row.rerank_score,
+    )

@@ -1,0 +1,295 @@
+"""The file as a whole: its text with every key, writing it, ``init`` and ``migrate``.
+
+A file is written whole or not at all, and never one that does not load. ``init`` makes the
+directories and a file with every key, its default and a line of explanation; ``migrate``
+brings an older file up to date: what is missing comes in, nothing else moves.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kb_app import paths
+from kb_app.config._load import load_config, parse_config, read_text
+from kb_app.config._rules import Rule
+from kb_app.config._settings import SCHEMA_VERSION, SECTIONS, Config, rules
+from kb_app.paths import make_private_folder
+from kb_core.errors import ConfigNotFound, InvalidInput, IoError
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+__all__ = [
+    "InitReport",
+    "Migration",
+    "back_up",
+    "default_text",
+    "edited",
+    "init_config",
+    "migrate_config",
+    "new_text",
+    "section_doc",
+    "toml",
+    "write_text",
+]
+
+
+def edited(text: str) -> TOMLDocument:
+    """Return *text* as a document that remembers comments and layout."""
+    import tomlkit  # milliseconds that only an edit needs
+
+    return tomlkit.parse(text)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Replace *file* in one step; a link is followed, so that it stays one."""
+    target = Path(os.path.realpath(file))
+    try:
+        make_private_folder(target.parent)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".config-", suffix=".toml")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as new:
+                new.write(text)
+                new.flush()
+                os.fsync(new.fileno())
+            Path(name).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o600)
+            Path(name).replace(target)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise IoError(
+            f"cannot write {file}: {error.strerror}", details={"file": str(file)}
+        ) from error
+
+
+def back_up(file: Path) -> Path:
+    """Copy *file* beside itself under a name that is free, and return that."""
+    for number in range(1, 10_000):
+        copy = file.with_name(f"{file.name}.bak-{number}")
+        if not copy.exists():
+            write_text(copy, file.read_text("utf-8"))
+            return copy
+    raise IoError(f"there are thousands of backups of {file}", hint="delete some")
+
+
+_HEAD = f"""\
+# kebab: a knowledge base on your own machine.
+#
+# Every key is here with its default; a key that is deleted has it, too. Paths may hold ~,
+# $VAR and ${{VAR:-default}}; a relative path is relative to this file.
+# KEBAB_<SECTION>_<KEY> in the environment wins over this file.
+# `kebab config show` prints what is in effect, and where it comes from.
+schema_version = {SCHEMA_VERSION}
+
+# What is indexed. `kebab add PATH` and `kebab remove ID` write this for you:
+#
+# [[sources]]
+"""
+
+
+def default_text(shown: Mapping[str, object] | None = None) -> str:
+    """Return the whole file; *shown* replaces defaults, by ``section.key``."""
+    shown = shown or {}
+    lines = [_HEAD.rstrip(), *_source_lines()]
+    for section in SECTIONS:
+        lines += ["", f"# {section_doc(section)}", f"[{section}]"]
+        for key, rule in rules(section).items():
+            value = shown.get(f"{section}.{key}", rule.shown)
+            lines += [f"# {rule.doc}", f"{key} = {toml(value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def section_doc(section: str) -> str:
+    """Return what a section is about, in one line."""
+    doc = SECTIONS[section].__doc__ or section  # python -OO has no docstrings
+    return " ".join(doc.split())
+
+
+def toml(value: object) -> str:
+    """Print a value of a setting as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{"".join(map(_escaped, value))}"'
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(toml, value))}]"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _source_lines() -> Iterator[str]:
+    known = rules("sources")
+    width = max(len(_assignment(key, rule)) for key, rule in known.items())
+    for key, rule in known.items():
+        yield f"# {_assignment(key, rule):<{width}}  # {rule.doc}"
+
+
+def _assignment(key: str, rule: Rule) -> str:
+    return f"{key} = {toml(rule.shown)}"
+
+
+def _escaped(character: str) -> str:
+    if character in {'"', "\\"}:
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\u{ord(character):04X}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitReport:
+    """What ``init_config`` made, and what it found made already."""
+
+    config: Config
+    created: tuple[Path, ...]
+    existing: tuple[Path, ...]
+    backup: Path | None = None
+
+
+def init_config(
+    path: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    force: bool = False,
+) -> InitReport:
+    """Write the default configuration, and make the directories that it names.
+
+    Without *path*, everything is at the XDG places; with one, everything is beside it.
+    A file that is there stays, unless *force*: then a copy of it stays.
+    """
+    environ = paths.environment() if environ is None else environ
+    file = path or paths.config_file(environ)
+    old = read_text(file)
+    if old is not None and not force:
+        raise InvalidInput(
+            f"there is a configuration at '{file}' already",
+            hint="`kebab config migrate` adds missing keys; `kebab init --force` starts anew",
+            details={"file": str(file)},
+        )
+    backup = back_up(file) if old is not None else None
+    text = new_text(path, environ)
+    config = parse_config(text, file, environ)
+    write_text(file, text)
+    made, found = _make([config.storage.data_dir, config.log.dir])
+    return InitReport(config=config, created=(file, *made), existing=found, backup=backup)
+
+
+def new_text(path: Path | None, environ: Mapping[str, str]) -> str:
+    """Return the text of a new file at *path*, or at the usual place."""
+    if path is None or path == paths.config_file(environ):
+        return default_text()
+    # Not the name of a folder that may hold other things: `reset` deletes it.
+    return default_text({"storage.data_dir": "kebab-data", "log.dir": "kebab-log"})
+
+
+def _make(folders: list[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    made: list[Path] = []
+    found: list[Path] = []
+    for folder in folders:
+        (found if folder.is_dir() else made).append(folder)
+        try:
+            paths.make_private_folder(folder)
+        except OSError as error:
+            raise IoError(
+                f"cannot make the folder '{folder}': {error.strerror}",
+                details={"path": str(folder)},
+            ) from error
+    return tuple(made), tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """What a migration changed, or would change."""
+
+    file: Path
+    from_version: int
+    to_version: int
+    added: tuple[str, ...]
+    is_dry_run: bool
+    backup: Path | None = None
+
+
+def migrate_config(
+    path: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    dry_run: bool = False,
+) -> Migration:
+    """Add every key that the file lacks, with its default; keep a copy of the old file.
+
+    Doing it twice changes nothing the second time.
+    """
+    environ = paths.environment() if environ is None else environ
+    config = load_config(path, environ)
+    old = read_text(config.file)
+    if old is None:
+        raise ConfigNotFound(
+            f"there is no configuration at '{config.file}'",
+            hint="kebab init",
+            details={"file": str(config.file)},
+        )
+    new, added = _completed(old)
+    backup = None
+    if added and not dry_run:
+        parse_config(new, config.file, environ)
+        backup = back_up(config.file)
+        write_text(config.file, new)
+    return Migration(
+        file=config.file,
+        from_version=tomllib.loads(old).get("schema_version", 0),
+        to_version=SCHEMA_VERSION,
+        added=tuple(added),
+        is_dry_run=dry_run,
+        backup=backup,
+    )
+
+
+def _completed(text: str) -> tuple[str, list[str]]:
+    import tomlkit
+
+    document, added = edited(text), []
+    if "schema_version" not in document:
+        text = f"schema_version = {SCHEMA_VERSION}\n{text}"
+        document, added = edited(text), ["schema_version"]
+    for section in SECTIONS:
+        if section not in document:
+            document = edited(f"{tomlkit.dumps(document).rstrip()}\n\n{_whole(section)}")
+            added += [f"{section}.{key}" for key in rules(section)]
+            continue
+        table: Any = document[section]
+        missing = {key: rule for key, rule in rules(section).items() if key not in table}
+        if missing:
+            _add(table, missing)
+            added += [f"{section}.{key}" for key in missing]
+    return tomlkit.dumps(document), added
+
+
+def _whole(section: str) -> str:
+    lines = [f"# {section_doc(section)}", f"[{section}]"]
+    for key, rule in rules(section).items():
+        lines += [f"# {rule.doc}", f"{key} = {toml(rule.shown)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _add(table: Any, missing: Mapping[str, Rule]) -> None:  # noqa: ANN401 - or an inline one
+    import tomlkit
+    from tomlkit.items import Comment, InlineTable
+
+    body, tail = table.value.body, []
+    if not isinstance(table, InlineTable):
+        # Blank lines and comments after the last key introduce the next section.
+        end = max((at for at, (key, _) in enumerate(body) if key is not None), default=-1) + 1
+        while end < len(body) and isinstance(body[end][1], Comment):
+            end += 1
+        tail, body[end:] = body[end:], []
+    for key, rule in missing.items():
+        if not isinstance(table, InlineTable):
+            table.add(tomlkit.comment(rule.doc))
+        table.add(key, tomlkit.value(toml(rule.shown)))
+    body.extend(tail)

@@ -1,0 +1,76 @@
+"""Options that several commands have under one name, with one meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from kb_core.filters import FILTERS, FilterSpec
+
+__all__ = ["filter_options", "filters_of", "hits_option", "mode_option", "page_options"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def hits_option(help_text: str) -> Callable[[_Command], _Command]:
+    """Return the option for the number of hits."""
+    return click.option("-k", type=click.IntRange(1, 100), help=help_text)
+
+
+def mode_option(help_text: str) -> Callable[[_Command], _Command]:
+    """Return the option for the channels that are asked."""
+    return click.option(
+        "--mode",
+        type=click.Choice(["hybrid", "lexical", "vector"]),
+        default="hybrid",
+        show_default=True,
+        help=help_text,
+    )
+
+
+def page_options(command: _Command) -> _Command:
+    """Add what a page of hits may be like; they come in as keyword arguments."""
+    for option in (
+        click.option("--cursor", metavar="C", help="Go on where an earlier page stopped."),
+        click.option(
+            "--max-tokens", type=click.IntRange(1), help="Make the whole answer fit this budget."
+        ),
+        click.option(
+            "--snippet-chars", type=click.IntRange(60, 10_000), help="Length of a snippet."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def filter_options(command: _Command) -> _Command:
+    """Add the filters to a command; they come in as keyword arguments."""
+    shown = sorted(FILTERS, key=lambda row: not row.many)
+    for row in reversed(shown):
+        command = _option(row)(command)
+    return command
+
+
+def _option(row: FilterSpec) -> Callable[[_Command], _Command]:
+    return click.option(
+        row.option,
+        metavar=row.metavar,
+        type=click.Choice([choice.value for choice in row.choices]) if row.choices else None,
+        multiple=row.many,
+        help=f"{row.help} (May be repeated.)" if row.many else row.help,
+    )
+
+
+def filters_of(given: dict[str, Any]) -> Any:  # noqa: ANN401 - SearchFilters, imported late
+    """Return the filters that the options of ``filter_options`` describe."""
+    from kb_core.search import SearchFilters
+
+    media = {row.name: _parted(given[row.name]) for row in FILTERS if row.kind == "medium"}
+    return SearchFilters(**given | media)
+
+
+def _parted(values: tuple[str, ...]) -> tuple[str, ...]:
+    words = (word.strip() for value in values for word in value.split(","))
+    return tuple(word for word in words if word)

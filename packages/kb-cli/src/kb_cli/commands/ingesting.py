@@ -1,0 +1,173 @@
+"""``kebab ingest`` and its kin: what comes into the index, and what goes."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kb_cli._command import command
+from kb_cli._context import CliContext, pass_cli
+from kb_core.errors import InvalidInput
+
+__all__ = ["embed", "ingest", "ingest_file", "ingest_stdin"]
+
+_INGEST = """
+kebab ingest
+kebab ingest ~/notes/rust --no-embed
+"""
+
+
+@command("ingest", example=_INGEST)
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.option("--force-reingest", is_flag=True, help="Process files again that did not change.")
+@click.option("--summary-only", is_flag=True, help="Report counts, not every file.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
+@click.option("--retry-failed", is_flag=True, help="Try files again that failed.")
+@click.option("--allow-empty", is_flag=True, help="Believe it when a whole source is gone.")
+@pass_cli
+def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
+    cli: CliContext,
+    paths: tuple[str, ...],
+    force_reingest: bool,
+    summary_only: bool,
+    dry_run: bool,
+    no_embed: bool,
+    retry_failed: bool,
+    allow_empty: bool,
+) -> None:
+    """Index everything that is new or changed.
+
+    PATHs narrow the run to files and folders inside the sources. Ctrl-C once finishes the
+    batch at hand and reports; twice ends at once. What was done is kept either way.
+    """
+    from kb_cli._follow import show_work
+    from kb_core.ingest import IngestOptions
+
+    cli.writes("ingest")
+    options = IngestOptions(
+        paths=tuple(_absolute(cli, path, field="paths") for path in paths),
+        force=force_reingest,
+        dry_run=dry_run,
+        embed=not no_embed and cli.config.ingest.embed,
+        retry_failed=retry_failed,
+        allow_empty=allow_empty,
+        summary_only=summary_only,
+    )
+
+    show_work(cli, lambda kb, stop: kb.ingest(options, stop=stop), is_dry_run=dry_run)
+
+
+_INGEST_FILE = """
+kebab ingest-file ~/Downloads/minutes.md
+kebab ingest-file --remove ~/Downloads/minutes.md
+"""
+
+
+@command("ingest-file", example=_INGEST_FILE)
+@click.argument("path")
+@click.option("--remove", is_flag=True, help="Remove what was added: by path, source URI or id.")
+@click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
+@pass_cli
+def ingest_file(cli: CliContext, path: str, remove: bool, no_embed: bool) -> None:
+    """Add one file, wherever it is.
+
+    A file of a source is indexed in place. Of any other, and of one that its source ignores,
+    the bytes are kept, so the file itself may go. Adding it again replaces it. It belongs to
+    the source `_added`, and only --remove takes it away.
+    """
+    from kb_cli._follow import show_document
+
+    cli.writes("ingest-file")
+    embed = not no_embed and cli.config.ingest.embed
+    if remove:
+        show_document(cli, lambda kb, stop: kb.remove_added(path, stop=stop))
+        return
+    file = _absolute(cli, path, field="path")
+    show_document(cli, lambda kb, stop: kb.ingest_file(file, embed=embed, stop=stop))
+
+
+def _absolute(cli: CliContext, path: str, *, field: str) -> str:
+    from kb_app.paths import from_argument
+
+    try:
+        return str(from_argument(path, cli.environ))
+    except ValueError as error:
+        raise InvalidInput(str(error), details={"field": field, "value": path}) from error
+
+
+_INGEST_STDIN = """
+kebab ingest-stdin --title "Minutes of May" < minutes.md
+kebab ingest-stdin --title Locks --source-uri https://example.org/locks.md < locks.md
+"""
+
+
+@command("ingest-stdin", example=_INGEST_STDIN)
+@click.option("--title", required=True, metavar="TEXT", help="The title of the document.")
+@click.option("--source-uri", metavar="URI", help="Where it comes from; its name from then on.")
+@click.option(
+    "--media",
+    type=click.Choice(["markdown", "text"]),
+    default="markdown",
+    show_default=True,
+    help="What the text is written in.",
+)
+@click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
+@pass_cli
+def ingest_stdin(
+    cli: CliContext, title: str, source_uri: str | None, media: str, no_embed: bool
+) -> None:
+    """Add the text on standard input as a document.
+
+    It is kept under its source URI, else under a slug of its title; the same one replaces
+    it. It belongs to the source `_added`, until `kebab ingest-file --remove` takes it away.
+    """
+    from kb_cli._follow import show_document
+
+    cli.writes("ingest-stdin")
+    embed = not no_embed and cli.config.ingest.embed
+    text = _read_stdin(cli, cli.config.ingest.max_file_mb)
+
+    show_document(
+        cli,
+        lambda kb, stop: kb.ingest_text(
+            text, title=title, source_uri=source_uri, media=media, embed=embed, stop=stop
+        ),
+    )
+
+
+def _read_stdin(cli: CliContext, max_mb: int) -> str:
+    """Return the text on standard input, of which no more is read than may be indexed."""
+    if cli.can_ask():
+        cli.note("reading from the terminal; Ctrl-D on a line of its own ends the text")
+    most = max_mb * 1_000_000
+    data = sys.stdin.buffer.read(most + 1)
+    if len(data) > most:
+        raise InvalidInput(
+            f"standard input holds more than {max_mb:,} MB",
+            hint="[ingest] max_file_mb is the limit",
+            details={"field": "text", "max_file_mb": max_mb},
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"standard input is not UTF-8: byte {error.start:,} is {data[error.start]:#04x}",
+            hint="iconv -t UTF-8, or save it as a file for 'kebab ingest-file'",
+            details={"field": "text", "byte": error.start},
+        ) from error
+
+
+@command("embed", example="kebab embed")
+@pass_cli
+def embed(cli: CliContext) -> None:
+    """Compute the embeddings that are missing.
+
+    Newest documents come first, and every batch can be searched at once. Ctrl-C loses
+    nothing: the next run goes on.
+    """
+    from kb_cli._follow import show_work
+
+    cli.writes("embed")
+    show_work(cli, lambda kb, stop: kb.embed(stop=stop))

@@ -1,0 +1,185 @@
+"""``kebab list``, ``inspect`` and ``status``: what there is, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from kb_app.shown import bytes_text, count, flat, local_time, printable
+from kb_cli._command import command, subgroup
+from kb_cli._context import CliContext, pass_cli
+from kb_cli._options import filter_options, filters_of
+from kb_cli._text import pairs, table
+
+__all__ = ["inspect", "list_", "status"]
+
+
+@subgroup("list", example="kebab list docs --media code")
+def list_() -> None:
+    """List what is indexed."""
+
+
+@command("docs", example="kebab list docs --tag rust --limit 20")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many."
+)
+@click.option(
+    "--offset", type=click.IntRange(min=0), default=0, help="How many to leave out before."
+)
+@filter_options
+@pass_cli
+def _docs(cli: CliContext, /, limit: int, offset: int, **filters: Any) -> None:  # noqa: ANN401
+    """List documents, by source and path."""
+    with cli.open() as kb:
+        found = kb.list_docs(filters_of(filters), limit=limit, offset=offset)
+    if cli.as_json:
+        cli.print_json(found)
+        return
+    docs = found["items"]
+    rows = [
+        (
+            doc["doc_id"][:8],
+            doc["media"],
+            doc.get("code_lang") or doc["lang"],
+            doc["chunk_count"],
+            bytes_text(doc["byte_len"]),
+            doc["source_id"],
+            doc["doc_path"],
+        )
+        for doc in docs
+    ]
+    if rows:
+        head = ("ID", "MEDIA", "LANG", "CHUNKS", "SIZE", "SOURCE", "PATH")
+        click.echo("\n".join(table(head, rows)))
+    shown = f"{offset + 1:,}-{offset + len(docs):,} of " if len(docs) < found["total"] else ""
+    click.echo(f"{shown if docs else ''}{count(found['total'], 'document')}")
+
+
+list_.add_command(_docs)
+
+
+@subgroup("inspect", example="kebab inspect doc 1c0ffee5")
+def inspect() -> None:
+    """Show all that is known of one thing."""
+
+
+@command("doc", example="kebab inspect doc 1c0ffee5")
+@click.argument("doc_id", metavar="ID")
+@pass_cli
+def _inspect_doc(cli: CliContext, doc_id: str) -> None:
+    """Show what a parser found in a document."""
+    with cli.open() as kb:
+        cli.show(kb.inspect_doc(doc_id), _document)
+
+
+@command("chunk", example="kebab inspect chunk 5669ef18")
+@click.argument("chunk_id", metavar="ID")
+@pass_cli
+def _inspect_chunk(cli: CliContext, chunk_id: str) -> None:
+    """Show where a chunk stands, and which models know it."""
+    with cli.open() as kb:
+        cli.show(kb.inspect_chunk(chunk_id), _chunk_lines)
+
+
+inspect.add_command(_inspect_doc)
+inspect.add_command(_inspect_chunk)
+
+
+def _document(doc: Mapping[str, Any]) -> Iterator[str]:
+    yield from pairs(
+        [
+            ("document", doc["doc_id"]),
+            ("path", doc["doc_path"]),
+            ("source", f"{doc['source_id']} ({doc['source_type']}, {doc['trust_level']})"),
+            ("title", doc["title"]),
+            ("media", doc["media"]),
+            ("language", doc.get("code_lang") or doc["lang"]),
+            ("tags", ", ".join(doc["tags"]) or None),
+            ("size", bytes_text(doc["byte_len"])),
+            ("chunks", doc["chunk_count"]),
+            ("created", local_time(doc["created_at"])),
+            ("updated", local_time(doc["updated_at"])),
+            ("indexed", local_time(doc["indexed_at"])),
+            ("made by", f"{doc['parser_version']}, {doc['chunker_version']}"),
+        ]
+    )
+    if doc["metadata"]:
+        yield "metadata"
+        yield from pairs(_values(doc["metadata"]), indent="  ")
+    if doc["blocks"]:
+        yield f"blocks: {len(doc['blocks']):,}"
+        yield from (
+            "  " + line for line in table(("KIND", "START", "END", "HEADING"), _blocks(doc))
+        )
+    yield from (f"warning: {flat(text)}" for text in doc.get("warnings", ()))
+
+
+def _values(metadata: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    for key, value in sorted(metadata.items()):
+        yield flat(str(key)), value if isinstance(value, (str, int)) else str(value)
+
+
+def _blocks(doc: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
+    for block in doc["blocks"]:
+        name = block.get("symbol") or " › ".join(block["heading_path"])
+        yield block["kind"], block["char_start"], block["char_end"], name
+
+
+def _chunk_lines(chunk: Mapping[str, Any]) -> Iterator[str]:
+    models = ", ".join(f"{e['model']} ({e['dimensions']})" for e in chunk["embeddings"])
+    yield from pairs(
+        [
+            ("chunk", chunk["chunk_id"]),
+            ("document", chunk["doc_id"]),
+            ("place", ", ".join(span["uri"] for span in chunk["source_spans"])),
+            ("heading", " › ".join(chunk["heading_path"]) or None),
+            ("symbol", chunk.get("symbol")),
+            ("ordinal", chunk["ordinal"]),
+            ("characters", f"{chunk['char_start']:,}-{chunk['char_end']:,}"),
+            ("tokens", chunk["token_count"]),
+            ("made by", chunk["chunker_version"]),
+            ("embeddings", models or "none"),
+        ]
+    )
+    yield ""
+    yield printable(chunk["text"].expandtabs(4).rstrip("\n"), keep="\n")
+
+
+_STATES = ("indexed", "skipped", "failed", "pending", "deleted")
+
+
+@command("status", example="kebab status 'notes/**' --state failed")
+@click.argument("path_glob", metavar="[PATH_GLOB]", required=False)
+@click.option("--state", type=click.Choice(_STATES), help="Only files in this state.")
+@pass_cli
+def status(cli: CliContext, path_glob: str | None, state: str | None) -> None:
+    """Show what became of every file, and why.
+
+    Every file that a run of ingest saw is here, the skipped and the failed ones too.
+    """
+    with cli.open() as kb:
+        cli.show(kb.status(path_glob, state), _status_lines)
+
+
+def _status_lines(status: Mapping[str, Any]) -> Iterator[str]:
+    if rows := [_row(file) for file in status["files"]]:
+        yield from table(("STATE", "CHANGED", "SIZE", "SOURCE", "PATH", "WHY"), rows)
+    yield from _coverage(status["coverage"])
+
+
+def _row(file: Mapping[str, Any]) -> tuple[object, ...]:
+    why = ": ".join(filter(None, (file.get("reason"), file.get("detail"))))
+    when = file.get("changed_at") or file.get("indexed_at") or file["mtime"]
+    place = (file["source_id"], file["doc_path"])
+    return file["state"], local_time(when), bytes_text(file["size"]), *place, why
+
+
+def _coverage(totals: Mapping[str, Any]) -> Iterator[str]:
+    states = ", ".join(f"{totals[state]:,} {state}" for state in _STATES if totals.get(state))
+    yield f"{count(totals['files'], 'file')}{f': {states}' if states else ''}"
+    if reasons := totals.get("by_reason"):
+        yield "skipped: " + ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items()))
+    if "chunks" in totals and "embedded" in totals:
+        yield f"{count(totals['chunks'], 'chunk')}, {totals['embedded']:,} embedded"

@@ -1,0 +1,229 @@
+"""``kebab doctor``, ``stats``, ``schema``, ``models`` and ``reset``: the installation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from kb_app.shown import bytes_text, count, flat, local_time, printable
+from kb_cli._command import command
+from kb_cli._context import CliContext, pass_cli
+from kb_cli._text import pad, pairs, table, width
+from kb_core.errors import InvalidInput
+
+__all__ = ["doctor", "models", "reset", "schema", "stats"]
+
+_UNHEALTHY = 3
+
+
+@command("doctor", example="kebab doctor")
+@click.option("--deep", is_flag=True, help="Open the store, too, and compare it with the index.")
+@pass_cli
+@click.pass_context
+def doctor(ctx: click.Context, cli: CliContext, deep: bool) -> None:
+    """Check that everything is well, and say what to do.
+
+    Exits 3 if something is not.
+    """
+    with cli.open() as kb:
+        found = kb.doctor(deep=deep)
+    cli.show(found, _doctor_lines)
+    if not found["ok"]:
+        ctx.exit(_UNHEALTHY)
+
+
+def _doctor_lines(doctor: Mapping[str, Any]) -> Iterator[str]:
+    checks = doctor["checks"]
+    longest = max((width(check["name"]) for check in checks), default=0)
+    for check in checks:
+        mark = click.style(" ok ", fg="green") if check["ok"] else click.style("FAIL", fg="red")
+        yield f"{mark}  {pad(check['name'], longest)}  {flat(check['detail'])}"
+        if check.get("hint"):
+            yield f"{' ' * (longest + 8)}hint: {flat(check['hint'])}"
+    bad = sum(not check["ok"] for check in checks)
+    yield f"{bad} of {len(checks)} checks failed" if bad else "everything is well"
+
+
+_BREAKDOWNS = {
+    "media": "media_breakdown",
+    "languages": "lang_breakdown",
+    "code": "code_lang_breakdown",
+    "repositories": "repo_breakdown",
+    "sources": "source_breakdown",
+}
+
+
+@command("stats", example="kebab stats")
+@pass_cli
+def stats(cli: CliContext) -> None:
+    """Show counts and sizes."""
+    with cli.open() as kb:
+        cli.show(kb.stats(), _stats_lines)
+
+
+def _stats_lines(stats: Mapping[str, Any]) -> Iterator[str]:
+    sizes = stats["index_bytes"]
+    kept = ", ".join(f"{part} {bytes_text(size)}" for part, size in sizes.items() if size)
+    yield from pairs(
+        [
+            ("documents", stats["doc_count"]),
+            ("chunks", stats["chunk_count"]),
+            ("stale", stats["stale_doc_count"]),
+            ("last ingest", local_time(stats["last_ingest_at"])),
+            ("revision", stats["corpus_revision"]),
+            ("on disk", f"{bytes_text(sum(sizes.values()))}{f' ({kept})' if kept else ''}"),
+            *((name, _counts(stats[key])) for name, key in _BREAKDOWNS.items()),
+        ]
+    )
+
+
+def _counts(breakdown: Mapping[str, int]) -> str | None:
+    """Return the kinds that occur, the most frequent first."""
+    present = sorted(((n, kind) for kind, n in breakdown.items() if n), key=lambda p: (-p[0], p[1]))
+    return ", ".join(f"{'none' if kind == 'null' else kind} {n:,}" for n, kind in present) or None
+
+
+@command("schema", example="kebab schema --json")
+@pass_cli
+def schema(cli: CliContext) -> None:
+    """Show what this installation speaks, can do and holds."""
+    with cli.open() as kb:
+        cli.show(kb.schema(), _schema_lines)
+
+
+def _schema_lines(schema: Mapping[str, Any]) -> Iterator[str]:
+    stats = schema["stats"]
+    able = sorted(name for name, can in schema["capabilities"].items() if can)
+    unable = sorted(name for name, can in schema["capabilities"].items() if not can)
+    yield f"kebab {schema['kebab_version']}"
+    yield from pairs(
+        [
+            ("documents", stats["doc_count"]),
+            ("chunks", stats["chunk_count"]),
+            ("can", ", ".join(able) or None),
+            ("cannot", ", ".join(unable) or None),
+            *((f"{name} version", version) for name, version in schema["models"].items()),
+            ("speaks", ", ".join(schema["wire"]["schemas"])),
+        ]
+    )
+
+
+_HEAD = (
+    "",
+    "MODEL",
+    "STATE",
+    "DIMENSIONS",
+    "TOKENS",
+    "QUALITY",
+    "EMBEDDED",
+    "LANGUAGES",
+    "LICENCE",
+)
+
+
+@command("models", example="kebab models")
+@pass_cli
+def models(cli: CliContext) -> None:
+    """List embedding models: present, selectable, active.
+
+    `model` in the section `embedding` of the configuration chooses one.
+    """
+    with cli.open() as kb:
+        cli.show(kb.models(), _models_lines)
+
+
+def _models_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    models = found["items"]
+    if not models:
+        yield "there are no embedding models"
+        return
+    rows = [
+        (
+            "*" if model["active"] else "",
+            model["name"],
+            _state(model),
+            model.get("dimensions"),
+            model.get("max_tokens"),
+            model.get("quantization"),
+            model.get("embedded"),
+            model.get("languages"),
+            model.get("licence"),
+        )
+        for model in models
+    ]
+    yield from table(_HEAD, rows, limit={"LANGUAGES": 24})
+    for model in models:
+        if model.get("hint") and not model["selectable"]:
+            yield f"{model['name']}: {flat(model.get('detail', 'not selectable'))}"
+            yield f"  hint: {flat(model['hint'])}"
+
+
+def _state(model: Mapping[str, Any]) -> str:
+    if model["active"]:
+        return "active" if model["present"] else "active, missing"
+    if model["selectable"]:
+        return "selectable"
+    return "present" if model["present"] else "missing"
+
+
+_SCOPES = {
+    "all": "Everything: data, indexes, and the configuration.",
+    "data-only": "Documents, indexes and vectors; not the configuration.",
+    "index-only": "Indexes and vectors; they are rebuilt from the documents.",
+    "vector-only": "Vector files; `kebab embed` restores them from the store.",
+    "config-only": "The configuration file.",
+    "orphans-only": "Documents of sources that are not configured any more.",
+}
+
+
+@command("reset", example="kebab reset --index-only")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_cli
+def reset(cli: CliContext, /, yes: bool, **flags: bool) -> None:
+    """Delete what kebab keeps, or a part of it.
+
+    Shows first what would go, and asks. Your own files are never touched.
+    """
+    cli.writes("reset")
+    scope = _only_scope([name.replace("_", "-") for name, given in flags.items() if given])
+    if not yes and (cli.as_json or not cli.can_ask()):
+        raise InvalidInput(
+            "nobody can be asked here whether to delete",
+            hint=f"kebab reset --{scope} --yes",
+            details={"field": "yes"},
+        )
+    with cli.open() as kb:
+        if not yes:
+            cli.note(*_reset_lines(kb.reset(scope, dry_run=True)))
+            if not click.confirm("delete this?", err=True):
+                cli.note("nothing was deleted")
+                return
+        done = kb.reset(scope, dry_run=False)
+    cli.show(done, _reset_lines)
+
+
+for _name, _help in reversed(_SCOPES.items()):
+    reset.params.insert(0, click.Option([f"--{_name}"], is_flag=True, help=_help))
+
+
+def _only_scope(given: list[str]) -> str:
+    if len(given) == 1:
+        return given[0]
+    scopes = ", ".join(f"--{name}" for name in _SCOPES)
+    raise InvalidInput(
+        f"{' and '.join(f'--{name}' for name in given) or 'no scope'} given, one expected",
+        hint=f"one of {scopes}",
+        details={"field": "scope", "given": given, "known": list(_SCOPES)},
+    )
+
+
+def _reset_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    gone = report["removed"]
+    verb = "would delete" if report["dry_run"] else "deleted"
+    for row in gone:
+        yield f"{pad(bytes_text(row['bytes']), 10, right=True)}  {printable(row['path'])}"
+    documents = f", {count(report['documents'], 'document')}" if "documents" in report else ""
+    total = bytes_text(sum(row["bytes"] for row in gone))
+    yield f"{verb} {count(len(gone), 'file or folder', 'files and folders')}, {total}{documents}"

@@ -1,0 +1,293 @@
+"""``kebab search`` and its kin: for a person, for a model, by a passage, and why one is missing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kb_app.shown import printable
+from kb_cli._command import command
+from kb_cli._context import CliContext, leave_at_once, pass_cli
+from kb_cli._options import filter_options, filters_of, hits_option, mode_option, page_options
+from kb_cli._text import pairs
+from kb_core.errors import ConfigInvalid, InvalidInput
+
+if TYPE_CHECKING:
+    from kb_core.search import SearchQuery
+
+__all__ = ["codebase_search", "explain_miss", "search", "similar"]
+
+_SEARCH = """
+kebab search "how are chunks cut" -k 5
+kebab search "parse an http date header" --media code --mode hybrid
+kebab search --bulk --aggregate < queries.jsonl
+"""
+
+_ASKED = ("max_tokens", "cursor", "rerank", "deadline_ms", "trace")
+
+
+@command("search", example=_SEARCH)
+@click.argument("words", metavar="QUERY", nargs=-1)
+@hits_option("How many hits.")
+@mode_option("By words, by meaning, or by both.")
+@page_options
+@click.option("--rerank/--no-rerank", default=None, help="Read the first hits again, closely.")
+@click.option("--deadline-ms", type=click.IntRange(1), help="Answer with what is ready by then.")
+@click.option("--trace", is_flag=True, help="Show how the hits were found.")
+@click.option("--bulk", is_flag=True, help="Read queries from stdin, one JSON object a line.")
+@click.option("--aggregate", is_flag=True, help="With --bulk: one list for all queries.")
+@filter_options
+@pass_cli
+def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+    """Find the passages that match a question best.
+
+    Hits come best first, each with a citation that names the lines it stands in. Finding
+    nothing is not an error.
+
+    With --bulk, each line has its own options, under the same names; those of the command
+    line do not count, but for -k and --max-tokens, which are of the list of --aggregate.
+    """
+    bulk, aggregate = options.pop("bulk"), options.pop("aggregate")
+    if bulk or aggregate:
+        _search_bulk(cli, options, bulk=bulk, aggregate=aggregate)
+        return
+    from kb_cli._hits import show
+
+    query = _query(cli, words, **options)
+    with cli.open() as kb:
+        response = kb.search(query)
+        show(cli, query, response)
+        if query.deadline_ms is not None and kb.is_working:
+            leave_at_once()
+
+
+def _search_bulk(cli: CliContext, options: dict[str, Any], *, bulk: bool, aggregate: bool) -> None:
+    from kb_cli._bulk import search_bulk
+
+    if not bulk:
+        raise InvalidInput(
+            "--aggregate makes one list of several queries",
+            hint="kebab search --bulk --aggregate < queries.jsonl",
+            details={"field": "aggregate"},
+        )
+    search_bulk(cli, aggregate=aggregate, k=options["k"], max_tokens=options["max_tokens"])
+
+
+def _query(
+    cli: CliContext,
+    words: tuple[str, ...],
+    *,
+    k: int | None,
+    mode: str,
+    **options: Any,  # noqa: ANN401
+) -> SearchQuery:
+    from kb_core.media import SearchMode
+    from kb_core.search import SearchQuery
+
+    _check_time(options["ingested_after"])
+    snippet_chars = options.pop("snippet_chars") or cli.config.search.snippet_chars
+    asked = {name: options.pop(name) for name in _ASKED}
+    return SearchQuery(
+        text=_text(words),
+        mode=SearchMode(mode),
+        k=k or cli.config.search.default_k,
+        filters=filters_of(options),
+        snippet_chars=snippet_chars,
+        **asked,
+    )
+
+
+def _text(words: tuple[str, ...]) -> str:
+    if len(words) == 1:
+        return words[0]
+    example = " ".join(words) or "how are chunks cut"
+    raise InvalidInput(
+        f"one query is expected, not {len(words)} arguments" if words else "the query is missing",
+        hint=f'kebab search "{example}"',
+        details={"field": "query"},
+    )
+
+
+def _check_time(text: str | None) -> None:
+    """Refuse a bad ``--ingested-after`` with the code that it has always had (ruling R17)."""
+    from kb_core.clock import parse_rfc3339
+
+    try:
+        parse_rfc3339("1970-01-01" if text is None else text)
+    except ValueError:
+        raise ConfigInvalid(
+            f"--ingested-after {text!r} is not a time",
+            hint="write 2026-05-31 or 2026-05-31T12:00:00Z",
+            details={"field": "ingested_after", "value": text},
+        ) from None
+
+
+_CODEBASE = """
+kebab codebase-search "error handling" "exception handling" --path src
+echo '{"queries": ["error handling", "try catch"], "maxResults": 5}' | kebab codebase-search
+"""
+
+
+@command("codebase-search", example=_CODEBASE)
+@click.argument("queries", metavar="[QUERY]...", nargs=-1)
+@click.option("--path", metavar="DIR", help="Only below this folder of its source.")
+@click.option("--max-results", type=click.IntRange(1, 100), help="How many results in all.")
+@pass_cli
+def codebase_search(
+    cli: CliContext, /, queries: tuple[str, ...], path: str | None, max_results: int | None
+) -> None:
+    """Search code for a language model, in one call.
+
+    Each QUERY is searched for; what several of them find stands higher. Without any, the
+    request is read from standard input, as one JSON object with query or queries; options
+    then fill in what it leaves out.
+    """
+    request: dict[str, Any] = {"path": path, "maxResults": max_results}
+    if queries:
+        request["queries"] = list(queries)
+    else:
+        given = _request()
+        request |= {name: value for name, value in given.items() if value is not None}
+    with cli.open() as kb:
+        response = kb.codebase_search(request)
+    if cli.as_json:
+        cli.print_json(response)
+        return
+    from kb_app.shown import printable
+    from kb_core import wire
+
+    click.echo(printable(wire.codebase_search_text(response), keep="\n\t"))
+
+
+def _request() -> dict[str, Any]:
+    """Return the object on standard input; without one, nothing is asked."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return {}
+    text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+    if not text.strip():
+        return {}
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _bad(f"is not JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise _bad("is not a JSON object")
+    return given
+
+
+def _bad(why: str) -> InvalidInput:
+    return InvalidInput(
+        f"the request on standard input {why}",
+        hint='write {"query": "authentication validation", "path": "src/auth"}',
+        details={"field": "stdin"},
+    )
+
+
+_SIMILAR = """
+kebab similar notes/storage.md -k 5
+kebab similar 5669ef1867462f24 --media code
+"""
+
+
+@command("similar", example=_SIMILAR)
+@click.argument("origin", metavar="CHUNK_OR_DOC")
+@hits_option("How many hits.")
+@page_options
+@filter_options
+@pass_cli
+def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: ANN401
+    """Find passages of other documents that are like one.
+
+    Give an id, the beginning of one, or the path of a document. By meaning where there
+    are embeddings, else by the words that are special to it.
+    """
+    from kb_cli._hits import show
+    from kb_core.search import SearchQuery
+
+    query = SearchQuery(
+        text=origin or " ",
+        k=options.pop("k") or cli.config.search.default_k,
+        snippet_chars=options.pop("snippet_chars") or cli.config.search.snippet_chars,
+        max_tokens=options.pop("max_tokens"),
+        cursor=options.pop("cursor"),
+        filters=filters_of(options),
+    )
+    with cli.open() as kb:
+        show(cli, query, kb.similar(origin, query))
+
+
+_MISS = """
+kebab explain-miss --doc notes/storage.md "write-ahead log"
+kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
+"""
+
+
+@command("explain-miss", example=_MISS)
+@click.argument("query", metavar="QUERY")
+@click.option("--doc", required=True, metavar="PATH_OR_ID", help="The document that is missed.")
+@hits_option("How many hits the search asked for.")
+@mode_option("The mode of the search.")
+@click.option("--max-tokens", type=click.IntRange(1), help="The budget of the search.")
+@filter_options
+@pass_cli
+def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> None:  # noqa: ANN401
+    """Say why a document is not among the hits of a query.
+
+    Looks at everything in the order in which a search can lose a document: the ledger,
+    the filters, words and embeddings, the candidates, the number of hits, the budget.
+    """
+    from kb_core.media import SearchMode
+    from kb_core.search import SearchQuery
+
+    asked = SearchQuery(
+        text=query,
+        mode=SearchMode(options.pop("mode")),
+        k=options.pop("k") or cli.config.search.default_k,
+        max_tokens=options.pop("max_tokens"),
+        filters=filters_of(options),
+    )
+    with cli.open() as kb:
+        cli.show(kb.explain_miss(doc, asked), _miss_lines)
+
+
+def _miss_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{printable(found['doc_path'])}: {printable(found['summary'])}"
+    if "chunks" not in found:
+        return
+    chunks, words = found["chunks"], found["words"]
+    nearest, suggestion = found["nearest"], found["suggestion"]
+    yield from pairs(
+        [
+            ("verdict", found["verdict"]),
+            ("chunks", f"{chunks['total']} ({chunks['embedded']} embedded)"),
+            *(("filter", _filter(each)) for each in found["filters"]),
+            ("words in it", " ".join(map(printable, words["found"])) or "none"),
+            ("words not in it", " ".join(map(printable, words["missing"])) or None),
+            ("by words", _standing(found["lexical"])),
+            ("by meaning", _standing(found["vector"])),
+            ("together", _standing(found["fused"])),
+            ("nearest", printable(nearest["citation"]["uri"]) if nearest else None),
+            ("try", _suggestion(suggestion)),
+        ]
+    )
+
+
+def _filter(each: Mapping[str, Any]) -> str:
+    value = each["value"]
+    shown = printable(value if isinstance(value, str) else ", ".join(value))
+    name = "" if each["name"] == "query" else f"{each['name']} "
+    return f"{name}{shown}: {'passes' if each['passes'] else 'keeps it out'}"
+
+
+def _standing(standing: Mapping[str, Any] | None) -> str:
+    return f"rank {standing['rank']:,}, score {standing['score']:.4f}" if standing else "not found"
+
+
+def _suggestion(suggestion: Mapping[str, Any] | None) -> str | None:
+    if suggestion is None:
+        return None
+    return f"kebab search {printable(suggestion['query'])!r} (rank {suggestion['rank']})"

@@ -1,0 +1,132 @@
+"""Adding tools: a file or a text becomes a document, if the person allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+import mcp_types as types
+from pydantic import Field
+
+from kb_app.wire_models import Input, Text, choice, read
+from kb_core import wire
+from kb_core.ingest import IngestEvent
+from kb_core.media import Media
+from kb_mcp._tool import REPLACES, Call, Tool, input_schema, outline
+
+__all__ = ["INGEST_FILE", "INGEST_STDIN", "IngestFileInput", "IngestTextInput", "TextKind"]
+
+
+class IngestFileInput(Input):
+    """Which file."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {"file": "path", "file_path": "path", "uri": "path"}
+
+    path: str = Field(description="Absolute path of the file.")
+
+
+def _ingest_file(call: Call) -> Mapping[str, Any]:
+    asked = read(IngestFileInput, call.arguments)
+    return follow(call, call.kb.ingest_file_by_model(asked.path, stop=call.stop))
+
+
+INGEST_FILE = Tool(
+    definition=types.Tool(
+        name="ingest_file",
+        title="Add a file",
+        description=(
+            "Index one file: a source's in place, of another a copy is kept; the same path "
+            "replaces. Use it when the person asks to add a file, or has changed one. Only "
+            "folders that the person allowed are open, and ignored files and secrets are left "
+            "alone: skipped: 1 says why in items. Do not use it for anything that nobody asked "
+            "to keep."
+        ),
+        input_schema=input_schema(IngestFileInput),
+        output_schema=outline("ingest_report"),
+        annotations=REPLACES,
+    ),
+    call=_ingest_file,
+)
+
+
+class TextKind(StrEnum):
+    """What a text is written in."""
+
+    MARKDOWN = Media.MARKDOWN.value
+    TEXT = Media.TEXT.value
+
+
+class IngestTextInput(Input):
+    """The text, and what it is called."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "body": "content",
+        "name": "title",
+        "text": "content",
+        "uri": "source_uri",
+        "url": "source_uri",
+    }
+
+    content: str = Field(description="The text.")
+    title: str = Field(description="Title of the document.")
+    source_uri: Text = Field(
+        default=None, description="Where it comes from; its name from then on, else the title is."
+    )
+    media: Annotated[TextKind, choice(TextKind)] = Field(
+        default=TextKind.MARKDOWN, description="What it is written in."
+    )
+
+
+def _ingest_stdin(call: Call) -> Mapping[str, Any]:
+    asked = read(IngestTextInput, call.arguments)
+    events = call.kb.ingest_text_by_model(
+        asked.content,
+        title=asked.title,
+        source_uri=asked.source_uri,
+        media=asked.media.value,
+        stop=call.stop,
+    )
+    return follow(call, events)
+
+
+INGEST_STDIN = Tool(
+    definition=types.Tool(
+        name="ingest_stdin",
+        title="Add a text",
+        description=(
+            "Keep a text in the knowledge base as a document of its own; the same source_uri, or "
+            "title, replaces. Use it when the person asks to keep what you wrote or were given. "
+            "Do not use it for a file on disk (that is ingest_file), nor for anything that nobody "
+            "asked to keep."
+        ),
+        input_schema=input_schema(IngestTextInput),
+        output_schema=outline("ingest_report"),
+        annotations=REPLACES,
+    ),
+    call=_ingest_stdin,
+)
+
+
+def follow(call: Call, events: Iterator[IngestEvent]) -> Mapping[str, Any]:
+    """Take all *events*, and return ingest_report.v1 from the last of them."""
+    report = None
+    for event in events:
+        call.progress.message = _message(event) or call.progress.message
+        report = event.report or report
+    if report is None:
+        raise RuntimeError("the last event of an ingest has its report")
+    return wire.ingest_report(report)
+
+
+def _message(event: IngestEvent) -> str:
+    data = event.data
+    match event.kind:
+        case "asset_finished":
+            return "read"
+        case "committed":
+            return "found by its words now"
+        case "embed_batch_finished":
+            return f"{data['done']} of {data['total']} passages embedded"
+        case _:
+            return ""

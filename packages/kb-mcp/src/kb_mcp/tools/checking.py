@@ -1,0 +1,149 @@
+"""Checking tools: what the knowledge base holds, whether it is well, why a document is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+import mcp_types as types
+from pydantic import Field
+
+from kb_app.wire_models import FilteredInput, Input, MaybeWhole, Text, Whole, choice, read, whole
+from kb_core.media import SearchMode
+from kb_core.records import FileState
+from kb_core.search import MAX_K, SearchQuery
+from kb_mcp._tool import READ_ONLY, Call, NoInput, Tool, input_schema, outline
+
+__all__ = ["DOCTOR", "EXPLAIN_MISS", "SCHEMA", "STATUS", "MissInput", "StatusInput"]
+
+
+class MissInput(FilteredInput):
+    """Which document, and the search that did not find it."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {"doc_path": "doc", "document": "doc", "path": "doc"}
+
+    query: str = Field(description="The query that was searched for.")
+    doc: str = Field(description="The missed document: its path, or its id.")
+    mode: Annotated[SearchMode, choice(SearchMode)] = Field(
+        default=SearchMode.HYBRID, description="Of that search."
+    )
+    k: Annotated[MaybeWhole, whole(1, MAX_K)] = Field(default=None, description="Of that search.")
+    max_tokens: Annotated[MaybeWhole, whole(1, 10_000_000)] = Field(
+        default=None, description="Of that search."
+    )
+
+
+def _explain_miss(call: Call) -> Mapping[str, Any]:
+    asked = read(MissInput, call.arguments)
+    query = SearchQuery(
+        text=asked.query,
+        mode=asked.mode,
+        k=call.kb.preferences().default_k if asked.k is None else asked.k,
+        max_tokens=asked.max_tokens,
+        filters=asked.to_filters(),
+    )
+    return call.kb.explain_miss(asked.doc, query)
+
+
+EXPLAIN_MISS = Tool(
+    definition=types.Tool(
+        name="explain_miss",
+        title="Why a document was not found",
+        description=(
+            "What kept one document out of the hits of a query: not indexed, a filter, no word in "
+            "common, too far down; and a query that finds it. Use it when a document that should "
+            "answer is missing from the hits. Do not use it to find documents; that is search. "
+            "Filters are those of the search."
+        ),
+        input_schema=input_schema(MissInput, brief=True),
+        output_schema=outline("explain_miss"),
+        annotations=READ_ONLY,
+    ),
+    call=_explain_miss,
+)
+
+
+def _schema(call: Call) -> Mapping[str, Any]:
+    read(NoInput, call.arguments)
+    return call.kb.schema()
+
+
+SCHEMA = Tool(
+    definition=types.Tool(
+        name="schema",
+        title="What the knowledge base holds",
+        description=(
+            "Counts of documents by source, kind and language, what this installation can do, "
+            "and the versions it works with. Use it to learn which values a filter of search "
+            "can have, or how much there is and how fresh. Do not use it to find text; that is "
+            "search. Works, with zeros, before anything was ingested."
+        ),
+        input_schema=input_schema(NoInput),
+        output_schema=outline("schema"),
+        annotations=READ_ONLY,
+    ),
+    call=_schema,
+)
+
+
+_MOST = 1000
+
+
+class StatusInput(Input):
+    """Which files are listed; the totals always count all."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {"path": "path_glob"}
+
+    path_glob: Text = Field(default=None, description="Only paths like this: notes/**, *.pdf.")
+    state: Annotated[FileState | None, choice(FileState)] = Field(
+        default=None, description="Only files in this state."
+    )
+    limit: Whole = Field(default=100, ge=1, le=_MOST, description="How many.")
+    offset: Whole = Field(default=0, ge=0, description="How many to leave out before.")
+
+
+def _status(call: Call) -> Mapping[str, Any]:
+    asked = read(StatusInput, call.arguments)
+    state = asked.state.value if asked.state else None
+    return call.kb.status(asked.path_glob, state, limit=asked.limit, offset=asked.offset)
+
+
+STATUS = Tool(
+    definition=types.Tool(
+        name="status",
+        title="What became of every file",
+        description=(
+            "Every file that was ever seen, with its state and the reason: indexed, skipped, "
+            "failed, pending, deleted. total counts those that match, coverage all. Use it to "
+            "learn why a file that should be there is not found; narrow it by path_glob or "
+            "state. Do not use it to find text: that is search."
+        ),
+        input_schema=input_schema(StatusInput),
+        output_schema=outline("file_status"),
+        annotations=READ_ONLY,
+    ),
+    call=_status,
+)
+
+
+def _doctor(call: Call) -> Mapping[str, Any]:
+    read(NoInput, call.arguments)
+    return call.kb.doctor()
+
+
+DOCTOR = Tool(
+    definition=types.Tool(
+        name="doctor",
+        title="Check the knowledge base",
+        description=(
+            "Health checks of the installation, each with what was found and what the person "
+            "can do. Use it when another tool failed, answered degraded, or found nothing where "
+            "something should be. Do not use it before every search: it is slower, and healthy "
+            "is the normal case. An unhealthy check is a normal result; it repairs nothing."
+        ),
+        input_schema=input_schema(NoInput),
+        output_schema=outline("doctor"),
+        annotations=READ_ONLY,
+    ),
+    call=_doctor,
+)

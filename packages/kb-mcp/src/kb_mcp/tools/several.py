@@ -1,0 +1,157 @@
+"""Tools for several queries in one call: side by side, as one list, or code as prose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import mcp_types as types
+from pydantic import Field, WithJsonSchema
+
+from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whole
+from kb_core import wire
+from kb_core.bulk import MAX_QUERIES
+from kb_core.errors import InvalidInput, KbError
+from kb_core.search import MAX_K, SearchQuery
+from kb_mcp._tool import READ_ONLY, Call, Tool, input_schema, outline, schema_of
+
+__all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
+
+_Queries: TypeAlias = "Sequence[SearchQuery | KbError]"
+
+
+_QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+"""What is shown of one query; the rest of it is told by the schema of search."""
+
+
+class BulkInput(Input):
+    """The queries, as they come: what is wrong in one is an error of that query alone."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "limit": "k",
+        "query": "queries",
+        "searches": "queries",
+    }
+
+    queries: Annotated[
+        list[Any],
+        WithJsonSchema({"type": "array", "maxItems": MAX_QUERIES, "items": _QUERY}),
+    ] = Field(description="Each an object with parameters of search.")
+    aggregate: Flag = Field(
+        default=False, description="Make one list of all hits; what several queries find rises."
+    )
+    k: Annotated[MaybeWhole, whole(1, MAX_K)] = Field(
+        default=None, description="aggregate: how many hits in all."
+    )
+    max_tokens: Annotated[MaybeWhole, whole(1, 10_000_000)] = Field(
+        default=None, description="aggregate: make the whole response fit this many tokens."
+    )
+
+
+def _bulk_search(call: Call) -> Mapping[str, Any]:
+    given = read(BulkInput, call.arguments)
+    asked = [_object(at, one) for at, one in enumerate(given.queries)]
+    usual = call.kb.preferences()
+    queries = read_queries(asked, k=usual.default_k, snippet_chars=usual.snippet_chars)
+    if given.aggregate:
+        found = call.kb.search_aggregated(
+            queries, k=given.k, max_tokens=given.max_tokens, asked=asked, stop=call.stop
+        )
+        return wire.aggregated_search_response(asked, found)
+    _refuse_shared(given)
+    return _search_each(call, asked, queries)
+
+
+def _search_each(
+    call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries
+) -> Mapping[str, Any]:
+    outcomes = []
+    with closing(call.kb.search_many(queries, stop=call.stop)) as answers:
+        for outcome in answers:
+            outcomes.append(outcome)
+            call.progress.message = f"{len(outcomes)} of {len(queries)} queries answered"
+            if call.stop.is_set():
+                break  # nobody waits for the rest
+    return wire.bulk_search_response(asked[: len(outcomes)], outcomes)
+
+
+def _object(at: int, value: object) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise InvalidInput(
+        f"queries.{at} is not an object",
+        hint='a query looks like {"query": "how are chunks cut", "k": 5}',
+        details={"field": f"queries.{at}", "value": value},
+    )
+
+
+def _refuse_shared(given: BulkInput) -> None:
+    """Raise ``InvalidInput`` for what only one list for all can have."""
+    for name in ("k", "max_tokens"):
+        if getattr(given, name) is not None:
+            raise InvalidInput(
+                f"{name} of all queries goes with aggregate: true",
+                hint=f"or give each query a {name} of its own",
+                details={"field": name, "value": getattr(given, name)},
+            )
+
+
+BULK_SEARCH = Tool(
+    definition=types.Tool(
+        name="bulk_search",
+        title="Search for several things at once",
+        description=(
+            "Up to 100 searches in one call, over one state of the index. Use it for questions "
+            "that have several parts, or, with aggregate, for one question in several wordings "
+            "or languages: one list, and one max_tokens for all. Do not use it for a single "
+            "query; that is search. A query that fails has its own error, and the others go on."
+        ),
+        input_schema=input_schema(BulkInput),
+        output_schema=outline("bulk_search_response"),
+        annotations=READ_ONLY,
+    ),
+    call=_bulk_search,
+)
+
+
+_TEXT = {"type": "string"}
+_INPUT = {
+    "query": {**_TEXT, "description": "What the code does, or how it is called."},
+    "queries": {
+        "type": "array",
+        "maxItems": MAX_QUERIES,
+        "items": {"anyOf": [_TEXT, schema_of({"query": _TEXT, "path": _TEXT}, required=["query"])]},
+        "description": "Several, instead of query; each may have a path of its own.",
+    },
+    "path": {**_TEXT, "description": "Only below this folder: src/auth, or repository/src/auth."},
+    "maxResults": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 100,
+        "description": "How many results in all.",
+    },
+}
+
+
+def _codebase_search(call: Call) -> Mapping[str, Any]:
+    return call.kb.codebase_search(call.arguments)
+
+
+CODEBASE_SEARCH = Tool(
+    definition=types.Tool(
+        name="codebase_search",
+        title="Search code",
+        description=(
+            "Find code in the indexed repositories by what it does; whole passages with paths "
+            "and lines, as text. Use it with several wordings at once: what more of them find "
+            "comes first. Do not use it for notes and documents, or where you need filters: "
+            "that is search with media code."
+        ),
+        input_schema=schema_of(_INPUT),
+        output_schema=outline("codebase_search_response"),
+        annotations=READ_ONLY,
+    ),
+    call=_codebase_search,
+    render=wire.codebase_search_text,
+)
