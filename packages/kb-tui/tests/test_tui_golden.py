@@ -55,10 +55,11 @@ async def look(pilot: Pilot[None], name: str, *keys: str) -> None:
 
 
 async def back_to(pilot: Pilot[None], screen: str) -> None:
-    """Wait for the screen to be what it was."""
+    """Wait for the screen to be what it was, but for the state in the last line but one."""
     app = pilot.app
     assert isinstance(app, KbTui)
-    await until(pilot, lambda: on_screen(app) == screen)
+    rows = screen.splitlines()
+    await until(pilot, lambda: on_screen(app).splitlines()[:-2] == rows[:-2])
 
 
 async def no_blinking(pilot: Pilot[None]) -> None:
