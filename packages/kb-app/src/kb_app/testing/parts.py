@@ -23,7 +23,7 @@ def memory_parts(index: IndexReader, embedder: Embedder, clock: Clock | None = N
         model=lambda: embedder.model,
         embedder=lambda: embedder,
         reranker=_no_store,
-        workers=_no_store,
+        executor=_no_store,
         clock=clock or fixed_clock(),
     )
 
@@ -31,8 +31,7 @@ def memory_parts(index: IndexReader, embedder: Embedder, clock: Clock | None = N
 def writable_parts(store: Store, index: MemoryIndex, embedder: Embedder, data_dir: Path) -> Parts:
     """Return parts that write to *store* and *index*, and files to *data_dir*; in one process."""
     from kb_app._data_dir import DataDir  # what most tests have no use for
-    from kb_app._ingest.executor import InlineExecutor
-    from kb_app._ingest.work import work
+    from kb_app._ingest.workers.executor import InlineExecutor
     from kb_app._write import WriteSession
 
     clock = fixed_clock()
@@ -46,7 +45,7 @@ def writable_parts(store: Store, index: MemoryIndex, embedder: Embedder, data_di
         model=lambda: embedder.model,
         embedder=lambda: embedder,
         reranker=_no_store,
-        workers=lambda _: InlineExecutor(work),
+        executor=lambda task, _: InlineExecutor(task),
         clock=clock,
     )
 
