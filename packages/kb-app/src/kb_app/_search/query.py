@@ -16,9 +16,9 @@ phrases right beside it. Where ``AND`` and ``OR`` meet, as in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.control import ADDED_SOURCE
