@@ -6,7 +6,7 @@ Everything is verbatim ``Document.text``; lines are those of the file as it was 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._media import medium_of
 from kb_app._search.hits import Freshness
@@ -18,6 +18,9 @@ from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.records import FileState
 from kb_core.search import SearchFilters
 from kb_core.text import LineIndex
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = [
     "chunks_of",
@@ -36,7 +39,9 @@ _CHARS_PER_TOKEN = 4
 Json = dict[str, Any]
 
 
-def fetch_chunk(snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Freshness) -> Json:
+def fetch_chunk(
+    snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Freshness
+) -> types.FetchResult:
     """Return a chunk with up to *context* chunks before and after it in its document."""
     if context < 0:
         raise InvalidInput(
@@ -61,7 +66,7 @@ def fetch_chunk(snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Fre
 
 def fetch_doc(
     snapshot: IndexSnapshot, doc_id: str, max_tokens: int | None, fresh: Freshness
-) -> Json:
+) -> types.FetchResult:
     """Return a document's text, cut at the last line end inside the budget."""
     doc, text = _doc_and_text(snapshot, doc_id)
     cut = _cut_at_line(text, _budget(max_tokens))
@@ -75,7 +80,7 @@ def fetch_span(
     asked: tuple[int, int],
     max_tokens: int | None,
     fresh: Freshness,
-) -> Json:
+) -> types.FetchResult:
     """Return lines *asked*, from 1 and inclusive, clamped to what there is."""
     start, end = asked
     if start < 1 or end < start:
@@ -108,24 +113,26 @@ def fetch_span(
     )
 
 
-def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> Json:
+def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> types.DocInspection:
     """Return all that is known of a document, but for its text."""
     return wire.doc_inspection(_one_doc(snapshot, doc_id))
 
 
-def inspect_chunk(snapshot: IndexSnapshot, chunk_id: str) -> Json:
+def inspect_chunk(snapshot: IndexSnapshot, chunk_id: str) -> types.ChunkInspection:
     """Return all that is known of a chunk."""
     found = _one_chunk(snapshot, chunk_id)
     return wire.chunk_inspection(found, _embeddings(snapshot, found))
 
 
-def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[Json]:
+def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[types.ChunkInspection]:
     """Return the chunks of a document, by ordinal."""
     found = snapshot.doc_chunks(_one_doc(snapshot, doc_id)["doc_id"])
     return [_chunk(snapshot, chunk) for chunk in found]
 
 
-def list_docs(snapshot: IndexSnapshot, filters: SearchFilters, limit: int, offset: int) -> Json:
+def list_docs(
+    snapshot: IndexSnapshot, filters: SearchFilters, limit: int, offset: int
+) -> types.DocSummaryList:
     """Return one page of the documents that pass *filters*, by source and path."""
     found = snapshot.docs(compile_filters(filters, snapshot))
     page = found[offset : offset + limit]
@@ -140,7 +147,7 @@ def status(
     *,
     limit: int | None = None,
     offset: int = 0,
-) -> Json:
+) -> types.FileStatus:
     """Return the ledger, perhaps narrowed, perhaps a page of it; coverage counts all of it."""
     if state is not None and state not in {s.value for s in FileState}:
         known = ", ".join(s.value for s in FileState)
@@ -201,7 +208,7 @@ def _doc_and_text(snapshot: IndexSnapshot, doc_id: str) -> tuple[StoredDoc, str]
     return doc, snapshot.doc_text(doc["doc_id"]) or ""
 
 
-def _chunk(snapshot: IndexSnapshot, stored: StoredChunk) -> Json:
+def _chunk(snapshot: IndexSnapshot, stored: StoredChunk) -> types.ChunkInspection:
     return wire.chunk(stored, _embeddings(snapshot, stored))
 
 

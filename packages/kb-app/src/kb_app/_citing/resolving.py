@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kb_app import _reading
 from kb_app._citing.files import Files
@@ -19,12 +20,16 @@ from kb_app.editors import FilePlace
 from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of
 from kb_core.errors import DocNotFound, InvalidInput, IoError, SpanNotSupported
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
-from kb_core.wire import Json
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = ["ambiguous", "chunks_at", "cite", "locate"]
 
 
-def cite(snapshot: IndexSnapshot, citation: Citation, source: str | None, fresh: Freshness) -> Json:
+def cite(
+    snapshot: IndexSnapshot, citation: Citation, source: str | None, fresh: Freshness
+) -> types.FetchResult:
     """Return fetch_result.v1 of what *citation* points at, as it was indexed.
 
     Lines are a span. Of any other place it is the first chunk, with the place's further

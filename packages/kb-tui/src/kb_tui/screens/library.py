@@ -26,20 +26,20 @@ _NOTHING = "nothing is indexed yet: run 'kebab add FOLDER', then press r"
 _FILTERED = "nothing passes the filter: f changes it"
 
 
-class Listed(Reply[dict[str, Any]]):
+class Listed(Reply[Mapping[str, Any]]):
     """The documents, as doc_summary_list.v1."""
 
 
-class Told(Reply[dict[str, Any]]):
+class Told(Reply[Mapping[str, Any]]):
     """The ledger, as file_status.v1."""
 
 
-class DocumentTable(RowTable[dict[str, Any]]):
+class DocumentTable(RowTable[Mapping[str, Any]]):
     """Documents as ``doc_summary_list.v1`` has them."""
 
-    def columns_for(self, width: int) -> list[Column[dict[str, Any]]]:
-        title: Column[dict[str, Any]] = Column("title", 0, lambda d: d["title"] or d["doc_path"])
-        path: Column[dict[str, Any]] = Column("path", 0, lambda d: d["doc_path"])
+    def columns_for(self, width: int) -> list[Column[Mapping[str, Any]]]:
+        title: Column[Mapping[str, Any]] = Column("title", 0, lambda d: d["title"] or d["doc_path"])
+        path: Column[Mapping[str, Any]] = Column("path", 0, lambda d: d["doc_path"])
         return [
             *([title, path] if width >= _WIDE else [title]),
             Column("tags", 14, lambda d: " ".join(d["tags"])),
@@ -48,14 +48,14 @@ class DocumentTable(RowTable[dict[str, Any]]):
         ]
 
 
-def _updated(doc: dict[str, Any]) -> str:
+def _updated(doc: Mapping[str, Any]) -> str:
     return utc_time(doc["updated_at"] or doc.get("doc_date") or doc["indexed_at"])[:10]
 
 
-class LedgerTable(RowTable[dict[str, Any]]):
+class LedgerTable(RowTable[Mapping[str, Any]]):
     """Files as ``file_status.v1`` has them."""
 
-    def columns_for(self, width: int) -> list[Column[dict[str, Any]]]:
+    def columns_for(self, width: int) -> list[Column[Mapping[str, Any]]]:
         return [
             Column("state", 8, lambda f: str(f["state"])),
             Column("reason", 36 if width >= _WIDE else 20, _reason),
@@ -64,7 +64,7 @@ class LedgerTable(RowTable[dict[str, Any]]):
         ]
 
 
-def _reason(file: dict[str, Any]) -> str:
+def _reason(file: Mapping[str, Any]) -> str:
     known = ": ".join(filter(None, (file.get("reason"), file.get("detail"))))
     return known or file.get("error_code") or ""
 
@@ -79,9 +79,9 @@ class LibraryPane(Pane):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._filter = Filtered()
-        self._stats: dict[str, Any] = {}
-        self._listed: dict[str, Any] = {"items": [], "total": 0}
-        self._told: dict[str, Any] = {"files": [], "coverage": {}}
+        self._stats: Mapping[str, Any] = {}
+        self._listed: Mapping[str, Any] = {"items": [], "total": 0}
+        self._told: Mapping[str, Any] = {"files": [], "coverage": {}}
         self._listed_revision: int | None = None
 
     def body(self) -> ComposeResult:
@@ -155,7 +155,7 @@ class LibraryPane(Pane):
 
     # ---------------------------------------------------------------- what is shown
 
-    def counted(self, stats: dict[str, Any]) -> None:
+    def counted(self, stats: Mapping[str, Any]) -> None:
         self._stats = stats
         if stats["corpus_revision"] != self._listed_revision:
             self._listed_revision = stats["corpus_revision"]
