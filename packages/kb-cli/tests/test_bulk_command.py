@@ -60,7 +60,8 @@ def test_queries_are_read_with_the_configured_defaults_and_nothing_of_the_comman
     kb = knowledge_base()
     environ = {"KEBAB_SEARCH_DEFAULT_K": "4", "KEBAB_SEARCH_SNIPPET_CHARS": "80"}
 
-    bulk("word", "-k", "9", "--mode", "lexical", "--tag", "y", lines=TWO, kb=kb, environ=environ)
+    options = ("-k", "9", "--mode", "lexical", "--tag", "y", "--json")
+    bulk("word", *options, lines=TWO, kb=kb, environ=environ)
 
     ((name, queries),) = kb.asked
     assert name == "search_many"
@@ -184,7 +185,9 @@ def test_aggregate_prints_one_list_and_passes_on_its_length_and_budget() -> None
     assert [type(query) for query in queries] == [SearchQuery, SearchQuery, InvalidInput]
     assert options == [5, 900, list(map(json.loads, (TWO + BAD).split()))]
     lines = text.stdout.splitlines()
-    assert lines[0] == " 1. 0.84  notes/rust/architecture.md#L661-L672          [2 queries]"
+    assert (
+        lines[0] == " 1. 0.84  notes/rust/architecture.md:661                5669ef18  [2 queries]"
+    )
     assert lines[-1] == "2 hits for 3 queries"
     assert "# Query 3: a\nerror: unknown parameter 'tags'" in text.stderr
     (line,) = as_json.stdout.splitlines()

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from kb_app.shown.marks import marks
 from kb_tui._keymaps import SEARCH
 from kb_tui._keys import hint
-from kb_tui._marks import marks
 from kb_tui._passage import Line, passage
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,7 +17,7 @@ import click
 from kb_app.shown import flat
 from kb_cli._context import leave_at_once
 from kb_cli._errors import show as show_error
-from kb_cli._hits import render_aggregated, show
+from kb_cli._hits import for_people, show, show_aggregated
 from kb_core import wire
 from kb_core.bulk import MAX_QUERIES
 from kb_core.errors import ConfigInvalid, KbError
@@ -42,14 +42,15 @@ def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: 
     from kb_app.wire_models import read_queries  # pydantic: not on the single search's path
 
     asked = list(_objects(_lines()))
-    if not asked:
+    if not asked and not (aggregate and cli.as_json):
         _sum_up(cli, [])
         return
     search = cli.config.search
     queries = read_queries(asked, k=search.default_k, snippet_chars=search.snippet_chars)
     with cli.open() as kb:
         if aggregate:
-            found = kb.search_aggregated(queries, k=k, max_tokens=max_tokens, asked=asked)
+            wanted = queries if max_tokens else _for_people(cli, queries)
+            found = kb.search_aggregated(wanted, k=k, max_tokens=max_tokens, asked=asked)
             _show_aggregated(cli, asked, found)
             outcomes = list(found.outcomes)
         else:
@@ -57,6 +58,12 @@ def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: 
         _sum_up(cli, outcomes)
         if any(isinstance(one, SearchQuery) and one.deadline_ms for one in queries):
             _leave(kb)
+
+
+def _for_people(
+    cli: CliContext, queries: Sequence[SearchQuery | KbError]
+) -> list[SearchQuery | KbError]:
+    return [for_people(cli, one) if isinstance(one, SearchQuery) else one for one in queries]
 
 
 def _leave(kb: KnowledgeBase) -> None:
@@ -69,7 +76,7 @@ def _show_each(
 ) -> Iterator[Outcome]:
     """Print what becomes of each query as soon as it is there, and yield it."""
     shown = 0
-    with closing(kb.search_many(queries)) as outcomes:
+    with closing(kb.search_many(_for_people(cli, queries))) as outcomes:
         for number, outcome in enumerate(outcomes, start=1):
             if cli.as_json:
                 cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))
@@ -101,7 +108,7 @@ def _show_aggregated(cli: CliContext, asked: list[Json], found: AggregatedRespon
         else:
             cli.note(*(f"degraded: {reason}" for reason in outcome.degraded))
             cli.warn(*outcome.warnings)
-    click.echo("\n".join(render_aggregated(found)))
+    show_aggregated(cli, (str(query.get("query", "")) for query in asked), found)
 
 
 def _head(cli: CliContext, number: int, asked: Json) -> None:

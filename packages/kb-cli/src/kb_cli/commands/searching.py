@@ -55,11 +55,11 @@ def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None: 
     if bulk or aggregate:
         _search_bulk(cli, options, bulk=bulk, aggregate=aggregate)
         return
-    from kb_cli._hits import show
+    from kb_cli._hits import for_people, show
 
     query = _query(cli, words, **options)
     with cli.open() as kb:
-        response = kb.search(query)
+        response = kb.search(for_people(cli, query))
         show(cli, query, response)
         if query.deadline_ms is not None and kb.is_working:
             leave_at_once()
@@ -205,7 +205,7 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
     Give an id, the beginning of one, or the path of a document. By meaning where there
     are embeddings, else by the words that are special to it.
     """
-    from kb_cli._hits import show
+    from kb_cli._hits import for_people, show
     from kb_core.search import SearchQuery
 
     query = SearchQuery(
@@ -217,7 +217,7 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
         filters=filters_of(options),
     )
     with cli.open() as kb:
-        show(cli, query, kb.similar(origin, query))
+        show(cli, query, kb.similar(origin, for_people(cli, query)), about="")
 
 
 _MISS = """

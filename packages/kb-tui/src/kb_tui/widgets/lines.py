@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kb_app.shown import visible
-from kb_tui._marks import marks
+from kb_app.shown.marks import marks
 
 __all__ = ["Lines", "Row", "Tone"]
 

@@ -14,7 +14,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kb_tui._marks import marks
+from kb_app.shown.marks import marks
 from kb_tui._passage import Line
 
 __all__ = ["Preview"]
