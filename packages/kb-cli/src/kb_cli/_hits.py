@@ -127,7 +127,7 @@ def _hit(page: _Page, hit: Hit) -> Iterator[str]:
     shown = _excerpt(page, hit, columns)
     yield _head(page, hit, shown)
     heading = " › ".join(map(flat, hit.heading_path)) or flat(hit.section_label or hit.title)
-    if heading != flat(Path(hit.doc_path).stem):
+    if heading.casefold() != Path(hit.doc_path).stem.casefold():  # the path has said it
         yield from (_INDENT + click.style(part, bold=True) for part in wrap(heading, columns))
     for line in shown.lines:
         text = printable(line.text.expandtabs(4).rstrip())
