@@ -28,10 +28,9 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put the modules of the recipe in their places; return the folder of what is installed."""
     steps = {name: dedent(text) for name, text in STEP.findall(PAGE.read_text("utf-8"))}
     folder = tmp_path / "installed"
-    for name, module in (("parser", "parse/book.py"), ("chunker", "chunk/pages.py")):
-        file = folder / module
-        file.parent.mkdir(parents=True)
-        file.write_text(steps[name], "utf-8")
+    (folder / "formats").mkdir(parents=True)
+    for name, module in (("parser", "book.py"), ("chunker", "pages.py")):
+        (folder / "formats" / module).write_text(steps[name], "utf-8")
     add_row(folder, steps["row"])
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     monkeypatch.setenv("PYTHONPATH", path)
@@ -41,12 +40,11 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def add_row(folder: Path, row: str) -> None:
     """Have every process that starts from here on know *row*."""
     program = f"""
-        from kb_app._ingest import chunk, parse
+        from kb_app._ingest.making import formats
         from kb_app._media import MEDIA, Extra, Medium
         from kb_core.media import Media
 
-        parse.__path__.append({str(folder / "parse")!r})
-        chunk.__path__.append({str(folder / "chunk")!r})
+        formats.__path__.append({str(folder / "formats")!r})
         MEDIA.update({{ROW}})
     """
     text = dedent(program).replace("ROW", row)

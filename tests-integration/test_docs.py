@@ -21,7 +21,7 @@ from urllib.parse import unquote
 import click
 import pytest
 
-from kb_app._ingest.code.languages import LANGUAGES
+from kb_app._ingest.making.grammars import LANGUAGES
 from kb_app._media import MEDIA
 from kb_app.config import SECTIONS
 from kb_app.config._settings import rules

@@ -33,6 +33,8 @@ class Planted:
     statement: str
 
 
+FORMATS = "kb_app._ingest.making.formats"
+
 PLANTED = [
     Planted("layers", "kb_core.planted", "import kb_app"),
     Planted("layers", "kb_store.planted", "def later() -> None:\n    import kb_search"),
@@ -59,8 +61,9 @@ PLANTED = [
     Planted("home-of-schemas-and-settings", "kb_cli.planted", "import tomlkit"),
     Planted("home-of-the-parsers", "kb_app.planted", "import yaml"),
     Planted("home-of-the-parsers", "kb_search.planted", "import tree_sitter"),
-    Planted("parsers", "kb_app._ingest.parse.planted", "import kb_app._ingest.parse.sibling"),
-    Planted("chunkers", "kb_app._ingest.chunk.planted", "import kb_app._ingest.chunk.sibling"),
+    Planted("way-of-a-file", "kb_app._ingest.seeing.planted", "import kb_app._ingest.judging"),
+    Planted("way-of-a-file", "kb_app._ingest.judging.planted", "import kb_app._ingest.making"),
+    Planted("formats", f"{FORMATS}.planted", f"import {FORMATS}.sibling"),
     Planted("commands", "kb_cli.commands.planted", "import kb_cli.commands.sibling"),
     Planted("tools", "kb_mcp.tools.planted", "import kb_mcp.tools.sibling"),
     Planted("screens", "kb_tui.screens.planted", "import kb_tui.screens.sibling"),

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from kb_app._ingest.configured import ingest_settings
-from kb_app._ingest.detect import detect
-from kb_app._ingest.sniff import check_medium
+from kb_app._ingest.judging.kinds import check_medium, detect
 from kb_app._ingest.work import Task, work
 from kb_app.config import Config
 from kb_core.clock import utc_now

@@ -25,10 +25,10 @@ from kb_app._ingest.added import (
 from kb_app._ingest.addition import Addition, HandedText, from_file, from_text
 from kb_app._ingest.assets import Assets
 from kb_app._ingest.fingerprint import fingerprint_of, settings_hash
+from kb_app._ingest.judging.kinds import Caps
 from kb_app._ingest.names import location
 from kb_app._ingest.plan import Plan
 from kb_app._ingest.settings import Settings, unjudging
-from kb_app._ingest.sniff import Caps
 from kb_core.control import ADDED_SOURCE
 from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput, IoError

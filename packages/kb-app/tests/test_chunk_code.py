@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.testing.fakes import WordCounter

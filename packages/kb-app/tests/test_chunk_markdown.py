@@ -3,7 +3,7 @@
 from itertools import pairwise
 from textwrap import dedent
 
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.testing.fakes import WordCounter

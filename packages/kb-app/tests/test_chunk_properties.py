@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import TokenCounter

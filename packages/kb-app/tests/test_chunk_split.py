@@ -5,8 +5,18 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from kb_app._ingest.cuts import BLOCK, GLUE, LINE, PART, SENTENCE, WORD, Piece, trimmed
-from kb_app._ingest.split import Sizes, pack
+from kb_app._ingest.making.cutting import (
+    BLOCK,
+    GLUE,
+    LINE,
+    PART,
+    SENTENCE,
+    WORD,
+    Piece,
+    Sizes,
+    pack,
+    trimmed,
+)
 from kb_core.documents import ChunkLimits
 
 LIMITS = ChunkLimits(target_tokens=20, overlap_tokens=5, max_tokens=40)

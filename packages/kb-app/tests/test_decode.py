@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_app._ingest.decode import decode
-from kb_app._ingest.sniff import looks_binary
+from kb_app._ingest.judging.decode import decode, looks_binary
 
 CORPUS = Path(__file__).parents[4] / "shared/data/suites/encodings/uchardet"
 CODECS = {

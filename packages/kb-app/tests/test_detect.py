@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_app._ingest.detect import detect, detect_from_bytes
-from kb_app._ingest.sniff import Skip, check_medium
+from kb_app._ingest.judging.kinds import Skip, check_medium, detect, detect_from_bytes
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
 

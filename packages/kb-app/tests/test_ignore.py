@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, reject, settings, strategies as st
 
-from kb_app._ingest.ignore import IncludeRules, root_scope
-from kb_app._ingest.patterns import parse_rules
-from kb_app._ingest.walk import walk
+from kb_app._ingest.seeing.ignore import IncludeRules, parse_rules, root_scope
+from kb_app._ingest.seeing.walk import walk
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

@@ -9,11 +9,12 @@ import sys
 
 import pytest
 
-from kb_app._ingest import decode, fingerprint
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest import fingerprint
 from kb_app._ingest.fingerprint import settings_hash
+from kb_app._ingest.judging import decode
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import Caps, Skip, check_medium
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Caps, Skip, check_medium
 from kb_app._ingest.work import judge_bytes, parse
 from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
@@ -70,7 +71,7 @@ sys.exit(", ".join(name for name in {HEAVY!r} if name in sys.modules) or 0)
 def test_code_loads_no_library_of_texts() -> None:
     program = """
 import sys
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import parser_for
 from kb_core.documents import SourceFile
 file = SourceFile(source_id="s", path="a.py", media="code", code_lang="python")

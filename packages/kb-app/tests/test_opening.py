@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kb_app._ingest.judging.kinds import Caps
 from kb_app._ingest.opening import LeadsOut, NotAFile, inside, open_below, open_inside
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Caps
 from kb_app._ingest.work import Task, work
 from kb_core.documents import ChunkLimits, SourceFile
 

@@ -4,8 +4,8 @@ from textwrap import dedent
 
 import pytest
 
-from kb_app._ingest.code.languages import LANGUAGES
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.grammars import LANGUAGES
 from kb_app._media import parser_for
 from kb_core.documents import ParsedDocument, SourceFile
 

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import parser_for
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.text import LineIndex

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from kb_app._ingest.meta.dates import date_in_name, parse_date
+from kb_app._ingest.making.metadata import date_in_name, parse_date
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kb_app._ingest.decode import FileContent
-from kb_app._ingest.meta.front_matter import read_front_matter
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.formats.markdown import read_front_matter
 from kb_app._media import parser_for
 from kb_core.documents import Metadata, ParsedDocument, SourceFile
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kb_app._ingest.meta.language import detect_language
+from kb_app._ingest.making.metadata import detect_language
 
 
 @pytest.mark.parametrize(

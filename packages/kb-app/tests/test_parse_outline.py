@@ -4,8 +4,8 @@ from textwrap import dedent
 
 import pytest
 
-from kb_app._ingest.code.rules import RULES
-from kb_app._ingest.decode import FileContent
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.grammars import HEADERS
 from kb_app._media import parser_for
 from kb_core.documents import SourceFile
 
@@ -85,8 +85,8 @@ def test_a_header_line_starts_a_unit(
     assert [symbol for _, symbol in units(source, code_lang)] == symbols
 
 
-@pytest.mark.parametrize("code_lang", sorted(RULES))
-def test_every_rule_keeps_any_text_whole(code_lang: str) -> None:
+@pytest.mark.parametrize("code_lang", sorted(HEADERS))
+def test_every_header_keeps_any_text_whole(code_lang: str) -> None:
     source = "a b c\n\n# x\n  def y:\n[z]\n---\nkind: '\n\0 한국어\n" * 3
     file = SourceFile(source_id="s", path="a", media="code", code_lang=code_lang)
 

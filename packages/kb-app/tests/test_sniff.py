@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_app._ingest.secrets import check_secret_name, find_secret
-from kb_app._ingest.sniff import Caps, check_bytes, check_size, check_text, looks_binary
+from kb_app._ingest.judging.decode import looks_binary
+from kb_app._ingest.judging.kinds import Caps, check_bytes, check_size, check_text
+from kb_app._ingest.judging.secrets import check_secret_name, find_secret
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
 

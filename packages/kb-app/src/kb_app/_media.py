@@ -19,7 +19,7 @@ from kb_core.ports import Chunker, Parser
 
 __all__ = ["MEDIA", "Extra", "Medium", "chunker_for", "medium_of", "parser_for", "parsers_of"]
 
-_TEXT = "kb_app._ingest.parse.text:TextParser"
+_TEXT = "kb_app._ingest.making.formats.text:TextParser"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Medium:
 
     parser: str | Callable[[str | None], str] | None = None
     """Its name, or what gives the name for a language of code; ``None``: not supported."""
-    chunker: str = "kb_app._ingest.chunk.paragraphs:ParagraphChunker"
+    chunker: str = "kb_app._ingest.making.formats.text:ParagraphChunker"
     has_lines: bool = True
     """Documents are addressed by lines; else chunks carry spans of their own."""
     is_text: bool = False
@@ -67,23 +67,22 @@ class Medium:
 
 def _code_parser(code_lang: str | None) -> str:
     """Return the parser of a language; one that nothing is known of is read as text."""
-    from kb_app._ingest.code.languages import CODE_ALIASES, LANGUAGES
-    from kb_app._ingest.code.rules import RULES
+    from kb_app._ingest.making.grammars import CODE_ALIASES, HEADERS, LANGUAGES
 
     if CODE_ALIASES.get(code_lang or "", code_lang) in LANGUAGES:
-        return "kb_app._ingest.parse.code:CodeParser"
-    return "kb_app._ingest.parse.outline:OutlineParser" if code_lang in RULES else _TEXT
+        return "kb_app._ingest.making.formats.code:CodeParser"
+    return "kb_app._ingest.making.formats.outline:OutlineParser" if code_lang in HEADERS else _TEXT
 
 
 MEDIA: dict[str, Medium] = {
     Media.MARKDOWN: Medium(
-        parser="kb_app._ingest.parse.markdown:MarkdownParser",
-        chunker="kb_app._ingest.chunk.markdown:MarkdownChunker",
+        parser="kb_app._ingest.making.formats.markdown:MarkdownParser",
+        chunker="kb_app._ingest.making.formats.markdown:MarkdownChunker",
         is_text=True,
     ),
     Media.TEXT: Medium(parser=_TEXT, is_text=True),
     Media.CODE: Medium(
-        parser=_code_parser, chunker="kb_app._ingest.chunk.code:CodeChunker", is_text=True
+        parser=_code_parser, chunker="kb_app._ingest.making.formats.code:CodeChunker", is_text=True
     ),
     Media.NOTEBOOK: Medium(),
     Media.HTML: Medium(),
@@ -120,10 +119,9 @@ def parsers_of(media: str) -> Iterable[Parser]:
     """Return every parser that a file of *media* may get."""
     if not callable(medium_of(media).parser):
         return [parser_for(media)]
-    from kb_app._ingest.code.languages import LANGUAGES
-    from kb_app._ingest.code.rules import RULES
+    from kb_app._ingest.making.grammars import HEADERS, LANGUAGES
 
-    return [parser_for(media, code_lang) for code_lang in (None, *LANGUAGES, *RULES)]
+    return [parser_for(media, code_lang) for code_lang in (None, *LANGUAGES, *HEADERS)]
 
 
 @cache

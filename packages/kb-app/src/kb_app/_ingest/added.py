@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from kb_app._ingest.addition import Addition
 from kb_app._ingest.assets import Added, Assets, given_medium, given_trust
-from kb_app._ingest.detect import Kind, detect
 from kb_app._ingest.fingerprint import UNKNOWN, fingerprint_of, settings_hash
+from kb_app._ingest.judging.kinds import Kind, detect
 from kb_app._ingest.plan import (
     Plan,
     SourceSpec,

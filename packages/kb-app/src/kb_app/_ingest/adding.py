@@ -38,11 +38,11 @@ from kb_app._ingest.addition import (
 from kb_app._ingest.assets import Assets, given_trust
 from kb_app._ingest.configured import ingest_settings, source_specs
 from kb_app._ingest.job import Job, embed_if_wanted, now_ns, recorded, run_of, sweep_assets
+from kb_app._ingest.judging.secrets import check_secret_name
 from kb_app._ingest.opening import open_below
 from kb_app._ingest.outcomes import deleted_item
 from kb_app._ingest.pipeline import plan_sources, process
 from kb_app._ingest.placing import Place, allowed_folders, not_allowed, place_in
-from kb_app._ingest.secrets import check_secret_name
 from kb_app.config import Config
 from kb_app.paths import environment, from_argument
 from kb_core.control import ADDED_SOURCE

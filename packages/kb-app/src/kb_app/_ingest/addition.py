@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kb_app._ingest.assets import asset_name
-from kb_app._ingest.decode import FileContent
-from kb_app._ingest.detect import Kind, detect
 from kb_app._ingest.fingerprint import UNKNOWN
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import Kind, Skip, detect
 from kb_app._ingest.names import spell
 from kb_app._ingest.opening import open_regular
 from kb_app._ingest.plan import judge_unread
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Skip
 from kb_app._ingest.work import judge_bytes, judge_text, parse
 from kb_app._media import medium_of
 from kb_core.clock import clamp_ns

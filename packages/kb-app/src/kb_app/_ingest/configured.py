@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from kb_app._ingest.judging.kinds import Caps
 from kb_app._ingest.names import path_of
 from kb_app._ingest.opening import inside
 from kb_app._ingest.plan import SourceSpec
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Caps
 from kb_app._models import model_of, models_dir
 from kb_app.config import Config
 from kb_core.documents import ChunkLimits

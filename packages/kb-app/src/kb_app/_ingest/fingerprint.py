@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import lru_cache
 
-from kb_app._ingest.detect import TOLD_BY_BYTES
+from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Caps, check_medium
 from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.ids import fingerprint

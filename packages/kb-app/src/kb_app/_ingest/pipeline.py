@@ -21,10 +21,10 @@ from typing import Any
 from kb_app._ingest import outcomes
 from kb_app._ingest.executor import Executor, Notice
 from kb_app._ingest.plan import Plan, SourceSpec, Wanted, make_plan
-from kb_app._ingest.repository import RepositoryFinder
+from kb_app._ingest.seeing.repository import RepositoryFinder
+from kb_app._ingest.seeing.walk import walk
 from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.tally import Tally
-from kb_app._ingest.walk import walk
 from kb_app._ingest.work import Made, Task
 from kb_app._ingest.worker import error_of
 from kb_app._write import WriteSession

@@ -13,11 +13,11 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from kb_app._ingest.judging.kinds import Skip
 from kb_app._ingest.names import path_of
 from kb_app._ingest.opening import inside
 from kb_app._ingest.plan import SourceSpec
-from kb_app._ingest.sniff import Skip
-from kb_app._ingest.walk import Seen, walk
+from kb_app._ingest.seeing.walk import Seen, walk
 from kb_app.config import Config
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput

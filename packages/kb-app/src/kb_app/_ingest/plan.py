@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kb_app._ingest.detect import Kind, detect
 from kb_app._ingest.fingerprint import UNKNOWN, settings_hash
-from kb_app._ingest.secrets import check_secret_name
+from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
+from kb_app._ingest.judging.secrets import check_secret_name
+from kb_app._ingest.seeing.walk import Seen, Walk
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Skip, check_medium, check_size
-from kb_app._ingest.walk import Seen, Walk
 from kb_core.documents import SourceFile
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media

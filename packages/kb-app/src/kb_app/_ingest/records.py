@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kb_app._ingest.assets import given_trust
-from kb_app._ingest.suspicion import flags_of
+from kb_app._ingest.judging.secrets import flags_of
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import chunk_ids, doc_id, text_hash
 from kb_core.media import TrustLevel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kb_app._ingest.sniff import Caps
+from kb_app._ingest.judging.kinds import Caps
 from kb_core.documents import ChunkLimits
 
 __all__ = ["Settings", "unjudging"]

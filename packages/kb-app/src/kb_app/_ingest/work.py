@@ -15,15 +15,23 @@ from functools import cache
 from pathlib import Path
 
 from kb_app._ingest.assets import given_trust
-from kb_app._ingest.decode import FileContent
-from kb_app._ingest.detect import HEAD_BYTES, detect_from_bytes
 from kb_app._ingest.fingerprint import UNKNOWN, fingerprint_of, settings_hash
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import (
+    HEAD_BYTES,
+    Caps,
+    Skip,
+    check_bytes,
+    check_medium,
+    check_size,
+    check_text,
+    detect_from_bytes,
+)
+from kb_app._ingest.judging.secrets import find_secret
 from kb_app._ingest.names import location
 from kb_app._ingest.opening import open_inside, open_regular
 from kb_app._ingest.records import Provenance, build_record
-from kb_app._ingest.secrets import find_secret
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.sniff import Caps, Skip, check_bytes, check_medium, check_size, check_text
 from kb_app._ingest.worker import say
 from kb_app._media import chunker_for, medium_of, parser_for
 from kb_core.documents import ParsedDocument, SourceFile

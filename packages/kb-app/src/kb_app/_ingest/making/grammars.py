@@ -1,6 +1,7 @@
-"""The programming languages that are parsed: grammars, and which nodes are units.
+"""The programming languages that are parsed: by a grammar, or line by line.
 
-Adding a language is adding a row here and its grammar to the requirements. A row names
+Adding a language with a grammar is adding a row here and the grammar to the requirements.
+A row names
 
 * ``module``: the grammar's package, found by name at run time, and its ``function``;
 * ``units``: node types that are units, with the kind each is called;
@@ -9,14 +10,20 @@ Adding a language is adding a row here and its grammar to the requirements. A ro
 * ``wrappers``: node types that belong to the unit they hold (decorators, ``export``);
 * ``leading``: node types that belong to the unit right after them (comments, attributes);
 * ``constants``: node types that are units if long or if they hold a function.
+
+For resources (YAML, TOML, Makefiles, …) and for languages whose grammar is not worth its
+size, a pattern for the line that starts a unit, its header, is enough: the unit goes on to
+the next such line. ``name`` is the group with its name, ``kind`` one with what it is; else
+``kind`` of the row. Patterns are matched against one line at its start, and are linear.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-__all__ = ["CODE_ALIASES", "LANGUAGES", "Language"]
+__all__ = ["CODE_ALIASES", "HEADERS", "LANGUAGES", "Header", "Language"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,3 +257,93 @@ LANGUAGES: dict[str, Language] = {
 
 CODE_ALIASES = {"jsx": "javascript", "shell": "bash", "starlark": "python", "cython": "python"}
 """Languages that another one's grammar reads well enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """How a unit starts, and how a comment does that belongs to the unit after it."""
+
+    kind: str
+    pattern: str
+    comment: tuple[str, ...]
+    flags: re.RegexFlag
+
+    @property
+    def line(self) -> re.Pattern[str]:
+        """The pattern, compiled when it is first asked for: forty of them take a while."""
+        return re.compile(self.pattern, self.flags)
+
+
+def _line(kind: str, pattern: str, *comment: str, ignore_case: bool = False) -> Header:
+    flags = re.IGNORECASE if ignore_case else re.NOFLAG
+    return Header(kind, pattern, comment or ("#",), flags)
+
+
+_LISP = _line("definition", r"\((?:[\w./-]+/)?def[\w*!-]*\s+(?:\^\S+\s+)?(?P<name>[^\s()]+)", ";")
+_SLASHES = ("//", "/*", " *")
+
+HEADERS: dict[str, Header] = {
+    "clojure": _LISP,
+    "cmake": _line("function", r"(?P<kind>function|macro)\s*\(\s*(?P<name>[\w-]+)",
+                   ignore_case=True),
+    "dart": _line("class", r"(?:(?:abstract|base|final|sealed|interface|mixin)\s+){0,3}"
+                  r"(?P<kind>class|mixin|enum|extension|typedef)\s+(?P<name>\w+)", *_SLASHES, "@"),
+    "dockerfile": _line("stage", r"FROM\s+(?:--\S+\s+){0,3}\S+(?:\s+AS\s+(?P<name>\S+))?",
+                        ignore_case=True),
+    "elixir": _line("function", r"\s*(?P<kind>def(?:module|p|macro|macrop|protocol|impl|delegate)?)"
+                    r"\s+(?P<name>[\w.?!]+)", "#", "  @doc", "  @spec"),
+    "erlang": _line("function", r"-(?P<kind>record|type|callback)\(?(?P<name>\w+)", "%"),
+    "fsharp": _line("binding", r"(?P<kind>let|type|module)\s+(?:rec\s+|inline\s+){0,2}"
+                    r"(?P<name>[\w.']+)", "//", "[<"),
+    "gradle": _line("block", r"(?P<name>[A-Za-z][\w.]*)\s*(?:\([^()]{0,200}\)\s*)?\{", *_SLASHES),
+    "graphql": _line("type", r"(?:extend\s+)?(?P<kind>type|interface|enum|input|union|scalar|query"
+                     r"|mutation|subscription|fragment|directive|schema)\s+(?P<name>@?\w+)",
+                     "#", '"'),
+    "groovy": _line("function", r"(?:(?:public|private|static|final|abstract)\s+){0,4}"
+                    r"(?P<kind>class|def|trait|interface|enum)\s+(?P<name>\w+)", *_SLASHES, "@"),
+    "haskell": _line("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
+                     r"(?P<name>[\w']+)(?:\s*::|.{0,200}=|.{0,200}\bwhere\b)", "--", "{-"),
+    "html": _line("section", r"\s{0,20}<(?P<kind>h[1-3]|section|article|main|nav|header|footer|"
+                  r"template|script|style)\b[^>]{0,200}?(?:\bid=[\"'](?P<name>[\w-]+))?", "<!--"),
+    "ini": _line("section", r"\[(?P<name>[^\]\n]{1,200})\]", "#", ";"),
+    "julia": _line("function", r"(?:export\s+)?(?P<kind>function|macro|struct|mutable struct|module"
+                   r"|abstract type)\s+(?P<name>[\w.!]+)", "#", '"'),
+    "lisp": _LISP,
+    "lua": _line("function", r"(?:local\s+)?function\s+(?P<name>[\w.:]+)", "--"),
+    "makefile": _line("target", r"(?P<name>[^\s:=#][^:=#\n]{0,200}?)\s*::?(?!=)", "#", ".PHONY"),
+    "nim": _line("function", r"(?P<kind>proc|func|method|template|macro|iterator|type)\s+"
+                 r"(?P<name>\w+)", "#"),
+    "nix": _line("attribute", r"\s{0,2}(?P<name>[\w.-]+)\s*="),
+    "objc": _line("method", r"(?:(?P<kind>@interface|@implementation|@protocol)|[-+]\s*\([^)]*\))"
+                  r"\s*(?P<name>\w+)", *_SLASHES),
+    "ocaml": _line("binding", r"(?P<kind>let|type|module|val|exception|class)\s+"
+                   r"(?:rec\s+|type\s+){0,2}(?P<name>[\w']+)", "(*"),
+    "pascal": _line("function", r"(?P<kind>function|procedure|constructor|destructor)\s+"
+                    r"(?P<name>[\w.]+)", "//", "{", ignore_case=True),
+    "perl": _line("function", r"\s{0,4}(?P<kind>sub|package)\s+(?P<name>[\w:]+)"),
+    "powershell": _line("function", r"(?P<kind>function|filter|class|enum)\s+(?P<name>[\w:-]+)",
+                        "#", "<#", ignore_case=True),
+    "proto": _line("message", r"(?P<kind>message|service|enum|extend)\s+(?P<name>[\w.]+)",
+                   *_SLASHES),
+    "r": _line("function", r"(?P<name>[\w.]+)\s*(?:<-|=)\s*function\b"),
+    "solidity": _line("contract", r"(?:abstract\s+)?(?P<kind>contract|interface|library|struct|enum"
+                      r"|function|event)\s+(?P<name>\w+)", *_SLASHES),
+    "sql": _line("statement", r"\s{0,4}(?:create|alter)\s+(?:or\s+replace\s+)?(?:(?:global|local|"
+                 r"temp|temporary|unlogged|unique|materialized|definer\s*=\s*\S+)\s+){0,3}"
+                 r"(?P<kind>table|view|function|procedure|index|trigger|type|schema|sequence|"
+                 r"extension|database|role|user|policy|package)\s+(?:concurrently\s+)?"
+                 r"(?:if\s+not\s+exists\s+|if\s+exists\s+)?(?P<name>[\w.\"`\[\]$]+)",
+                 "--", "/*", ignore_case=True),
+    "svelte": _line("section", r"<(?P<name>script|style|template)\b", "<!--"),
+    "terraform": _line("block", r"(?P<kind>[a-z_]+)(?P<name>(?:\s+\"[^\"\n]{1,100}\"){0,3})\s*\{",
+                       "#", "//"),
+    "toml": _line("table", r"\[\[?(?P<name>[^\[\]\n]{1,200})\]"),
+    "verilog": _line("module", r"(?P<kind>module|interface|package|class|program)\s+(?P<name>\w+)",
+                     "//"),
+    "vim": _line("function", r"\s{0,4}(?P<kind>function|command|augroup)!?\s+(?P<name>[\w:#<>]+)",
+                 '"'),
+    "vue": _line("section", r"<(?P<name>script|style|template)\b", "<!--"),
+    "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|\"[^\"\n]{1,100}\"):(?:\s|$)"),
+    "zig": _line("function", r"(?:pub\s+|export\s+|inline\s+){0,3}(?:(?P<kind>fn)\s+|const\s+)"
+                 r"(?P<name>\w+)", "//"),
+}  # fmt: skip

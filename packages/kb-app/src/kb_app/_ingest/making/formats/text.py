@@ -3,21 +3,26 @@
 reStructuredText, Org and AsciiDoc have headings; every other text has paragraphs only: a
 line in capitals or over a row of dashes may be anything. Code in a language that nothing
 is known of comes here too: its paragraphs are gaps, and it has a name but no language.
+
+A heading starts a chunk. Paragraphs are not cut while they fit; where one has to be cut,
+the parts overlap by whole sentences or lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from kb_app._ingest.meta.fields import Origin, code_metadata, text_metadata
-from kb_app._ingest.structure import Headings, Lines, Region, paragraphs
-from kb_core.documents import Block, ParsedDocument, SourceFile
-from kb_core.ports import Content
+from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
+from kb_app._ingest.making.metadata import Hints, code_metadata, text_metadata
+from kb_app._ingest.making.sections import section_chunks
+from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
+from kb_core.ports import Content, TokenCounter
 
-__all__ = ["VERSION", "TextParser"]
+__all__ = ["ParagraphChunker", "TextParser"]
 
-VERSION = "text-1"
+_PARSER = "text-1"
+_CHUNKER = "paragraphs-1"
 
 _TITLE_MAX = 200
 _ORG = re.compile(r"(\*{1,20})[ \t]+(\S.*)")
@@ -30,7 +35,7 @@ _ADORNED_MAX = 200
 class TextParser:
     """``Parser`` of texts, and of code without a grammar."""
 
-    version = VERSION
+    version = _PARSER
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         lines = Lines(content.text)
@@ -43,19 +48,30 @@ class TextParser:
                 code_lang=file.code_lang,
                 blocks=tuple(block for region in regions if (block := lines.block(region))),
                 warnings=content.warnings,
-                parser_version=VERSION,
+                parser_version=_PARSER,
             )
         blocks, heading = _blocks(lines, file.path)
-        origin = Origin(path=file.path, heading=heading, body=lines.text)
-        metadata, _ = text_metadata({}, origin)
+        hints = Hints(path=file.path, heading=heading, body=lines.text)
+        metadata, _ = text_metadata({}, hints)
         return ParsedDocument(
             text=lines.text,
             media=file.media,
             metadata=metadata,
             blocks=blocks,
             warnings=content.warnings,
-            parser_version=VERSION,
+            parser_version=_PARSER,
         )
+
+
+class ParagraphChunker:
+    """``Chunker`` of texts."""
+
+    version = _CHUNKER
+
+    def __call__(
+        self, document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits, /
+    ) -> Iterable[ChunkDraft]:
+        return section_chunks(document, counter, limits)
 
 
 def _blocks(lines: Lines, path: str) -> tuple[tuple[Block, ...], str]:

@@ -1,9 +1,17 @@
-"""Metadata from the values of front matter, the text, and the file's name.
+"""Metadata: what a document says of itself, in front matter, in its text and by its name.
 
 Each known key is read by itself: a value of a wrong type or meaning costs that value and
 a warning. Unknown keys are kept under ``user``, cut down to what JSON can say. The title
 is that of the front matter, else the first heading, else the first line, else the
 file's stem.
+
+``parse_date`` reads ISO 8601 and its common relatives, never a form in which day and
+month could be confused. A date without a time is midnight, a time without a zone is UTC.
+
+A language is an ISO 639 code, or ``und`` where it is not certain. Scripts that one language
+owns decide by themselves, so that a short Korean or Japanese note is right; for the rest
+``py3langid`` is asked, and believed only if the runner-up is clearly behind. Only the first
+few thousand characters are looked at.
 """
 
 from __future__ import annotations
@@ -12,15 +20,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 
-from kb_app._ingest.meta.dates import date_in_name, parse_date
-from kb_app._ingest.meta.language import UNDETERMINED, detect_language
 from kb_core.documents import Metadata
 from kb_core.media import TrustLevel
 from kb_core.text import nfc
 
-__all__ = ["Origin", "code_metadata", "text_metadata"]
+__all__ = ["Hints", "code_metadata", "date_in_name", "detect_language", "parse_date"]
+__all__ += ["text_metadata"]
 
 _TITLE_MAX = 200
 _FIRST_LINE_MAX = 80
@@ -38,7 +45,7 @@ _DATES = {"created": "created", "date": "created", "updated": "updated", "modifi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Hints:
     """Where else a title, a date or a language may come from."""
 
     path: str
@@ -52,19 +59,19 @@ def code_metadata(path: str) -> Metadata:
     return Metadata(title=path[path.rfind("/") + 1 :], name_date=date_in_name(path))
 
 
-def text_metadata(values: Mapping[str, object], origin: Origin) -> tuple[Metadata, list[str]]:
+def text_metadata(values: Mapping[str, object], hints: Hints) -> tuple[Metadata, list[str]]:
     """Return a document's metadata, and a warning for each value that was wrong."""
     reader = _Reader(values)
     title = reader.line("title")
     lang = reader.language()
     metadata = Metadata(
-        title=title or _title_of(origin),
+        title=title or _title_of(hints),
         aliases=reader.words("aliases", separators=","),
         tags=tuple(tag.lstrip("#") for tag in reader.words("tags", separators=r",\s")),
-        lang=lang or (detect_language(origin.body) if origin.body else UNDETERMINED),
+        lang=lang or (detect_language(hints.body) if hints.body else _UNDETERMINED),
         created=reader.date("created"),
         updated=reader.date("updated"),
-        name_date=date_in_name(origin.path),
+        name_date=date_in_name(hints.path),
         source_type=reader.line("source_type"),
         trust_level=reader.trust_level(),
         user=reader.rest(),
@@ -152,13 +159,13 @@ def _word(value: object) -> str | None:
     return nfc(" ".join(value.split()))[:_TITLE_MAX] if isinstance(value, str) else None
 
 
-def _title_of(origin: Origin) -> str:
-    if origin.heading:
-        return origin.heading[:_TITLE_MAX]
-    if first := _FIRST_LINE.search(origin.body):
+def _title_of(hints: Hints) -> str:
+    if hints.heading:
+        return hints.heading[:_TITLE_MAX]
+    if first := _FIRST_LINE.search(hints.body):
         line = _MARKUP.sub("", first[0]).strip() or first[0].strip()
         return nfc(" ".join(line.split()))[:_FIRST_LINE_MAX].rstrip()
-    name = origin.path[origin.path.rfind("/") + 1 :]
+    name = hints.path[hints.path.rfind("/") + 1 :]
     return name.rpartition(".")[0] or name
 
 
@@ -199,3 +206,129 @@ def _scalar(value: object) -> object:
     if isinstance(value, bytes):
         return value.decode("latin-1")[:_USER_TEXT_MAX]
     return str(value)[:_USER_TEXT_MAX]
+
+
+_ISO = re.compile(
+    r"(\d{4})(?:([-/.])(\d{1,2})(?:\2(\d{1,2}))?|(\d{2})(\d{2}))?"
+    r"(?:[T ]+(\d{1,2}):?(\d{2})(?::?(\d{2})(?:[.,]\d{1,9})?)?\s*(Z|UTC|[+-]\d{2}:?\d{2})?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_IN_NAME = re.compile(
+    r"(?<!\d)(\d{4})(?:([-_.])(\d{2})(?:\2(\d{2}))?|(\d{2})(\d{2}))(?!\d)", re.ASCII
+)
+_YEARS = range(1900, 2200)
+_LONGEST = 64
+
+
+def parse_date(value: object) -> datetime | None:
+    """Return the instant that *value* names, in UTC, or ``None``."""
+    if isinstance(value, datetime):
+        return _in_utc(value)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**8:
+        value = str(value)
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        return None
+    match = _ISO.fullmatch(value.strip())
+    if match is None:
+        return None
+    year, _, month, day, short_month, short_day, hour, minute, second, zone = match.groups()
+    months, days = month or short_month or 1, day or short_day or 1
+    clock = (int(hour or 0), int(minute or 0), int(second or 0))
+    return _instant((int(year), int(months), int(days), *clock), zone)
+
+
+def date_in_name(path: str) -> datetime | None:
+    """Return the date that the file's name starts with: a day or a month.
+
+    ``2026-05-10 plan.md``, ``20260510.md`` and ``2026-05.md`` have one; a bare year may
+    be any number, so it counts for nothing.
+    """
+    match = _IN_NAME.match(path[path.rfind("/") + 1 :])
+    if match is None:
+        return None
+    year, _, month, day, short_month, short_day = match.groups()
+    if int(year) not in _YEARS:
+        return None
+    return _instant((int(year), int(month or short_month), int(day or short_day or 1), 0, 0, 0))
+
+
+def _instant(
+    fields: tuple[int, int, int, int, int, int], zone: str | None = None
+) -> datetime | None:
+    try:
+        moment = datetime(*fields, tzinfo=UTC)
+    except ValueError:
+        return None
+    if zone is None or zone.upper() in {"Z", "UTC"}:
+        return moment
+    sign = zone[0] + zone[1:].replace(":", "")
+    try:
+        return _in_utc(datetime.strptime(f"{moment:%Y%m%d%H%M%S}{sign}", "%Y%m%d%H%M%S%z"))
+    except ValueError:
+        return None
+
+
+def _in_utc(moment: datetime) -> datetime | None:
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:  # a zone may lead out of the calendar
+        return None
+
+
+_UNDETERMINED = "und"
+
+_SAMPLE = 3000
+_STATISTICS_SAMPLE = 1000
+_LETTERS_MIN = 12
+_MARGIN = 0.7
+"""By how much, per root of the bytes, the best guess must beat the next one."""
+_SHARE = 0.25
+"""The share of letters from which one language's own script decides."""
+
+_NOISE = re.compile(r"`[^`\n]{0,200}`|https?://\S{1,500}|[\d_#*|>\[\]{}()=~-]+")
+_LETTER = re.compile(r"[^\W\d_]")
+_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9d]")
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_OWN_SCRIPT = (
+    (re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]"), "ko"),
+    (re.compile(r"[\u0e00-\u0e7f]"), "th"),
+    (re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"), "el"),
+    (re.compile(r"[\u0530-\u058f]"), "hy"),
+    (re.compile(r"[\u10a0-\u10ff]"), "ka"),
+)
+_NOT_A_LANGUAGE = frozenset({"zxx", "mul", "mis", ""})
+
+
+def detect_language(text: str) -> str:
+    """Return the code of the language that *text* is most likely written in."""
+    sample = _NOISE.sub(" ", text[:_SAMPLE])
+    letters = len(_LETTER.findall(sample))
+    if not letters:
+        return _UNDETERMINED
+    if not sample.isascii() and (own := _by_script(sample, letters)):
+        return own
+    return _by_statistics(sample[:_STATISTICS_SAMPLE]) if letters >= _LETTERS_MIN else _UNDETERMINED
+
+
+def _by_script(sample: str, letters: int) -> str | None:
+    for script, code in _OWN_SCRIPT:
+        if len(script.findall(sample)) > letters * _SHARE:
+            return code
+    kana, han = len(_KANA.findall(sample)), len(_HAN.findall(sample))
+    if kana + han <= letters * _SHARE:
+        return None
+    # Japanese is never written without kana for long; Chinese is written without any.
+    return "ja" if kana > han * 0.05 else "zh"
+
+
+def _by_statistics(sample: str) -> str:
+    # The model takes half a second to load; most runs meet no text of this kind.
+    import py3langid
+
+    (code, best), (_, second) = py3langid.rank(sample)[:2]
+    margin = (best - second) / math.sqrt(len(sample.encode("utf-8", "replace")))
+    if margin < _MARGIN or code in _NOT_A_LANGUAGE:
+        return _UNDETERMINED
+    return str(code)

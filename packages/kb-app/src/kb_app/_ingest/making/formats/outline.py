@@ -1,6 +1,6 @@
 """Code and resources without a grammar: a unit from each header line to the next.
 
-What the header lines look like is in ``kb_app._ingest.code.rules``. Comments right before a
+What the header lines look like is in ``kb_app._ingest.making.grammars``. Comments right before a
 header belong to its unit; lines before the first header are a gap. YAML is cut at its
 document markers first: a document that says what ``kind`` of resource it is and what its
 name is (Kubernetes) is one unit, ``Kind/namespace/name``.
@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb_app._ingest.code.rules import RULES, Rule
-from kb_app._ingest.meta.fields import code_metadata
-from kb_app._ingest.structure import Lines, Region, paragraphs
+from kb_app._ingest.making.blocks import Lines, Region, paragraphs
+from kb_app._ingest.making.grammars import HEADERS, Header
+from kb_app._ingest.making.metadata import code_metadata
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ports import Content
 
-__all__ = ["VERSION", "OutlineParser"]
+__all__ = ["OutlineParser"]
 
-VERSION = "outline-1"
+_PARSER = "outline-1"
 
 _LONGEST_LINE = 1000
 _SYMBOL_MAX = 120
@@ -28,14 +28,14 @@ _NAMED = re.compile(r"[ \t]+(name|namespace):[ \t]*(.{1,200})")
 
 
 class OutlineParser:
-    """``Parser`` of the languages in ``kb_app._ingest.code.rules``."""
+    """``Parser`` of the languages in ``kb_app._ingest.making.grammars``."""
 
-    version = VERSION
+    version = _PARSER
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         lines = Lines(content.text)
         find = _yaml if file.code_lang == "yaml" else _units
-        regions = find(lines, RULES[file.code_lang or ""], 0, len(lines))
+        regions = find(lines, HEADERS[file.code_lang or ""], 0, len(lines))
         return ParsedDocument(
             text=content.text,
             media=file.media,
@@ -43,22 +43,23 @@ class OutlineParser:
             code_lang=file.code_lang,
             blocks=tuple(block for region in regions if (block := lines.block(region))),
             warnings=content.warnings,
-            parser_version=VERSION,
+            parser_version=_PARSER,
         )
 
 
-def _units(lines: Lines, rule: Rule, first: int, end: int) -> Iterator[Region]:
+def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
+    match_header = header.line.match
     at, symbol, kind = first, None, None
     for line in range(first, end):
-        match = rule.header.match(lines.texts[line], 0, _LONGEST_LINE)
+        match = match_header(lines.texts[line], 0, _LONGEST_LINE)
         if match is None:
             continue
         start = line
-        while start > at and lines.texts[start - 1].startswith(rule.comment):
+        while start > at and lines.texts[start - 1].startswith(header.comment):
             start -= 1
         yield from _unit(lines, at, start, symbol, kind)
         groups = match.groupdict()
-        kind = (groups.get("kind") or rule.kind).lower().lstrip("@")
+        kind = (groups.get("kind") or header.kind).lower().lstrip("@")
         symbol = _clean(groups.get("name") or "", kind) if groups.get("name") else kind
         at = start
     yield from _unit(lines, at, end, symbol, kind)
@@ -80,7 +81,7 @@ def _clean(name: str, kind: str) -> str:
     return ".".join([kind, *named] if parts[0].startswith('"') and parts else named)[:_SYMBOL_MAX]
 
 
-def _yaml(lines: Lines, rule: Rule, first: int, end: int) -> Iterator[Region]:
+def _yaml(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
     markers = [line for line in range(first + 1, end) if lines.texts[line].startswith("---")]
     # A marker with nothing after it belongs to the document before.
     last = end - 1
@@ -93,7 +94,7 @@ def _yaml(lines: Lines, rule: Rule, first: int, end: int) -> Iterator[Region]:
         if resource is not None:
             yield Region(at, stop, "unit", 1, resource, "resource")
         else:
-            yield from _units(lines, rule, at, stop)
+            yield from _units(lines, header, at, stop)
 
 
 def _resource(lines: Lines, first: int, end: int) -> str | None:

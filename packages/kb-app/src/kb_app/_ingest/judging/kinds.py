@@ -1,9 +1,13 @@
-"""Detection: what a file is made of, by its name first, else by its first bytes.
+"""Kinds: what a file is made of, and whether a file like that is indexed.
 
 ``detect`` looks at the name alone, so a walk can ask about every file; it answers ``None``
 for a name that says nothing, and then ``detect_from_bytes`` looks at the first
-``HEAD_BYTES`` of the file. Any text has a medium: what is not known is ``text``. Whether a
-medium can be read is not asked here.
+``HEAD_BYTES`` of the file. Any text has a medium: what is not known is ``text``.
+
+Each check returns a ``Skip`` with a reason and a detail that a person understands, or
+``None``. The caps on kilobytes and lines and the sniff for generated files apply to code
+alone: a note may say "do not edit", and a PDF may be large. Markers of generators count
+in comments near the top only, so a program about generated code is not taken for one.
 """
 
 from __future__ import annotations
@@ -11,10 +15,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kb_app._ingest.sniff import looks_binary
+from kb_app._ingest.judging.decode import looks_binary
+from kb_app._media import medium_of
+from kb_core.ingest import SkipReason
 from kb_core.media import Media
 
-__all__ = ["HEAD_BYTES", "TOLD_BY_BYTES", "Kind", "detect", "detect_from_bytes"]
+__all__ = ["HEAD_BYTES", "TOLD_BY_BYTES", "Caps", "Kind", "Skip", "check_bytes", "check_medium"]
+__all__ += ["check_size", "check_text", "detect", "detect_from_bytes"]
 
 HEAD_BYTES = 8192
 """How much of a file detection looks at."""
@@ -198,3 +205,103 @@ def detect_from_bytes(head: bytes) -> Kind | None:
         if program in _INTERPRETERS:
             return Kind(Media.CODE, _INTERPRETERS[program])
     return None if looks_binary(head) else Kind(Media.TEXT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """Limits, as ``[ingest]`` and ``[code]`` of the configuration give them."""
+
+    max_file_mb: int = 200
+    max_code_kb: int = 1024
+    max_code_lines: int = 20_000
+    skip_generated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Why a file is left alone: a ``SkipReason``, and of a missing extra its name."""
+
+    reason: str
+    detail: str = ""
+
+
+_HEAD_LINES = 40
+_COMMENT = r"^\s*(?://|#|/?\*|--|;|<!--|%|\(\*|'|\{-|@?rem\b)"
+_MARKERS = re.compile(
+    _COMMENT + r"(?:.*(?:generated\b.*\bdo\s+not\s+(?:edit|modify)"
+    r"|do\s+not\s+(?:edit|modify)\b.*\bgenerated"
+    r"|\bauto-?generated\s+(?:file|code|by)|<auto-?generated"
+    r"|this\s+file\s+(?:is|was)\s+(?:auto(?:matically)?[- ]?)?generated)"
+    r"|[\s*!]*@generated\b|.*\bautomatically\s+@generated\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_GENERATED_NAMES = re.compile(
+    r"(?:\.min\.(?:js|css)|\.(?:js|css)\.map|[._-]bundle\.js|_pb2(?:_grpc)?\.pyi?|\.pb\.go"
+    r"|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|go\.sum"
+    r"|composer\.lock|pipfile\.lock|poetry\.lock|uv\.lock|cargo\.lock|gemfile\.lock))$",
+    re.IGNORECASE,
+)
+_DATA_LANGS = frozenset({"json", "xml", "html", "yaml", "toml", "sql", "ini"})
+"""What people keep on one long line without a program having squeezed it."""
+_LONG_LINE = 1000
+_MINIFIED_MIN = 2000
+
+
+def check_medium(media: str) -> Skip | None:
+    """Judge a file by its medium: whether it can be read here, as things are installed."""
+    row = medium_of(media)
+    if not row.is_supported:
+        return Skip(SkipReason.UNSUPPORTED, f"{media} is not indexed yet")
+    if (extra := row.missing) is not None:
+        reason = f"{SkipReason.MISSING_EXTRA}:{extra.name}"
+        return Skip(reason, f"{media} needs the extra {extra.name!r}: {extra.install}")
+    return None
+
+
+def check_size(size: int, media: Media, caps: Caps) -> Skip | None:
+    """Judge a file by its size in bytes, unread."""
+    if size == 0:
+        return Skip(SkipReason.EMPTY, "no bytes")
+    if size > caps.max_file_mb * 1_000_000:
+        megabytes = size / 1_000_000
+        detail = f"{megabytes:.1f} MB; [ingest] max_file_mb is {caps.max_file_mb}"
+        return Skip(SkipReason.TOO_LARGE, detail)
+    if media is Media.CODE and size > caps.max_code_kb * 1024:
+        detail = f"{size // 1024} kB; [code] max_file_kb is {caps.max_code_kb}"
+        return Skip(SkipReason.TOO_LARGE, detail)
+    return None
+
+
+def check_bytes(data: bytes) -> Skip | None:
+    """Judge the bytes of what should be text."""
+    return Skip(SkipReason.BINARY, "not text") if looks_binary(data[:65536]) else None
+
+
+def check_text(
+    text: str, path: str, media: Media, code_lang: str | None, caps: Caps
+) -> Skip | None:
+    """Judge a decoded text: empty, or, of code, too many lines or generated."""
+    if not text or text.isspace():
+        return Skip(SkipReason.EMPTY, "nothing but white space")
+    if media is not Media.CODE:
+        return None
+    lines = text.count("\n") + 1
+    if lines > caps.max_code_lines:
+        detail = f"{lines} lines; [code] max_file_lines is {caps.max_code_lines}"
+        return Skip(SkipReason.TOO_LARGE, detail)
+    if caps.skip_generated and (why := _generated(text, path, code_lang)):
+        return Skip(SkipReason.GENERATED, why)
+    return None
+
+
+def _generated(text: str, path: str, code_lang: str | None) -> str:
+    if _GENERATED_NAMES.search(path):
+        return "by its name"
+    head = "\n".join(line[:200] for line in text[:20_000].split("\n", _HEAD_LINES)[:_HEAD_LINES])
+    if (marker := _MARKERS.search(head)) is not None:
+        return f"line {head.count(chr(10), 0, marker.end()) + 1} says so"
+    if code_lang not in _DATA_LANGS and len(text) >= _MINIFIED_MIN:
+        long = sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE)
+        if long > len(text) / 2:
+            return "minified: most of it is on very long lines"
+    return ""

@@ -6,13 +6,16 @@ ignored folder is one row and is not entered. A folder that cannot be read is on
 A link whose target lies inside the root is not walked a second time: the target has a
 path of its own, unless that is ignored; then it is seen under the link's. A link that
 leads out of the root is left alone without ``follow_links``. Whatever links do, each
-target is seen once, the walk ends, and no path leads out of the root.
+target is seen once, the walk ends, and no path leads out of the root. Whether a link is
+followed depends on the tree alone, not on what was walked before, so a narrowed walk and a
+full one agree; only between targets that have no path of their own (ignored ones, and those
+outside the root) does the first link win.
 
 Promise to the sweep: after the walk, ``fate_of`` says whether a path that was not seen is
 really gone; it never says so of what could not be listed.
 """
 # A Path for every file would cost more than all the rest of the walk.
-# ruff: noqa: PTH112, PTH116, PTH118
+# ruff: noqa: PTH110, PTH112, PTH116, PTH118, PTH123
 
 from __future__ import annotations
 
@@ -23,9 +26,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
-from kb_app._ingest.ignore import IncludeRules, Scope, root_scope
-from kb_app._ingest.links import Links, read_rules
 from kb_app._ingest.names import relative_parts, spell
+from kb_app._ingest.seeing.ignore import IGNORE_FILES, IncludeRules, Scope, root_scope
 from kb_core.clock import clamp_ns
 from kb_core.ingest import SkipReason
 from kb_core.text import nfc
@@ -36,6 +38,7 @@ Fate: TypeAlias = Literal["gone", "ignored", "unknown"]
 _Narrow: TypeAlias = "dict[str, _Narrow]"
 
 _NEVER = {".git", ".git/"}
+_INFO_EXCLUDE = ".git/info/exclude"
 
 _KINDS = {
     stat.S_IFSOCK: "socket",
@@ -90,7 +93,7 @@ def walk(
     """
     root = os.path.realpath(root)
     wanted, scope = IncludeRules(include), root_scope(exclude)
-    links = Links(root, wanted, scope, follow_links=follow_links)
+    links = _Links(root, wanted, scope, follow_links=follow_links)
     return Walk(root, source_id, links, _Folder("", "", scope, narrow=_tree(narrow)), wanted)
 
 
@@ -98,7 +101,7 @@ class Walk:
     """One walk: iterate it once, then ask it about what it did not see."""
 
     def __init__(
-        self, root: str, source_id: str, links: Links, start: _Folder, include: IncludeRules
+        self, root: str, source_id: str, links: _Links, start: _Folder, include: IncludeRules
     ) -> None:
         self._root = root
         self._source_id = source_id
@@ -158,7 +161,7 @@ class Walk:
             yield self._left(folder.path, folder.disk, SkipReason.IGNORED, "virtual environment")
             return
         self.listed.add(folder.path[:-1])
-        here_rules = read_rules(here, set(names))
+        here_rules = _read_rules(here, set(names))
         scope = folder.scope.enter(folder.path, here_rules) if here_rules else folder.scope
         found = [
             (name + "/" if _is_folder(entry) else name, entry)
@@ -235,6 +238,96 @@ class Walk:
             reason=reason,
             detail=detail,
         )
+
+
+class _Links:
+    """What one walk knows of links and their targets."""
+
+    def __init__(
+        self, root: str, include: IncludeRules, scope: Scope, *, follow_links: bool
+    ) -> None:
+        self._root = root
+        self._include = include
+        self._scope = scope
+        self._follow_links = follow_links
+        self._seen: set[str] = set()
+        self._folders: dict[str, tuple[Scope, bool] | None] = {}
+
+    def refusal(self, real: str, *, is_folder: bool) -> str | None:
+        """Return why the link that leads to *real* is not followed, if it is not."""
+        inside = self._inside(real)
+        if inside is None and not self._follow_links:
+            return "link leads out of the source"
+        if inside is not None and (inside == "" or self._has_own_path(inside, is_folder=is_folder)):
+            return f"link to {inside or 'the root'!r}, which has a path of its own"
+        return None if self.first_time(real) else "link to what another link leads to"
+
+    def first_time(self, real: str) -> bool:
+        """Say whether *real*, to which links led, is seen for the first time."""
+        if real in self._seen:
+            return False
+        self._seen.add(real)
+        return True
+
+    def _inside(self, real: str) -> str | None:
+        if real == self._root:
+            return ""
+        prefix = self._root.rstrip("/") + "/"
+        return real[len(prefix) :] if real.startswith(prefix) else None
+
+    def _has_own_path(self, path: str, *, is_folder: bool) -> bool:
+        if is_folder:
+            return self._folder(path + "/") is not None
+        above, _, name = path.rpartition("/")
+        folder = self._folder(above + "/" if above else "")
+        if folder is None:
+            return False
+        scope, included = folder
+        rule = scope.decide(name, path)
+        ignored = name == ".git" or (rule is not None and rule.ignores)
+        return not ignored and self._include.wanted(name, path, parent=included)
+
+    def _folder(self, path: str) -> tuple[Scope, bool] | None:
+        """Return a folder's rules and whether it is included; ``None`` if it is not entered."""
+        if path not in self._folders:
+            self._folders[path] = self._look_at(path)
+        return self._folders[path]
+
+    def _look_at(self, path: str) -> tuple[Scope, bool] | None:
+        here = os.path.join(self._root, path)
+        if not path:
+            return self._scope.enter("", _read_rules(here, None)), False
+        above, _, name = path[:-1].rpartition("/")
+        parent = self._folder(above + "/" if above else "")
+        if parent is None or name == ".git":
+            return None
+        rule = parent[0].decide(name + "/", path)
+        included = self._include.wanted(name + "/", path, parent=parent[1])
+        if rule is not None and rule.ignores:
+            return None
+        if rule is None and os.path.exists(here + "pyvenv.cfg"):
+            return None
+        if not included and not self._include.may_hold(path):
+            return None
+        return parent[0].enter(path, _read_rules(here, None)), included
+
+
+def _read_rules(folder: str, names: set[str] | None) -> dict[str, str]:
+    """Return the texts of the files of rules in *folder*, of which *names* are known.
+
+    A file of rules that is a link, or cannot be read, has no rules: as in git.
+    """
+    texts = {}
+    for name in (*IGNORE_FILES, _INFO_EXCLUDE):
+        if names is not None and name.partition("/")[0] not in names:
+            continue
+        try:
+            descriptor = os.open(folder + name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(descriptor, "rb") as file:
+                texts[name] = file.read().decode("utf-8", "surrogateescape")
+        except OSError:
+            continue
+    return texts
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

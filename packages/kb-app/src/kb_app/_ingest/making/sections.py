@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from kb_app._ingest.cuts import BLOCK, PART, SECTION, Piece
-from kb_app._ingest.split import Group, Sizes, pack
+from kb_app._ingest.making.cutting import BLOCK, PART, SECTION, Group, Piece, Sizes, pack
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument
 from kb_core.ports import TokenCounter
 

@@ -4,7 +4,7 @@ In order: a byte order mark; UTF-8 without a flaw; UTF-16, UTF-32 and ISO-2022 b
 look; UTF-8 with a few flaws, which are replaced; else the encoding that
 ``charset_normalizer`` finds in a bounded sample, for the whole file. The mark is removed and
 CRLF becomes LF (ruling R6); every other character stays, NUL included. Where bytes had to
-be replaced by U+FFFD, ``warnings`` says how many.
+be replaced by U+FFFD, ``warnings`` says how many. What is text at all is told here, too.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kb_app._ingest.sniff import utf16_or_32
 from kb_core.text import normalize_newlines
 
-__all__ = ["Decoded", "FileContent", "decode"]
+__all__ = ["Decoded", "FileContent", "decode", "looks_binary"]
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -60,6 +59,16 @@ _EAST_ASIAN = [
 ]  # fmt: skip
 
 
+_WHITE_OR_USUAL = frozenset(b"\t\n\r\f\v\b\x1b")
+_CONTROLS = bytes(b for b in range(32) if b not in _WHITE_OR_USUAL) + b"\x7f"
+_MAX_CONTROLS = 0.02
+_LOOK = 4096
+_MARKS = tuple(mark for mark, _ in _BOMS)
+
+_WIDE = range(0x2E80, 0xD7B0)
+_MAX_BLOCKS = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """A text, and how it came about."""
@@ -98,8 +107,8 @@ def decode(data: bytes) -> Decoded:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return _as(data, utf16_or_32(data) or _damaged_utf8(data) or _guess(data))
-    if "\0" in text and (wide := utf16_or_32(data)):
+        return _as(data, _utf16_or_32(data) or _damaged_utf8(data) or _guess(data))
+    if "\0" in text and (wide := _utf16_or_32(data)):
         return _as(data, wide)
     if "\x1b" in text:
         for escape, encoding in _ISO_2022:
@@ -173,3 +182,58 @@ def _sample(data: bytes) -> bytes:
         if size >= _SAMPLE:
             break
     return b"".join(lines)[:_SAMPLE]
+
+
+def looks_binary(data: bytes) -> bool:
+    """Say whether *data*, the start of a file, is not text in any encoding.
+
+    Text has hardly any control characters; NUL is one. UTF-16 and UTF-32 are full of
+    them and are recognised, with or without a byte order mark.
+    """
+    if not data or data.startswith(_MARKS):
+        return False
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    if not controls:
+        return False
+    if b"\0" in data and _utf16_or_32(data) is not None:
+        return False
+    return controls > len(data) * _MAX_CONTROLS or (b"\0" in data and not _is_utf8(data))
+
+
+def _utf16_or_32(data: bytes) -> str | None:
+    """Return the encoding of *data* if it looks like UTF-16 or UTF-32 without a mark."""
+    sample = data[: min(len(data), _LOOK) // 4 * 4]
+    if b"\0" not in sample:
+        return None  # the blanks of such text have a NUL in them
+    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
+        # A cut through a surrogate pair is no fault of the text's.
+        for end in (len(sample), len(sample) - 2):
+            try:
+                text = sample[:end].decode(encoding)
+            except UnicodeDecodeError:
+                continue
+            if _is_plausible(text):
+                return encoding
+            break
+    return None
+
+
+def _is_plausible(text: str) -> bool:
+    """Say whether *text* is printable, and has the spaces and letters that text has."""
+    usual = sum(c.isprintable() or c in "\n\r\t\f" for c in text)
+    blanks = sum(c in " \n\r\t\u3000" for c in text)
+    return usual >= 0.98 * len(text) and (blanks > 0 or text.isascii()) and _few_scripts(text)
+
+
+def _few_scripts(text: str) -> bool:
+    # Bytes taken for UTF-16 the wrong way round fall all over the planes; text keeps to a few
+    # blocks of 256 characters, but for the ideographs and Hangul, which fill a range of them.
+    return len({ord(c) >> 8 for c in text if ord(c) not in _WIDE}) <= _MAX_BLOCKS
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start >= len(data) - 3 and "end of data" in error.reason
+    return True

@@ -1,9 +1,13 @@
-"""Secrets: files that likely hold a key or a password, so that they are not indexed.
+"""Secrets, which are not indexed, and text that gives orders to a model, which is flagged.
 
 What is said of a find is its kind and its line, never the secret itself. The patterns are
 those of credentials that are recognisable as such: a private key with a body, tokens
 with their issuer's prefix and length. A bare ``password = "…"`` is not looked for, and
 placeholders (``AKIAIOSFODNN7EXAMPLE``, ``ghp_xxxxxxxx…``) are not taken for secrets.
+
+Text that speaks to a language model rather than to a reader is kept, found and cited like
+any other, and flagged, so that an agent can see that a document tries to give it orders.
+Its patterns are few and plain on purpose: a flag is a hint, not a verdict.
 """
 
 from __future__ import annotations
@@ -11,10 +15,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kb_app._ingest.sniff import Skip
+from kb_app._ingest.judging.kinds import Skip
 from kb_core.ingest import SkipReason
 
-__all__ = ["check_secret_name", "find_secret"]
+__all__ = ["check_secret_name", "find_secret", "flags_of"]
 
 _NAMES = re.compile(
     r"(?:\.env(?:\.(?!example$|sample$|template$|dist$|defaults?$)[\w-]+)?|\.?[\w-]+\.env"
@@ -86,6 +90,19 @@ _PATTERNS = (
 _PLACEHOLDER = re.compile(r"example|xxxx|\*\*\*|0{6}|a{6}|1234567|abcdefg|your|dummy|fake|redacted")
 _MIN_DISTINCT = 9
 
+_ORDERS = re.compile(
+    r"""
+    \b(?:ignore|disregard|forget|override)\s+(?:all\s+|any\s+|the\s+|your\s+|my\s+)*
+      (?:previous|prior|above|earlier|preceding|existing)\s+
+      (?:instructions?|prompts?|rules|messages?|context|directions?)
+  | \byou\s+are\s+now\s+(?:a|an|in|the)\b.{0,40}\b(?:assistant|model|mode|ai|agent)\b
+  | \b(?:reveal|print|repeat|show)\s+(?:me\s+)?(?:your|the)\s+(?:system|hidden|initial)\s+prompt\b
+  | <\|?(?:im_start|system|endoftext)\|?>
+  | \[/?INST\]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
 
 def check_secret_name(path: str) -> Skip | None:
     """Judge a file by its name, unread: ``.env``, ``id_rsa``, ``.netrc`` and their like."""
@@ -111,3 +128,8 @@ def find_secret(text: str) -> Skip | None:
 def _is_placeholder(token: str) -> bool:
     head = token[:200]
     return len(set(head)) < _MIN_DISTINCT or _PLACEHOLDER.search(head.lower()) is not None
+
+
+def flags_of(text: str) -> tuple[str, ...]:
+    """Return ``("instructions",)`` where *text* looks like orders to a model."""
+    return ("instructions",) if _ORDERS.search(text) else ()

@@ -1,0 +1,1 @@
+"""Judging: may a file come in, and as what: kinds, encodings, secrets."""

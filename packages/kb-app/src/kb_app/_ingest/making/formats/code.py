@@ -1,0 +1,281 @@
+"""Code with a grammar: one block for each function, method and head of a class.
+
+Blocks are whole lines. Comments, decorators and attributes belong to the unit they stand
+before; a class is a head, its members, and gaps for what lies between them; imports and
+other lines outside all units are gaps. Lines that only close what was opened belong
+to what they follow. The symbol of a member is its path, joined by dots.
+
+An error in the code never fails the file: what the grammar makes out is used. A file that
+takes a grammar too long, or has endless lines, is cut at its blank lines, with a warning.
+
+A chunk is one unit, or small siblings together. A unit is not cut while it fits; one that
+does not is cut at blank lines, then at lines, and its parts are numbered. No text is in two
+chunks. Small units with one parent are merged up to the target; so are the gaps between
+units, and a gap of a few tokens goes with the unit after it. A resource (Kubernetes) is never
+merged. The symbol of a chunk is that of its unit; of merged ones, their symbols, with commas.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs
+from kb_app._ingest.making.cutting import BLOCK, Group, Piece, Sizes, pack
+from kb_app._ingest.making.grammars import CODE_ALIASES, LANGUAGES, Language
+from kb_app._ingest.making.metadata import code_metadata
+from kb_app._ingest.making.units import find_units
+from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
+from kb_core.ports import Content, TokenCounter
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+__all__ = ["CodeChunker", "CodeParser"]
+
+_PARSER = "code-1"
+_CHUNKER = "code-1"
+
+_LONGEST_LINE = 5_000
+"""Longer lines are generated, units are whole lines, and on some of them grammars that
+look far ahead take minutes and all memory without ever asking whether to go on."""
+_SECONDS = 3.0
+_SECONDS_PER_BYTE = 3e-6
+_SMALL = 1 << 16
+"""Files below this many bytes are parsed in one go: they cannot take long, and it is quicker."""
+_PIECE = 1 << 12
+_CLOSING_MAX = 200
+_CLOSERS = re.compile(r"(?:[\s})\]>;,]|(?://|end\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*")
+
+
+class CodeParser:
+    """``Parser`` of code in the languages of ``kb_app._ingest.making.grammars``."""
+
+    version = _PARSER
+
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        lines = Lines(content.text)
+        name = file.code_lang or ""
+        language = LANGUAGES[CODE_ALIASES.get(name, name)]
+        warnings = list(content.warnings)
+        tree = None
+        if max(map(len, lines.texts)) > _LONGEST_LINE:
+            warnings.append(f"code: a line of over {_LONGEST_LINE} characters, cut at blank lines")
+        elif (tree := _parse(content.text.encode("utf-8", "replace"), language)) is None:
+            warnings.append("code: the grammar took too long, cut at blank lines")
+        if tree is None:
+            regions = paragraphs(lines, 0, len(lines), "gap")
+        else:
+            units = find_units(tree.root_node, language)
+            regions = _settled(lines, flatten(units, len(lines), "gap"))
+        return ParsedDocument(
+            text=content.text,
+            media=file.media,
+            metadata=code_metadata(file.path),
+            code_lang=file.code_lang,
+            blocks=tuple(block for region in regions if (block := lines.block(region))),
+            warnings=tuple(warnings),
+            parser_version=_PARSER,
+        )
+
+
+def _settled(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:
+    """Yield heads once, their later parts as gaps, and closing lines with what they close."""
+    seen: set[int] = set()
+    held: Region | None = None
+    for region in regions:
+        part = region
+        if region.number in seen:
+            part = region._replace(kind="gap", symbol_kind=None)
+        elif region.number >= 0:
+            seen.add(region.number)
+        if held is not None and part.kind == "gap" and _only_closes(lines, part):
+            held = held._replace(end=part.end)
+            continue
+        if held is not None:
+            yield held
+        held = part
+    if held is not None:
+        yield held
+
+
+def _only_closes(lines: Lines, region: Region) -> bool:
+    start, end = lines.start(region.first), lines.start(region.end)
+    return end - start < _CLOSING_MAX and _CLOSERS.fullmatch(lines.text, start, end) is not None
+
+
+def _parse(source: bytes, language: Language) -> tree_sitter.Tree | None:
+    """Return the syntax tree, or ``None`` if that takes longer than the size explains."""
+    from tree_sitter import Parser
+
+    parser = Parser(_grammar(language.module, language.function))
+    if len(source) < _SMALL:
+        return parser.parse(source)
+    deadline = monotonic() + _SECONDS + len(source) * _SECONDS_PER_BYTE
+
+    # Bytes and no view of them: ``Node.text`` crashes on a tree that was read from views.
+    def read(offset: int, _point: object) -> bytes:
+        return source[offset : offset + _PIECE]
+
+    def is_late(_offset: int, _has_error: bool) -> bool:  # noqa: FBT001 - the library's call
+        return monotonic() > deadline
+
+    try:
+        return parser.parse(read, progress_callback=is_late)
+    except ValueError:
+        return None
+
+
+@cache
+def _grammar(module: str, function: str) -> tree_sitter.Language:
+    from tree_sitter import Language as Grammar
+
+    return Grammar(getattr(importlib.import_module(module), function)())
+
+
+_SMALL = 4
+"""A unit is small below this part of the target."""
+_SLIGHT = 8
+"""A gap is slight below this part of the target."""
+_MOST_SYMBOLS = 8
+
+
+class CodeChunker:
+    """``Chunker`` of code."""
+
+    version = _CHUNKER
+
+    def __call__(
+        self, document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits, /
+    ) -> Iterable[ChunkDraft]:
+        sizes = Sizes(document.text, counter, limits)
+        blocks = document.blocks
+        tokens = sizes.of([(block.start, block.end) for block in blocks])
+        pieces = [
+            Piece(block.start, block.end, size, BLOCK, owner)
+            for owner, (block, size) in enumerate(zip(blocks, tokens, strict=True))
+        ]
+        whole: list[Sequence[Piece]] = []
+        large: list[Piece] = []
+        for bundle in _bundled(blocks, pieces, limits):
+            if len(bundle) == 1 and bundle[0].tokens > limits.max_tokens:
+                large += bundle
+            else:
+                whole.append(bundle)
+        cut = _by_owner(sizes.fitted(large, lambda _: False))
+        packed = [part for pieces in cut for part in pack(pieces, limits)]
+        return _numbered(blocks, sizes.checked([*whole, *packed]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bundle:
+    """Blocks that share a chunk, and may take in the next one."""
+
+    pieces: tuple[Piece, ...]
+    parent: str
+    tokens: int
+    has_units: bool
+    is_small: bool
+    """All of its units, or else the gap, are small."""
+    is_closed: bool
+    """Never merged: a resource."""
+
+    def joined(self, other: _Bundle) -> _Bundle:
+        return _Bundle(
+            self.pieces + other.pieces,
+            self.parent,
+            self.tokens + other.tokens,
+            self.has_units or other.has_units,
+            other.is_small and (self.is_small or not self.has_units),
+            is_closed=False,
+        )
+
+
+def _bundled(
+    blocks: Sequence[Block], pieces: Iterable[Piece], limits: ChunkLimits
+) -> Iterator[tuple[Piece, ...]]:
+    """Yield the pieces that share a chunk; one that is above the maximum is alone."""
+    parents = _parents(blocks)
+    current: _Bundle | None = None
+    for piece in pieces:
+        block = blocks[piece.owner]
+        new = _Bundle(
+            (piece,),
+            parents[piece.owner],
+            piece.tokens,
+            block.kind != "gap",
+            piece.tokens * _SMALL < limits.target_tokens,
+            block.symbol_kind == "resource",
+        )
+        if current is None:
+            current = new
+        elif _joins(current, new, limits):
+            current = current.joined(new)
+        else:
+            yield current.pieces
+            current = new
+    if current is not None:
+        yield current.pieces
+
+
+def _joins(current: _Bundle, new: _Bundle, limits: ChunkLimits) -> bool:
+    if current.parent != new.parent or current.is_closed or new.is_closed:
+        return False
+    tokens = current.tokens + new.tokens
+    if not current.has_units and new.has_units and current.tokens * _SLIGHT < limits.target_tokens:
+        return tokens <= limits.max_tokens
+    if not current.has_units and not new.has_units:
+        return tokens <= limits.target_tokens
+    return current.is_small and new.is_small and tokens <= limits.target_tokens
+
+
+def _parents(blocks: Sequence[Block]) -> list[str]:
+    """Return what each block belongs to; the head of a class belongs to that class."""
+    parents = []
+    around: dict[int, str] = {0: ""}
+    for number, block in enumerate(blocks):
+        symbol = block.symbol or ""
+        if block.kind == "gap":
+            parents.append(symbol)
+            continue
+        following = blocks[number + 1] if number + 1 < len(blocks) else block
+        is_head = following.level > block.level or (
+            following.kind == "gap" and following.symbol == block.symbol
+        )
+        parents.append(symbol if is_head else around.get(block.level - 1, ""))
+        around[block.level] = symbol
+    return parents
+
+
+def _by_owner(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    for _, owned in groupby(pieces, lambda piece: piece.owner):
+        yield list(owned)
+
+
+def _numbered(blocks: Sequence[Block], groups: Sequence[Group]) -> Iterator[ChunkDraft]:
+    """Yield the chunks; those that one block was cut into are numbered."""
+    counts = Counter(group.first.owner for group in groups)
+    part_of: Counter[int] = Counter()
+    for group in groups:
+        owner = group.first.owner
+        part_of[owner] += 1
+        yield ChunkDraft(
+            start=group.start,
+            end=group.end,
+            symbol=_symbol(blocks[owner : group.last.owner + 1]),
+            part=part_of[owner] if counts[owner] > 1 else None,
+            token_count=group.tokens,
+        )
+
+
+def _symbol(blocks: Sequence[Block]) -> str | None:
+    units = [block.symbol for block in blocks if block.symbol and block.kind != "gap"]
+    symbols = list(dict.fromkeys(units or [block.symbol for block in blocks if block.symbol]))
+    return ", ".join(symbols[:_MOST_SYMBOLS]) or None

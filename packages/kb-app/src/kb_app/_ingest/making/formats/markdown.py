@@ -1,0 +1,408 @@
+"""Markdown: CommonMark with tables and front matter, to blocks of the text as it stands.
+
+``markdown-it-py`` says which lines make which block; nothing is re-serialised. Blocks hold
+every character but white space. A heading path is made of the headings outside quotes and
+lists. A file of very many lines is read by headings and blank lines alone, with a warning,
+so that no input takes more than linear time and a few seconds.
+
+Front matter, a YAML block between ``---`` lines or a TOML block between ``+++`` lines,
+stands at the very start. One wrong value costs that value and a warning, never the block
+(lesson 36): where the block as a whole cannot be read, its top-level keys are read one by
+one. A block of YAML that is no mapping is not front matter but text. Size and nesting are
+bounded, and no tag can construct anything but plain data.
+
+Links, ``[[target|text]]`` and ``[text](target)``, are found in the source, so that each has
+its offset. Those to the web, to mail and to places within the same document are no edges and
+are left out. What stands in code is not a link. Every pattern is bounded.
+
+Chunks are headings first, then whole blocks, up to the target size. A paragraph, code block,
+table or item of a list is not cut while it fits; where one has to be cut, the parts overlap
+by whole sentences or, in code and tables, lines. Short front matter goes with the first
+section. Tiny sections under one heading are merged.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from kb_app._ingest.making.blocks import Headings, Lines, Region, flatten, paragraphs
+from kb_app._ingest.making.metadata import Hints, text_metadata
+from kb_app._ingest.making.sections import section_chunks
+from kb_core.documents import (
+    Block,
+    ChunkDraft,
+    ChunkLimits,
+    Link,
+    ParsedDocument,
+    SourceFile,
+)
+from kb_core.ports import Content, TokenCounter
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+__all__ = ["MarkdownChunker", "MarkdownParser", "read_front_matter"]
+
+_PARSER = "markdown-1"
+_CHUNKER = "markdown-2"
+
+_MOST_LINES = 100_000
+_TITLE_MAX = 200
+_KINDS = {
+    "blockquote_open": "quote",
+    "code_block": "code",
+    "fence": "code",
+    "heading_open": "heading",
+    "html_block": "html",
+    "paragraph_open": "paragraph",
+    "table_open": "table",
+}
+_NOT_LINES = str.maketrans({"\r": " ", "\0": "\ufffd"})
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.{0,1000})|[ \t]*$)")
+_WIKI = re.compile(r"\[\[([^\[\]|\n]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_MARKED_END = re.compile(r"\s*(?:\{[^{}]{0,200}\}|#+)\s*$")
+
+
+class MarkdownParser:
+    """``Parser`` of Markdown."""
+
+    version = _PARSER
+
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        text = content.text
+        front = read_front_matter(text)
+        lines = Lines(text)
+        warnings = list(content.warnings)
+        code: list[tuple[int, int]] = []
+        if len(lines) > _MOST_LINES:
+            warnings.append(f"more than {_MOST_LINES} lines: read by headings and blank lines")
+            regions = _plain_regions(lines, front)
+        else:
+            regions, code = _regions(lines, front)
+        blocks, heading = _blocks(lines, regions)
+        body = text[front.end if front else 0 :]
+        hints = Hints(path=file.path, heading=heading, body=body)
+        metadata, wrong = text_metadata(front.values if front else {}, hints)
+        links = _find_links(text, code)
+        if len(links) == _LINKS_MAX:
+            warnings.append(f"links: only the first {_LINKS_MAX} were kept")
+        return ParsedDocument(
+            text=text,
+            media=file.media,
+            metadata=metadata,
+            blocks=blocks,
+            links=links,
+            warnings=(*warnings, *(front.warnings if front else ()), *wrong),
+            parser_version=_PARSER,
+        )
+
+
+class MarkdownChunker:
+    """``Chunker`` of Markdown."""
+
+    version = _CHUNKER
+
+    def __call__(
+        self, document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits, /
+    ) -> Iterable[ChunkDraft]:
+        return section_chunks(document, counter, limits)
+
+
+def _regions(
+    lines: Lines, front: _FrontMatter | None
+) -> tuple[list[Region], list[tuple[int, int]]]:
+    """Return the regions of a text, outer before inner, and the ranges of its code."""
+    # A line ends at LF only, which markdown-it has to be told by other characters.
+    text = lines.text.translate(_NOT_LINES)
+    regions: list[Region] = []
+    code: list[tuple[int, int]] = []
+    if front is not None:
+        count = text.count("\n", 0, front.end) + (not text.endswith("\n", 0, front.end))
+        text = "\n" * text.count("\n", 0, front.end) + text[front.end :]
+        regions.append(Region(0, count, "front_matter"))
+        code.append((0, front.end))
+    for token in _markdown().parse(text):
+        if token.map is None:
+            continue
+        if token.type in {"fence", "code_block"}:
+            code.append((lines.start(token.map[0]), lines.start(token.map[1])))
+        if (region := _region(token)) is not None:
+            regions.append(region)
+    return regions, code
+
+
+def _region(token: Token) -> Region | None:
+    first, end = token.map or (0, 0)
+    if token.type == "list_item_open" and token.level % 2:
+        # Lists and their items alternate, unless a quote stands between them.
+        return Region(first, end, "list_item", (token.level + 1) // 2)
+    if token.level or token.type not in _KINDS:
+        return None
+    level = int(token.tag[1]) if token.type == "heading_open" else 0
+    return Region(first, end, _KINDS[token.type], level)
+
+
+def _plain_regions(lines: Lines, front: _FrontMatter | None) -> list[Region]:
+    regions, at = [], 0
+    if front is not None:
+        at = lines.text.count("\n", 0, front.end)
+        regions.append(Region(0, at, "front_matter"))
+    for region in paragraphs(lines, at, len(lines), "paragraph"):
+        start = region.first
+        for line in range(region.first, region.end):
+            if match := _ATX.fullmatch(lines.texts[line]):
+                if start < line:
+                    regions.append(Region(start, line, "paragraph"))
+                regions.append(Region(line, line + 1, "heading", len(match[1])))
+                start = line + 1
+        if start < region.end:
+            regions.append(Region(start, region.end, "paragraph"))
+    return regions
+
+
+def _blocks(lines: Lines, regions: Iterable[Region]) -> tuple[tuple[Block, ...], str]:
+    """Return the blocks, and the first heading."""
+    headings = Headings()
+    first = ""
+    blocks = []
+    for region in _parted(lines, regions):
+        if region.kind == "heading":
+            title = _heading(lines.texts[region.first : region.end])
+            headings.enter(region.level, title)
+            first = first or title
+        if block := lines.block(region, headings.path):
+            blocks.append(block)
+    return tuple(blocks), first
+
+
+def _parted(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:
+    """Yield the regions flat; what no rule claimed (definitions, rules) by blank lines."""
+    for region in flatten(regions, len(lines), "plain"):
+        if region.kind == "plain":
+            yield from paragraphs(lines, region.first, region.end, "paragraph")
+        else:
+            yield region
+
+
+def _heading(texts: list[str]) -> str:
+    """Return the words of a heading without its markup."""
+    atx = _ATX.match(texts[0])
+    source = (atx[2] or "") if atx else " ".join(texts[:-1])
+    source = _MARKED_END.sub("", source[:1000]).strip()
+    source = _WIKI.sub(lambda match: (match[2] or match[1]).strip(), source)
+    if not source or source.replace(" ", "").isalnum():
+        return source[:_TITLE_MAX]
+    inline = _inline().parseInline(source)[0].children or []
+    words = "".join(" " if token.type.endswith("break") else token.content for token in inline)
+    return (" ".join(words.split()) or source)[:_TITLE_MAX]
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    """Return a parser of blocks: what stands within them is not looked at."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["block"])
+    return parser
+
+
+@cache
+def _inline() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("strikethrough").disable("autolink")
+
+
+_MOST_CHARACTERS = 65_536
+_CLOSING = {
+    "---": re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE),
+    "+++": re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE),
+}
+_OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
+_TOP_LEVEL_KEY = re.compile(r"^[^\s#\-\[\]{}&*!|>%@`][^\n:=]{0,200}[:=]", re.MULTILINE)
+_UNREADABLE = (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError)
+_UNQUOTED = re.compile(r"[^\n:]+:[ \t]+(\w[^\n]*)\n?")
+_NESTING = re.compile(r"[\[{]|(?:[-?][ \t]+){20}")
+_MOST_NESTING = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _FrontMatter:
+    """The values of a block, where the block ends, and what was wrong with it."""
+
+    end: int
+    values: dict[str, object] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def read_front_matter(text: str) -> _FrontMatter | None:
+    """Return the front matter that *text* starts with, if it does."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+    closing = _CLOSING[opening[1]].search(text, opening.end())
+    if closing is None:
+        return None
+    end = min(closing.end() + 1, len(text))
+    inner = text[opening.end() : closing.start()]
+    if len(inner) > _MOST_CHARACTERS or len(_NESTING.findall(inner)) > _MOST_NESTING:
+        return _FrontMatter(end, {}, ("front matter: too large, its values were not read",))
+    read = _read_yaml if opening[1] == "---" else _read_toml
+    return _read(inner, read, end)
+
+
+class _NotAMapping(ValueError):
+    """The block is well formed, and is not front matter."""
+
+
+def _read(inner: str, read: Callable[[str], dict[str, object]], end: int) -> _FrontMatter | None:
+    try:
+        return _FrontMatter(end, read(inner))
+    except _NotAMapping:
+        return None
+    except _UNREADABLE as error:
+        values, warnings = _salvage(inner, read)
+        return _FrontMatter(end, values, tuple(warnings) or (f"front matter: {_brief(error)}",))
+
+
+def _salvage(
+    inner: str, read: Callable[[str], dict[str, object]]
+) -> tuple[dict[str, object], list[str]]:
+    """Read each top-level key by itself; those that cannot be read become warnings."""
+    values: dict[str, object] = {}
+    warnings = []
+    for name, part in _top_level_parts(inner):
+        try:
+            values |= read(part)
+        except _UNREADABLE as error:
+            warnings.append(f"front matter: {name}: {_brief(error)}")
+            # What people write most: a title with a colon in it, and no quotes.
+            if read is _read_yaml and (line := _UNQUOTED.fullmatch(part)):
+                values[name] = line[1].strip()
+    return values, warnings
+
+
+def _top_level_parts(inner: str) -> Iterator[tuple[str, str]]:
+    starts = [match.start() for match in _TOP_LEVEL_KEY.finditer(inner)]
+    for start, end in pairwise([*starts, len(inner)]):
+        part = inner[start:end]
+        yield re.split("[:=]", part, maxsplit=1)[0].strip(), part
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML in which a date is a string: a wrong one must not fail the block."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class declares it
+        first: [(tag, pattern) for tag, pattern in rules if not tag.endswith(":timestamp")]
+        for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def _read_yaml(inner: str) -> dict[str, object]:
+    value: Any = yaml.load(inner, _Loader)  # noqa: S506 - a subclass of the safe loader
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _NotAMapping
+    return {str(key): item for key, item in value.items()}
+
+
+def _read_toml(inner: str) -> dict[str, object]:
+    return tomllib.loads(inner)
+
+
+def _brief(error: Exception) -> str:
+    problem = getattr(error, "problem", None) or str(error) or type(error).__name__
+    return " ".join(str(problem).split())[:200]
+
+
+_LINKS_MAX = 10_000
+"""How many links of one document are kept."""
+
+_LINK = re.compile(
+    r"""
+      \\.                                              # whatever it is, it is not a link
+    | \[\[ (?P<wiki>[^\[\]|\n]{1,500}) (?:\|(?P<alias>[^\[\]\n]{0,500}))? \]\]
+    | \[ (?P<text>[^\[\]\\]{0,300}(?:\[[^\[\]]{0,100}\][^\[\]\\]{0,300}){0,2}) \]
+      \( [ \t]{0,20}
+      (?P<target><[^<>\n]{0,1000}>|[^\s()<>]{1,1000}(?:\([^\s()]{0,300}\)[^\s()]{0,300})?)
+      (?:\s{1,20}(?:"[^"\n]{0,300}"|'[^'\n]{0,300}'))? [ \t]{0,20} \)
+    | (?m:^)[ ]{0,3}\[(?P<label>[^\[\]\n^]{1,200})\]:
+      [ \t]{1,20}(?P<defined><[^<>\n]{0,1000}>|[^\s<>]{1,1000})
+    """,
+    re.VERBOSE,
+)
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#|\?")
+_BACKTICKS = re.compile("`+")
+
+
+def _find_links(text: str, code: Iterable[tuple[int, int]]) -> tuple[Link, ...]:
+    """Return the links of *text* outside the ranges of *code*, in order."""
+    if "](" not in text and "[[" not in text and "]:" not in text:
+        return ()
+    visible = _blank_out(text, code)
+    visible = _blank_out(visible, _code_spans(visible))
+    links = []
+    for link in _links(visible, text):
+        links.append(link)
+        if len(links) == _LINKS_MAX:
+            break
+    return tuple(links)
+
+
+def _blank_out(text: str, ranges: Iterable[tuple[int, int]]) -> str:
+    """Return *text* with the characters of *ranges*, in order, replaced by spaces."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in ranges:
+        if start >= at:
+            pieces += (text[at:start], " " * (end - start))
+            at = end
+    return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def _links(visible: str, text: str) -> Iterator[Link]:
+    for match in _LINK.finditer(visible):
+        kind = match.lastgroup
+        if kind is None:
+            continue
+        start = match.start()
+        if (wiki := match["wiki"]) is not None:
+            target = wiki.strip().rstrip("\\")
+            alias = (match["alias"] or "").strip()
+            if target and not target.startswith("#"):
+                yield Link("wiki", target, alias or target, start)
+            continue
+        target = (match["target"] or match["defined"] or "").strip("<>").strip()
+        if target and not _ELSEWHERE.match(target):
+            label = " ".join((match["text"] or match["label"] or "").split())
+            yield Link("markdown", target, label, text.find("[", start))
+
+
+def _code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between runs of backticks of one length, in linear time."""
+    runs = [match.span() for match in _BACKTICKS.finditer(text)]
+    partner: dict[int, int] = {}
+    after: list[int | None] = [None] * len(runs)
+    for index in range(len(runs) - 1, -1, -1):
+        start, end = runs[index]
+        after[index] = partner.get(end - start)
+        partner[end - start] = index
+    index = 0
+    while index < len(runs):
+        closing = after[index]
+        # A code span does not reach over a blank line.
+        if closing is not None and "\n\n" not in text[runs[index][1] : runs[closing][0]]:
+            yield runs[index][0], runs[closing][1]
+            index = closing
+        index += 1

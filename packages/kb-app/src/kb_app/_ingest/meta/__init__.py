@@ -1,1 +1,0 @@
-"""What a document says of itself: front matter, title, language, dates, links."""

@@ -1,0 +1,1 @@
+"""Seeing: files as they lie, unopened: the walk, the rules that ignore, repositories."""
