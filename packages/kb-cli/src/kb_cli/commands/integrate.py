@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kb_app.shown import printable
-from kb_cli._command import command
+from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._integrate import HOSTS, Host
 
@@ -33,6 +33,7 @@ kebab integrate vscode --project . --write
 @click.option(
     "--project",
     metavar="DIR",
+    shell_complete=completed_by("dir"),
     help="Register it for this folder alone, in files that its people can share.",
 )
 @click.option("--no-skill", is_flag=True, help="Leave out the skill file.")

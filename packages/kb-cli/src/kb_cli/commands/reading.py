@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb_app.shown import count, flat, printable
-from kb_cli._command import command, subgroup
+from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._text import shorten
 from kb_core.errors import InvalidInput, IoError
@@ -52,7 +52,7 @@ def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
 
 
 @command("doc", example="kebab fetch doc 1c0ffee5 --max-tokens 2000")
-@click.argument("doc_id", metavar="ID")
+@click.argument("doc_id", metavar="ID", shell_complete=completed_by("document"))
 @_TOKENS
 @pass_cli
 def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
@@ -63,7 +63,7 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
 
 
 @command("span", example="kebab fetch span 1c0ffee5 12 34")
-@click.argument("doc_id", metavar="DOC_ID")
+@click.argument("doc_id", metavar="DOC_ID", shell_complete=completed_by("document"))
 @click.argument("start", type=int)
 @click.argument("end", type=int)
 @_TOKENS
@@ -91,11 +91,18 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
 
 
 @command("cite", example=_EXAMPLE)
-@click.argument("words", metavar="[verify] URI...", nargs=-1)
+@click.argument(
+    "words", metavar="[verify] URI...", nargs=-1, shell_complete=completed_by("document")
+)
 @click.option(
     "--open", "opens", is_flag=True, help="Open the file at the place: $VISUAL, $EDITOR, a viewer."
 )
-@click.option("--source", metavar="ID", help="The source, where several have the same path.")
+@click.option(
+    "--source",
+    metavar="ID",
+    help="The source, where several have the same path.",
+    shell_complete=completed_by("source"),
+)
 @pass_cli
 @click.pass_context
 def cite(

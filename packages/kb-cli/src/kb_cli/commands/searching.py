@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb_app.shown import printable
-from kb_cli._command import command
+from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, leave_at_once, pass_cli
 from kb_cli._options import filter_options, filters_of, hits_option, mode_option, page_options
 from kb_cli._text import pairs
@@ -194,7 +194,7 @@ kebab similar 5669ef1867462f24 --media code
 
 
 @command("similar", example=_SIMILAR)
-@click.argument("origin", metavar="CHUNK_OR_DOC")
+@click.argument("origin", metavar="CHUNK_OR_DOC", shell_complete=completed_by("document"))
 @hits_option("How many hits.")
 @page_options
 @filter_options
@@ -228,7 +228,13 @@ kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
 
 @command("explain-miss", example=_MISS)
 @click.argument("query", metavar="QUERY")
-@click.option("--doc", required=True, metavar="PATH_OR_ID", help="The document that is missed.")
+@click.option(
+    "--doc",
+    required=True,
+    metavar="PATH_OR_ID",
+    help="The document that is missed.",
+    shell_complete=completed_by("document"),
+)
 @hits_option("How many hits the search asked for.")
 @mode_option("The mode of the search.")
 @click.option("--max-tokens", type=click.IntRange(1), help="The budget of the search.")

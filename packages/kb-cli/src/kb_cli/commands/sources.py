@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb_app.shown import printable
-from kb_cli._command import command
+from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, pass_cli
 from kb_core.media import TrustLevel
 
@@ -24,7 +24,7 @@ kebab add ~/src/kebab --id kebab --source-type code
 
 
 @command("add", example=_ADDING)
-@click.argument("path")
+@click.argument("path", shell_complete=completed_by("dir"))
 @click.option("--id", metavar="ID", help="Its name, instead of the folder's.")
 @click.option("--source-type", metavar="WORD", help="A word to filter by, such as note or code.")
 @click.option(
@@ -65,7 +65,7 @@ def add(
 
 
 @command("remove", example="kebab remove notes")
-@click.argument("id")
+@click.argument("id", shell_complete=completed_by("source"))
 @pass_cli
 def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that people read
     """Take a source out of the configuration.
