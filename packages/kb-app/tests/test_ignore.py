@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -39,6 +38,7 @@ PIECES = [
     "a", "b", "ab", "a.txt", "x y", "ééé", "*", "**", "***", "?", "??", "*.txt", "a*", "*b", "[ab]",
     "[!a]", "[^b]*", "[a-b]b", "[b-a]", "[[:alpha:]]", "[[:upper:]]*", "[]a]", "[\\]a]", "[a",
     "a]", "\\a", "\\\\", "\\*", "\\[", "a?", "*a*b*", "[-a]", "[a-]", "[[]",
+    "a**", "**a", "a**b", "[[:alpha:]", "[[:no:]a]", "[a/b]", "[a-b-]", "[!]a]", "\\a**",
 ]  # fmt: skip
 
 segments = st.lists(st.sampled_from(PIECES), min_size=1, max_size=3)
@@ -135,12 +135,81 @@ def test_the_language_by_example(rules: str, ignored: list[str], kept: list[str]
     assert [subject for subject in kept if says(subject)] == []
 
 
-def test_a_hostile_pattern_does_not_take_for_ever() -> None:
-    rules = parse_rules("*a" * 40 + "*b\nd/" + "*?a" * 40 + "*b", "x")
-    started = time.monotonic()
+DEEP = st.lists(st.sampled_from(["a", "b", "ab", "aab"]), min_size=1, max_size=14)
+LONG = st.builds(
+    lambda start, parts, end: start + "/".join(parts) + end,
+    st.sampled_from(["", "", "/"]),
+    st.lists(
+        st.sampled_from(
+            ["**", "**", "**", "*", "a", "b", "a*", "*b", "a*b", "?b", "a**", "[ab]*b"]
+        ),
+        min_size=1,
+        max_size=9,
+    ),
+    st.sampled_from(["", "", "/"]),
+)
 
-    assert rules.match("a" * 250, "d/" + "a" * 250) is None
-    assert time.monotonic() - started < 1
+
+def ignored_by_git(repository: Path, rules: str, paths: Iterable[str]) -> set[str]:
+    """Ask git about *paths*, none of which need be there."""
+    (repository / ".gitignore").write_text(rules, newline="")
+    command = ["git", "check-ignore", "--no-index", "--stdin", "-z"]
+    told = subprocess.run(
+        command, cwd=repository, input="\0".join(paths).encode(), check=False, capture_output=True
+    )
+    assert (told.returncode in {0, 1}, told.stderr) == (True, b"")
+    return {name for name in told.stdout.decode().split("\0") if name}
+
+
+def is_ignored(rules: str, path: str) -> bool:
+    """Go down to *path* as a walk does; an ignored folder ends it."""
+    scope = root_scope(()).enter("", {".gitignore": rules})
+    *folders, file = path.split("/")
+    here = ""
+    for name in [*(folder + "/" for folder in folders), file]:
+        here += name
+        if (rule := scope.decide(name, here)) is not None and rule.ignores:
+            return True
+    return False
+
+
+@needs_git
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@given(st.lists(LONG, min_size=1, max_size=3), st.lists(DEEP.map("/".join), max_size=40))
+def test_long_patterns_over_deep_paths_are_decided_as_git_decides_them(
+    repository: Path, patterns: list[str], paths: list[str]
+) -> None:
+    rules = "\n".join(patterns) + "\n"
+
+    assert {path for path in paths if is_ignored(rules, path)} == ignored_by_git(
+        repository, rules, paths
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hit"),
+    [
+        ("*a" * 40 + "*b", None),
+        ("d/" + "*?a" * 40 + "*b", None),
+        ("**/a/" * 60 + "b", None),
+        ("**/a/*/" * 40 + "b", None),
+        ("a/**/" * 60 + "*b*b", None),
+        ("**/*a*/" * 60 + "*a*b*", None),
+        ("**/" * 5_000 + "b", None),
+        ("**/a/" * 60 + "z", "a/" * 200 + "z"),
+        ("[" * 100_000, None),
+        ("[[:" * 30_000, None),
+        ("[[:" * 30_000 + "]", None),
+        ("\\a" * 30_000, None),
+    ],
+)
+def test_no_pattern_takes_long(pattern: str, hit: str | None) -> None:
+    """Tried in every way that they could match, the first of these would outlast the sun."""
+    rules = parse_rules(pattern, "x")
+    hostile = ["a" * 250, "d/" + "a" * 250, "a/" * 500 + "a", "aa/" * 500 + "aa"]
+
+    assert [path for path in hostile if rules.match(path.rpartition("/")[2], path)] == []
+    assert hit is None or rules.match(hit.rpartition("/")[2], hit) is not None
 
 
 def test_a_rule_prints_where_it_stands() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from kb_app._search.hits import Freshness
 from kb_app.config import Config
 from kb_core import wire
 from kb_core.clock import to_epoch
-from kb_core.errors import KbError, NotIndexed
+from kb_core.errors import InvalidInput, KbError, NotIndexed
 from kb_core.ports import Embedder, IndexSnapshot
 from kb_core.records import Control
 from kb_search.embed import describe, list_packs
 from kb_search.opening import INDEX_VERSION
 
-__all__ = ["doctor", "models", "part_bytes", "schema", "stats"]
+__all__ = ["doctor", "models", "part_bytes", "preview_source", "schema", "stats"]
 
 _LOW_DISK_BYTES = 500 * 1024 * 1024
 _EXACT = 1e-6
@@ -93,6 +93,27 @@ def models(config: Config, snapshot: IndexSnapshot | None) -> Json:
             }
         )
     return wire.model_list(rows)
+
+
+def preview_source(
+    config: Config,
+    root: str,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    follow_links: bool,  # noqa: FBT001 - passed on as it was given
+) -> Json:
+    """Return what the folder *root* holds, unread: what would be indexed, what not, and why."""
+    from kb_app._ingest.configured import ingest_settings
+    from kb_app._ingest.preview import preview
+
+    if not Path(root).is_dir():
+        raise InvalidInput(
+            f"'{root}' is not a folder" if Path(root).exists() else f"no folder '{root}'",
+            hint="name a folder; all of it is looked at, but for what is ignored",
+            details={"field": "path", "value": os.fsencode(root).decode("utf-8", "replace")},
+        )
+    settings = ingest_settings(config)
+    return preview(root, settings, include=include, exclude=exclude, follow_links=follow_links)
 
 
 def part_bytes(data_dir: Path) -> dict[str, int]:

@@ -284,6 +284,24 @@ class KnowledgeBase:
 
         return _operations.doctor(self._config, self._parts, self._snapshot, deep=deep)
 
+    def preview_source(
+        self,
+        root: str,
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        follow_links: bool = False,
+    ) -> Json:
+        """Return what the folder *root* holds, before anything of it is read.
+
+        ``kinds`` counts what would be read, ``left_alone`` what would not, by reason, and
+        ``largest`` names a few files; of a tree that is too large to be seen at once,
+        ``complete`` is false. Raises ``InvalidInput`` for what is no folder.
+        """
+        from kb_app import _operations
+
+        return _operations.preview_source(self._config, root, include, exclude, follow_links)
+
     # ---------------------------------------------------------------- writing
 
     def ingest(

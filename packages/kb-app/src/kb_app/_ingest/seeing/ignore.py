@@ -9,11 +9,10 @@ back what weaker rules ignore, built-ins included (``!target/``). Nothing takes 
 Rules above a source's root do not apply, nor does git's global file: a folder that was
 named as a source is wanted.
 
-``pathspec`` knows the language and matches a path together with everything below it; a
-walk asks about one entry at a time, where only a match of the whole entry counts, and
-where pathspec's handling of brackets, escapes and trailing white space is not git's.
-So those are held back behind private-use characters, pathspec translates the rest,
-and what it returns is matched in full. A line that git discards is discarded.
+A rule is compiled to a regex that never takes back what it has matched: between two stars
+the first place that fits is as good as any other, and so it is between two ``**``. So no
+rule, however hostile, takes more than the square of the path's length. A line that git
+discards is discarded.
 
 Where this is not git: ``?`` and ``[…]`` stand for a character, not for a byte, and two
 Unicode normal forms of a name are one.
@@ -25,9 +24,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
-
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+from typing import NamedTuple, TypeAlias
 
 from kb_core.text import nfc
 
@@ -155,22 +152,14 @@ def _literal_prefix(pattern: str) -> str | None:
     return "".join(segment + "/" for segment in segments[:plain]) or None
 
 
-_HELD = 0xF0000
-"""First of the private-use characters that stand for what pathspec shall not see."""
-
-_ANY_FOLDERS = "^(?:.+/)?"
-"""How pathspec begins a pattern without a slash: at any depth."""
-
-_BRACKET = re.compile(r"\[([!^]?)(\]?(?:\[:[a-z]*:\]|\\.|[^\]\\])*)\]", re.DOTALL)
-_BRACKET_ITEM = re.compile(
-    r"\[:(?P<kind>[a-z]*):\]|(?P<low>\\.|.)-(?P<high>\\.|[^\]\\])|(?P<one>\\.|.)", re.DOTALL
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<any>\?)|(?P<plain>[^\\\[])"
+    r"|\[(?P<negated>[!^]?)(?P<set>\]?(?:\[:[^\]]{0,30}:\]|\\.|[^\]\\])*+)\]",
+    re.DOTALL,
 )
-_TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<set>{_BRACKET.pattern})|(?P<space>\s)", re.DOTALL)
-
-_BETWEEN_STARS = re.compile(
-    r"\[\^/\]\*((?:\\.|\[\^/\](?!\*)|[^\\\[\](){}|?*+./^$])+)(?=\[\^/\]\*)", re.DOTALL
+_IN_SET = re.compile(
+    r"\[:(?P<kind>[^\]]{0,30}):\]|(?P<low>\\.|.)-(?P<high>\\.|[^\]\\])|(?P<one>\\.|.)", re.DOTALL
 )
-
 _POSIX = {
     "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f",
     "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~",
@@ -201,15 +190,11 @@ class RuleSet:
 
     __slots__ = ("_names", "_paths", "_rules")
 
-    def __init__(self, rules: tuple[tuple[Rule, str], ...]) -> None:
-        self._rules = tuple(rule for rule, _ in rules)
+    def __init__(self, rules: Sequence[tuple[Rule, str]]) -> None:
+        self._rules = [rule for rule, _ in rules]
         compiled = [_compile(pattern) for _, pattern in rules]
-        self._names = _Matcher(
-            [(at, regex) for at, (is_path, regex) in enumerate(compiled) if regex and not is_path]
-        )
-        self._paths = _Matcher(
-            [(at, regex) for at, (is_path, regex) in enumerate(compiled) if regex and is_path]
-        )
+        self._names = _Matcher([(at, rule) for at, rule in enumerate(compiled) if not rule.is_path])
+        self._paths = _Matcher([(at, rule) for at, rule in enumerate(compiled) if rule.is_path])
 
     def __bool__(self) -> bool:
         return bool(self._names or self._paths)
@@ -223,14 +208,14 @@ class RuleSet:
 
 
 class _Matcher:
-    """Regexes asked at once: names without wildcards in a table, the rest in one regex."""
+    """Rules asked at once: those without wildcards in a table, the rest in one regex."""
 
     __slots__ = ("_literals", "_numbers", "_regex")
 
-    def __init__(self, rules: list[tuple[int, str]]) -> None:
-        self._literals: dict[str, int] = {}
+    def __init__(self, rules: Sequence[tuple[int, _Compiled]]) -> None:
+        self._literals = {subject: at for at, rule in rules for subject in rule.literals}
         # The first alternative that matches wins, so the last rule comes first.
-        wild = [(at, regex) for at, regex in reversed(rules) if not self._is_literal(at, regex)]
+        wild = [(at, rule.regex) for at, rule in reversed(rules) if rule.regex]
         self._numbers = [at for at, _ in wild]
         together = "|".join(f"({regex})" for _, regex in wild)
         self._regex = re.compile(together, re.DOTALL) if wild else None
@@ -245,20 +230,11 @@ class _Matcher:
             at = max(at, self._numbers[(match.lastindex or 1) - 1])
         return at
 
-    def _is_literal(self, at: int, regex: str) -> bool:
-        stem = regex.removesuffix("/?").removesuffix("/")
-        text = re.sub(r"\\(.)", r"\1", stem, flags=re.DOTALL)
-        if re.escape(text) != stem:
-            return False
-        for subject in (text + "/", text) if regex.endswith("/?") else (text + "/",):
-            self._literals[subject] = max(at, self._literals.get(subject, -1))
-        return True
-
 
 @lru_cache(maxsize=512)
 def parse_rules(text: str, origin: str) -> RuleSet:
     """Compile a file of rules; *origin* is what its rules are called in messages."""
-    return RuleSet(tuple(_lines(nfc(text.removeprefix("\ufeff")), origin)))
+    return RuleSet(list(_lines(nfc(text.removeprefix("\ufeff")), origin)))
 
 
 def _lines(text: str, origin: str) -> Iterator[tuple[Rule, str]]:
@@ -277,72 +253,125 @@ def _without_trailing_spaces(line: str) -> str:
     return bare + " " if escaped and len(bare) < len(line) else bare
 
 
-def _compile(pattern: str) -> tuple[bool, str]:
-    """Return whether *pattern* speaks of paths, and its regex; ``""`` matches nothing."""
-    only_folders = pattern.endswith("/")
+class _Compiled(NamedTuple):
+    """A pattern: the subjects that it is equal to, or the regex of them, or neither."""
+
+    is_path: bool
+    literals: tuple[str, ...] = ()
+    regex: str = ""
+
+
+def _compile(pattern: str) -> _Compiled:
     core = pattern.removesuffix("/")
     is_path = "/" in core
-    core = core.removeprefix("/")
-    if not core or core.endswith("/"):
-        return is_path, ""
-    tail = "/" if only_folders else "/?"
-    held: list[str] = []
-    plain = _hold_back(core, held)
-    if "\\" in plain or "[" in plain:
-        return is_path, ""  # ends in a backslash, or a bracket is never closed: git's "no match"
-    return is_path, _release(_translate(plain, is_path=is_path), held) + tail
+    segments = _segments(core.removeprefix("/"))
+    if not all(segments):
+        return _Compiled(is_path)
+    if all(token.is_plain for segment in segments for token in segment):
+        text = "/".join("".join(token.text for token in segment) for segment in segments)
+        return _Compiled(is_path, (text + "/",) if pattern.endswith("/") else (text + "/", text))
+    regex = _regex(segments, is_glued=is_path and _is_glued(segments))
+    return _Compiled(is_path, (), regex + ("/" if pattern.endswith("/") else "/?"))
 
 
-def _translate(plain: str, *, is_path: bool) -> str:
-    """Have pathspec translate; return the regex of the entry itself, without an end."""
-    segments = ["**" if len(s) > 1 and not s.strip("*") else s for s in plain.split("/")]
-    if set(segments) <= {"**", "*"}:  # pathspec has shortcuts for these, which match in part
-        folders = ("(?:.+/)?" if s == "**" else "[^/]+/" for s in segments[:-1])
-        return "".join(folders) + (".+" if segments[-1] == "**" else "[^/]+")
-    if segments[-1] == "**":
-        segments.append("*")  # "x/**" is what lies below x; pathspec would match x
-    anchor = "/" if is_path else ""
-    regex = GitIgnoreSpecPattern.pattern_to_regex(anchor + "/".join(segments))[0] or "(?!)"
-    stem = regex.removesuffix("(?:(?P<ps_d>/)|$)")
-    stem = stem.removeprefix("^") if is_path else stem.removeprefix(_ANY_FOLDERS)
-    # The first place where the text between two stars fits is as good as any other, and
-    # not to try the others keeps a hostile `*a*a*a*b` from taking for ever.
-    return _BETWEEN_STARS.sub(r"(?>[^/]*?\1)", re.sub(r"(?:\[\^/\]\*)+", "[^/]*", stem))
+class _Token(NamedTuple):
+    """A character, a run of stars, or the regex of one character."""
+
+    text: str
+    is_plain: bool = False
+    is_stars: bool = False
 
 
-def _hold_back(text: str, held: list[str]) -> str:
-    def hold(match: re.Match[str]) -> str:
-        if match["escaped"] == "/":
-            return "/"
-        bracket = match["set"]
-        held.append(_bracket(bracket) if bracket else re.escape(match["escaped"] or match["space"]))
-        return chr(_HELD + len(held) - 1)
+def _segments(core: str) -> list[list[_Token]]:
+    """Return the tokens of each segment. Nothing is matched by a segment without any.
 
-    return _TOKEN.sub(hold, text)
+    Where git finds no match whatever the subject, the only segment has none: the pattern ends
+    in a backslash, or a bracket is never closed or holds what is not known.
+    """
+    segments: list[list[_Token]] = [[]]
+    at = 0
+    while at < len(core):
+        match = _TOKEN.match(core, at)
+        if match is None:
+            return [[]]
+        at = match.end()
+        if "/" in {match["plain"], match["escaped"]}:
+            segments.append([])
+        elif match["set"] is not None:
+            regex = _set(match["set"], is_negated=bool(match["negated"]))
+            if regex is None:
+                return [[]]
+            segments[-1].append(_Token(regex))
+        elif match["plain"] or match["stars"]:
+            token = _Token(match[0], bool(match["plain"]), bool(match["stars"]))
+            segments[-1].append(token)
+        else:
+            segments[-1].append(_Token(re.escape(match["escaped"]) if match["escaped"] else "[^/]"))
+    return segments
 
 
-def _release(regex: str, held: list[str]) -> str:
-    for at, piece in enumerate(held):
-        regex = regex.replace(chr(_HELD + at), piece)
-    return regex
+def _is_glued(segments: Sequence[Sequence[_Token]]) -> bool:
+    """Say whether ``**`` comes right after characters that nothing wild stands before.
+
+    To git, the ``**`` of ``foo**/bar`` is any folders, so that this matches ``foobar``.
+    """
+    wild = next(segment for segment in segments if not all(token.is_plain for token in segment))
+    *before, last = wild
+    return bool(before) and last.text[:2] == "**" and all(token.is_plain for token in before)
 
 
-def _bracket(text: str) -> str:
-    """Return the regex of a bracket expression."""
-    match = _BRACKET.fullmatch(text)
-    if match is None:
-        return "(?!)"
-    items = "".join(_bracket_item(item) for item in _BRACKET_ITEM.finditer(match[2]))
-    if match[1]:
-        return f"[^/{items}]"
-    return f"(?!/)[{items}]" if items else "(?!)"
+def _regex(segments: Sequence[Sequence[_Token]], *, is_glued: bool) -> str:
+    """Return the regex of the entry itself, without an end."""
+    groups: list[list[str]] = [[]]
+    for segment in segments:
+        first_wild = len(groups) == 1 and is_glued and segment[-1].is_stars
+        if first_wild and len(segment) > 1:
+            groups[-1].append(_segment(segment[:-1]))
+            groups.append([])
+        elif len(segment) == 1 and segment[0].text[:2] == "**":
+            groups.append([])
+        else:
+            groups[-1].append(_segment(segment))
+    first, *others = ["/".join(group) for group in groups]
+    if not others:
+        return first
+    *between, last = others
+    start = first + "/" if first and not is_glued else first
+    middle = "".join(f"(?>(?:[^/]*/)*?{group}/)" for group in between if group)
+    if last:
+        return f"{start}{middle}(?:.*/)?{last}"
+    return start + middle + (".*" if is_glued and not middle else ".+")
 
 
-def _bracket_item(item: re.Match[str]) -> str:
-    if item["kind"] is not None:
-        return _POSIX.get(item["kind"], "")
-    if item["one"] is not None:
-        return re.escape(item["one"][-1])
-    low, high = item["low"][-1], item["high"][-1]
-    # To git, a range that runs backwards is its first character.
-    return f"{re.escape(low)}-{re.escape(high)}" if low <= high else re.escape(low)
+def _segment(tokens: Sequence[_Token]) -> str:
+    pieces = [""]
+    for token in tokens:
+        if token.is_stars:
+            pieces.append("")
+        else:
+            pieces[-1] += re.escape(token.text) if token.is_plain else token.text
+    if not any(pieces):
+        return "[^/]+"
+    first, *others = pieces
+    if not others:
+        return first
+    *between, last = others
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in between) + "[^/]*" + last
+
+
+def _set(items: str, *, is_negated: bool) -> str | None:
+    """Return the regex of a bracket expression; ``None`` if a class in it is not known."""
+    parts: list[str] = []
+    for item in _IN_SET.finditer(items):
+        if (kind := item["kind"]) is not None:
+            if kind not in _POSIX:
+                return None
+            parts.append(_POSIX[kind])
+        elif item["one"] is not None:
+            parts.append(re.escape(item["one"][-1]))
+        else:
+            low, high = item["low"][-1], item["high"][-1]
+            # To git, a range that runs backwards is its first character.
+            parts.append(re.escape(low) + (f"-{re.escape(high)}" if low <= high else ""))
+    joined = "".join(parts)
+    return f"[^/{joined}]" if is_negated else f"(?!/)[{joined}]"
