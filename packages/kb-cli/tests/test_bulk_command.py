@@ -119,6 +119,7 @@ def test_no_input_is_no_error_and_needs_no_knowledge_base(lines: str) -> None:
     ("lines", "said"),
     [
         ("not json\n", "line 1 of the bulk input is not JSON: expecting value at column 1"),
+        ('{"query": "a\tb"}\n', "is not JSON: invalid control character at column 13"),
         (TWO + "[1]\n", "line 4 of the bulk input is not a JSON object"),
         ('"a"\n', "line 1 of the bulk input is not a JSON object"),
         ('{"query": "a"\n', "line 1 of the bulk input is not JSON: expecting"),

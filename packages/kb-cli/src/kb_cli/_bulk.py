@@ -6,11 +6,10 @@ fails the whole. What is wrong inside an object is the error of that query alone
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +17,7 @@ from kb_app.shown import flat
 from kb_cli._context import leave_at_once
 from kb_cli._errors import show as show_error
 from kb_cli._hits import for_people, show, show_aggregated
+from kb_cli._stdin import NotJson, parsed
 from kb_core import wire
 from kb_core.bulk import MAX_QUERIES
 from kb_core.errors import ConfigInvalid, KbError
@@ -146,27 +146,12 @@ def _objects(lines: Iterable[bytes]) -> Iterator[Json]:
 
 def _object(number: int, line: bytes) -> Json:
     try:
-        value = json.loads(line.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite)
-    except UnicodeDecodeError:
-        raise _bad(number, "is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise _bad(number, f"is not JSON: {error.msg.lower()} at column {error.colno}") from None
-    except (ValueError, RecursionError) as error:
-        raise _bad(number, f"is not JSON that can be read: {error}") from None
+        value = parsed(line)
+    except NotJson as error:
+        raise _bad(number, str(error)) from None
     if not isinstance(value, dict):
         raise _bad(number, "is not a JSON object")
     return value
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if number in {float("inf"), float("-inf")}:
-        raise ValueError(f"{text[:20]} is too large")
-    return number
 
 
 def _bad(number: int, why: str) -> ConfigInvalid:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 __all__ = [
+    "as_given",
     "brief_duration",
     "bytes_text",
     "count",
@@ -62,6 +63,15 @@ def visible(text: str, *, keep: str = "") -> str:
     For places of a fixed width; *keep* stays.
     """
     return _drawn(text.expandtabs(_TAB), keep, _picture)
+
+
+def as_given(value: object) -> str:
+    """Return a value as a person or a model wrote it: ``'text'``, ``true``, ``null``, ``[1]``."""
+    if isinstance(value, str):
+        return repr(value)
+    import json  # only a mistake needs it
+
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def flat(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -178,9 +177,10 @@ def _items(words: Iterable[str]) -> Iterator[str | dict[str, Any]]:
 
 
 def _stdin_lines() -> list[str]:
-    data = b"" if sys.stdin is None else sys.stdin.buffer.read()
+    from kb_cli._stdin import binary
+
     try:
-        lines = data.decode("utf-8-sig").split("\n")
+        lines = binary().decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InvalidInput("standard input is not UTF-8", details={"field": "stdin"}) from error
     return [line.strip() for line in lines if line.strip()]
@@ -189,15 +189,17 @@ def _stdin_lines() -> list[str]:
 def _item(line: str) -> str | dict[str, Any]:
     if not line.startswith("{"):
         return line
+    from kb_cli._stdin import NotJson, parsed
+
     try:
-        found: dict[str, Any] = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        found = parsed(line.encode("utf-8", "surrogateescape"))
+    except NotJson as error:
         raise InvalidInput(
             f"{shorten(line, 40)!r} is not JSON in one line",
             hint="write one URI, one citation or one search response a line",
             details={"field": "stdin", "error": str(error)},
         ) from error
-    return found
+    return found if isinstance(found, dict) else line
 
 
 def _check_lines(found: Mapping[str, Any]) -> Iterator[str]:

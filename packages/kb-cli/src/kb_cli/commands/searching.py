@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -167,13 +166,15 @@ def _request() -> dict[str, Any]:
     """Return the object on standard input; without one, nothing is asked."""
     if sys.stdin is None or sys.stdin.isatty():
         return {}
-    text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
-    if not text.strip():
+    from kb_cli._stdin import NotJson, binary, parsed
+
+    data = binary()
+    if not data.strip():
         return {}
     try:
-        given = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _bad(f"is not JSON: {error}") from None
+        given = parsed(data)
+    except NotJson as error:
+        raise _bad(str(error)) from None
     if not isinstance(given, dict):
         raise _bad("is not a JSON object")
     return given
