@@ -251,6 +251,9 @@ def _show(cli: CliContext, result: Mapping[str, Any]) -> None:
             f"cut: {count(result.get('omitted_chars', 0), 'character')} left out; "
             "raise --max-tokens for more"
         )
+    flags = result.get("flags") or result.get("chunk", {}).get("flags")
+    if flags:
+        cli.note(f"flags: {', '.join(map(flat, flags))}")
     if result["stale"]:
         cli.note("stale: the file has changed since, or was not checked for long")
 
