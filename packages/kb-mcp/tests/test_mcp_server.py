@@ -429,12 +429,12 @@ async def test_fetch_passes_on_what_its_kind_takes(
         ),
         (
             {"kind": "chunk", "chunk_id": "c", "context": -1},
-            "context -1: input should be greater than or equal to 0",
+            "context -1 is less than 0",
             None,
         ),
         (
             {"kind": "doc", "doc_id": "d", "max_tokens": 0},
-            "max_tokens 0: input should be greater than or equal to 1",
+            "max_tokens 0 is less than 1",
             None,
         ),
         ({"kind": "doc", "id": "d"}, "unknown parameter 'id'", "did you mean 'chunk_id'?"),
