@@ -308,3 +308,10 @@ def test_a_request_that_cannot_be_read_is_invalid(given: str, said: str) -> None
     error = valid("error", result.stderr)
     assert error["code"] == "invalid_input"
     assert said in error["message"]
+
+
+def test_one_list_of_no_queries_is_still_an_object() -> None:
+    as_json, text = bulk("--aggregate", "--json", lines=""), bulk("--aggregate", lines="")
+
+    assert valid("bulk_search_response", as_json.stdout)["aggregated"] == []
+    assert (text.stdout, text.stderr) == ("", "# 0 queries: 0 succeeded, 0 failed\n")

@@ -125,7 +125,7 @@ class KebabGroup(click.Group):
 
 @click.pass_context
 def _help_alone(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is None and not ctx.ensure_object(CliContext).quiet:
         click.echo(ctx.get_help())
 
 

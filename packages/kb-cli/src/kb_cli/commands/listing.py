@@ -165,7 +165,10 @@ def status(cli: CliContext, path_glob: str | None, state: str | None) -> None:
     Every file that a run of ingest saw is here, the skipped and the failed ones too.
     """
     with cli.open() as kb:
-        cli.show(kb.status(path_glob, state), _status_lines)
+        found = kb.status(path_glob, state)
+    cli.show(found, _status_lines)
+    if not found["files"] and path_glob is not None:
+        cli.note(f"no file that was seen matches '{printable(path_glob)}'")
 
 
 def _status_lines(status: Mapping[str, Any]) -> Iterator[str]:
