@@ -47,7 +47,7 @@ _MEDIA = _table("""
     notebook: ipynb
     csv: csv tsv
     pdf: pdf
-    office: docx doc docm pptx ppt pptm xlsx xls xlsm odt odp ods rtf pages numbers key
+    office: docx doc docm pptx ppt pptm xlsx xls xlsm odt odp ods rtf pages numbers
     mail: eml msg mbox
     book: epub mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2
