@@ -9,13 +9,12 @@ import sys
 
 import pytest
 
-from kb_app._ingest import fingerprint
-from kb_app._ingest.fingerprint import settings_hash
+from kb_app._ingest import settings
 from kb_app._ingest.judging import decode
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Caps, Skip, check_medium
-from kb_app._ingest.settings import Settings
-from kb_app._ingest.work import judge_bytes, parse
+from kb_app._ingest.making.record import judge_bytes, parse
+from kb_app._ingest.settings import Settings, settings_hash
 from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
 from kb_core.media import Media
@@ -121,7 +120,7 @@ def test_a_file_that_only_its_bytes_tell_is_read_again_when_there_is_a_parser(
     """It was skipped, and its name says as little as before."""
     file = SourceFile(source_id="s", path="a", media="unknown")
     monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
-    monkeypatch.setattr(fingerprint, "_hash", fingerprint._hash.__wrapped__)
+    monkeypatch.setattr(settings, "_hash", settings._hash.__wrapped__)
     before = settings_hash(file, SETTINGS)
 
     monkeypatch.setitem(MEDIA, Media.PDF, Medium(parser="made_up:Unpacked"))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kb_app import KnowledgeBase
-from kb_app._ingest.configured import source_specs
-from kb_app._ingest.placing import allowed_folders, place_in
+from kb_app._ingest.added.placing import allowed_folders, place_in
+from kb_app._ingest.settings import source_specs
 from kb_app._write import WriteSession
 from kb_app.config import Config, Embedding, Mcp, Source
 from kb_core.clock import utc_now

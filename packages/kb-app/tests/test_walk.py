@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from kb_app._ingest.names import location, path_of, spell
+from kb_app._ingest.seeing.files import location, path_of, spell
 from kb_app._ingest.seeing.walk import Seen, Walk, walk
 from kb_core.errors import InvalidInput
 from kb_core.ingest import SkipReason

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kb_app._data_dir import DataDir
 from kb_app._models import model_of, models_dir, quality_of
@@ -17,13 +17,18 @@ from kb_core.clock import utc_now
 from kb_search.embed import load_embedder
 
 if TYPE_CHECKING:
-    from kb_app._parts import Workers
+    from collections.abc import Callable
+
     from kb_app._write import WriteSession
     from kb_app.config import Config
+    from kb_core.execution import Executor
     from kb_core.ports import Clock, Embedder, IndexReader, Reranker
     from kb_store import WriterLock
 
 __all__ = ["LazyEmbedder", "parts_of"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _FILE_TIMEOUT_SECS = 120.0
 """Longer than any honest file takes; a parser that loops is one file's error."""
@@ -40,7 +45,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         model=partial(model_of, config),
         embedder=embedder,
         reranker=embedder.reranker,
-        workers=partial(_workers, config),
+        executor=partial(_executor, config),
         clock=clock,
     )
 
@@ -98,10 +103,9 @@ def _examine(config: Config, clock: Clock) -> list[str]:
         return Store.examine(DataDir(config.storage.data_dir).store)
 
 
-def _workers(config: Config, wanted: int) -> Workers:
-    from kb_app._ingest.executor import ProcessExecutor
-    from kb_app._ingest.work import work
+def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executor[T, R]:
+    from kb_app._ingest.workers.executor import ProcessExecutor
 
     most = config.ingest.workers or os.cpu_count() or 1
     count = max(1, min(most, wanted))
-    return ProcessExecutor(work, workers=count, timeout_secs=_FILE_TIMEOUT_SECS)
+    return ProcessExecutor(task, workers=count, timeout_secs=_FILE_TIMEOUT_SECS)

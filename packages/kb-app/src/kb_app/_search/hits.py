@@ -73,7 +73,7 @@ class Freshness:
             return not _holds(Path(root, doc["asset"]), doc)
         if _same(Path(root, doc["path"]), doc):
             return False
-        from kb_app._ingest.names import location  # only where the plain path did not do
+        from kb_app._ingest.seeing.files import location  # only where the plain path did not do
 
         # The name on disk may be spelled otherwise, or the file was only touched.
         where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (doc["path"],))))

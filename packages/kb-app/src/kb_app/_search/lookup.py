@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kb_app._ingest.names import is_utf8
+from kb_app._ingest.seeing.files import is_utf8
 from kb_core.errors import DocNotFound, InvalidInput
 from kb_core.filters import OneOf, all_of
 from kb_core.ids import doc_id as id_of_path, is_id_prefix

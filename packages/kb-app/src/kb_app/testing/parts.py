@@ -21,7 +21,7 @@ def memory_parts(index: IndexReader, embedder: Embedder, clock: Clock | None = N
         model=lambda: embedder.model,
         embedder=lambda: embedder,
         reranker=_no_store,
-        workers=_no_store,
+        executor=_no_store,
         clock=clock or fixed_clock(),
     )
 

@@ -12,23 +12,22 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, strategies as st
 
-from kb_app._ingest.added import (
+from kb_app._ingest.added.assets import Assets
+from kb_app._ingest.added.offer import HandedText, Offer, from_file, from_text
+from kb_app._ingest.added.planning import (
     asset_of,
     find_added,
     plan_added,
-    plan_addition,
+    plan_offer,
     record_of,
     record_of_row,
     unrecorded,
     used_assets,
 )
-from kb_app._ingest.addition import Addition, HandedText, from_file, from_text
-from kb_app._ingest.assets import Assets
-from kb_app._ingest.fingerprint import fingerprint_of, settings_hash
 from kb_app._ingest.judging.kinds import Caps
-from kb_app._ingest.names import location
 from kb_app._ingest.plan import Plan
-from kb_app._ingest.settings import Settings, unjudging
+from kb_app._ingest.seeing.files import location
+from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash, unjudging
 from kb_core.control import ADDED_SOURCE
 from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput, IoError
@@ -45,24 +44,24 @@ BODY = base64.b64encode(random.Random(1).randbytes(600)).decode()
 KEY = f"-----BEGIN PRIVATE KEY-----\n{BODY}\n"
 
 
-def text(body: str = "A walrus.\n", **fields: str) -> Addition:
+def text(body: str = "A walrus.\n", **fields: str) -> Offer:
     return from_text(HandedText(text=body, **{"title": "T", **fields}), SETTINGS, 0)
 
 
-def indexed(addition: Addition, settings: Settings = SETTINGS) -> FileRecord:
-    """Return the row that a run leaves of an addition."""
-    file = addition.file
+def indexed(offer: Offer, settings: Settings = SETTINGS) -> FileRecord:
+    """Return the row that a run leaves of an offer."""
+    file = offer.file
     hashed = settings_hash(file, unjudging(settings))
     return FileRecord(
         source_id=ADDED_SOURCE,
         path=file.path,
-        raw_path=os.fsencode(addition.asset).hex(),
+        raw_path=os.fsencode(offer.asset).hex(),
         state=FileState.INDEXED,
         media=file.media,
         size=file.size,
         mtime_ns=file.mtime_ns,
-        bytes_hash=bytes_hash(addition.data),
-        fingerprint=fingerprint_of(bytes_hash(addition.data), hashed, addition.title),
+        bytes_hash=bytes_hash(offer.data),
+        fingerprint=fingerprint_of(bytes_hash(offer.data), hashed, offer.title),
         doc_id=doc_id(ADDED_SOURCE, file.path),
     )
 
@@ -233,7 +232,7 @@ def look(
 
 def test_the_same_bytes_under_the_same_key_are_unchanged(tmp_path: Path) -> None:
     added = text()
-    plan = plan_addition(added, indexed(added), Assets(tmp_path / "assets"), SETTINGS)
+    plan = plan_offer(added, indexed(added), Assets(tmp_path / "assets"), SETTINGS)
 
     assert [item.kind for item in plan.items] == [ItemKind.UNCHANGED]
     assert plan.wanted == []
@@ -247,13 +246,13 @@ def test_another_text_title_or_medium_under_the_same_key_replaces(tmp_path: Path
         text(source_uri="u", title="U"),
         text(source_uri="u", media="text"),
     ):
-        plan = plan_addition(other, known, Assets(tmp_path / "assets"), SETTINGS)
+        plan = plan_offer(other, known, Assets(tmp_path / "assets"), SETTINGS)
         assert [want.known for want in plan.wanted] == [known]
 
 
 def test_a_refused_addition_wants_nothing_and_says_that_the_old_one_is_kept(tmp_path: Path) -> None:
     known = indexed(text(source_uri="u"))
-    plan = plan_addition(text(KEY, source_uri="u"), known, Assets(tmp_path / "assets"), SETTINGS)
+    plan = plan_offer(text(KEY, source_uri="u"), known, Assets(tmp_path / "assets"), SETTINGS)
 
     assert (plan.wanted, plan.rows, plan.gone) == ([], [], [])
     assert [item.reason for item in plan.items] == ["secret_suspected"]

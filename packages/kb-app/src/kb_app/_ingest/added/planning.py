@@ -13,20 +13,25 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kb_app._ingest.addition import Addition
-from kb_app._ingest.assets import Added, Assets, given_medium, given_trust
-from kb_app._ingest.fingerprint import UNKNOWN, fingerprint_of, settings_hash
+from kb_app._ingest.added.assets import Added, Assets, given_medium, given_trust
+from kb_app._ingest.added.offer import Offer
 from kb_app._ingest.judging.kinds import Kind, detect
 from kb_app._ingest.plan import (
     Plan,
-    SourceSpec,
     Wanted,
     failed_item,
     has_these_settings,
     skipped_item,
     unchanged_item,
 )
-from kb_app._ingest.settings import Settings, unjudging
+from kb_app._ingest.settings import (
+    UNKNOWN,
+    Settings,
+    SourceSpec,
+    fingerprint_of,
+    settings_hash,
+    unjudging,
+)
 from kb_core.control import ADDED_SOURCE
 from kb_core.documents import SourceFile
 from kb_core.ids import bytes_hash
@@ -37,7 +42,7 @@ __all__ = [
     "asset_of",
     "find_added",
     "plan_added",
-    "plan_addition",
+    "plan_offer",
     "plan_removal",
     "record_of",
     "record_of_row",
@@ -114,38 +119,36 @@ def row_of_record(record: Added) -> FileRecord:
     )
 
 
-def record_of(addition: Addition, now_ns: int) -> Added:
+def record_of(offer: Offer, now_ns: int) -> Added:
     """Return the record of what is being added."""
-    file = addition.file
+    file = offer.file
     return Added(
         key=file.path,
-        asset=addition.asset,
-        title=addition.title,
+        asset=offer.asset,
+        title=offer.title,
         size=file.size,
         mtime_ns=file.mtime_ns,
         recorded_ns=now_ns,
     )
 
 
-def plan_addition(
-    addition: Addition, known: FileRecord | None, assets: Assets, settings: Settings
-) -> Plan:
+def plan_offer(offer: Offer, known: FileRecord | None, assets: Assets, settings: Settings) -> Plan:
     """Return what is to be done to add one document."""
-    file, plan = addition.file, Plan(_spec(assets), scanned=1)
+    file, plan = offer.file, Plan(_spec(assets), scanned=1)
     indexed = known if known is not None and known.state is FileState.INDEXED else None
-    if addition.refused is not None:
-        plan.items.append(skipped_item(file, addition.refused.reason))
+    if offer.refused is not None:
+        plan.items.append(skipped_item(file, offer.refused.reason))
         kept = "; what was added before is kept" if indexed else ""
-        plan.warnings.append(f"{file.path} was not added: {addition.refused.detail}{kept}")
+        plan.warnings.append(f"{file.path} was not added: {offer.refused.detail}{kept}")
         return plan
-    digest = bytes_hash(addition.data)
-    hash_now, trust = settings_hash(file, unjudging(settings)), given_trust(addition.asset)
-    print_now = fingerprint_of(digest, hash_now, addition.title, trust)
+    digest = bytes_hash(offer.data)
+    hash_now, trust = settings_hash(file, unjudging(settings)), given_trust(offer.asset)
+    print_now = fingerprint_of(digest, hash_now, offer.title, trust)
     if indexed is not None and indexed.fingerprint == print_now:
         plan.items.append(unchanged_item(file, indexed.doc_id))
     else:
-        raw = os.fsencode(addition.asset).hex()
-        plan.wanted.append(Wanted(file, raw, known, addition.asset, addition.title))
+        raw = os.fsencode(offer.asset).hex()
+        plan.wanted.append(Wanted(file, raw, known, offer.asset, offer.title))
     return plan
 
 

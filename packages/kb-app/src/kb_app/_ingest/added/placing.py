@@ -14,10 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kb_app._ingest.judging.kinds import Skip
-from kb_app._ingest.names import path_of
-from kb_app._ingest.opening import inside
-from kb_app._ingest.plan import SourceSpec
+from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._ingest.seeing.walk import Seen, walk
+from kb_app._ingest.settings import SourceSpec
 from kb_app.config import Config
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput

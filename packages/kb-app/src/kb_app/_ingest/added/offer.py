@@ -1,4 +1,4 @@
-"""An addition: one document from outside the sources, checked and read, before anything is kept.
+"""An offer: one document from outside the sources, checked and read, before anything is kept.
 
 It is called by its source URI, else by the file's path, else by a slug of its title
 (ruling R9); the same key replaces. It is judged as a walk judges a file, once: settings
@@ -16,15 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from kb_app._ingest.assets import asset_name
-from kb_app._ingest.fingerprint import UNKNOWN
+from kb_app._ingest.added.assets import asset_name
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Kind, Skip, detect
-from kb_app._ingest.names import spell
-from kb_app._ingest.opening import open_regular
+from kb_app._ingest.making.record import judge_bytes, judge_text, parse
 from kb_app._ingest.plan import judge_unread
-from kb_app._ingest.settings import Settings
-from kb_app._ingest.work import judge_bytes, judge_text, parse
+from kb_app._ingest.seeing.files import open_regular, spell
+from kb_app._ingest.settings import UNKNOWN, Settings
 from kb_app._media import medium_of
 from kb_core.clock import clamp_ns
 from kb_core.control import ADDED_SOURCE
@@ -35,8 +33,8 @@ from kb_core.media import Media, TrustLevel
 from kb_core.text import nfc
 
 __all__ = [
-    "Addition",
     "HandedText",
+    "Offer",
     "check_file",
     "from_file",
     "from_text",
@@ -51,7 +49,7 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Addition:
+class Offer:
     """A document to add; ``file.path`` is its key. Refused, it is without its bytes."""
 
     file: SourceFile
@@ -82,7 +80,7 @@ def key_of_file(path: Path) -> str:
 
 def from_file(
     path: Path, settings: Settings, opened: Callable[[str], BinaryIO] = open_regular
-) -> Addition:
+) -> Offer:
     """Read the file at an absolute *path*; *opened* opens it.
 
     Raises ``InvalidInput`` if there is no such file, and ``IoError`` if it cannot be read.
@@ -96,20 +94,20 @@ def from_file(
             file = _source_file(key, kind, found.st_size, clamp_ns(found.st_mtime_ns))
             # A file without a byte is refused as one, and one that is too large is not read.
             if refused := judge_unread(key, found.st_size, kind, settings):
-                return Addition(file=file, refused=refused)
+                return Offer(file=file, refused=refused)
             data = stream.read()
     except OSError as error:
         raise IoError(f"{key!r} cannot be read: {error.strerror or error}") from error
     return _judged(replace(file, size=len(data)), data, settings)
 
 
-def refusal(path: Path, why: Skip) -> Addition:
-    """Return the addition of a file that is left alone unread."""
+def refusal(path: Path, why: Skip) -> Offer:
+    """Return the offer of a file that is left alone unread."""
     key = key_of_file(path)
-    return Addition(file=_source_file(key, detect(key), 0, 0), refused=why)
+    return Offer(file=_source_file(key, detect(key), 0, 0), refused=why)
 
 
-def from_text(given: HandedText, settings: Settings, now_ns: int) -> Addition:
+def from_text(given: HandedText, settings: Settings, now_ns: int) -> Offer:
     """Take a text, as of *now_ns*; raise ``InvalidInput`` for what makes no document."""
     title, uri = _checked(given.title, "title", _TITLE_MAX).strip(), given.source_uri
     key = _slug(title) if uri is None else _checked(uri, "source_uri", _URI_MAX)
@@ -134,7 +132,7 @@ def _judged(
     given: Media | None = None,
     title: str | None = None,
     trust: TrustLevel = TrustLevel.PRIMARY,
-) -> Addition:
+) -> Offer:
     verdict = judge_bytes(file, data, settings.caps)
     if not isinstance(verdict, Skip):
         content, is_text = FileContent(data), medium_of(verdict.media).is_text
@@ -145,9 +143,9 @@ def _judged(
         )
         if not isinstance(judged, Skip):
             asset = asset_name(data, given, trust)
-            return Addition(file=file, data=data, asset=asset, title=title)
+            return Offer(file=file, data=data, asset=asset, title=title)
         verdict = judged
-    return Addition(file=file, refused=verdict)
+    return Offer(file=file, refused=verdict)
 
 
 def _source_file(key: str, kind: Kind | None, size: int, mtime_ns: int) -> SourceFile:

@@ -1,78 +1,30 @@
-"""Running tasks: in this process, or in children that may crash, hang or run out of memory.
+"""Executors: tasks are done in this process, or in others that may crash, hang or eat memory.
 
-``run`` takes tasks from an iterable, a few ahead of what the caller consumes, and yields an
-outcome for each, in the order in which they end. Whatever happens to a task is its own
-outcome: an exception, a crash, a time limit. What a task comes to does not depend on the
-number of workers. One ``run`` at a time; closing the iterator drops what is under way.
-
-Children are fresh interpreters, not forks, so they are safe beside the threads of
+Worker processes are fresh interpreters, not forks, so they are safe beside the threads of
 other libraries. They start when there are tasks for them, last until ``close``, and die
-with this process. A thread for each feeds it, so that children work while the caller does;
+with this process. A thread for each feeds it, so that they work while the caller does;
 tasks are taken from the iterable only in the caller's thread.
-
-``follow`` does the same, and yields a ``Notice`` when a task begins and whenever it says what
-it is at (``worker.say``). Notices of one task come in their order, before its outcome.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from queue import Empty
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from kb_app._ingest.feeder import Done, Feeder, Queues
-from kb_app._ingest.worker import Phase, Reply, Work, error_of, hearing, resolve
+from kb_app._ingest.workers.process import Done, Feeder, Queues
+from kb_app._ingest.workers.worker import Phase, Reply, Work, error_of, hearing, resolve
+from kb_core.execution import Notice, Outcome
 
-__all__ = ["Executor", "InlineExecutor", "Notice", "Outcome", "ProcessExecutor"]
+__all__ = ["InlineExecutor", "ProcessExecutor"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _AHEAD = 3
 """Tasks per worker that are taken before the caller has consumed the outcome of the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[T, R]):
-    """What came of one task: a value, or an error in the form of ``error.v1``.
-
-    ``error["details"]["kind"]`` is ``exception``, ``crash`` or ``timeout``. ``index``
-    counts tasks from 0 in the order in which they were taken.
-    """
-
-    index: int
-    task: T
-    value: R | None = None
-    error: Mapping[str, Any] | None = None
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Notice(Generic[T]):
-    """A task has begun, or is at another phase, which has a name."""
-
-    index: int
-    task: T
-    phase: str = ""
-
-
-class Executor(Protocol[T, R]):
-    """Does tasks."""
-
-    def run(self, tasks: Iterable[T], /) -> Iterator[Outcome[T, R]]:
-        """Yield the outcome of every task, in no particular order."""
-        ...
-
-    def follow(self, tasks: Iterable[T], /) -> Iterator[Outcome[T, R] | Notice[T]]:
-        """As ``run``, and tell what tasks are at meanwhile."""
-        ...
-
-    def close(self) -> None:
-        """End at once; what is under way is lost. ``run`` may be called again."""
-        ...
 
 
 class InlineExecutor(Generic[T, R]):
