@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._ingest.judging.kinds import detect
+from kb_app._ingest import settings
+from kb_app._ingest.judging.kinds import Caps, detect
 from kb_app._ingest.judging.secrets import SECRETS, check_secret_name, find_secret
+from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.ingest import SkipReason
 
 BODY = "MIIEpAIBAAKCAQEAuf3kX9" + "Qw7Zr2Lm8Nv4Tc6Yh1Bd5Gj0Ks3Pa" * 2
@@ -122,6 +124,29 @@ def test_names_that_do_not(path: str) -> None:
 
 def test_a_file_called_key_is_no_office_document() -> None:
     assert detect("server.key") is None
+
+
+def test_with_other_patterns_what_was_indexed_is_judged_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    note = SourceFile(source_id="notes", path="a.md", media="markdown")
+
+    def hashed(version: str, *, allow_secrets: bool) -> str:
+        monkeypatch.setattr(settings, "SECRETS_VERSION", version)
+        settings._hash.cache_clear()
+        given = settings.Settings(
+            model="",
+            cache_dir="",
+            limits=ChunkLimits(target_tokens=100, overlap_tokens=10, max_tokens=200),
+            window=500,
+            caps=Caps(),
+            allow_secrets=allow_secrets,
+        )
+        return settings.settings_hash(note, given)
+
+    assert hashed("a", allow_secrets=False) != hashed("b", allow_secrets=False)
+    assert hashed("a", allow_secrets=True) == hashed("b", allow_secrets=True)
+    settings._hash.cache_clear()
 
 
 HOSTILE = [

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from kb_app._ingest.judging.kinds import Skip
 from kb_core.ingest import SkipReason
 
-__all__ = ["SECRETS", "Secret", "check_secret_name", "find_secret", "flags_of"]
+__all__ = ["SECRETS", "SECRETS_VERSION", "Secret", "check_secret_name", "find_secret", "flags_of"]
 
 _NAMES = re.compile(
     r"""
@@ -58,6 +58,10 @@ _PATHS = (
     "/etc/shadow",
 )
 _PUBLIC_ENV = ("example.env", "sample.env", "template.env", "default.env", "defaults.env")
+
+
+SECRETS_VERSION = "s2"
+"""With another one, what was indexed is judged again."""
 
 
 class Secret(NamedTuple):
