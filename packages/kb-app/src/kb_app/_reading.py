@@ -10,10 +10,9 @@ from typing import Any
 
 from kb_app._media import medium_of
 from kb_app._search.hits import Freshness
-from kb_app._search.query import compile_filters
+from kb_app._search.query import compile_filters, filter_warnings, glob_of
 from kb_core import wire
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
-from kb_core.filters import Glob
 from kb_core.ids import parse_id_prefix
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.records import FileState
@@ -129,7 +128,9 @@ def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[Json]:
 def list_docs(snapshot: IndexSnapshot, filters: SearchFilters, limit: int, offset: int) -> Json:
     """Return one page of the documents that pass *filters*, by source and path."""
     found = snapshot.docs(compile_filters(filters, snapshot))
-    return wire.doc_list(found[offset : offset + limit], total=len(found))
+    page = found[offset : offset + limit]
+    warnings = filter_warnings(filters, snapshot)
+    return wire.doc_list(page, total=len(found), warnings=warnings)
 
 
 def status(
@@ -147,7 +148,9 @@ def status(
             f"state {state!r} is not one of {known}", details={"field": "state", "value": state}
         )
     everything = snapshot.files(None)
-    shown = snapshot.files(Glob(path_glob)) if path_glob else everything
+    shown = everything
+    if path_glob is not None:
+        shown = snapshot.files(glob_of("path_glob", path_glob))
     if state is not None:
         shown = [row for row in shown if row["state"] == state]
     stats = snapshot.control.stats

@@ -82,12 +82,12 @@ class KnowledgeBase:
 
     # ---------------------------------------------------------------- reading
 
-    def search(self, query: SearchQuery) -> SearchResponse:
-        """Return the best passages for *query*, best first; no match is an empty list."""
-        return self._engine().search(query)
+    def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
+        """Return the best passages for *query*, best first; *stop* says that nobody waits."""
+        return self._engine(stop).search(query)
 
     def search_many(
-        self, queries: Sequence[SearchQuery | KbError]
+        self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
     ) -> Generator[Outcome, None, None]:
         """Yield what becomes of each query, in order: what ``search`` returns, or its error.
 
@@ -98,7 +98,7 @@ class KnowledgeBase:
         from kb_app._search import bulk
 
         asked = bulk.checked(queries)  # before there has to be an index
-        return bulk.search_many(self._engine(), asked)
+        return bulk.search_many(self._engine(stop), asked)
 
     def search_aggregated(
         self,
@@ -107,6 +107,7 @@ class KnowledgeBase:
         k: int | None = None,
         max_tokens: int | None = None,
         asked: Sequence[Mapping[str, Any]] | None = None,
+        stop: threading.Event | None = None,
     ) -> AggregatedResponse:
         """Return one list for all queries: the best *k*, by default the most that one asks for.
 
@@ -115,7 +116,7 @@ class KnowledgeBase:
         """
         from kb_app._search.aggregate import search_aggregated
 
-        engine = self._engine()
+        engine = self._engine(stop)
         return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
 
     def codebase_search(self, request: Mapping[str, Any]) -> Json:
@@ -449,7 +450,7 @@ class KnowledgeBase:
     def _reader(self) -> IndexReader:
         return self._parts.reader()
 
-    def _engine(self) -> Engine:
+    def _engine(self, stop: threading.Event | None = None) -> Engine:
         from kb_app._search.engine import Engine, search_settings
 
         parts = self._parts
@@ -459,6 +460,7 @@ class KnowledgeBase:
             embed=lambda text: parts.embedder().embed_query(text),
             reranker=parts.reranker,
             now=self._now(),
+            stop=stop,
         )
 
     def _snapshot(self) -> IndexSnapshot:

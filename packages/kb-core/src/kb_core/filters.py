@@ -233,6 +233,8 @@ class OneOf:
 
     field: str
     values: tuple[str | int, ...]
+    any_case: bool = False
+    """Whether upper and lower case are the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ __all__ = [
     "CHARS_PER_TOKEN",
     "FULL_MATCH_WORDS",
     "MAX_K",
+    "MAX_QUERY_CHARS",
+    "MAX_QUERY_TERMS",
     "MIN_SNIPPET_CHARS",
     "Candidate",
     "Clause",
@@ -33,6 +35,10 @@ __all__ = [
 ]
 
 MAX_K = 100
+MAX_QUERY_CHARS = 20_000
+MAX_QUERY_TERMS = 1_000
+"""Different words of a query, or pairs of letters of what is written without spaces: each is
+looked up, and a long page of prose has fewer."""
 MIN_SNIPPET_CHARS = 60
 CHARS_PER_TOKEN = 4
 """What a budget in tokens is counted by: characters of the JSON as it is emitted."""
@@ -92,6 +98,13 @@ class SearchQuery:
                 f"query {self.text!r} is blank",
                 hint="give at least one word",
                 details={"field": "query", "value": self.text},
+            )
+        if len(self.text) > MAX_QUERY_CHARS:
+            raise InvalidInput(
+                f"the query has {len(self.text):,} characters, and at most "
+                f"{MAX_QUERY_CHARS:,} are looked for",
+                hint="ask for what is telling in it",
+                details={"field": "query", "value": len(self.text), "max": MAX_QUERY_CHARS},
             )
         _between("k", self.k, 1, MAX_K)
         _between("snippet_chars", self.snippet_chars, MIN_SNIPPET_CHARS, 10_000)

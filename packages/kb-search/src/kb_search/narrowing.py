@@ -14,6 +14,7 @@ from functools import cache
 import tantivy
 from tantivy import Occur, Query
 
+from kb_core.errors import InvalidInput
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or, Range, Words
 from kb_search.analysis import analyze
 
@@ -31,6 +32,7 @@ __all__ = [
 
 _NOTHING = Query.empty_query()
 _FAR = 2**62
+_SHOWN = 60
 
 
 def only(kind: str, schema: tantivy.Schema) -> Query:
@@ -38,9 +40,11 @@ def only(kind: str, schema: tantivy.Schema) -> Query:
     return Query.term_query(schema, "kind", kind, "basic")
 
 
-def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: PLR0911 - one per node
+def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: C901, PLR0911 - one per node
     """Return *where* as a query; its score means nothing and must not be added."""
     match where:
+        case OneOf(field, values, any_case=True):
+            return any_of([_in_any_case(schema, field, str(value)) for value in values])
         case OneOf(field, values):
             return Query.term_set_query(schema, field, list(values)) if values else _NOTHING
         case Range(field, low, high):
@@ -48,7 +52,7 @@ def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: PLR09
             low = -_FAR if low is None and high is None else low
             return Query.range_query(schema, field, tantivy.FieldType.Integer, low, high)
         case Glob(pattern):
-            return Query.regex_query(schema, "path", glob_regex(pattern))
+            return _path_query(schema, pattern)
         case Words(field, text, phrase):
             return _words(schema, field, text, phrase=phrase)
         case And(parts):
@@ -59,6 +63,31 @@ def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: PLR09
             return Query.boolean_query(
                 [(Occur.Must, Query.all_query()), (Occur.MustNot, build_filter(schema, part))]
             )
+
+
+def _in_any_case(schema: tantivy.Schema, field: str, value: str) -> Query:
+    exactly = Query.term_query(schema, field, value, "basic")
+    if value.lower() == value.upper():
+        return exactly
+    try:
+        pattern = f"(?i){''.join(map(_literal, value))}"
+        return any_of([exactly, Query.regex_query(schema, field, pattern)])
+    except ValueError:  # longer than the engine's automata may be, as no real tag is
+        return exactly
+
+
+def _path_query(schema: tantivy.Schema, pattern: str) -> Query:
+    try:
+        return Query.regex_query(schema, "path", glob_regex(pattern))
+    except ValueError as error:
+        shown = pattern if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]}…"
+        too_large = "size limit" in str(error)
+        expected = "as simple as it has to be" if too_large else "a path pattern"
+        raise InvalidInput(
+            f"path_glob {shown!r} is not {expected}",
+            hint="use fewer of * ? [ ]" if too_large else "a pattern looks like 'docs/**/*.md'",
+            details={"field": "path_glob", "value": shown, "expected": expected},
+        ) from error
 
 
 def _words(schema: tantivy.Schema, field: str, text: str, *, phrase: bool) -> Query:

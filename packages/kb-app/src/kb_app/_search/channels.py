@@ -14,7 +14,7 @@ from enum import IntFlag
 from typing import TYPE_CHECKING, TypeVar
 
 from kb_app._search.query import ParsedQuery
-from kb_core.errors import KbError
+from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import Filter
 from kb_core.media import SearchMode
 from kb_core.search import Scored
@@ -233,6 +233,8 @@ def _add_vectors(proposals: Proposals, vectors: Callable[[], _Nearest], deadline
     except Late:
         proposals.leave_out(Channel.VECTOR, deadline)
         return
+    except InvalidInput:
+        raise  # what was asked is at fault, not the channel
     except KbError as error:
         proposals.degraded.append(f"vector: {error}")
         return

@@ -17,19 +17,28 @@ from typing import TYPE_CHECKING
 from kb_app._search.channels import Channel, Deadline, Late, Proposals, Stopwatch, propose
 from kb_app._search.hits import Renderer
 from kb_app._search.page import Cursor, Delivery, Question, State, deliver
-from kb_app._search.query import ParsedQuery, compile_filters, media_warnings, parse_query
+from kb_app._search.query import (
+    ParsedQuery,
+    check_query,
+    compile_filters,
+    filter_warnings,
+    parse_query,
+)
 from kb_app._search.ranking import Row, list_digest, page_of, rank_proposals
 from kb_app._search.trace import trace_of
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
+from kb_core.ports import never
 from kb_core.search import SearchQuery, SearchResponse, Trace
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from kb_app.config import Config
     from kb_core.models_info import EmbeddingModel
     from kb_core.ports import IndexSnapshot, Reranker
 
-__all__ = ["Engine", "RankedList", "SearchSettings", "pool_size", "rerank", "search_settings"]
+__all__ = ["Engine", "RankedList", "SearchSettings", "pool_size", "search_settings"]
 
 _POOL_FACTOR = 5
 _POOL_MIN = 100
@@ -96,8 +105,9 @@ class Engine:
     """Answers queries at the state that one snapshot holds.
 
     *embed* gives a query's vector and *reranker* what reorders the first rows; both load
-    a model when first called. Chunks are read once for all queries of an engine, which
-    lives as long as one call and serves one thread.
+    a model when first called. When *stop* is set, nobody waits for the answer any more, and
+    nothing more is read with a model for it. Chunks are read once for all queries of an
+    engine, which lives as long as one call and serves one thread.
     """
 
     def __init__(
@@ -108,10 +118,12 @@ class Engine:
         embed: Callable[[str], bytes],
         reranker: Callable[[], Reranker],
         now: int,
+        stop: Event | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.settings = settings
         self.embed = embed
+        self._is_stopped = never if stop is None else stop.is_set
         self._reranker = reranker
         self.renderer = Renderer(
             snapshot,
@@ -182,6 +194,7 @@ class Engine:
     def _begin(self, query: SearchQuery) -> _Run:
         watch, deadline = Stopwatch(), Deadline(query.deadline_ms)
         parsed = parse_query(query.text)
+        check_query(parsed, query.text)
         where = all_of([parsed.where, compile_filters(query.filters, self.snapshot)])
         wanted = Channel.of(query.mode)
         if self.settings.rerank if query.rerank is None else query.rerank:
@@ -214,10 +227,39 @@ class Engine:
         return State.of(self.snapshot.control, channels)
 
     def _rerank(self, run: _Run, rows: list[Row], proposals: Proposals) -> list[Row]:
+        """Return *rows* with the first of them reordered, or as they are if that is too late.
+
+        All first rows are read or none: half a list in a new order is no order at all.
+        """
         if Channel.RERANK not in run.wanted or not rows:
             return rows
-        text, renderer = run.parsed.text, self.renderer
-        return rerank(rows, text, renderer, self._reranker, proposals, run.deadline)
+        from kb_search.rerank import DEPTH  # numpy: not on the lexical path
+
+        started = time.perf_counter()
+        head = page_of(rows, 0, DEPTH, self.renderer.places)
+        chunks = self.renderer.chunks([row.chunk_key for row in head])
+        passages = [chunks[row.chunk_key]["text"] for row in head]
+        work = run.deadline.start(lambda: self._read(run, passages))
+        try:
+            scores = work()
+        except Late:
+            scores = None
+        except KbError as error:
+            proposals.degraded.append(f"rerank: {error}")
+            return rows
+        finally:
+            proposals.rerank_secs = time.perf_counter() - started
+        if scores is None:
+            proposals.leave_out(Channel.RERANK, run.deadline)
+            return rows
+        proposals.ran |= Channel.RERANK
+        return _reordered(head, scores, rows[len(head) :])
+
+    def _read(self, run: _Run, passages: Sequence[str]) -> Sequence[float] | None:
+        def stop() -> bool:
+            return self._is_stopped() or run.deadline.is_over()
+
+        return self._reranker().rerank(run.parsed.text, passages, stop=stop)
 
     def _delivery(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Delivery:
         channels = run.wanted & ~proposals.late
@@ -241,7 +283,7 @@ class Engine:
             cursor_at=cursor_at,
             remarks_at_end=lambda: self._beyond_the_pool(run, proposals),
             degraded=(*proposals.degraded, *run.remarks),
-            warnings=tuple(media_warnings(run.query.filters.media)),
+            warnings=filter_warnings(run.query.filters, self.snapshot),
             stages=None if run.query.deadline_ms is None else proposals.stages,
         )
 
@@ -275,42 +317,13 @@ def _go_on(run: _Run, cursor: Cursor) -> None:
     )
 
 
-def rerank(
-    rows: list[Row],
-    text: str,
-    renderer: Renderer,
-    reranker: Callable[[], Reranker],
-    proposals: Proposals,
-    deadline: Deadline,
-) -> list[Row]:
-    """Return *rows* with the first of them reordered, or as they are if that is too late.
+def _reordered(head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row]) -> list[Row]:
+    from kb_search.rerank import below, blend
 
-    All first rows are read or none: half a list in a new order is no order at all.
-    """
-    from kb_search.rerank import DEPTH, below, blend  # numpy: not on the lexical path
-
-    started = time.perf_counter()
-    head = page_of(rows, 0, DEPTH, renderer.places)
-    chunks = renderer.chunks([row.chunk_key for row in head])
-    passages = [chunks[row.chunk_key]["text"] for row in head]
-    work = deadline.start(lambda: reranker().rerank(text, passages, stop=deadline.is_over))
-    try:
-        scores = work()
-    except Late:
-        scores = None
-    except KbError as error:
-        proposals.degraded.append(f"rerank: {error}")
-        return rows
-    finally:
-        proposals.rerank_secs = time.perf_counter() - started
-    if scores is None:
-        proposals.leave_out(Channel.RERANK, deadline)
-        return rows
-    proposals.ran |= Channel.RERANK
     fused = [row.score for row in head]
     order = [
         replace(row, score=score, kind="rerank", rerank_score=read)
         for row, score, read in zip(head, blend(fused, scores), scores, strict=True)
     ]
-    rest = [replace(row, score=below(row.score), kind="rerank") for row in rows[len(head) :]]
-    return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + rest
+    under = [replace(row, score=below(row.score), kind="rerank") for row in rest]
+    return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under

@@ -7,7 +7,9 @@ Exclusions and fields are filters of both channels (ruling R13); everything else
 and anything that is not valid grammar is words too. No text of a query raises; a value of
 a filter that means nothing does.
 
-``AND`` takes the words or phrases right beside it. Where ``AND`` and ``OR`` meet, as in
+In a question in capitals, ``AND``, ``OR`` and ``NOT`` are words like the others: what
+tells an operator is that it is written otherwise than they are. ``AND`` takes the words or
+phrases right beside it. Where ``AND`` and ``OR`` meet, as in
 ``a AND b OR c``, there are no parentheses to tell what is meant: nothing is required.
 """
 
@@ -19,20 +21,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_core.clock import parse_rfc3339, to_epoch
+from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS, Filter, FilterSpec, Glob, Not, OneOf, Or, Range, Words, all_of
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
-from kb_core.search import Clause, LexicalQuery, SearchFilters
+from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, SearchFilters
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
 __all__ = [
     "ParsedQuery",
+    "check_query",
     "compile_each",
     "compile_filters",
-    "media_warnings",
+    "filter_warnings",
+    "glob_of",
+    "nearest_of",
     "parse_query",
     "words_of",
 ]
@@ -45,11 +51,16 @@ _PIECE = re.compile(
     """,
     re.VERBOSE,
 )
+_OPERATOR = re.compile(r"(?<!\S)(?:AND|OR|NOT)(?!\S)")
 _DEMANDING = 0.25
 """Which share of a query's letters its quotes hold at least where they are demands."""
 _LETTER = re.compile(r"[^\W_]")
 
 _WORD = re.compile(r"[^\W_][\w.\-]*[^\W_]|[^\W_]")
+
+_CLASS = re.compile(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
+"""The members of a bracket in a path pattern; the first may be a bracket itself."""
+_RANGE = re.compile(r"(.)-(.)", re.DOTALL)
 
 Kind: TypeAlias = Literal["word", "phrase", "filter", "AND", "OR", "NOT"]
 
@@ -61,6 +72,8 @@ class ParsedQuery:
     lexical: LexicalQuery
     where: Filter | None
     text: str
+    excludes_only: bool = False
+    """Whether it says what is not wanted, and nothing that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,9 @@ class _Piece:
 
 def parse_query(text: str) -> ParsedQuery:
     """Read a query; a query of nothing but filters is ranked by its own text."""
-    pieces = _negated([_read(found) for found in _PIECE.finditer(text)])
+    in_capitals = _is_in_capitals(text)
+    found = [_read(piece, in_capitals=in_capitals) for piece in _PIECE.finditer(text)]
+    pieces = _negated(found)
     required = _required(pieces)
     spoken = [at for at, piece in enumerate(pieces) if piece.kind in {"word", "phrase"}]
     plain = " ".join(pieces[at].text for at in spoken if at not in required)
@@ -87,7 +102,31 @@ def parse_query(text: str) -> ParsedQuery:
         lexical=LexicalQuery(tuple(clauses or [Clause(text)])),
         where=all_of(piece.where for piece in pieces),
         text=" ".join(pieces[at].text for at in spoken) or text,
+        excludes_only=bool(pieces) and all(isinstance(piece.where, Not) for piece in pieces),
     )
+
+
+def check_query(parsed: ParsedQuery, text: str) -> None:
+    """Refuse with ``InvalidInput`` what nothing can be found for, or only in a long time."""
+    if parsed.excludes_only:
+        raise InvalidInput(
+            f"query {text!r} only says what not to find",
+            hint="add what to look for, such as: otter -zoo",
+            details={"field": "query", "value": text},
+        )
+    if len(text) <= MAX_QUERY_TERMS:
+        return  # no room for more
+    from kb_search.analysis import analyze
+
+    streams = analyze(text)
+    terms = len({*streams.exact.split(), *streams.cjk.split()})
+    if terms > MAX_QUERY_TERMS:
+        raise InvalidInput(
+            f"the query has {terms:,} different words, and at most {MAX_QUERY_TERMS:,} are "
+            "looked for",
+            hint="ask for what is telling in it",
+            details={"field": "query", "value": terms, "max": MAX_QUERY_TERMS},
+        )
 
 
 def words_of(text: str) -> list[str]:
@@ -95,9 +134,19 @@ def words_of(text: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(text)))
 
 
-def _read(found: re.Match[str]) -> _Piece:
+def _is_in_capitals(text: str) -> bool:
+    """Say whether the words beside the operators are in capitals, all of them.
+
+    What has no case tells nothing, as a question in Korean.
+    """
+    rest = _OPERATOR.sub("", text)
+    return rest.upper() == rest != rest.lower()
+
+
+def _read(found: re.Match[str], *, in_capitals: bool) -> _Piece:
     phrase, word = found["phrase"], found["word"] or ""
-    if word in {"AND", "OR", "NOT"} and not found["negated"] and not found["field"]:
+    is_operator = word in {"AND", "OR", "NOT"} and not in_capitals
+    if is_operator and not found["negated"] and not found["field"]:
         return _Piece(_operator(word), word)
     value = word if phrase is None else phrase
     if not value.strip():
@@ -120,7 +169,7 @@ def _field(name: str | None, value: str, *, is_phrase: bool) -> Filter | None:
     if name is None:
         return None
     if name == "tag":
-        return OneOf("tag", (value,))
+        return OneOf("tag", (value,), any_case=True)
     return Words(name, value, phrase=is_phrase)
 
 
@@ -170,6 +219,34 @@ def _demanded(pieces: list[_Piece]) -> set[int]:
     return phrases if quoted >= _DEMANDING * spoken else set()
 
 
+_MEDIA = {*(medium.value for medium in Media), *MEDIA_ALIASES}
+_SHOWN = 10
+_CODES = {
+    "arabic": "ar",
+    "chinese": "zh",
+    "danish": "da",
+    "dutch": "nl",
+    "english": "en",
+    "finnish": "fi",
+    "french": "fr",
+    "german": "de",
+    "greek": "el",
+    "hungarian": "hu",
+    "italian": "it",
+    "japanese": "ja",
+    "korean": "ko",
+    "norwegian": "no",
+    "polish": "pl",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "spanish": "es",
+    "swedish": "sv",
+    "turkish": "tr",
+    "ukrainian": "uk",
+}
+"""ISO 639-1 codes of what people write instead."""
+
 _LONGEST_GLOB = 300
 """Longer patterns make automata that the engine refuses."""
 
@@ -188,19 +265,68 @@ def compile_each(
     """Yield every filter that is given, by itself, with its meaning."""
     for row in FILTERS:
         given = getattr(filters, row.name)
-        values = given if row.many else () if given is None else (given,)
+        values = _values(row, given) if row.many else () if given is None else (given,)
         if values:
             yield row, _compiled(row, values, snapshot)
 
 
-def media_warnings(media: Iterable[str]) -> list[str]:
-    """Return a warning for every medium that does not exist: it gives no hits."""
-    known = {*(m.value for m in Media), *MEDIA_ALIASES}
-    return [
-        f"media {name!r} is unknown and gives no hits; known are {', '.join(sorted(known))}"
-        for name in media
-        if name.lower() not in known
-    ]
+def filter_warnings(filters: SearchFilters, snapshot: IndexSnapshot) -> tuple[str, ...]:
+    """Return a warning for every value of a filter that nothing has: it gives no hits."""
+    return tuple(
+        _unknown(row, value, snapshot)
+        for row in FILTERS
+        if row.many and row.kind in {"text", "word", "medium"}
+        for value in _values(row, getattr(filters, row.name))
+        if not _is_known(row, value, snapshot)
+    )
+
+
+def _values(row: FilterSpec, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of a filter that takes several; but for paths, a comma parts two."""
+    if row.kind == "glob":
+        return tuple(given)
+    for value in given:
+        _check_unicode(row.name, value)
+        if not value.strip(" ,"):
+            raise _bad(row.name, value, "a value")
+    return tuple(word.strip() for value in given for word in value.split(",") if word.strip())
+
+
+def _is_known(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> bool:
+    if row.kind == "medium":
+        return value.lower() in _MEDIA
+    if row.field == "source_id":
+        return True  # one that there is none of was refused
+    return snapshot.count_docs(_compiled(row, (value,), snapshot)) > 0
+
+
+def _unknown(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> str:
+    known = _MEDIA if row.kind == "medium" else _existing(row, snapshot)
+    close = nearest_of(_CODES.get(value.lower(), value) if row.field == "lang" else value, known)
+    said = f"{row.name} {value!r} is unknown and gives no hits"
+    if close:
+        return f"{said}; did you mean {close!r}?"
+    some = sorted(known)[:_SHOWN]
+    more = ", …" if len(known) > len(some) else ""
+    return f"{said}; known are {', '.join(some)}{more}" if some else said
+
+
+def nearest_of(word: str, known: Iterable[str]) -> str | None:
+    """Return the one of *known* that *word* is most likely meant to be."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def _existing(row: FilterSpec, snapshot: IndexSnapshot) -> set[str]:
+    """Return the values that documents have; reads all of them, which only a mistake needs."""
+    found: set[str] = set()
+    for doc in snapshot.docs(None):
+        values = doc["tags"] if row.field == "tag" else (doc[row.field],)
+        found.update(value for value in values if value)
+    return found
 
 
 def _compiled(  # noqa: C901, PLR0911 - one per kind
@@ -208,13 +334,17 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
 ) -> Filter:
     match row.kind:
         case "text":
-            return _one_of(row, values)
+            if row.field == "source_id":
+                _check_sources(row, values, snapshot)
+            return OneOf(row.field, tuple(values), any_case=row.field == "tag")
         case "word":
-            return _one_of(row, [value.lower() for value in values])
+            lowered = (value.lower() for value in values)
+            # What has no language, code, is counted under "null", and indexed under "".
+            return OneOf(row.field, tuple("" if word == "null" else word for word in lowered))
         case "medium":
-            return _one_of(row, [MEDIA_ALIASES.get(v.lower(), v.lower()) for v in values])
+            return OneOf(row.field, tuple(MEDIA_ALIASES.get(v.lower(), v.lower()) for v in values))
         case "glob":
-            return Or(tuple(_glob(row, value) for value in values))
+            return Or(tuple(glob_of(row.name, value) for value in values))
         case "trust":
             return Range(row.field, low=_rank(row, *values))
         case "from":
@@ -225,10 +355,17 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
             return OneOf(row.field, tuple(_doc_id(row, value, snapshot) for value in values))
 
 
-def _one_of(row: FilterSpec, values: Sequence[str]) -> Filter:
+def _check_sources(row: FilterSpec, values: Sequence[str], snapshot: IndexSnapshot) -> None:
+    """Refuse a source that there is none of: a typing error looks like an empty folder."""
+    known = sorted({*snapshot.control.sources, ADDED_SOURCE})
     for value in values:
-        _check_unicode(row.field, value)
-    return OneOf(row.field, tuple(values))
+        if value not in known:
+            close = nearest_of(value, known)
+            raise InvalidInput(
+                f"{row.name} {value!r} is unknown, or was never ingested",
+                hint=f"did you mean {close!r}?" if close else f"known are {', '.join(known)}",
+                details={"field": row.name, "value": value, "known": known, "nearest": close},
+            )
 
 
 def _check_unicode(name: str, value: str) -> None:
@@ -239,13 +376,22 @@ def _check_unicode(name: str, value: str) -> None:
         raise _bad(name, value.encode("utf-8", "replace").decode(), "valid Unicode") from error
 
 
-def _glob(row: FilterSpec, pattern: str) -> Glob:
-    _check_unicode(row.name, pattern)
+def glob_of(name: str, pattern: str) -> Glob:
+    """Return a path pattern as a filter; raise ``InvalidInput`` for what is none.
+
+    What only the engine cannot do is refused by the engine, as ``InvalidInput``, too.
+    """
+    _check_unicode(name, pattern)
     if not pattern.strip() or pattern.count("[") > pattern.count("]"):
-        raise _bad(row.name, pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
+        raise _bad(name, pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
     if len(pattern) > _LONGEST_GLOB:
         shown = f"{pattern[:40]}…"
-        raise _bad(row.name, shown, f"a pattern of at most {_LONGEST_GLOB} characters")
+        raise _bad(name, shown, f"a pattern of at most {_LONGEST_GLOB} characters")
+    for inside in _CLASS.findall(pattern):
+        for first, last in _RANGE.findall(inside):
+            if first > last:
+                what = f"a path pattern: in [{inside}], {first!r} comes after {last!r}"
+                raise _bad(name, pattern, what)
     return Glob(pattern)
 
 

@@ -17,7 +17,7 @@ from kb_app._search.channels import Channel, Proposals
 from kb_app._search.engine import Engine, pool_size
 from kb_app._search.lookup import Origin
 from kb_app._search.page import Cursor, Delivery, State, deliver
-from kb_app._search.query import compile_filters, media_warnings, words_of
+from kb_app._search.query import compile_filters, filter_warnings, words_of
 from kb_app._search.ranking import list_digest
 from kb_core.filters import Filter, Not, OneOf, Words, all_of
 from kb_core.media import SearchMode
@@ -72,7 +72,7 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
         cursor_at=cursor_at,
         remarks_at_end=tuple,
         degraded=tuple(proposals.degraded),
-        warnings=tuple(media_warnings(query.filters.media)),
+        warnings=filter_warnings(query.filters, snapshot),
     )
     return deliver(delivery, engine.renderer, snapshot.control)
 

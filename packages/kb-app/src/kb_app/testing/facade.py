@@ -125,6 +125,7 @@ class ScriptedKnowledgeBase(KnowledgeBase):
 
 def _watched(operation: Callable[..., Any]) -> Callable[..., Any]:
     shape = signature(operation)
+    is_run = "IngestEvent" in str(shape.return_annotation)
 
     @wraps(operation)
     def watched(self: ScriptedKnowledgeBase, *args: Any, **options: Any) -> Any:  # noqa: ANN401
@@ -135,7 +136,7 @@ def _watched(operation: Callable[..., Any]) -> Callable[..., Any]:
             return answer
         answer = operation(self, *args, **options)
         # What yields events has checked what it was given, and has not begun.
-        return self._run(given.arguments["stop"]) if "stop" in given.arguments else answer
+        return self._run(given.arguments["stop"]) if is_run else answer
 
     return watched
 

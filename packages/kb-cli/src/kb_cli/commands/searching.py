@@ -117,7 +117,7 @@ def _check_time(text: str | None) -> None:
     from kb_core.clock import parse_rfc3339
 
     try:
-        parse_rfc3339(text or "1970-01-01")
+        parse_rfc3339("1970-01-01" if text is None else text)
     except ValueError:
         raise ConfigInvalid(
             f"--ingested-after {text!r} is not a time",

@@ -98,6 +98,20 @@ class FilterContract(Contract):
         ):
             assert _passing(world, Glob(pattern)) == sorted(expected), pattern
 
+    def test_case_matters_unless_it_is_said_not_to(self) -> None:
+        world = self.world()
+        for path, tag in (("a.md", "Rust"), ("b.md", "c++"), ("c.md", "Äpfel"), ("d.md", "독")):
+            world.put(world.corpus.document(path, "text", tags=(tag,)))
+
+        for values, any_case, paths in (
+            (("rust",), False, []),
+            (("rust",), True, ["a.md"]),
+            (("C++", "äPFEL"), True, ["b.md", "c.md"]),
+            (("독",), True, ["d.md"]),
+            (("rus", ".*", "", "x" * 3000), True, []),
+        ):
+            assert _passing(world, OneOf("tag", values, any_case)) == paths, values
+
     def test_words_of_a_field_all_have_to_occur(self) -> None:
         world = self.world()
         world.write("plans/roadmap.md", "the road ahead is long", title="Roadmap 2026")

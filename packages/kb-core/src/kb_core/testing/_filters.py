@@ -31,8 +31,12 @@ def passes(facts: Facts, where: Filter | None) -> bool:  # noqa: C901, PLR0911 -
     match where:
         case None:
             return True
-        case OneOf(field, wanted):
-            return any(value in wanted for value in facts.values.get(field, ()))
+        case OneOf(field, wanted, any_case):
+            folded = {str(value).casefold() for value in wanted} if any_case else set()
+            return any(
+                value in wanted or str(value).casefold() in folded
+                for value in facts.values.get(field, ())
+            )
         case Range(field, low, high):
             return any(_within(value, low, high) for value in facts.values.get(field, ()))
         case Glob(pattern):

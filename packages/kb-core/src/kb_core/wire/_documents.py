@@ -14,7 +14,7 @@ from kb_core.wire._json import Json, given, timestamp, timestamp_or_none
 from kb_core.wire._search import citation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kb_core.ports import StoredChunk, StoredDoc
 
@@ -137,14 +137,21 @@ def doc_summary(doc: StoredDoc) -> Json:
     return out | {key: doc[key] for key in ("code_lang", "repo") if doc.get(key)}
 
 
-def doc_list(docs: Iterable[StoredDoc], *, total: int, next_cursor: str | None = None) -> Json:
+def doc_list(
+    docs: Iterable[StoredDoc],
+    *,
+    total: int,
+    next_cursor: str | None = None,
+    warnings: Sequence[str] = (),
+) -> Json:
     """Return doc_summary_list.v1: one page of *total* documents."""
-    return {
+    out: Json = {
         "schema_version": "doc_summary_list.v1",
         "items": [doc_summary(doc) for doc in docs],
         "total": total,
         "next_cursor": next_cursor,
     }
+    return out | ({"warnings": list(warnings)} if warnings else {})
 
 
 def doc_inspection(doc: StoredDoc) -> Json:

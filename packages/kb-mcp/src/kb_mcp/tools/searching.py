@@ -20,7 +20,7 @@ def _search(call: Call) -> Mapping[str, Any]:
     usual = call.kb.preferences()
     asked = read(SearchInput, call.arguments)
     query = asked.to_query(k=usual.default_k, snippet_chars=usual.snippet_chars)
-    return wire.search_response(call.kb.search(query))
+    return wire.search_response(call.kb.search(query, stop=call.stop))
 
 
 SEARCH = Tool(

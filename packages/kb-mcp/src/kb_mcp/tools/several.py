@@ -56,7 +56,7 @@ def _bulk_search(call: Call) -> Mapping[str, Any]:
     queries = read_queries(asked, k=usual.default_k, snippet_chars=usual.snippet_chars)
     if given.aggregate:
         found = call.kb.search_aggregated(
-            queries, k=given.k, max_tokens=given.max_tokens, asked=asked
+            queries, k=given.k, max_tokens=given.max_tokens, asked=asked, stop=call.stop
         )
         return wire.aggregated_search_response(asked, found)
     _refuse_shared(given)
@@ -67,7 +67,7 @@ def _search_each(
     call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries
 ) -> Mapping[str, Any]:
     outcomes = []
-    with closing(call.kb.search_many(queries)) as answers:
+    with closing(call.kb.search_many(queries, stop=call.stop)) as answers:
         for outcome in answers:
             outcomes.append(outcome)
             call.progress.message = f"{len(outcomes)} of {len(queries)} queries answered"

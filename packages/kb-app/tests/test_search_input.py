@@ -1,0 +1,258 @@
+"""What is asked is met as it was meant, or refused by name: the same in every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kb_app import Config, KnowledgeBase
+from kb_app._parts import Parts
+from kb_app.testing import SearchWorld
+from kb_app.testing.parts import memory_parts
+from kb_core.errors import InvalidInput, KbError
+from kb_core.filters import FILTERS
+from kb_core.media import SearchMode
+from kb_core.ports import never
+from kb_core.search import SearchFilters, SearchQuery
+from kb_search.reader import Reader
+
+MODES = list(SearchMode)
+World = tuple[Config, Parts]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return the configuration and parts of a few notes in two languages, in a real index."""
+    folder = tmp_path_factory.mktemp("kb")
+    made = SearchWorld(folder)
+    make = made.corpus.document
+    made.put(
+        make("notes/locks.md", "# Locks\n\nThe writer takes a lock.\n", tags=("Rust", "storage")),
+        make("notes/bread.md", "# Bread\n\nFlour and water. Not a lock.\n", tags=("kitchen",)),
+        make("ko/search.md", "# 검색\n\n한국어 문서 검색. lock\n", lang="ko"),
+        make("src/lock.py", "def lock():\n    pass\n", lang=None, media="code", code_lang="python"),
+        make("odd.md", "lock zzz\n", lang="und", source_id="work", repo="kebab"),
+    )
+    parts = replace(memory_parts(Reader(folder), made.embedder), reader=lambda: Reader(folder))
+    return Config.inside(folder / "config"), parts
+
+
+@pytest.fixture(scope="module")
+def kb(world: World) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(*world) as opened:
+        yield opened
+
+
+def globbing(pattern: str) -> dict[str, Callable[[KnowledgeBase], Any]]:
+    """Return every operation that takes a path pattern, with this one."""
+    filters = SearchFilters(path_glob=(pattern,))
+
+    def asking(mode: SearchMode) -> Callable[[KnowledgeBase], Any]:
+        return lambda kb: kb.search(SearchQuery(text="lock", mode=mode, filters=filters))
+
+    return {
+        **{mode.value: asking(mode) for mode in MODES},
+        "list": lambda kb: kb.list_docs(filters),
+        "status": lambda kb: kb.status(pattern),
+        "similar": lambda kb: kb.similar(
+            "notes/locks.md", SearchQuery(text="lock", filters=filters)
+        ),
+        "explain_miss": lambda kb: kb.explain_miss(
+            "notes/locks.md", SearchQuery(text="lock", filters=filters)
+        ),
+    }
+
+
+@pytest.mark.parametrize("pattern", ["[z-a]", "*a" * 40, "[!a]" * 20, "a\udcff", "[a", " "])
+@pytest.mark.parametrize("operation", globbing(""))
+def test_a_path_pattern_that_is_none_is_refused_by_name(
+    kb: KnowledgeBase, operation: str, pattern: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        globbing(pattern)[operation](kb)
+
+    assert refused.value.details["field"] == "path_glob"
+    assert "regex" not in str(refused.value).lower()
+
+
+@given(st.text(st.sampled_from("a-z[]!^*?/\\.{}()|+$#&~한é\n"), max_size=40))
+def test_no_path_pattern_is_anything_but_a_filter_or_refused(
+    kb: KnowledgeBase, pattern: str
+) -> None:
+    for operation in ("lexical", "status"):
+        try:
+            globbing(pattern)[operation](kb)
+        except InvalidInput as refused:
+            assert refused.details["field"] == "path_glob"  # noqa: PT017 - either is right
+
+
+def test_every_filter_that_is_a_pattern_is_tried_here() -> None:
+    assert [row.name for row in FILTERS if row.kind == "glob"] == ["path_glob"]
+
+
+def asking(text: str) -> dict[str, Callable[[KnowledgeBase], Any]]:
+    """Return every operation that ranks by a text, with this one."""
+
+    def searching(mode: SearchMode) -> Callable[[KnowledgeBase], Any]:
+        return lambda kb: kb.search(SearchQuery(text=text, mode=mode))
+
+    def found(outcome: Any) -> Any:  # noqa: ANN401 - an answer
+        if isinstance(outcome, KbError):
+            raise outcome
+        return outcome
+
+    return {
+        **{mode.value: searching(mode) for mode in MODES},
+        "many": lambda kb: found(next(kb.search_many([SearchQuery(text=text)]))),
+        "aggregated": lambda kb: found(kb.search_aggregated([SearchQuery(text=text)]).outcomes[0]),
+        "codebase": lambda kb: kb.codebase_search({"query": text}),
+        "explain_miss": lambda kb: kb.explain_miss("notes/locks.md", SearchQuery(text=text)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("-lock", "only says what not to find"),
+        ('NOT bread -"two words" -title:x -tag:y', "only says what not to find"),
+        ("a" * 20_001, "characters"),
+        (" ".join(f"w{n}" for n in range(1001)), "different words"),
+        ("".join(chr(0x4E00 + n) for n in range(1002)), "different words"),
+    ],
+)
+@pytest.mark.parametrize("operation", asking(""))
+def test_a_query_that_finds_nothing_or_takes_for_ever_is_refused(
+    kb: KnowledgeBase, operation: str, text: str, why: str
+) -> None:
+    with pytest.raises(InvalidInput, match=why) as refused:
+        asking(text)[operation](kb)
+
+    assert refused.value.hint
+    assert refused.value.details["field"] == "query"
+
+
+def test_a_query_as_long_as_may_be_is_answered(kb: KnowledgeBase) -> None:
+    words = " ".join(f"w{n}" for n in range(999))
+    for text in (f"{words} lock", "lock " * 4000, "lock tag:Rust", "-nothing lock"):
+        assert kb.search(SearchQuery(text=text, mode=SearchMode.LEXICAL)).hits
+
+
+class Reading:
+    """A reranker that is stopped while it reads."""
+
+    name = "reading"
+
+    def __init__(self, stop: Event) -> None:
+        self.stop = stop
+        self.read = 0
+
+    def rerank(
+        self, _: str, passages: Sequence[str], /, *, stop: Callable[[], bool] = never
+    ) -> list[float] | None:
+        for passage in passages:
+            if stop():
+                return None
+            self.read += len(passage) > 0
+            self.stop.set()
+        return [0.5] * len(passages)
+
+
+def test_nothing_is_read_for_a_search_that_nobody_waits_for_any_more(world: World) -> None:
+    config, parts = world
+    stop = Event()
+    reading = Reading(stop)
+    with KnowledgeBase(config, replace(parts, reranker=lambda: reading)) as kb:
+        found = kb.search(SearchQuery(text="lock bread", rerank=True), stop=stop)
+
+    assert reading.read == 1
+    assert len(found.hits) > 1
+
+
+def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401
+    """Return the paths of what a search for one word finds in the filters, and its warnings."""
+    narrow = SearchFilters(**filters)
+    answer = kb.search(SearchQuery(text="lock", mode=SearchMode.LEXICAL, filters=narrow))
+    listed = kb.list_docs(narrow)
+    paths = sorted({hit.doc_path for hit in answer.hits})
+    assert set(paths) <= {doc["doc_path"] for doc in listed["items"]}
+    assert listed.get("warnings", []) == list(answer.warnings)
+    return paths, list(answer.warnings)
+
+
+@pytest.mark.parametrize(
+    ("filters", "warning"),
+    [
+        ({"lang": ("english",)}, "lang 'english' is unknown and gives no hits; did you mean 'en'?"),
+        ({"code_lang": ("pyhton",)}, "did you mean 'python'?"),
+        ({"repo": ("kebap",)}, "did you mean 'kebab'?"),
+        ({"tag": ("rsut",)}, "did you mean 'Rust'?"),
+        ({"tag": ("quantum",)}, "known are Rust, kitchen, storage"),
+        ({"source_type": ("notes",)}, "did you mean 'note'?"),
+        ({"media": ("markdwon",)}, "did you mean 'markdown'?"),
+    ],
+)
+def test_a_value_that_nothing_has_is_told_with_the_nearest_that_exists(
+    kb: KnowledgeBase, filters: dict[str, tuple[str, ...]], warning: str
+) -> None:
+    paths, warnings = found(kb, **filters)
+
+    assert paths == []
+    assert [warning in said for said in warnings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("filters", "paths"),
+    [
+        ({"tag": ("rust",)}, ["notes/locks.md"]),
+        ({"tag": ("RUST,Kitchen",)}, ["notes/bread.md", "notes/locks.md"]),
+        ({"lang": ("EN",)}, ["notes/bread.md", "notes/locks.md"]),
+        ({"lang": ("en, ko",)}, ["ko/search.md", "notes/bread.md", "notes/locks.md"]),
+        ({"lang": ("null",)}, ["src/lock.py"]),
+        ({"lang": ("und",)}, ["odd.md"]),
+        ({"code_lang": ("Python",)}, ["src/lock.py"]),
+        ({"source": ("work,_added",)}, ["odd.md"]),
+        ({"media": ("code,md", "pdf"), "lang": ("ko", "null")}, ["ko/search.md", "src/lock.py"]),
+    ],
+)
+def test_what_is_printed_as_a_value_is_one_and_case_does_not_matter(
+    kb: KnowledgeBase, filters: dict[str, tuple[str, ...]], paths: list[str]
+) -> None:
+    assert found(kb, **filters) == (paths, [])
+
+
+def test_a_tag_of_the_question_is_found_in_any_case(kb: KnowledgeBase) -> None:
+    hits = kb.search(SearchQuery(text="lock tag:RUST", mode=SearchMode.LEXICAL)).hits
+
+    assert {hit.doc_path for hit in hits} == {"notes/locks.md"}
+
+
+@pytest.mark.parametrize("operation", ["search", "list", "similar", "explain_miss"])
+def test_a_source_that_there_is_none_of_is_refused(kb: KnowledgeBase, operation: str) -> None:
+    filters = SearchFilters(source=("note",))
+    query = SearchQuery(text="lock", filters=filters)
+    calls: dict[str, Callable[[], Any]] = {
+        "search": lambda: kb.search(query),
+        "list": lambda: kb.list_docs(filters),
+        "similar": lambda: kb.similar("notes/locks.md", query),
+        "explain_miss": lambda: kb.explain_miss("notes/locks.md", query),
+    }
+
+    with pytest.raises(InvalidInput) as refused:
+        calls[operation]()
+
+    assert refused.value.hint == "did you mean 'notes'?"
+
+
+@pytest.mark.parametrize("name", [row.name for row in FILTERS if row.kind != "glob"])
+def test_a_value_that_is_empty_is_refused_by_name(kb: KnowledgeBase, name: str) -> None:
+    row = next(row for row in FILTERS if row.name == name)
+    for value in ("", " ", ",") if row.many else ("", " "):
+        with pytest.raises(InvalidInput) as refused:
+            found(kb, **{name: (value,) if row.many else value})
+
+        assert refused.value.details["field"] == name
