@@ -1,4 +1,4 @@
-"""A list of rows of which one is chosen: the base of every list here.
+"""Lists of rows of which one is chosen, as lines or in columns.
 
 Only the rows in sight are drawn, so a list may be long; every line is cut to the width
 in cells, so wide characters never push anything apart. A bar marks the chosen row.
@@ -6,7 +6,9 @@ in cells, so wide characters never push anything apart. A bar marks the chosen r
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events
 from textual.content import Content
@@ -18,7 +20,22 @@ from textual.strip import Strip
 
 from kb_app.shown import visible
 
-__all__ = ["ChoiceList"]
+__all__ = ["ChoiceList", "Column", "RowTable", "columns", "fit"]
+
+
+def fit(text: str, width: int, *, right: bool = False) -> str:
+    """Return *text* in exactly *width* cells: cut with an ellipsis, or filled with spaces."""
+    if width <= 0:
+        return ""
+    if right and len(text) < width:
+        return " " * max(0, width - Content(text).cell_length) + text
+    return Content(text).truncate(width, ellipsis=True, pad=True).plain
+
+
+def columns(cells: Iterable[tuple[str, int]]) -> str:
+    """Return one row of a table; a cell of negative width is set to the right."""
+    return "  ".join(fit(visible(text), abs(width), right=width < 0) for text, width in cells)
+
 
 _BAR = "▌"
 
@@ -135,3 +152,66 @@ class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
         style = self.get_visual_style(*names)
         line = Content(text).truncate(width, ellipsis=True, pad=True)
         return Strip(line.render_segments(style), width)
+
+
+T = TypeVar("T")
+
+_GAP = 2
+_LEAST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """A column: its title, its cells (negative: set to the right; 0: what is left), its text."""
+
+    title: str
+    width: int
+    text: Callable[[T], str]
+
+
+class RowTable(ChoiceList, Generic[T]):
+    """Shows rows of one type in the columns that fit the width."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
+        super().__init__(id=id)
+        self._rows: Sequence[T] = ()
+
+    @property
+    def rows(self) -> Sequence[T]:
+        """The rows that are shown."""
+        return self._rows
+
+    @property
+    def row(self) -> T | None:
+        """The chosen row."""
+        return self._rows[self.chosen] if self._rows else None
+
+    def show(self, rows: Sequence[T], note: str = "", *, chosen: int | None = 0) -> None:
+        """Replace the rows."""
+        self._rows = rows
+        self.replace_rows(len(rows), note, chosen=chosen)
+
+    def columns_for(self, width: int) -> list[Column[T]]:
+        """Return the columns of a table of *width*."""
+        raise NotImplementedError
+
+    def head(self) -> str:
+        """Return the titles of the columns, as they stand over the rows."""
+        width = self.scrollable_content_region.width - 1
+        wanted = self.columns_for(width)
+        return " " + columns(
+            zip((column.title for column in wanted), _widths(wanted, width), strict=True)
+        )
+
+    def line(self, index: int, row: int, width: int) -> tuple[str, str]:  # noqa: ARG002
+        wanted, shown = self.columns_for(width), self._rows[index]
+        texts = (column.text(shown) for column in wanted)
+        return columns(zip(texts, _widths(wanted, width), strict=True)), "main"
+
+
+def _widths(wanted: Sequence[Column[Any]], width: int) -> list[int]:
+    """Share what the fixed columns leave among those of width 0."""
+    left = width - sum(abs(column.width) for column in wanted) - _GAP * (len(wanted) - 1)
+    open_ = sum(column.width == 0 for column in wanted)
+    share = max(_LEAST, left // max(1, open_))
+    return [column.width or share for column in wanted]
