@@ -30,6 +30,7 @@ def environ(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "PATH": os.environ["PATH"],
         "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it the other way around
+        "PIP_NO_CACHE_DIR": "1",
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
         "PYTHONPATH": sysconfig.get_path("purelib"),
@@ -56,7 +57,9 @@ def in_a_new_shell(command: str, env: Mapping[str, str]) -> str:
 
 
 def files(home: Path) -> dict[str, bytes]:
-    found = [path for path in sorted(home.rglob("*")) if path.is_file() or path.is_symlink()]
+    """Return what is in *home*, but for what the tools of others keep there."""
+    ours = [home / ".bashrc", *home.glob(".local/**/*"), *home.glob(".config/**/*")]
+    found = [path for path in sorted(ours) if path.is_file() or path.is_symlink()]
     return {path.relative_to(home).as_posix(): path.read_bytes() for path in found}
 
 
