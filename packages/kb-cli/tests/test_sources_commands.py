@@ -49,8 +49,8 @@ def test_add_says_what_a_folder_holds_before_anything_in_it_is_read(tmp_path: Pa
         "  SIZE    PATH\n"
         "  1.2 MB  large.txt\n"
         "left alone\n"
-        "  ENTRIES  WHY                                 SUCH AS\n"
-        "        1  ignored: built-in:1: node_modules/  node_modules/\n"
+        "  ENTRIES  WHY                               SUCH AS\n"
+        "        1  ignored: built-in: node_modules/  node_modules/\n"
     )
     assert real.stdout.endswith(f"is {notes}\n{dry.stdout}")
     assert load_config(None, {"HOME": str(tmp_path)}).sources
