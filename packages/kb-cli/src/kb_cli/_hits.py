@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from kb_app.shown.excerpts import Excerpt
     from kb_app.shown.trace import TraceRow
     from kb_cli._context import CliContext
-    from kb_core.bulk import AggregatedResponse
-    from kb_core.search import Hit, SearchQuery, SearchResponse, Trace
+    from kb_core.search import AggregatedResponse, Hit, SearchQuery, SearchResponse, Trace
 
 __all__ = ["for_people", "show", "show_aggregated"]
 

@@ -14,10 +14,10 @@ from kb_core.citations import (
     PageSpan,
     RegionSpan,
     TimeSpan,
+    span_of,
 )
 from kb_core.clock import parse_rfc3339
 from kb_core.errors import InvalidInput
-from kb_core.places import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,9 +11,8 @@ from pydantic import Field, WithJsonSchema
 
 from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whole
 from kb_core import wire
-from kb_core.bulk import MAX_QUERIES
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import MAX_K, SearchQuery
+from kb_core.search import MAX_K, MAX_QUERIES, SearchQuery
 from kb_mcp._tool import READ_ONLY, Call, Tool, input_schema, outline, schema_of
 
 __all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
@@ -144,8 +143,8 @@ CODEBASE_SEARCH = Tool(
         title="Search code",
         description=(
             "Find code in the indexed repositories by what it does; whole passages with paths "
-            "and lines, as text. Use simple terms, one thing a query, and several wordings in "
-            "one call: doubles are merged, and each further query that finds a passage adds 5 % "
+            "and lines, as text. Use it with simple terms, one thing a query, and several "
+            "wordings in one call: doubles are merged, and each further query that finds a passage adds 5 % "
             "to its score. path is a folder, of all queries or of one; in any language. Do not "
             "use it for notes and documents, for exact names or where you need filters: that is "
             "search with media code. Examples: "
