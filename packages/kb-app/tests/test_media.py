@@ -97,12 +97,12 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "529ed1a5105f2d13"),
-        ("text", None, "1cc29fea8bafc41e"),
-        ("code", "python", "04ac86d826088f09"),
-        ("code", "yaml", "bc14e3ebd12c5d6d"),
-        ("code", "json", "6dfa2f5a5bff1553"),
-        ("unknown", None, "b537190065054b4d"),
+        ("markdown", None, "5e63b21cf66ca686"),
+        ("text", None, "49a79e3fff26ab18"),
+        ("code", "python", "bad69e6eaeb902d9"),
+        ("code", "yaml", "35e088074a9661c7"),
+        ("code", "json", "01317d6e82f6774c"),
+        ("unknown", None, "18317196efc76d36"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

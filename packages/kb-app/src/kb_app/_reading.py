@@ -71,7 +71,8 @@ def fetch_doc(
     doc, text = _doc_and_text(snapshot, doc_id)
     cut = _cut_at_line(text, _budget(max_tokens))
     omitted = len(text) - cut if cut < len(text) else None
-    return wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    found = wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    return _flagged(found, snapshot, doc, range(cut))
 
 
 def fetch_span(
@@ -106,11 +107,28 @@ def fetch_span(
     wanted = text[first_char:stop]
     cut = _cut_at_line(wanted, budget, whole_lines=True)
     if cut == len(wanted):
-        return wire.fetch_span(doc, wanted, asked, last, stale=stale)
+        found = wire.fetch_span(doc, wanted, asked, last, stale=stale)
+        return _flagged(found, snapshot, doc, range(first_char, stop))
     delivered = start - 1 + wanted[:cut].count("\n")
-    return wire.fetch_span(
+    found = wire.fetch_span(
         doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
     )
+    return _flagged(found, snapshot, doc, range(first_char, first_char + cut))
+
+
+def _flagged(
+    found: types.FetchResult, snapshot: IndexSnapshot, doc: StoredDoc, shown: range
+) -> types.FetchResult:
+    """Return *found* with the remarks on what is *shown* of the text, if there are any."""
+    flags = {
+        flag
+        for chunk in snapshot.doc_chunks(doc["doc_id"])
+        if chunk["start"] < shown.stop and shown.start < chunk["end"]
+        for flag in chunk["flags"]
+    }
+    if flags:
+        found["flags"] = sorted(flags)
+    return found
 
 
 def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> types.DocInspection:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
+from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import chunker_for, parser_for
 from kb_app._models import model_of, models_dir
@@ -218,7 +219,6 @@ def _hash(
     kinds = told if media == UNKNOWN else [media]
     return fingerprint(
         {
-            "allow_secrets": allow_secrets,
             "caps": asdict(caps),
             "chunkers": [chunker_for(kind).version for kind in kinds],
             "lang": code_lang,
@@ -227,5 +227,6 @@ def _hash(
             "parsers": [parser_for(kind, code_lang).version for kind in kinds],
             "provenance": list(provenance),
             "record": RECORD_VERSION,
+            "secrets": None if allow_secrets else SECRETS_VERSION,
         }
     )

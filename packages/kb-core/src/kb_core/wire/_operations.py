@@ -253,12 +253,25 @@ def integration_report(
     files: Iterable[tuple[str, str, str]],
     *,
     written: bool,
+    removal: bool = False,
 ) -> types.IntegrationReport:
-    """Return integration_report.v1; *files* are kinds, absolute paths and actions."""
-    return {
+    """Return integration_report.v1; *files* are kinds, absolute paths and actions.
+
+    The action ``remove`` says that a file goes.
+    """
+    out: dict[str, Any] = {
         "schema_version": "integration_report.v1",
         "host": host,
         "written": written,
-        "entry": cast("types.IntegrationReportEntry", dict(entry)),
-        "files": [{"kind": kind, "path": path, "action": action} for kind, path, action in files],
     }
+    if removal:
+        out["removal"] = True
+    out["entry"] = dict(entry)
+    out["files"] = [_integrated(*file) for file in files]
+    return cast("types.IntegrationReport", out)
+
+
+def _integrated(kind: str, path: str, action: str) -> types.IntegrationReportFiles:
+    if action == "remove":
+        return {"kind": kind, "path": path, "action": "update", "removed": True}
+    return {"kind": kind, "path": path, "action": action}

@@ -342,6 +342,7 @@ class FetchResult(TypedDict):
     line_start: NotRequired[int]
     line_end: NotRequired[int]
     effective_end: NotRequired[int]
+    flags: NotRequired[list[str]]
 
 class FileStatusFiles(TypedDict):
     source_id: str
@@ -457,16 +458,19 @@ class IntegrationReportEntry(TypedDict):
     command: str
     args: list[str]
     type: NotRequired[str]
+    env: NotRequired[dict[str, str]]
 
 class IntegrationReportFiles(TypedDict):
     kind: str
     path: str
     action: str
+    removed: NotRequired[bool]
 
 class IntegrationReport(TypedDict):
     schema_version: Literal["integration_report.v1"]
     host: str
     written: bool
+    removal: NotRequired[bool]
     entry: IntegrationReportEntry
     files: list[IntegrationReportFiles]
 
