@@ -10,11 +10,12 @@ from typing import Any
 
 from kb_app._media import medium_of
 from kb_app._search.hits import Freshness
+from kb_app._search.lookup import chunk_named, document_named, paths_named
 from kb_app._search.query import compile_filters, filter_warnings, glob_of
 from kb_core import wire
-from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
-from kb_core.ids import parse_id_prefix
-from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_core.errors import InvalidInput, SpanNotSupported
+from kb_core.filters import Glob, OneOf, Or
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import SearchFilters
 from kb_core.text import LineIndex
@@ -30,8 +31,8 @@ __all__ = [
     "status",
 ]
 
-_FULL_ID = 32
 _CHARS_PER_TOKEN = 4
+_LONGEST_PATH = 250
 
 Json = dict[str, Any]
 
@@ -42,7 +43,7 @@ def fetch_chunk(snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Fre
         raise InvalidInput(
             f"context {context} is negative", details={"field": "context", "value": context}
         )
-    target = _one_chunk(snapshot, chunk_id)
+    target = chunk_named(snapshot, chunk_id)
     before: Sequence[StoredChunk] = ()
     after: Sequence[StoredChunk] = ()
     if context:
@@ -110,18 +111,18 @@ def fetch_span(
 
 def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> Json:
     """Return all that is known of a document, but for its text."""
-    return wire.doc_inspection(_one_doc(snapshot, doc_id))
+    return wire.doc_inspection(document_named(snapshot, doc_id))
 
 
 def inspect_chunk(snapshot: IndexSnapshot, chunk_id: str) -> Json:
     """Return all that is known of a chunk."""
-    found = _one_chunk(snapshot, chunk_id)
+    found = chunk_named(snapshot, chunk_id)
     return wire.chunk_inspection(found, _embeddings(snapshot, found))
 
 
 def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[Json]:
     """Return the chunks of a document, by ordinal."""
-    found = snapshot.doc_chunks(_one_doc(snapshot, doc_id)["doc_id"])
+    found = snapshot.doc_chunks(document_named(snapshot, doc_id)["doc_id"])
     return [_chunk(snapshot, chunk) for chunk in found]
 
 
@@ -148,9 +149,7 @@ def status(
             f"state {state!r} is not one of {known}", details={"field": "state", "value": state}
         )
     everything = snapshot.files(None)
-    shown = everything
-    if path_glob is not None:
-        shown = snapshot.files(glob_of("path_glob", path_glob))
+    shown = everything if path_glob is None else _files(snapshot, path_glob)
     if state is not None:
         shown = [row for row in shown if row["state"] == state]
     stats = snapshot.control.stats
@@ -160,44 +159,22 @@ def status(
     return wire.file_status(page, totals, total=len(shown))
 
 
-def _one_chunk(snapshot: IndexSnapshot, chunk_id: str) -> StoredChunk:
-    prefix = parse_id_prefix(chunk_id, what="chunk_id")
-    found = snapshot.find_chunks(prefix, 2)
-    if len(found) > 1:
-        raise _ambiguous("chunk_id", chunk_id)
-    if not found:
-        raise ChunkNotFound(
-            f"no chunk has the id {chunk_id!r}",
-            hint="chunks get new ids when their text changes: search again",
-            details={"chunk_id": chunk_id},
-        )
-    return found[0]
-
-
-def _one_doc(snapshot: IndexSnapshot, doc_id: str) -> StoredDoc:
-    prefix = parse_id_prefix(doc_id, what="doc_id")
-    found = snapshot.find_docs(prefix, 2)
-    if len(found) > 1:
-        raise _ambiguous("doc_id", doc_id)
-    if not found:
-        raise DocNotFound(
-            f"no document has the id {doc_id!r}",
-            hint="'kebab list docs' shows the ids of all documents",
-            details={"doc_id": doc_id},
-        )
-    return found[0]
-
-
-def _ambiguous(what: str, value: str) -> InvalidInput:
-    return InvalidInput(
-        f"{what} {value!r} is the beginning of several ids",
-        hint=f"give more of its {_FULL_ID} digits",
-        details={"field": what, "value": value},
-    )
+def _files(snapshot: IndexSnapshot, path_glob: str) -> Sequence[StoredFile]:
+    """Return the rows of a pattern, or of what else names a file or a folder."""
+    pattern = glob_of("path_glob", path_glob)
+    if found := snapshot.files(pattern):
+        return found
+    named = paths_named(snapshot, path_glob)
+    if found := snapshot.files(OneOf("path", tuple(named))):
+        return found
+    literal = ("".join(f"[{c}]" if c in "*?[" else c for c in path) for path in named)
+    short = [path for path in literal if path.strip("/") and len(path) < _LONGEST_PATH]
+    inside = [Glob(p) for path in short for p in (f"/{path}/**", f"**/{path.lstrip('/')}")]
+    return snapshot.files(Or(tuple(inside)))
 
 
 def _doc_and_text(snapshot: IndexSnapshot, doc_id: str) -> tuple[StoredDoc, str]:
-    doc = _one_doc(snapshot, doc_id)
+    doc = document_named(snapshot, doc_id)
     return doc, snapshot.doc_text(doc["doc_id"]) or ""
 
 
