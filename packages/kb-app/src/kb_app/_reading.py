@@ -5,7 +5,9 @@ Everything is verbatim ``Document.text``; lines are those of the file as it was 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from kb_app._media import medium_of
@@ -33,6 +35,8 @@ __all__ = [
 
 _CHARS_PER_TOKEN = 4
 _LONGEST_PATH = 250
+_SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?=\s)|[。！？｡][」』）]*""")
+_SPACE = re.compile(r"\s")
 
 Json = dict[str, Any]
 
@@ -63,9 +67,9 @@ def fetch_chunk(snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Fre
 def fetch_doc(
     snapshot: IndexSnapshot, doc_id: str, max_tokens: int | None, fresh: Freshness
 ) -> Json:
-    """Return a document's text, cut at the last line end inside the budget."""
+    """Return a document's text, cut to the budget where that hurts least."""
     doc, text = _doc_and_text(snapshot, doc_id)
-    cut = _cut_at_line(text, _budget(max_tokens))
+    cut = _cut(text, _budget(max_tokens))
     omitted = len(text) - cut if cut < len(text) else None
     return wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
 
@@ -100,10 +104,10 @@ def fetch_span(
     last = min(end, len(lines))
     first_char, stop = lines.range_of(start, last)
     wanted = text[first_char:stop]
-    cut = _cut_at_line(wanted, budget, whole_lines=True)
+    cut = _cut(wanted, budget)
     if cut == len(wanted):
         return wire.fetch_span(doc, wanted, asked, last, stale=stale)
-    delivered = start - 1 + wanted[:cut].count("\n")
+    delivered = start - 1 + len(wanted[:cut].rstrip("\n").split("\n"))
     return wire.fetch_span(
         doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
     )
@@ -201,11 +205,17 @@ def _budget(max_tokens: int | None) -> int | None:
     return max_tokens * _CHARS_PER_TOKEN
 
 
-def _cut_at_line(text: str, budget: int | None, *, whole_lines: bool = False) -> int:
-    """Return where to cut: the last line end inside the budget; without one, the budget."""
+def _cut(text: str, budget: int | None) -> int:
+    """Return where to cut: at a line where that loses little, else at a sentence, else a word."""
     if budget is None or len(text) <= budget:
         return len(text)
-    line_end = text.rfind("\n", 0, budget)
-    if line_end >= 0:
-        return line_end + 1
-    return 0 if whole_lines else budget
+    enough = budget - budget // 4
+    line = text.rfind("\n", 0, budget) + 1
+    if line >= enough:
+        return line
+    sentences = (found.end() for found in _SENTENCE_END.finditer(text, max(0, enough - 1)))
+    sentence = max(takewhile(lambda end: end <= budget, sentences), default=0)
+    if sentence >= enough:
+        return sentence
+    word = max((found.start() for found in _SPACE.finditer(text, enough, budget + 1)), default=0)
+    return word or budget

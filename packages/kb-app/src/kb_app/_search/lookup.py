@@ -263,11 +263,22 @@ def _at(place: Citation | None, doc: StoredDoc) -> Citation | None:
 def _only(docs: Sequence[StoredDoc], text: str, field: str) -> StoredDoc:
     if len(docs) == 1:
         return docs[0]
-    sources = sorted({doc["source_id"] for doc in docs})
-    hint = "give more of its path, or its id"
-    if len(sources) == len(docs):
-        hint = f"give its id, or its source where that can be named: {', '.join(sources)}"
-    raise _several(text, [_shown(doc) for doc in docs], hint, field)
+    if len({doc["path"] for doc in docs}) > 1:
+        raise _several(
+            text, [_shown(doc) for doc in docs], "give more of its path, or its id", field
+        )
+    sources = [doc["source_id"] for doc in docs]
+    known = ", ".join(f"{doc['doc_id'][:8]} ({doc['source_id']})" for doc in docs[:_LISTED])
+    raise InvalidInput(
+        f"{docs[0]['path']!r} is in several sources: {', '.join(sources)}",
+        hint=f"give an id: {known}; or, to cite, name the source, as in --source {sources[0]}",
+        details={
+            "field": field,
+            "value": text,
+            "sources": sources,
+            "candidates": [_shown(doc) for doc in docs[:_LISTED]],
+        },
+    )
 
 
 def _shown(doc: Mapping[str, object]) -> str:
