@@ -356,7 +356,7 @@ def test_seed_verbatim_fetch_a_span_with_a_budget_is_cut_where_it_hurts_least(
     kb: KnowledgeBase, doc_id: str
 ) -> None:
     cut, none = (
-        kb.fetch_span(doc_id, 1, 9, max_tokens=7),
+        kb.fetch_span(doc_id, 1, 9, max_tokens=6),
         kb.fetch_span(doc_id, 5, 9, max_tokens=1),
     )
 
