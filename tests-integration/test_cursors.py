@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from kb_app import Config, KnowledgeBase
-from kb_app._ingest.executor import InlineExecutor
-from kb_app._ingest.work import work
+from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
 from kb_app.config import Source
 from kb_core.errors import StaleCursor
@@ -74,7 +73,7 @@ class Notes:
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     """Some more notes than a list holds, and others that share no word with them."""
     embedder = HashEmbedder(32)
-    monkeypatch.setattr("kb_app._embedding._FIRST_BATCH", 8)
+    monkeypatch.setattr("kb_app._ingest.embedding._FIRST_BATCH", 8)
     folder = tmp_path / "notes"
     folder.mkdir()
     config = Config.inside(tmp_path, Source(id="notes", root=folder))
@@ -84,7 +83,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
         parts_of(config),
         model=lambda: embedder.model,
         embedder=lambda: embedder,
-        workers=lambda _wanted: InlineExecutor(work),
+        executor=lambda task, _wanted: InlineExecutor(task),
     )
     with KnowledgeBase(config, parts) as kb:
         made = Notes(kb, folder)

@@ -35,8 +35,7 @@ from hypothesis.stateful import (
 )
 
 from kb_app import KnowledgeBase
-from kb_app._ingest.executor import InlineExecutor
-from kb_app._ingest.work import work
+from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
 from kb_app.config import Config, Embedding, Source
 from kb_core.control import ADDED_SOURCE
@@ -275,7 +274,7 @@ class Histories(RuleBasedStateMachine):
 
     def _open(self) -> KnowledgeBase:
         # Files are made in this process: worker processes have tests of their own.
-        parts = replace(parts_of(self.config), workers=lambda _: InlineExecutor(work))
+        parts = replace(parts_of(self.config), executor=lambda task, _: InlineExecutor(task))
         return KnowledgeBase(self.config, parts)
 
     def _run(self, start: Callable[[KnowledgeBase], Iterator[IngestEvent]]) -> dict[str, Any]:
@@ -315,7 +314,9 @@ def test_after_any_history_what_is_found_is_what_should_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Files are made in this process: worker processes have tests of their own.
-    monkeypatch.setattr("kb_app._wiring._workers", lambda *_: InlineExecutor(work))
+    monkeypatch.setattr(
+        "kb_app._wiring._executor", lambda _config, task, _wanted: InlineExecutor(task)
+    )
     run_state_machine_as_test(
         Histories,
         settings=settings(

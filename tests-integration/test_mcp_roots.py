@@ -261,7 +261,7 @@ def test_whatever_a_path_is_made_of_only_allowed_files_are_opened(
     world: World, pieces: list[str]
 ) -> None:
     """Opened by the resolved truth of the file system, not by what the path looks like."""
-    from kb_app._ingest.opening import open_inside
+    from kb_app._ingest.seeing.files import open_inside
 
     path, top = "/".join([str(world.home), *pieces]), world.home / "notes"
     try:

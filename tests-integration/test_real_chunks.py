@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._ingest.configured import ingest_settings
 from kb_app._ingest.judging.kinds import check_medium, detect
-from kb_app._ingest.work import Task, work
+from kb_app._ingest.making.record import Task, make
+from kb_app._ingest.settings import ingest_settings
 from kb_app.config import Config
 from kb_core.clock import utc_now
 from kb_core.documents import SourceFile
@@ -49,7 +49,7 @@ def real_documents(config: Config) -> Iterator[DocumentRecord]:
             task = Task(
                 root=str(root), file=file, raw_path=None, settings=settings, indexed_at=utc_now()
             )
-            document = work(task).document
+            document = make(task).document
             if document is not None:
                 yield document
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -81,6 +82,12 @@ class Terminal:
 
     def resize(self, width: int, height: int) -> None:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def erase(self) -> None:
+        """Erase what is on the screen behind the program's back, as a terminal may."""
+        Path(self._tmux("display-message", "-p", "#{pane_tty}").strip()).write_text(
+            "\x1b[2J", "utf-8"
+        )
 
     def program(self) -> int:
         """Return the process that the shell runs."""
@@ -259,16 +266,46 @@ def test_an_editor_that_is_not_there_is_an_error(notes: InstalledKebab, terminal
 
 
 def test_a_resized_terminal_is_drawn_anew(notes: InstalledKebab, terminal: Terminal) -> None:
-    start(terminal, tui(notes))
+    """At every size all of it is there, from the first line to the hints in the last.
+
+    Whoever exports COLUMNS and LINES has those of the terminal that was.
+    """
+    start(terminal, tui(notes), COLUMNS="80", LINES="24")
     terminal.type("형태소")
     terminal.wait_for("1 hit in")
     first = terminal.settled()
     for width, height in ((140, 40), (40, 10), (80, 24)):
         terminal.resize(width, height)
-        screen = terminal.settled()
-        assert len(screen.splitlines()) <= height
 
-    terminal.wait_for(first)
+        def is_whole(screen: str, height: int = height) -> bool:
+            rows = screen.splitlines()
+            return (
+                len(rows) == height
+                and rows[0].startswith(" INSERT")
+                and rows[1].startswith(" hybrid: 형태소")
+                and rows[-2].startswith(" kebab ")
+                and rows[-1].startswith(" F1 help")
+                and any("1." in row and "검색.md" in row for row in rows)
+            )
+
+        screen = terminal.wait_until(is_whole)
+        assert all(len(line) <= width for line in screen.splitlines())
+
+    terminal.wait_until(lambda screen: screen == first)
+
+
+def test_a_resize_that_comes_back_to_the_old_size_draws_everything(
+    kebab: InstalledKebab, terminal: Terminal
+) -> None:
+    """Smaller and large again while the machine is busy: the size is the old one, the text gone."""
+    kebab.ingest()
+    start(terminal, tui(kebab))
+    first = terminal.settled()
+    terminal.erase()
+    terminal.wait_for("documents", shown=False)
+    os.kill(terminal.program(), signal.SIGWINCH)
+
+    terminal.wait_until(lambda screen: screen == first)
 
 
 def ended(process: int) -> bool:

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kb_tui._keymaps import ASK, INSPECT, JOBS, LIBRARY, SEARCH
-from kb_tui._keys import Key
+from kb_tui._keys import ASK, INSPECT, JOBS, LIBRARY, SEARCH, Key
 
 __all__ = ["main"]
 

@@ -98,8 +98,7 @@ def _walks() -> Iterator[tuple[str, tuple[int, int]]]:
     from dataclasses import replace
 
     from kb_app import KnowledgeBase
-    from kb_app._ingest.executor import InlineExecutor
-    from kb_app._ingest.work import work
+    from kb_app._ingest.workers.executor import InlineExecutor
     from kb_app._wiring import parts_of
     from kb_app.config import Config, Embedding, Source
     from kb_core.ingest import IngestOptions
@@ -112,7 +111,7 @@ def _walks() -> Iterator[tuple[str, tuple[int, int]]]:
         (notes / "one.md").write_text("# Otters\n\nAn otter sleeps.\n", "utf-8")
         config = Config.inside(Path(name, "kb"), Source(id="notes", root=notes))
         config = replace(config, embedding=Embedding(model="none"))
-        parts = replace(parts_of(config), workers=lambda _: InlineExecutor(work))
+        parts = replace(parts_of(config), executor=lambda task, _: InlineExecutor(task))
         with KnowledgeBase(config, parts) as kb:
             yield "one ingest", walked(lambda: list(kb.ingest(IngestOptions())))
         with KnowledgeBase.open(config) as kb:

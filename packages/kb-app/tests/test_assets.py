@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._ingest.assets import Added, Assets, asset_name, given_medium, given_trust
+from kb_app._ingest.added.assets import Added, Assets, asset_name, given_medium, given_trust
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash
 from kb_core.media import Media, TrustLevel

@@ -57,7 +57,7 @@ def said(path: str) -> str:
         ("a.docx a.pptx a.xlsx a.odt", "office/"),
         ("a.eml", "mail/"),
         ("a.epub", "book/"),
-        ("a.png a.JPG a.webp a.heic", "image/"),
+        ("a.png a.JPG a.webp a.heic a.svg", "image/"),
         ("a.mp3 a.wav a.opus", "audio/"),
         ("a.mp4 a.webm", "video/"),
         ("a.xyz noextension .hidden a. .md", ""),
@@ -92,6 +92,9 @@ def test_what_has_no_parser_yet_is_not_supported() -> None:
         (b"\x7fELF\x02\x01\x01\x00\x00\x00", "None"),
         (b"%PDF-1.7\n", "pdf/None"),
         (b"\x89PNG\r\n\x1a\n\x00", "image/None"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'><text>Walrus</text></svg>", "image/None"),
+        (b"<?xml version='1.0'?>\n<!-- drawn -->\n<!DOCTYPE svg>\n<svg>", "image/None"),
+        (b"<?xml version='1.0'?>\n<notes><svg/></notes>", "text/None"),
         (b"", "text/None"),
     ],
 )

@@ -15,19 +15,14 @@ from typing import Any
 
 import pytest
 
-from kb_app._ingest.executor import (
-    Executor,
-    InlineExecutor,
-    Notice,
-    Outcome,
-    ProcessExecutor,
-)
+from kb_app._ingest.workers.executor import InlineExecutor, ProcessExecutor
 from kb_core.errors import KbError
+from kb_core.execution import Executor, Notice, Outcome
 
 TASKS = """
 import ctypes, os, re, signal, sys, time
 
-from kb_app._ingest.worker import say
+from kb_app._ingest.workers.worker import say
 from kb_core.errors import InvalidInput
 
 started = []
@@ -328,7 +323,7 @@ def test_what_the_main_module_defines_is_refused() -> None:
 PARENT = """
 import sys
 sys.path[:0] = {path!r}
-from kb_app._ingest.executor import ProcessExecutor
+from kb_app._ingest.workers.executor import InlineExecutor, ProcessExecutor
 made = ProcessExecutor("executor_tasks:do", workers=2, ahead=1)
 outcomes = made.run(["pid", "{task}", "pid", "{task}", "{task}"])
 first, second = next(outcomes), next(outcomes)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, reject, settings, strategies as st
+from hypothesis import HealthCheck, example, given, reject, settings, strategies as st
 
 from kb_app._ingest.seeing.ignore import IncludeRules, parse_rules, root_scope
 from kb_app._ingest.seeing.walk import walk
@@ -176,6 +176,8 @@ def is_ignored(rules: str, path: str) -> bool:
 @needs_git
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(st.lists(LONG, min_size=1, max_size=3), st.lists(DEEP.map("/".join), max_size=40))
+@example(["a**/*", "b**/*/a", "/ab**"], ["a", "ab", "b/a", "bb/b/a", "aab"])
+@example(["**/a/**/a/**/b"], ["a/b", "a/a/b", "b/a/b/a/b/b", "a/b/a/a"])
 def test_long_patterns_over_deep_paths_are_decided_as_git_decides_them(
     repository: Path, patterns: list[str], paths: list[str]
 ) -> None:
@@ -226,6 +228,28 @@ def test_stronger_files_take_back_what_weaker_ones_ignore() -> None:
     ignored = [n for n in names if (rule := scope.decide(n, n)) is not None and rule.ignores]
 
     assert ignored == ["a.tmp", "b.bak", "a.secret", "node_modules/"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".trash/a.md", ".Trash/a.md", ".Trash-1000/files/a.md", ".Trashes/501/a.md",
+        "$RECYCLE.BIN/a.txt", ".stversions/a~20260101-120000.md", "a.md~", ".a.md.swp", "b.swo",
+        ".#a.md", "#a.md#", ".~lock.a.odt#", "~$letter.docx", "a.md.bak", "a.py.orig",
+        "Thumbs.db", "desktop.ini", "photos/.thumbnails/a.txt", "photos/@eaDir/a.txt",
+        "logseq/bak/pages/a.md", "x/.ipynb_checkpoints/a.md", ".obsidian/app.json",
+    ],
+)  # fmt: skip
+def test_what_was_thrown_away_or_left_by_tools_is_ignored(path: str) -> None:
+    assert is_ignored("", path)
+    assert not is_ignored("!*", path)
+
+
+@pytest.mark.parametrize(
+    "path", ["trash.md", "#a.md", "a#.md", "~a.md", "swp", "bak/a.md", "C#/notes.md", "Trash/a.md"]
+)
+def test_names_that_are_only_like_them_are_kept(path: str) -> None:
+    assert not is_ignored("", path)
 
 
 @pytest.mark.parametrize(

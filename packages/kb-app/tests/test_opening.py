@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kb_app._ingest.judging.kinds import Caps
-from kb_app._ingest.opening import LeadsOut, NotAFile, inside, open_below, open_inside
+from kb_app._ingest.making.record import Task, make
+from kb_app._ingest.seeing.files import LeadsOut, NotAFile, inside, open_below, open_inside
 from kb_app._ingest.settings import Settings
-from kb_app._ingest.work import Task, work
 from kb_core.documents import ChunkLimits, SourceFile
 
 SETTINGS = Settings(
@@ -112,7 +112,7 @@ def test_a_worker_reads_nothing_outside_its_source_whatever_was_seen_before(root
     )
     swap(root, "sub/a.md", "../../outside/a.md")
 
-    made = work(task)
+    made = make(task)
 
     assert (made.document, made.skipped) == (None, "unreadable")
     assert made.detail == "it is a link out of its source"

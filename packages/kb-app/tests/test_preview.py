@@ -54,9 +54,9 @@ def test_what_is_left_alone_and_why(kb: KnowledgeBase, folder: Path) -> None:
 
     assert sorted(told, key=str) == [
         ("empty", None, 1, 0, "empty.md"),
-        ("ignored", "built-in:1: node_modules/", 0, 2, "deep/node_modules"),
+        ("ignored", "built-in: node_modules/", 0, 2, "deep/node_modules"),
         ("ignored", "exclude:1: *.log", 1, 0, "old.log"),
-        ("secret_suspected", "files called .env hold credentials", 1, 0, ".env"),
+        ("secret_suspected", "files called .env may hold credentials", 1, 0, ".env"),
         ("unsupported", "pdf is not indexed yet", 2, 0, "paper.pdf"),
     ]
 

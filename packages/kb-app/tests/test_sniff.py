@@ -1,23 +1,15 @@
-"""What speaks against indexing a file.
-
-Secrets are put together from pieces, so that this file holds none.
-"""
+"""What speaks against indexing a file."""
 
 from __future__ import annotations
 
 import os
 import struct
-import sysconfig
-import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from kb_app._ingest.judging.decode import looks_binary
 from kb_app._ingest.judging.kinds import Caps, check_bytes, check_size, check_text
-from kb_app._ingest.judging.secrets import check_secret_name, find_secret
-from kb_core.ingest import SkipReason
 from kb_core.media import Media
 
 CAPS = Caps(max_file_mb=2, max_code_kb=100, max_code_lines=1000)
@@ -140,94 +132,3 @@ def test_binary_is_binary(data: bytes) -> None:
 
 def test_random_bytes_are_binary() -> None:
     assert all(looks_binary(os.urandom(2048)) for _ in range(50))
-
-
-# ----------------------------------------------------------------------------- secrets
-
-BODY = "MIIEpAIBAAKCAQEAuf3kX9" + "Qw7Zr2Lm8Nv4Tc6Yh1Bd5Gj0Ks3Pa" * 2
-KEY = "-----BEGIN RSA " + "PRIVATE KEY-----\n" + BODY + "\n-----END RSA " + "PRIVATE KEY-----\n"
-RANDOM = "kJ8s2Lq9Xw4Rt7Zb1Nc6Vm3Pd5Hf0GyQeTuA"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (f"# Server\n\n{KEY}", "private key, line 3"),
-        ('{"private_key": "' + KEY.replace("\n", "\\n") + '"}', "private key, line 1"),
-        ("a\nAKIA" + "QX7ZK2MPL4VTNB6C" + "\n", "aws access key, line 2"),
-        ("aws_secret_access_key = " + RANDOM + "a/+Z", "aws secret key, line 1"),
-        ("key: AIza" + RANDOM[:35], "google api key, line 1"),
-        ("token = 'ghp_" + RANDOM + "'", "github token, line 1"),
-        ("github_pat_" + RANDOM + RANDOM, "github token, line 1"),
-        ("SLACK=xoxb-" + "483920174652-" + RANDOM[:24], "slack token, line 1"),
-        (
-            "https://hooks.slack.com/services/" + "T02ABCDEF/B03GHIJKL/" + RANDOM[:24],
-            "slack webhook, line 1",
-        ),
-        ("sk_live_" + RANDOM[:28], "stripe key, line 1"),
-        ("glpat-" + RANDOM[:20], "gitlab token, line 1"),
-    ],
-)
-def test_a_secret_is_named_by_kind_and_line_and_not_shown(text: str, expected: str) -> None:
-    skip = find_secret(text)
-
-    assert skip is not None
-    assert (skip.reason, skip.detail) == (SkipReason.SECRET_SUSPECTED, expected)
-    assert RANDOM[:8] not in skip.detail
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "AKIA" + "IOSFODNN7EXAMPLE",
-        "ghp_" + "x" * 36,
-        "export TOKEN=ghp_" + "your0token0goes0here" * 2,
-        "-----BEGIN RSA " + "PRIVATE KEY-----\n...\n-----END",
-        "begins with `-----BEGIN " + "PRIVATE KEY-----` and ends",
-        "-----BEGIN PUBLIC KEY-----\n" + BODY,
-        "-----BEGIN CERTIFICATE-----\n" + BODY,
-        "password = 'hunter2'",
-        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
-        "data:image/png;base64," + RANDOM * 20,
-    ],
-)
-def test_placeholders_and_public_things_are_no_secrets(text: str) -> None:
-    assert find_secret(text) is None
-
-
-@pytest.mark.parametrize(
-    "path", [".env", "web/.env.production", "ssh/id_rsa", "id_ed25519", ".netrc",
-             ".aws/credentials", "a/prod.env", ".git-credentials", "keys.kdbx"],
-)  # fmt: skip
-def test_names_that_hold_credentials(path: str) -> None:
-    skip = check_secret_name(path)
-
-    assert skip is not None
-    assert skip.reason is SkipReason.SECRET_SUSPECTED
-
-
-@pytest.mark.parametrize(
-    "path",
-    [".env.example", ".env.sample", "example.env", "id_rsa.pub", "env.md", "environment.py",
-     "credentials", "docs/.env/readme.md", "netrc.py"],
-)  # fmt: skip
-def test_names_that_do_not(path: str) -> None:
-    assert check_secret_name(path) is None
-
-
-def test_the_standard_library_holds_no_secrets() -> None:
-    """Its tests do: true private keys under ``test/``, which are not looked at here."""
-    library = Path(sysconfig.get_path("stdlib"))
-    found, size, spent = [], 0, 0.0
-    for path in sorted(library.rglob("*.py")):
-        if {"test", "tests", "site-packages"} & set(path.relative_to(library).parts):
-            continue
-        text = path.read_text("utf-8", errors="replace")
-        started = time.perf_counter()
-        if find_secret(text) or check_secret_name(path.name):
-            found.append(path.name)
-        spent += time.perf_counter() - started
-        size += len(text)
-
-    print(f"{size / spent / 1e6:.0f} MB/s")
-    assert found == []

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from kb_app._ingest.names import location, path_of, spell
+from kb_app._ingest.seeing.files import location, path_of, spell
 from kb_app._ingest.seeing.walk import Seen, Walk, walk
 from kb_core.errors import InvalidInput
 from kb_core.ingest import SkipReason
@@ -67,13 +67,13 @@ def test_what_is_ignored_is_one_row_and_is_not_entered(tmp_path: Path) -> None:
 
     assert kept(seen) == [".gitignore", "d/b.md"]
     assert left(seen) == {
-        "._a": "ignored: built-in:14: ._*",
+        "._a": "ignored: built-in: ._*",
         ".git": "ignored: built-in: .git",
-        "d/.DS_Store": "ignored: built-in:13: .DS_Store",
-        "d/.obsidian": "ignored: built-in:5: .obsidian/",
+        "d/.DS_Store": "ignored: built-in: .DS_Store",
+        "d/.obsidian": "ignored: built-in: .obsidian/",
         "d/a.log": "ignored: .gitignore:1: *.log",
         "env": "ignored: virtual environment",
-        "node_modules": "ignored: built-in:1: node_modules/",
+        "node_modules": "ignored: built-in: node_modules/",
         "s/.git": "ignored: built-in: .git",
     }
     assert {one.path for one in seen if one.is_folder} == {

@@ -16,17 +16,16 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Input
 
-from kb_tui._keymaps import ASK, INSPECT, JOBS, LIBRARY, PANES, SEARCH
-from kb_tui._keys import Key
+from kb_tui._filters import FilterPopup
+from kb_tui._keys import ASK, INSPECT, JOBS, LIBRARY, PANES, SEARCH, Key
 from kb_tui.app import KbTui
-from kb_tui.filter_popup import FilterPopup
 from kb_tui.popups import CheatSheet, TracePopup
+from kb_tui.screens.inspect import FoldList
 from kb_tui.screens.search import SearchPane
 from kb_tui.testing import CODE, PAPER, TuiKnowledgeBase, app_of, idle, on_screen, shown
-from kb_tui.widgets.choice_list import ChoiceList
-from kb_tui.widgets.fold_list import FoldList
 from kb_tui.widgets.hit_list import HitList
 from kb_tui.widgets.lines import Lines
+from kb_tui.widgets.lists import ChoiceList
 
 TABLES = {"library": LIBRARY, "search": SEARCH, "ask": ASK, "inspect": INSPECT, "jobs": JOBS}
 LONG = tuple(replace(PAPER, rank=n, chunk_id=f"d{n:031}") for n in range(1, 13))

@@ -29,8 +29,8 @@ from kb_tui.testing import (
     shown,
     until,
 )
+from kb_tui.widgets.bars import HintLine
 from kb_tui.widgets.hit_list import HitList
-from kb_tui.widgets.status_bar import HintLine
 
 
 @pytest.fixture(autouse=True)
@@ -270,7 +270,7 @@ async def test_a_click_chooses_a_hit() -> None:
 
 async def test_page_keys_scroll_the_preview_and_back() -> None:
     app = app_of(TuiKnowledgeBase())
-    async with app.run_test(size=(80, 12)) as pilot:
+    async with app.run_test(size=(80, 18)) as pilot:
         await search(pilot, "x")
         preview = app.screen.query_one("#preview")
         start = preview.scroll_offset.y

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_app.shown.marks import marks
-from kb_tui._keymaps import SEARCH
-from kb_tui._keys import hint
+from kb_tui._keys import SEARCH, hint
 from kb_tui._passage import Line, passage
 
 

@@ -7,7 +7,7 @@ Every medium has a row; one without a parser is recognised, and not indexed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -43,8 +43,10 @@ class Extra:
 class Medium:
     """How files of one medium are read, and how their documents are cited."""
 
-    parser: str | Callable[[str | None], str] | None = None
-    """Its name, or what gives the name for a language of code; ``None``: not supported."""
+    parser: str | None = None
+    """Its name; ``None``: not supported."""
+    by_language: str | None = None
+    """The name of a table: which languages of code have a parser of their own."""
     chunker: str = "kb_app._ingest.making.formats.text:ParagraphChunker"
     has_lines: bool = True
     """Documents are addressed by lines; else chunks carry spans of their own."""
@@ -65,15 +67,6 @@ class Medium:
         return None if self.extra is None or self.extra.is_installed else self.extra
 
 
-def _code_parser(code_lang: str | None) -> str:
-    """Return the parser of a language; one that nothing is known of is read as text."""
-    from kb_app._ingest.making.grammars import CODE_ALIASES, HEADERS, LANGUAGES
-
-    if CODE_ALIASES.get(code_lang or "", code_lang) in LANGUAGES:
-        return "kb_app._ingest.making.formats.code:CodeParser"
-    return "kb_app._ingest.making.formats.outline:OutlineParser" if code_lang in HEADERS else _TEXT
-
-
 MEDIA: dict[str, Medium] = {
     Media.MARKDOWN: Medium(
         parser="kb_app._ingest.making.formats.markdown:MarkdownParser",
@@ -82,7 +75,10 @@ MEDIA: dict[str, Medium] = {
     ),
     Media.TEXT: Medium(parser=_TEXT, is_text=True),
     Media.CODE: Medium(
-        parser=_code_parser, chunker="kb_app._ingest.making.formats.code:CodeChunker", is_text=True
+        parser=_TEXT,
+        by_language="kb_app._ingest.making.grammars:PARSERS",
+        chunker="kb_app._ingest.making.formats.code:CodeChunker",
+        is_text=True,
     ),
     Media.NOTEBOOK: Medium(),
     Media.HTML: Medium(),
@@ -104,8 +100,8 @@ def medium_of(media: str) -> Medium:
 
 def parser_for(media: str, code_lang: str | None = None) -> Parser:
     """Return the parser of *media*: of text, where it has none."""
-    named = medium_of(media).parser or _TEXT
-    parser: Parser = _made(named if isinstance(named, str) else named(code_lang))
+    row = medium_of(media)
+    parser: Parser = _made(_languages(row).get(code_lang, row.parser or _TEXT))
     return parser
 
 
@@ -117,11 +113,11 @@ def chunker_for(media: str) -> Chunker:
 
 def parsers_of(media: str) -> Iterable[Parser]:
     """Return every parser that a file of *media* may get."""
-    if not callable(medium_of(media).parser):
-        return [parser_for(media)]
-    from kb_app._ingest.making.grammars import HEADERS, LANGUAGES
+    return [parser_for(media, code_lang) for code_lang in (None, *_languages(medium_of(media)))]
 
-    return [parser_for(media, code_lang) for code_lang in (None, *LANGUAGES, *HEADERS)]
+
+def _languages(row: Medium) -> Mapping[str | None, str]:
+    return resolve_name(row.by_language) if row.by_language else {}
 
 
 @cache

@@ -103,8 +103,8 @@ def preview_source(
     follow_links: bool,  # noqa: FBT001 - passed on as it was given
 ) -> Json:
     """Return what the folder *root* holds, unread: what would be indexed, what not, and why."""
-    from kb_app._ingest.configured import ingest_settings
     from kb_app._ingest.preview import preview
+    from kb_app._ingest.settings import ingest_settings
 
     if not Path(root).is_dir():
         raise InvalidInput(

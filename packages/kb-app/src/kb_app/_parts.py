@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kb_app._ingest.executor import Executor
-    from kb_app._ingest.work import Made, Task
     from kb_app._write import WriteSession
-    from kb_core.models_info import EmbeddingModel
+    from kb_core.control import EmbeddingModel
+    from kb_core.execution import Executors
     from kb_core.ports import Clock, Embedder, IndexReader, Reranker
-    from kb_store import WriterLock
-
-    Workers: TypeAlias = Executor[Task, Made]
 
 __all__ = ["Parts"]
 
@@ -27,7 +24,7 @@ class Parts:
     """A new reader; whoever asks closes it."""
     session: Callable[[], WriteSession]
     """Become the one writer; raises ``StoreBusy`` if another process is, for too long."""
-    lock: Callable[[], WriterLock]
+    lock: Callable[[], AbstractContextManager[object]]
     """The lock of the one writer, for what is no session: not taken yet."""
     examine: Callable[[], list[str]]
     """Open the store and return what is wrong with it."""
@@ -36,6 +33,6 @@ class Parts:
     embedder: Callable[[], Embedder]
     """The one embedder, from any thread; loaded at the first call."""
     reranker: Callable[[], Reranker]
-    workers: Callable[[int], Workers]
-    """What makes this many documents; nothing starts before there is something to do."""
+    executor: Executors
+    """What does tasks; nothing starts before there is something to do."""
     clock: Clock

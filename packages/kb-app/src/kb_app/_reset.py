@@ -7,15 +7,39 @@ directory, and the configuration file. A directory is removed when it is empty a
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kb_app._data_dir import INDEX_PARTS, PARTS, DataDir
-from kb_app.config import Config
-from kb_core.errors import InvalidInput
+from kb_core import wire
+from kb_core.control import ADDED_SOURCE
+from kb_core.errors import InvalidInput, NotIndexed
+from kb_core.records import Changes
 
-__all__ = ["SCOPES", "delete", "paths_of", "size_of"]
+if TYPE_CHECKING:
+    from kb_app._parts import Parts
+    from kb_app._write import WriteSession
+    from kb_app.config import Config
+
+__all__ = ["SCOPES", "paths_of", "reset"]
 
 SCOPES = ("all", "data-only", "index-only", "vector-only", "config-only", "orphans-only")
+
+
+def reset(config: Config, parts: Parts, scope: str, *, dry_run: bool) -> dict[str, Any]:
+    """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
+    if scope == "orphans-only":
+        return _reset_orphans(config, parts, dry_run=dry_run)
+    paths = paths_of(config, scope)
+    removed = [(str(path), _size_of(path)) for path in paths]
+    if not dry_run and paths:
+        if config.storage.data_dir.is_dir():
+            with parts.lock():
+                _delete(config, paths)
+        else:
+            _delete(config, paths)
+    return wire.reset_report(scope.removesuffix("-only"), removed, dry_run=dry_run)
 
 
 def paths_of(config: Config, scope: str) -> list[Path]:
@@ -40,14 +64,14 @@ def _is_there(path: Path) -> bool:
     return path.exists() or path.is_symlink()
 
 
-def size_of(path: Path) -> int:
+def _size_of(path: Path) -> int:
     """Return the bytes of a file, or of everything below a folder."""
     if not path.is_dir() or path.is_symlink():
         return path.lstat().st_size
     return sum(p.lstat().st_size for p in path.rglob("*") if p.is_symlink() or p.is_file())
 
 
-def delete(config: Config, paths: list[Path]) -> None:
+def _delete(config: Config, paths: list[Path]) -> None:
     """Delete *paths*, then the data directory if nothing is left in it but the lock."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():
@@ -58,3 +82,32 @@ def delete(config: Config, paths: list[Path]) -> None:
     if data.root.is_dir() and {p.name for p in data.root.iterdir()} <= {data.lock.name}:
         data.lock.unlink(missing_ok=True)
         data.root.rmdir()
+
+
+def _reset_orphans(config: Config, parts: Parts, *, dry_run: bool) -> dict[str, Any]:
+    known = [ADDED_SOURCE, *(source.id for source in config.sources)]
+    reader = parts.reader()
+    try:
+        docs = [d for d in reader.snapshot().docs(None) if d["source_id"] not in known]
+    except NotIndexed:
+        docs = []
+    finally:
+        reader.close()
+    if docs and not dry_run:
+        with parts.session() as session:
+            _remove_orphans(session, known)
+    return wire.reset_report("orphans", [], dry_run=dry_run, documents=len(docs))
+
+
+def _remove_orphans(session: WriteSession, known_sources: Sequence[str]) -> None:
+    """Remove the documents and ledger rows of sources that are not configured any more."""
+    for source_id in session.control.sources:
+        if source_id in known_sources:
+            continue
+        rows = session.store.ledger(source_id)
+        session.commit(
+            Changes(
+                deleted_docs=tuple(session.store.doc_ids(source_id)),
+                forgotten_files=tuple((source_id, path) for path in rows),
+            )
+        )

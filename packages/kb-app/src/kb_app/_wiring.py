@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kb_app._data_dir import DataDir
 from kb_app._models import model_of, models_dir, quality_of
@@ -17,13 +17,19 @@ from kb_core.clock import utc_now
 from kb_search.embed import load_embedder
 
 if TYPE_CHECKING:
-    from kb_app._parts import Workers
+    from collections.abc import Callable
+    from pathlib import Path
+
     from kb_app._write import WriteSession
     from kb_app.config import Config
+    from kb_core.execution import Executor
     from kb_core.ports import Clock, Embedder, IndexReader, Reranker
     from kb_store import WriterLock
 
-__all__ = ["LazyEmbedder", "parts_of"]
+__all__ = ["LazyEmbedder", "open_session", "parts_of"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _FILE_TIMEOUT_SECS = 120.0
 """Longer than any honest file takes; a parser that loops is one file's error."""
@@ -40,7 +46,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         model=partial(model_of, config),
         embedder=embedder,
         reranker=embedder.reranker,
-        workers=partial(_workers, config),
+        executor=partial(_executor, config),
         clock=clock,
     )
 
@@ -78,10 +84,23 @@ def _reader(config: Config) -> IndexReader:
 
 
 def _session(config: Config, clock: Clock) -> WriteSession:
-    from kb_app._write import WriteSession
-
     storage = config.storage
-    return WriteSession(storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock)
+    return open_session(storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock)
+
+
+def open_session(data_dir: Path, *, lock_wait_secs: float, clock: Clock = utc_now) -> WriteSession:
+    """Become the one writer of the store and the index in *data_dir*."""
+    from kb_app._write import WriteSession
+    from kb_search.writer import Writer
+    from kb_store import Store, WriterLock
+
+    data = DataDir(data_dir)
+    return WriteSession(
+        data,
+        lock=WriterLock(data.lock, lock_wait_secs, clock),
+        store=partial(Store.open, data.store, clock),
+        index=partial(Writer, data_dir),
+    )
 
 
 def _lock(config: Config, clock: Clock) -> WriterLock:
@@ -98,10 +117,9 @@ def _examine(config: Config, clock: Clock) -> list[str]:
         return Store.examine(DataDir(config.storage.data_dir).store)
 
 
-def _workers(config: Config, wanted: int) -> Workers:
-    from kb_app._ingest.executor import ProcessExecutor
-    from kb_app._ingest.work import work
+def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executor[T, R]:
+    from kb_app._ingest.workers.executor import ProcessExecutor
 
     most = config.ingest.workers or os.cpu_count() or 1
     count = max(1, min(most, wanted))
-    return ProcessExecutor(work, workers=count, timeout_secs=_FILE_TIMEOUT_SECS)
+    return ProcessExecutor(task, workers=count, timeout_secs=_FILE_TIMEOUT_SECS)

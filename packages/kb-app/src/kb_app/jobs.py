@@ -1,13 +1,16 @@
 """Jobs: the run that some process is at, and the runs that are over.
 
-Read from the published state and from ``run/job.json``, never from the store, so that
-looking at an ingest does not wait for it.
+``run/job.json`` is what the running one is doing, for other processes to read: replaced
+atomically, at most a few times a second, removed at the end. After a kill it stays; its
+pid tells that nobody is behind it. What is over is in the published state. The store is not
+asked, so looking at an ingest does not wait for it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +21,10 @@ from kb_app._data_dir import DataDir
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
-__all__ = ["Jobs", "PastRun", "RunningJob", "jobs"]
+__all__ = ["JobFile", "Jobs", "PastRun", "RunningJob", "jobs"]
+
+_EVERY_SECS = 0.3
+_OF_ONE_FILE = frozenset({"doc_path", "phase"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +90,32 @@ def _is_alive(pid: int) -> bool:
     except (OSError, OverflowError):
         return False
     return True
+
+
+class JobFile:
+    """Writes the state of one job."""
+
+    def __init__(self, path: Path, kind: str, started: str) -> None:
+        self._path = path
+        self._state: dict[str, Any] = {"kind": kind, "pid": os.getpid(), "started": started}
+        self._written = 0.0
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.update({}, now=True)
+
+    def update(self, state: Mapping[str, Any], *, now: bool = False) -> None:
+        """Take in *state*, and write the file if it was not written just now.
+
+        Amounts stay until others come; what is said of one file is over with the event.
+        """
+        kept = {name: value for name, value in self._state.items() if name not in _OF_ONE_FILE}
+        self._state = {**kept, **state}
+        if not now and time.monotonic() - self._written < _EVERY_SECS:
+            return
+        self._written = time.monotonic()
+        temporary = self._path.with_name(f"job.{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(self._state), "utf-8")
+        temporary.replace(self._path)
+
+    def remove(self) -> None:
+        """The job is over."""
+        self._path.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from kb_app._ingest.job import Job
+    from kb_app._ingest.pipeline import Run
     from kb_app._parts import Parts
     from kb_app._search.engine import Engine
     from kb_app._search.hits import Freshness
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from kb_app.editors import FilePlace
     from kb_app.jobs import Jobs
     from kb_app.preferences import Preferences
-    from kb_core.bulk import AggregatedResponse, Outcome
     from kb_core.errors import KbError
     from kb_core.ingest import IngestEvent, IngestOptions
     from kb_core.ports import IndexReader, IndexSnapshot
+    from kb_core.search import AggregatedResponse, Outcome
 
 __all__ = ["KnowledgeBase"]
 
@@ -93,7 +93,7 @@ class KnowledgeBase:
 
         All are answered at one revision. A query that is an error already stays one, so
         that a list of inputs keeps its order. Closing the generator ends the work.
-        ``InvalidInput`` for more than ``kb_core.bulk.MAX_QUERIES``.
+        ``InvalidInput`` for more than ``kb_core.search.MAX_QUERIES``.
         """
         from kb_app._search import bulk
 
@@ -324,9 +324,9 @@ class KnowledgeBase:
         ``_added``, under its absolute path.
         """
         self._refuse_readonly("ingest-file")
-        from kb_app._ingest.adding import add_file
+        from kb_app._ingest.single import add_file
 
-        return add_file(self._config, path, self._job(embed=embed, stop=stop))
+        return add_file(self._config, path, self._new_run(embed=embed, stop=stop))
 
     def ingest_file_by_model(
         self, path: str, *, stop: threading.Event | None = None
@@ -337,9 +337,9 @@ class KnowledgeBase:
         leave alone is left alone.
         """
         self._refuse_readonly("ingest-file")
-        from kb_app._ingest.adding import add_file_by_model
+        from kb_app._ingest.single import add_file_by_model
 
-        return add_file_by_model(self._config, path, self._job(embed=True, stop=stop))
+        return add_file_by_model(self._config, path, self._new_run(embed=True, stop=stop))
 
     def ingest_text(
         self,
@@ -357,12 +357,12 @@ class KnowledgeBase:
         *title*. *media* is ``markdown`` or ``text``.
         """
         self._refuse_readonly("ingest-stdin")
-        from kb_app._ingest.adding import add_text
-        from kb_app._ingest.addition import HandedText
+        from kb_app._ingest.added.offer import HandedText
+        from kb_app._ingest.single import add_text
 
         given = HandedText(text=text, title=title, source_uri=source_uri, media=media)
-        job = self._job(embed=embed, stop=stop)
-        return add_text(self._config, given, self._now() * 1_000_000_000, job)
+        run = self._new_run(embed=embed, stop=stop)
+        return add_text(self._config, given, self._now() * 1_000_000_000, run)
 
     def ingest_text_by_model(
         self,
@@ -378,13 +378,13 @@ class KnowledgeBase:
         It is trusted as ``mcp.trust_level`` says; its front matter can only lower that.
         """
         self._refuse_readonly("ingest-stdin")
-        from kb_app._ingest.adding import add_text
-        from kb_app._ingest.addition import HandedText
+        from kb_app._ingest.added.offer import HandedText
+        from kb_app._ingest.single import add_text
 
         trust = self._config.mcp.trust_level
         given = HandedText(text=text, title=title, source_uri=source_uri, media=media, trust=trust)
-        job = self._job(embed=True, stop=stop)
-        return add_text(self._config, given, self._now() * 1_000_000_000, job)
+        run = self._new_run(embed=True, stop=stop)
+        return add_text(self._config, given, self._now() * 1_000_000_000, run)
 
     def remove_added(
         self, key: str, *, stop: threading.Event | None = None
@@ -394,9 +394,9 @@ class KnowledgeBase:
         *key* is its path in the source ``_added``, the path of its file, or its id.
         """
         self._refuse_readonly("ingest-file --remove")
-        from kb_app._ingest.adding import remove
+        from kb_app._ingest.single import remove
 
-        return remove(key, self._job(embed=False, stop=stop))
+        return remove(key, self._new_run(embed=False, stop=stop))
 
     def ingest_apart(
         self, options: IngestOptions, *, stop: threading.Event | None = None
@@ -421,21 +421,12 @@ class KnowledgeBase:
         """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
         if not dry_run:
             self._refuse_readonly("reset")
-        from kb_app import _reset
-        from kb_core import wire
+        from kb_app._reset import reset
 
-        if scope == "orphans-only":
-            return self._reset_orphans(dry_run=dry_run)
-        paths = _reset.paths_of(self._config, scope)
-        removed = [(str(path), _reset.size_of(path)) for path in paths]
-        if not dry_run and paths:
-            if self._config.storage.data_dir.is_dir():
-                with self._parts.lock():
-                    _reset.delete(self._config, paths)
-            else:
-                _reset.delete(self._config, paths)
+        report = reset(self._config, self._parts, scope, dry_run=dry_run)
+        if not dry_run:
             self.close()
-        return wire.reset_report(scope.removesuffix("-only"), removed, dry_run=dry_run)
+        return report
 
     def close(self) -> None:
         """Let go of every file and model; closing twice is harmless."""
@@ -493,24 +484,11 @@ class KnowledgeBase:
                 details={"operation": what},
             )
 
-    def _job(self, *, embed: bool, stop: threading.Event | None) -> AbstractContextManager[Job]:
-        from kb_app._ingest.job import open_job
+    def _new_run(self, *, embed: bool, stop: threading.Event | None) -> AbstractContextManager[Run]:
+        from kb_app._ingest.run import open_run
         from kb_core.ingest import IngestOptions
 
         # Whoever names one document wants it tried again.
         options = IngestOptions(embed=embed, retry_failed=True)
         until = stop or threading.Event()
-        return open_job(self._config, options, self._parts, until)
-
-    def _reset_orphans(self, *, dry_run: bool) -> Json:
-        from kb_app._ingest.run import remove_orphans
-        from kb_core import wire
-        from kb_core.control import ADDED_SOURCE
-
-        known = [ADDED_SOURCE, *(source.id for source in self._config.sources)]
-        snapshot = self._snapshot_or_none()
-        docs = [d for d in snapshot.docs(None) if d["source_id"] not in known] if snapshot else []
-        if docs and not dry_run:
-            with self._parts.session() as session:
-                remove_orphans(session, known)
-        return wire.reset_report("orphans", [], dry_run=dry_run, documents=len(docs))
+        return open_run(self._config, options, self._parts, until)

@@ -1,4 +1,4 @@
-"""The filter line: ``media:code lang:ko tag:x parser``, read into filters and words.
+"""The filter line ``media:code lang:ko tag:x parser``, and the popup to write it in.
 
 One syntax for both panes that filter. A word without a key belongs to the pane: the
 library looks for it in titles and paths, the search in names of files.
@@ -7,15 +7,24 @@ library looks for it in titles and paths, the search in names of files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
-from kb_core.errors import InvalidInput
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from kb_app.shown import visible
+from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import FILTERS
 from kb_core.search import SearchFilters
+from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 
-__all__ = ["Facet", "Filtered", "facets_of", "parse_filter", "toggled"]
+__all__ = ["Facet", "FilterPopup", "Filtered", "facets_of", "parse_filter", "toggled"]
 
 _KEYS = {row.key: row for row in sorted(FILTERS, key=lambda row: row.place) if row.key}
 _STATE = "state"
@@ -106,3 +115,108 @@ def toggled(text: str, facet: Facet) -> str:
     else:
         tokens.append(facet.token)
     return " ".join(tokens)
+
+
+class FacetTable(RowTable[Facet]):
+    """Values to filter by; a tick before those that are in the filter."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
+        super().__init__(id=id)
+        self.ticked: frozenset[str] = frozenset()
+
+    def columns_for(self, width: int) -> list[Column[Facet]]:  # noqa: ARG002
+        return [
+            Column("", 3, lambda facet: "[x]" if facet.token in self.ticked else "[ ]"),
+            Column("value", 0, lambda facet: facet.token),
+            Column("documents", -9, lambda facet: f"{facet.count:,}"),
+        ]
+
+
+class FilterPopup(ModalScreen[str | None]):
+    """Returns the new filter line, or ``None`` for Esc: the filter stays what it was."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", show=False),
+        Binding("down", "move(1)", show=False),
+        Binding("up", "move(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("tab", "toggle_facet", show=False),
+    ]
+    DEFAULT_CSS = """
+    FilterPopup { align: center middle; background: $background 60%; }
+    FilterPopup > Vertical {
+        width: 70; max-width: 100%; height: 80%;
+        border: heavy $primary; padding: 0 1; background: $surface;
+    }
+    FilterPopup Input { height: 1; }
+    FilterPopup #keys { height: auto; color: $foreground 75%; }
+    FilterPopup #problem { height: auto; color: $error; text-style: bold; }
+    FilterPopup FacetTable { height: 1fr; }
+    """
+
+    def __init__(self, text: str, facets: Sequence[Facet], words: str) -> None:
+        super().__init__()
+        self._text = text
+        self._facets = facets
+        self._words = words
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Filter"
+            box.border_subtitle = "Enter applies, Esc leaves it, ↓ ↑ choose, Tab toggles"
+            yield Input(
+                self._text,
+                placeholder="media:code lang:ko tag:x path:docs/** since:2026-01-01",
+                compact=True,
+                select_on_focus=False,
+            )
+            yield Static(f"words: {self._words}", id="keys")
+            yield Static("", id="problem")
+            yield FacetTable()
+
+    def on_mount(self) -> None:
+        table = self.query_one(FacetTable)
+        table.can_focus = False
+        table.show(self._facets, "nothing is indexed yet")
+        self._tick()
+
+    @on(Input.Changed)
+    def _tick(self) -> None:
+        text = self.query_one(Input).value
+        table = self.query_one(FacetTable)
+        table.ticked = frozenset(facet.token for facet in self._facets if facet.token in text)
+        table.refresh()
+        self.query_one("#problem", Static).update(_problem(text))
+
+    @on(Input.Submitted)
+    def _apply(self) -> None:
+        text = self.query_one(Input).value
+        if not _problem(text):
+            self.dismiss(text)
+
+    @on(ChoiceList.Opened)
+    def action_toggle_facet(self) -> None:
+        """Put the chosen value into the line, or take it out."""
+        facet = self.query_one(FacetTable).row
+        if facet is not None:
+            field = self.query_one(Input)
+            field.value = toggled(field.value, facet)
+            field.cursor_position = len(field.value)
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
+
+    def action_move(self, by: int) -> None:
+        self.query_one(FacetTable).chosen += by
+
+    def action_page(self, pages: int) -> None:
+        self.query_one(FacetTable).page(pages)
+
+
+def _problem(text: str) -> str:
+    try:
+        parse_filter(text)
+    except KbError as error:
+        return visible(f"{error}: {error.hint}" if error.hint else str(error))
+    return ""

@@ -1,14 +1,30 @@
-"""Keys: one table a pane, from which its bindings, hint line, cheat sheet and palette are made."""
+"""Keys: one table a pane, from which bindings, hint line, cheat sheet and palette are made.
+
+Letters work in NORMAL only; the rest is said here. A pane's table is its own keys between
+those that work on every pane. Panes without a field have NORMAL only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 
-__all__ = ["Key", "Typing", "bindings", "cheat_sheet", "hint"]
+__all__ = [
+    "ASK",
+    "INSPECT",
+    "JOBS",
+    "LIBRARY",
+    "PANES",
+    "SEARCH",
+    "Key",
+    "Typing",
+    "bindings",
+    "cheat_sheet",
+    "hint",
+]
 
 Typing: TypeAlias = Literal["INSERT", "NORMAL"]
 """Whether keys write into a field, or do something."""
@@ -63,3 +79,277 @@ def _where(key: Key) -> str:
     if key.insert and key.normal:
         return ""
     return "  (INSERT)" if key.insert else "  (NORMAL)"
+
+
+PANES: Final = ("library", "search", "ask", "inspect", "jobs")
+"""Names of the panes, in the order of their numbers."""
+
+_FIRST = (
+    Key(names="f1", shown="F1", does="this help", action="help", insert=True, hint="F1 help"),
+    Key(names="question_mark", shown="?", does="this help", action="help"),
+)
+_LAST = (
+    Key(
+        names="tab",
+        shown="Tab",
+        does="next pane; Shift-Tab: previous",
+        action="next_pane(1)",
+        insert=True,
+    ),
+    Key(names="shift+tab", action="next_pane(-1)", insert=True),
+    Key(names="1", shown="1-5", does="a pane by its number", action="pane('library')"),
+    Key(names="2", action="pane('search')"),
+    Key(names="3", action="pane('ask')"),
+    Key(names="4", action="pane('inspect')"),
+    Key(names="5", action="pane('jobs')"),
+    Key(names="ctrl+p", shown="Ctrl-P", does="commands, themes", insert=True),
+    Key(names="q", shown="q", does="quit", action="app.quit", hint="q quit"),
+    Key(names="ctrl+q", shown="Ctrl-Q", does="quit", insert=True),
+)
+_INSERT = Key(names="i", shown="i", does="go on typing", action="insert", hint="i type")
+
+
+def _escape(does: str) -> tuple[Key, Key]:
+    return (
+        Key(
+            names="escape",
+            shown="Esc",
+            does=does,
+            action="escape",
+            insert=True,
+            normal=False,
+            hint="Esc stop typing",
+        ),
+        _INSERT,
+    )
+
+
+def _ends(what: str) -> tuple[Key, ...]:
+    return (
+        Key(names="g,home", shown="g G", does=f"first, last {what}", action="first"),
+        Key(names="G,end", action="last"),
+    )
+
+
+def _walk(what: str, *, typing: bool = False) -> tuple[Key, ...]:
+    does = f"next, previous {what}"
+    hint = "" if typing else "j k"
+    if not typing:
+        return (
+            Key(names="j,down", shown="j k ↓ ↑", does=does, action="move(1)", hint=hint),
+            Key(names="k,up", action="move(-1)"),
+        )
+    return (
+        Key(names="j", shown="j k", does=does, action="move(1)", hint=hint),
+        Key(names="k", action="move(-1)"),
+        Key(names="down", shown="↓ ↑", does=does, action="move(1)", insert=True),
+        Key(names="up", action="move(-1)", insert=True),
+    )
+
+
+def _pages(what: str, *, insert: bool = False) -> tuple[Key, ...]:
+    return (
+        Key(
+            names="pagedown",
+            shown="PgDn PgUp",
+            does=what,
+            action="page(1)",
+            insert=insert,
+        ),
+        Key(names="pageup", action="page(-1)", insert=insert),
+    )
+
+
+def _jobs(*, cancel: str = "") -> tuple[Key, ...]:
+    return (
+        Key(
+            names="r",
+            shown="r",
+            does="ingest in the background",
+            action="ingest",
+            hint="r ingest",
+            command="Ingest in the background",
+        ),
+        Key(
+            names="escape",
+            shown="Esc",
+            does="cancel the ingest after its batch",
+            action="escape",
+            hint=cancel,
+            command="Cancel the ingest",
+        ),
+    )
+
+
+LIBRARY = (
+    *_FIRST,
+    *_walk("row"),
+    *_ends("row"),
+    *_pages("a page on, back"),
+    Key(names="enter", shown="Enter", does="inspect", action="inspect", hint="Enter inspect"),
+    Key(
+        names="f",
+        shown="f",
+        does="filter",
+        action="filter",
+        hint="f filter",
+        command="Filter the documents",
+    ),
+    Key(
+        names="slash",
+        shown="/",
+        does="search",
+        action="pane('search')",
+        hint="/ search",
+    ),
+    Key(
+        names="l",
+        shown="l",
+        does="documents, or every file and what became of it",
+        action="next_view",
+        hint="l ledger",
+        command="Documents, or the ledger of files",
+    ),
+    *_jobs(),
+    *_LAST,
+)
+
+SEARCH = (
+    *_FIRST,
+    *_escape("stop typing"),
+    Key(names="ctrl+u", shown="Ctrl-U", does="clear the query", insert=True, normal=False),
+    Key(
+        names="enter",
+        shown="Enter",
+        does="search now",
+        action="search",
+        insert=True,
+    ),
+    Key(names="enter", insert=True, normal=False, hint="Enter search now"),
+    Key(names="down", insert=True, normal=False, hint="↓ ↑ hits"),
+    Key(
+        names="m",
+        shown="m",
+        does="hybrid, lexical or vector",
+        action="next_mode",
+        hint="m mode",
+        command="Search mode: hybrid, lexical, vector",
+    ),
+    Key(
+        names="f",
+        shown="f",
+        does="filter by facets",
+        action="filter",
+        hint="f filter",
+        command="Filter the search",
+    ),
+    *_walk("hit", typing=True),
+    Key(names="home", shown="Home End", does="first, last hit", action="first"),
+    Key(names="G,end", action="last"),
+    Key(names="n", shown="n", does="next page of hits", action="next_hits", command="More hits"),
+    *_pages("scroll the preview", insert=True),
+    Key(
+        names="o",
+        shown="o",
+        does="inspect the hit",
+        action="inspect",
+        hint="o inspect",
+        command="Inspect the hit",
+    ),
+    Key(
+        names="g",
+        shown="g",
+        does="open the citation in $EDITOR",
+        action="open",
+        hint="g open",
+        command="Open the citation in $EDITOR",
+    ),
+    Key(
+        names="y",
+        shown="y",
+        does="copy the citation",
+        action="copy",
+        hint="y copy",
+        command="Copy the citation",
+    ),
+    Key(
+        names="t",
+        shown="t",
+        does="trace: how the hits were found",
+        action="trace",
+        hint="t trace",
+        command="Trace the search",
+    ),
+    *_LAST,
+)
+
+ASK = (
+    *_FIRST,
+    *_escape("stop the question and typing"),
+    Key(
+        names="enter",
+        shown="Enter",
+        does="ask",
+        action="submit",
+        insert=True,
+        hint="Enter ask",
+    ),
+    Key(
+        names="e",
+        shown="e",
+        does="explain: why each passage is here",
+        action="explain",
+        hint="e explain",
+        command="Explain the evidence",
+    ),
+    Key(names="j", shown="j k", does="scroll", action="move(1)", hint="j k scroll"),
+    Key(names="k", action="move(-1)"),
+    Key(names="down", shown="↓ ↑", does="scroll", action="move(1)", insert=True),
+    Key(names="up", action="move(-1)", insert=True),
+    *_pages("scroll a page", insert=True),
+    Key(names="g,home", shown="g", does="the beginning", action="first"),
+    Key(names="G,end", shown="G", does="follow the tail", action="last", hint="G tail"),
+    Key(
+        names="ctrl+l",
+        shown="Ctrl-L",
+        does="new conversation",
+        action="forget",
+        insert=True,
+        command="New conversation",
+    ),
+    Key(names="escape", shown="Esc", does="stop the question", action="escape"),
+    *_LAST,
+)
+
+INSPECT = (
+    *_FIRST,
+    *_walk("row"),
+    *_ends("row"),
+    *_pages("a page on, back"),
+    Key(
+        names="c",
+        shown="c",
+        does="fold or unfold the section",
+        action="fold",
+        hint="c fold",
+        command="Fold the section",
+    ),
+    Key(
+        names="enter",
+        shown="Enter",
+        does="inspect the chunk or document of the row",
+        action="follow",
+        hint="Enter follow",
+    ),
+    Key(names="escape", shown="Esc", does="back", action="escape", hint="Esc back"),
+    *_LAST,
+)
+
+JOBS = (
+    *_FIRST,
+    *_walk("job"),
+    *_ends("job"),
+    *_pages("a page on, back"),
+    *_jobs(cancel="Esc cancel"),
+    *_LAST,
+)

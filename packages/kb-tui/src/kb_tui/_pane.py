@@ -2,28 +2,135 @@
 
 Its keys come from one table; a line at the top says the mode and the pane, two at the
 bottom what is the case and which keys work. Panes do not know each other: what leads
-from one to another is a message to the application.
+from one to another is a message to the application. The facade is asked on threads, and
+only the newest answer counts.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.message import Message
+from textual.screen import Screen
 from textual.widgets import Input
+from textual.worker import get_current_worker
 
-from kb_core.errors import ReadonlyMode
-from kb_tui._keymaps import PANES
-from kb_tui._keys import Key, Typing, cheat_sheet, hint
-from kb_tui._screen import FacadeScreen, Failed, Reply
-from kb_tui._shared import Shared, Target
+from kb_app import KnowledgeBase
+from kb_app.preferences import Preferences
+from kb_core.errors import KbError, ReadonlyMode
+from kb_tui._keys import PANES, Key, Typing, cheat_sheet, hint
+from kb_tui._runner import IngestRunner
 from kb_tui.popups import CheatSheet, ErrorPopup
-from kb_tui.widgets.status_bar import HintLine, StatusBar
-from kb_tui.widgets.top_line import TopLine
+from kb_tui.widgets.bars import HintLine, StatusBar, TopLine
 
-__all__ = ["Counted", "GoTo", "InspectTarget", "Pane"]
+__all__ = [
+    "Counted",
+    "FacadeScreen",
+    "Failed",
+    "GoTo",
+    "InspectTarget",
+    "Pane",
+    "Reply",
+    "Shared",
+    "Target",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Handed to every pane by the application."""
+
+    kb: KnowledgeBase
+    preferences: Preferences
+    runner: IngestRunner
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A document, or with ``chunk_id`` a chunk, to inspect."""
+
+    doc_id: str
+    chunk_id: str | None = None
+
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Reply(Message, Generic[T]):
+    """What came of a question. Each kind of question has a subclass of its own."""
+
+    def __init__(self, ticket: int, value: T) -> None:
+        super().__init__()
+        self.ticket = ticket
+        self.value = value
+
+
+Kind: TypeAlias = type[Reply[Any]]
+
+
+class Failed(Message):
+    """The facade could not answer a question of this kind."""
+
+    def __init__(self, kind: Kind, ticket: int, error: Exception) -> None:
+        super().__init__()
+        self.kind = kind
+        self.ticket = ticket
+        self.error = error
+
+
+class FacadeScreen(Screen[None]):
+    """Base of the screens over a knowledge base.
+
+    ``ask`` is the only way to the facade. Handlers of replies begin with ``is_stale``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tickets: Counter[Kind] = Counter()
+
+    def ask(self, kind: type[Reply[T]], question: Callable[[], T]) -> None:
+        """Run *question* on a thread, and post its answer as a reply of this *kind*.
+
+        An older question of the kind is dropped if it has not begun, else its reply is
+        stale.
+        """
+        self.forget(kind)
+        work = partial(self._answer, kind, self._tickets[kind], question)
+        self.run_worker(work, group=kind.__name__, exclusive=True, thread=True)
+
+    @property
+    def questions_asked(self) -> dict[Kind, int]:
+        """How often each kind was asked or forgotten."""
+        return dict(self._tickets)
+
+    def forget(self, kind: Kind) -> None:
+        """Make every reply of this *kind* that is under way stale."""
+        self._tickets[kind] += 1
+
+    def is_stale(self, reply: Reply[Any] | Failed) -> bool:
+        """Say whether something newer was asked since."""
+        kind = reply.kind if isinstance(reply, Failed) else type(reply)
+        return reply.ticket != self._tickets[kind]
+
+    def _answer(self, kind: type[Reply[T]], ticket: int, question: Callable[[], T]) -> None:
+        if get_current_worker().is_cancelled:
+            return
+        try:
+            self.post_message(kind(ticket, question()))
+        except KbError as error:
+            self.post_message(Failed(kind, ticket, error))
+        except Exception as error:
+            logger.exception("%s failed", kind.__name__)
+            self.post_message(Failed(kind, ticket, error))
 
 
 class GoTo(Message):
@@ -54,6 +161,7 @@ class Pane(FacadeScreen):
     IS_TYPING: ClassVar[bool] = False
     """Whether the pane is for typing: it starts in INSERT."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - textual's type
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012 - textual's type
     AUTO_FOCUS: ClassVar[str | None] = "Input, ChoiceList"
     """Where keys go when the pane is first shown: no key is taken before that is settled."""
 

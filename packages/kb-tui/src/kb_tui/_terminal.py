@@ -1,4 +1,11 @@
-"""What happens when the terminal goes away, or somebody asks the process to end.
+"""The terminal itself: it is resized, it goes away, an editor borrows it.
+
+Its size is what the terminal says: COLUMNS and LINES, where somebody exported them, are
+of the time before, and stay what they were when the window changes.
+
+A terminal that is made smaller and large again has lost what did not fit in between.
+Textual draws only where the size it hears of is another one than before, and on a busy
+machine it hears of the last one only: so every resize draws everything.
 
 A closed window sends SIGHUP and, to wake what is stopped, SIGCONT. The driver takes
 SIGCONT for the return from a suspension, would begin to draw once more on a terminal
@@ -10,13 +17,33 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
-from contextlib import suppress
+import subprocess
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-__all__ = ["leave_on_signals"]
+from textual.message import Message
+
+from kb_app.editors import FilePlace
+from kb_core.errors import IoError
+
+__all__ = [
+    "OpenPlace",
+    "forget_exported_size",
+    "leave_on_signals",
+    "needs_terminal",
+    "redraw_on_resize",
+    "run_beside",
+    "run_editor",
+]
 
 _STANDARD = (0, 1, 2)
+
+
+def forget_exported_size() -> None:
+    """Let neither this program nor the editor that it starts believe COLUMNS and LINES."""
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
 
 
 def leave_on_signals(leave: Callable[[], None]) -> None:
@@ -37,6 +64,20 @@ def leave_on_signals(leave: Callable[[], None]) -> None:
         _resume_only_on_a_terminal()
 
 
+def redraw_on_resize(redraw: Callable[[], object]) -> None:
+    """Call *redraw* on this event loop at every resize, to whichever size it leads."""
+    loop = asyncio.get_running_loop()
+    with suppress(ValueError):  # not the main thread
+        resize = signal.getsignal(signal.SIGWINCH)
+
+        def carry_on(number: int, frame: FrameType | None) -> None:
+            if callable(resize):
+                resize(number, frame)
+            loop.call_soon_threadsafe(redraw)
+
+        signal.signal(signal.SIGWINCH, carry_on)
+
+
 def _resume_only_on_a_terminal() -> None:
     resume = signal.getsignal(signal.SIGCONT)
 
@@ -53,3 +94,56 @@ def _write_to_nobody() -> None:
     for stream in _STANDARD:
         os.dup2(nobody, stream)
     os.close(nobody)
+
+
+class OpenPlace(Message):
+    """Open this, in an editor that gets the terminal or in a viewer beside it."""
+
+    def __init__(self, place: FilePlace) -> None:
+        super().__init__()
+        self.place = place
+
+
+def needs_terminal(place: FilePlace, environ: Mapping[str, str]) -> bool:
+    """Say whether what opens *place* is an editor, which may want the terminal for itself."""
+    return place.is_text and any(environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+
+
+def run_editor(command: Sequence[str]) -> int:
+    """Run *command* to its end, and return its exit code; ``IoError`` if it cannot start.
+
+    Ctrl-C in the editor is for the editor: it reaches the whole foreground group.
+    """
+    with _interrupts_are_the_editors(), _started(command):
+        return subprocess.run(command, check=False).returncode  # noqa: S603 - the person's own
+
+
+def run_beside(command: Sequence[str]) -> None:
+    """Start *command* and leave it to itself; ``IoError`` if it cannot start."""
+    nothing = subprocess.DEVNULL
+    with _started(command):
+        subprocess.Popen(  # noqa: S603 - the desktop's own
+            command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+        )
+
+
+@contextmanager
+def _started(command: Sequence[str]) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise IoError(
+            f"{command[0]!r} cannot be started: {error.strerror}",
+            hint="set VISUAL or EDITOR to a program that is there",
+            details={"command": command[0]},
+        ) from error
+
+
+@contextmanager
+def _interrupts_are_the_editors() -> Generator[None]:
+    # A handler, not SIG_IGN: what is ignored would stay ignored in the editor.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -20,13 +20,18 @@ from kb_app import KnowledgeBase
 from kb_app.editors import open_command
 from kb_core.errors import IoError, KbError
 from kb_core.ingest import IngestReport
-from kb_tui._editor import OpenPlace, needs_terminal, run_beside, run_editor
-from kb_tui._keymaps import PANES
-from kb_tui._pane import GoTo, InspectTarget, Pane
-from kb_tui._progress import outcome, summary
-from kb_tui._runner import IngestRunner
-from kb_tui._shared import Shared
-from kb_tui._terminal import leave_on_signals
+from kb_tui._keys import PANES
+from kb_tui._pane import GoTo, InspectTarget, Pane, Shared
+from kb_tui._runner import IngestRunner, outcome, summary
+from kb_tui._terminal import (
+    OpenPlace,
+    forget_exported_size,
+    leave_on_signals,
+    needs_terminal,
+    redraw_on_resize,
+    run_beside,
+    run_editor,
+)
 from kb_tui._themes import DARK, LIGHT, theme_name
 from kb_tui.popups import ErrorPopup
 from kb_tui.screens.ask import AskPane
@@ -78,6 +83,10 @@ class KbTui(App[None]):
         self.set_interval(_LOOK_EVERY_S, self._look_at_ingest)
         if not self.is_headless:
             leave_on_signals(self._hang_up)
+            redraw_on_resize(self._redraw)
+
+    def _redraw(self) -> None:
+        self.screen.refresh()
 
     def on_unmount(self) -> None:
         sys.setswitchinterval(self._switch_interval)
@@ -234,6 +243,7 @@ class KbTui(App[None]):
 
 def run(kb: KnowledgeBase) -> None:
     """Show the knowledge base until the person quits."""
+    forget_exported_size()
     app = KbTui(kb)
     with _log_off_screen():
         try:

@@ -17,11 +17,10 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from kb_app._ingest.assets import given_medium
+from kb_app._ingest.added.assets import given_medium
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import check_bytes
-from kb_app._ingest.names import location
-from kb_app._ingest.opening import LeadsOut, NotAFile, open_inside, open_regular
+from kb_app._ingest.seeing.files import LeadsOut, NotAFile, location, open_inside, open_regular
 from kb_app._media import medium_of
 from kb_app.config import Config
 from kb_core.filters import And, OneOf
@@ -95,11 +94,11 @@ def unseen_files(snapshot: IndexSnapshot, config: Config, source_id: str) -> Ite
 
 def _unseen(snapshot: IndexSnapshot, config: Config, source_id: str) -> Iterator[Unseen]:
     # Needed only where a text is missing; a check of what is there does not wait for it.
-    from kb_app._ingest.configured import source_specs
     from kb_app._ingest.judging.kinds import detect
     from kb_app._ingest.judging.secrets import check_secret_name
-    from kb_app._ingest.names import location
+    from kb_app._ingest.seeing.files import location
     from kb_app._ingest.seeing.walk import walk
+    from kb_app._ingest.settings import source_specs
 
     rows = {row["path"]: row for row in snapshot.files(OneOf("source_id", (source_id,)))}
     for spec in (spec for spec in source_specs(config, ()) if spec.source_id == source_id):
@@ -110,8 +109,8 @@ def _unseen(snapshot: IndexSnapshot, config: Config, source_id: str) -> Iterator
             exclude=spec.exclude,
             follow_links=spec.follow_links,
         ):
-            row = rows.get(seen.path, {})
-            known = (row.get("size"), row.get("mtime_ns")) == (seen.size, seen.mtime_ns)
+            row = rows.get(seen.path)
+            known = row is not None and (row["size"], row["mtime_ns"]) == (seen.size, seen.mtime_ns)
             kind = None if seen.reason or known else detect(seen.path)
             if kind is None or not medium_of(kind.media).is_text:
                 continue
@@ -214,9 +213,9 @@ class Files:
     def _left_alone(self, path: str, source_id: str, text: str | None) -> str | None:
         """Say why the next ingest would leave a file alone that has *text* now, if it would."""
         # Most files are as they were, and wait for none of this.
-        from kb_app._ingest.configured import source_specs
+        from kb_app._ingest.added.placing import place_in
         from kb_app._ingest.judging.secrets import find_secret
-        from kb_app._ingest.placing import place_in
+        from kb_app._ingest.settings import source_specs
 
         specs = [spec for spec in source_specs(self._config, ()) if spec.source_id == source_id]
         place = place_in(specs, os.path.realpath(path))

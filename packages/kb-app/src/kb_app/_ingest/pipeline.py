@@ -13,25 +13,28 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 from kb_app._ingest import outcomes
-from kb_app._ingest.executor import Executor, Notice
-from kb_app._ingest.plan import Plan, SourceSpec, Wanted, make_plan
+from kb_app._ingest.added.assets import given_trust
+from kb_app._ingest.making.record import Made, Task, make
+from kb_app._ingest.outcomes import Tally
+from kb_app._ingest.plan import Plan, Wanted, make_plan
 from kb_app._ingest.seeing.repository import RepositoryFinder
 from kb_app._ingest.seeing.walk import walk
-from kb_app._ingest.settings import Settings, unjudging
-from kb_app._ingest.tally import Tally
-from kb_app._ingest.work import Made, Task
-from kb_app._ingest.worker import error_of
+from kb_app._ingest.settings import Settings, SourceSpec, unjudging
+from kb_app._ingest.workers.worker import error_of
+from kb_app._parts import Parts
 from kb_app._write import WriteSession
+from kb_app.config import Config
 from kb_core.clock import to_epoch
 from kb_core.documents import SourceFile
 from kb_core.errors import StoreBusy, StoreCorrupt, StoreNewer
+from kb_core.execution import Notice
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
+from kb_core.ports import Clock
 from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
 
 __all__ = ["Run", "plan_sources", "process"]
@@ -44,17 +47,22 @@ _CHUNKS_PER_BATCH = 4000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run: what it works with, and what it adds up to."""
+    """One run: what every part of it works with, and what it adds up to."""
 
-    session: WriteSession
+    config: Config
     settings: Settings
     options: IngestOptions
-    executor: Executor[Task, Made]
-    clock: Callable[[], datetime]
+    parts: Parts
+    session: WriteSession
     stop: Event
     tally: Tally
-    batch_docs: int
-    batch_secs: float
+
+    @property
+    def clock(self) -> Clock:
+        return self.parts.clock
+
+    def event(self, kind: str, **data: Any) -> IngestEvent:  # noqa: ANN401 - JSON values
+        return IngestEvent(kind=kind, at=self.clock(), data=data)
 
 
 @dataclass(slots=True)
@@ -78,12 +86,12 @@ class _Batch:
         )
 
     def is_full(self, run: Run) -> bool:
-        documents = len(self.documents) + len(self.moves)
+        documents, limits = len(self.documents) + len(self.moves), run.config.ingest
         return (
-            documents >= run.batch_docs
+            documents >= limits.batch_docs
             or self.chunks >= _CHUNKS_PER_BATCH
             or len(self.files) >= _ROWS_PER_BATCH
-            or (bool(documents) and time.perf_counter() - self.opened > run.batch_secs)
+            or (bool(documents) and time.perf_counter() - self.opened > limits.batch_secs)
         )
 
 
@@ -168,8 +176,9 @@ class _Writing:
         repositories = RepositoryFinder()
         tasks = (_task(plan, want, run, repositories) for plan, want in wanted)
         done = 0
+        executor = run.parts.executor(make, total)
         try:
-            for result in run.executor.follow(tasks):
+            for result in executor.follow(tasks):
                 file = result.task.file
                 if isinstance(result, Notice):
                     yield self._under_way(file, result.phase, total)
@@ -178,7 +187,7 @@ class _Writing:
                 want = known[(file.source_id, file.path)]
                 item = self._take(want, result.value, result.error)
                 run.tally.add(item)
-                yield self._event(
+                yield self._run.event(
                     "asset_finished",
                     source_id=file.source_id,
                     doc_path=file.path,
@@ -190,11 +199,12 @@ class _Writing:
                 if run.stop.is_set():
                     return
         finally:
-            run.executor.close()
+            executor.close()
 
     def _under_way(self, file: SourceFile, phase: str, total: int) -> IngestEvent:
         kind, more = ("asset_phase", {"phase": phase}) if phase else ("asset_started", {})
-        return self._event(kind, source_id=file.source_id, doc_path=file.path, total=total, **more)
+        where = {"source_id": file.source_id, "doc_path": file.path}
+        return self._run.event(kind, **where, total=total, **more)
 
     def removals(self) -> Generator[IngestEvent]:
         """Remove what is gone and was not moved."""
@@ -239,7 +249,7 @@ class _Writing:
         run.tally.phase_secs["store"] += time.perf_counter() - started
         self._batch, self._pending_sources = _Batch(), {}
         if batch.documents or batch.moves or batch.deleted:
-            yield self._event(
+            yield self._run.event(
                 "committed",
                 revision=control.corpus_revision,
                 documents=len(batch.documents) + len(batch.moves),
@@ -345,9 +355,6 @@ class _Writing:
         del self._gone[(best.source_id, best.path)]
         return best
 
-    def _event(self, kind: str, **data: Any) -> IngestEvent:  # noqa: ANN401 - JSON values
-        return IngestEvent(kind=kind, at=self._run.clock(), data=data)
-
 
 def _apart(changes: Changes) -> list[tuple[DocumentRecord, Changes]]:
     """Return each document of a batch with what has to be committed for it, its row last."""
@@ -392,6 +399,7 @@ def _task(plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder) ->
         repo_branch=repository.branch if repository else None,
         repo_commit=repository.commit if repository else None,
         asset=want.asset,
+        trust=given_trust(want.asset),
         title=want.title,
         follow_links=plan.source.follow_links,
     )

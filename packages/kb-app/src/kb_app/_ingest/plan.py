@@ -9,31 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kb_app._ingest.fingerprint import UNKNOWN, settings_hash
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
 from kb_app._ingest.judging.secrets import check_secret_name
 from kb_app._ingest.seeing.walk import Seen, Walk
-from kb_app._ingest.settings import Settings
+from kb_app._ingest.settings import UNKNOWN, Settings, SourceSpec, settings_hash
 from kb_core.documents import SourceFile
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media
 from kb_core.records import FileRecord, FileState
 
-__all__ = ["Plan", "SourceSpec", "Wanted", "has_these_settings", "judge_unread", "make_plan"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceSpec:
-    """A source as a run sees it. ``narrow`` limits the run to paths at or below these."""
-
-    source_id: str
-    root: str
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    trust_level: str = "primary"
-    source_type: str = "note"
-    follow_links: bool = False
-    narrow: tuple[str, ...] = ()
+__all__ = ["Plan", "Wanted", "has_these_settings", "judge_unread", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,10 @@ from heapq import nlargest
 from itertools import islice
 from typing import Any
 
-from kb_app._ingest.fingerprint import UNKNOWN
 from kb_app._ingest.judging.kinds import detect
 from kb_app._ingest.plan import judge_unread
 from kb_app._ingest.seeing.walk import Seen, walk
-from kb_app._ingest.settings import Settings
+from kb_app._ingest.settings import UNKNOWN, Settings
 from kb_core.ingest import SkipReason
 
 __all__ = ["preview"]

@@ -1,43 +1,38 @@
-"""A whole run of ingest: both phases, recorded, cancellable, with its events.
+"""A whole run: its phases, recorded, cancellable, with its events.
 
 ingest   walk, parse, chunk, publish; then embed what has no vector yet
 embed    the second phase alone
+
+A run is recorded when it begins, tells what happens while it goes on, and ends with a
+report, whatever ended it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from threading import Event
 from typing import Any
 
 from kb_app._data_dir import DataDir
-from kb_app._ingest.added import plan_added, record_of_row, unrecorded
-from kb_app._ingest.assets import Assets
-from kb_app._ingest.configured import ingest_settings, source_specs
-from kb_app._ingest.job import (
-    Job,
-    embed_if_wanted,
-    last_event,
-    now_ns,
-    open_job,
-    recorded,
-    run_of,
-    second_phase,
-    sweep_assets,
-)
-from kb_app._ingest.pipeline import plan_sources, process
+from kb_app._ingest.added.assets import Assets
+from kb_app._ingest.added.planning import plan_added, record_of_row, unrecorded, used_assets
+from kb_app._ingest.embedding import embed_missing
+from kb_app._ingest.outcomes import Tally
+from kb_app._ingest.pipeline import Run, plan_sources, process
 from kb_app._ingest.plan import Plan
-from kb_app._ingest.settings import Settings
-from kb_app._ingest.tally import Tally
+from kb_app._ingest.settings import ingest_settings, source_specs
 from kb_app._parts import Parts
-from kb_app._write import WriteSession
 from kb_app.config import Config
-from kb_core.clock import from_epoch
+from kb_app.jobs import JobFile
+from kb_core.clock import from_epoch, to_epoch, to_rfc3339
 from kb_core.control import ADDED_SOURCE
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
-from kb_core.records import Changes, FileRecord, FileState
+from kb_core.ports import Clock
+from kb_core.records import FileRecord, FileState
 
-__all__ = ["embed", "ingest", "remove_orphans"]
+__all__ = ["embed", "embed_if_wanted", "ingest", "now_ns", "open_run", "recorded", "sweep_assets"]
 
 
 def ingest(
@@ -54,60 +49,44 @@ def ingest(
     if options.dry_run:
         yield from _rehearse(config, options, parts, scope)
         return
-    with open_job(config, options, parts, stop) as job:
-        yield from recorded(job, "ingest", scope, _both_phases)
+    with open_run(config, options, parts, stop) as run:
+        yield from recorded(run, "ingest", scope, _both_phases)
 
 
 def embed(config: Config, parts: Parts, stop: Event) -> Generator[IngestEvent]:
     """Run the second phase."""
-    with open_job(config, IngestOptions(), parts, stop) as job:
-        yield from recorded(job, "embed", {}, second_phase)
+    with open_run(config, IngestOptions(), parts, stop) as run:
+        yield from recorded(run, "embed", {}, _second_phase)
 
 
-def remove_orphans(session: WriteSession, known_sources: Sequence[str]) -> None:
-    """Remove the documents and ledger rows of sources that are not configured any more."""
-    for source_id in session.control.sources:
-        if source_id in known_sources:
-            continue
-        rows = session.store.ledger(source_id)
-        session.commit(
-            Changes(
-                deleted_docs=tuple(session.store.doc_ids(source_id)),
-                forgotten_files=tuple((source_id, path) for path in rows),
-            )
-        )
-
-
-def _both_phases(job: Job) -> Generator[IngestEvent]:
-    settings = ingest_settings(job.config)
-    job.session.store.forget_expired(job.clock())
-    plans = yield from _scan(job, settings)
-    run = run_of(job, settings, sum(len(plan.wanted) for plan in plans))
+def _both_phases(run: Run) -> Generator[IngestEvent]:
+    run.session.store.forget_expired(run.clock())
+    plans = yield from _scan(run)
     yield from process(run, plans)
-    if not job.options.paths:
-        sweep_assets(job)
-        if not job.stop.is_set() and all(plan.verified for plan in plans):
-            job.session.whole()
-    yield from embed_if_wanted(job)
+    if not run.options.paths:
+        sweep_assets(run)
+        if not run.stop.is_set() and all(plan.verified for plan in plans):
+            run.session.whole()
+    yield from embed_if_wanted(run)
 
 
-def _scan(job: Job, settings: Settings) -> Generator[IngestEvent, None, list[Plan]]:
+def _scan(run: Run) -> Generator[IngestEvent, None, list[Plan]]:
     plans = []
-    with job.tally.phase("scan"):
-        for spec in source_specs(job.config, job.options.paths):
-            yield job.event("scan_started", source_id=spec.source_id, root=spec.root)
-            sources = job.session.control.sources
-            ledger = job.session.store.ledger
-            plan = next(plan_sources([spec], ledger, settings, job.options, sources))
+    with run.tally.phase("scan"):
+        for spec in source_specs(run.config, run.options.paths):
+            yield run.event("scan_started", source_id=spec.source_id, root=spec.root)
+            sources = run.session.control.sources
+            ledger = run.session.store.ledger
+            plan = next(plan_sources([spec], ledger, run.settings, run.options, sources))
             plans.append(plan)
-            yield _scanned(job, plan)
-        if not job.options.paths:
-            plans += [plan for plan in [_look_at_added(job, settings)] if plan.scanned]
+            yield _scanned(run, plan)
+        if not run.options.paths:
+            plans += [plan for plan in [_look_at_added(run)] if plan.scanned]
     return plans
 
 
-def _scanned(job: Job, plan: Plan) -> IngestEvent:
-    return job.event(
+def _scanned(run: Run, plan: Plan) -> IngestEvent:
+    return run.event(
         "scan_completed",
         source_id=plan.source.source_id,
         scanned=plan.scanned,
@@ -115,15 +94,15 @@ def _scanned(job: Job, plan: Plan) -> IngestEvent:
     )
 
 
-def _look_at_added(job: Job, settings: Settings) -> Plan:
-    store, assets = job.session.store, Assets(job.session.data.assets)
+def _look_at_added(run: Run) -> Plan:
+    store, assets = run.session.store, Assets(run.session.data.assets)
 
     ledger = store.ledger(ADDED_SOURCE)
     for row in unrecorded(ledger, assets.records(), assets):
         document = store.document(row.doc_id) if row.doc_id else None
         title = document.title if document is not None else None
-        assets.record(record_of_row(row, title, now_ns(job)))
-    return plan_added(ledger, assets.records(), assets, settings, job.options)
+        assets.record(record_of_row(row, title, now_ns(run)))
+    return plan_added(ledger, assets.records(), assets, run.settings, run.options)
 
 
 def _rehearse(
@@ -152,7 +131,7 @@ def _rehearse(
         plans.append(plan_added(ledger(ADDED_SOURCE), assets.records(), assets, settings, options))
     for plan in plans:
         tally.add_plan([*plan.items, *_guesses(plan)], plan.scanned, plan.warnings)
-    yield last_event(tally, scope, options, parts.clock, aborted=False)
+    yield _last_event(tally, scope, options, parts.clock, aborted=False)
 
 
 def _guesses(plan: Plan) -> list[IngestItem]:
@@ -186,3 +165,104 @@ def _file_record(row: Mapping[str, Any]) -> FileRecord:
         for name in ("processed_at", "changed_at")
     }
     return FileRecord(**{**row, "state": FileState(row["state"]), **times})
+
+
+@contextmanager
+def open_run(config: Config, options: IngestOptions, parts: Parts, stop: Event) -> Generator[Run]:
+    """Become the one writer; raise ``StoreBusy`` if another process is, for too long."""
+    with parts.session() as session:
+        yield Run(
+            config=config,
+            settings=ingest_settings(config),
+            options=options,
+            parts=parts,
+            session=session,
+            stop=stop,
+            tally=Tally(),
+        )
+
+
+def recorded(
+    run: Run,
+    kind: str,
+    scope: Mapping[str, Any],
+    phases: Callable[[Run], Generator[IngestEvent]],
+) -> Generator[IngestEvent]:
+    """Record the run when it begins, and how it ended; a kill leaves it ``running``."""
+    session, tally = run.session, run.tally
+    run_id = uuid.uuid4().hex
+    session.store.start_run(run_id, kind, scope)
+    progress = JobFile(session.data.job, kind, to_rfc3339(run.clock()))
+    ended = "failed"
+    try:
+        if session.healed:
+            tally.warnings.append(session.healed)
+        for event in phases(run):
+            progress.update({"event": event.kind, **_plain(event.data)})
+            yield event
+        ended = "aborted" if run.stop.is_set() else "completed"
+        if ended == "completed" and tally.has_changes:
+            session.tidy()
+    except GeneratorExit:
+        ended = "aborted"
+        raise
+    finally:
+        tally.corpus_revision = session.control.corpus_revision
+        counts = {**tally.counts(), "embedded": tally.embedded}
+        session.store.finish_run(run_id, ended, {"counts": counts, "ms": tally.duration_ms})
+        session.publish()  # the time of the last run is part of what readers see
+        progress.remove()
+    yield _last_event(tally, scope, run.options, run.clock, aborted=run.stop.is_set())
+
+
+def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if not isinstance(value, IngestItem)}
+
+
+def _last_event(
+    tally: Tally, scope: Mapping[str, Any], options: IngestOptions, clock: Clock, *, aborted: bool
+) -> IngestEvent:
+    """Return the event that ends a run, with the report."""
+    report = tally.report(scope, aborted=aborted, summary_only=options.summary_only)
+    return IngestEvent(
+        kind="aborted" if aborted else "completed",
+        at=clock(),
+        data={"counts": dict(report.counts), "duration_ms": report.duration_ms},
+        report=report,
+    )
+
+
+def embed_if_wanted(run: Run, most: int | None = None) -> Generator[IngestEvent]:
+    """Run the second phase, or count what it would have to do where nobody wants it."""
+    if run.options.embed and run.config.ingest.embed and not run.stop.is_set():
+        yield from _second_phase(run, most)
+    elif (model := run.parts.model()) is not None:
+        run.tally.embeddings_missing = run.session.store.count_missing(model.key)
+
+
+def _second_phase(run: Run, most: int | None = None) -> Generator[IngestEvent]:
+    """Embed what has no vector yet; with *most*, at most so many passages."""
+    model = run.parts.model()
+    if model is None:
+        return
+    with run.tally.phase("embed"):
+        done, left = yield from embed_missing(
+            run.session, run.parts.embedder, model.key, run.clock, run.stop, most=most
+        )
+    run.tally.embedded, run.tally.embeddings_missing = done, left
+
+
+def sweep_assets(run: Run) -> None:
+    """Delete the assets that commands replaced or removed, and name those that nobody knows."""
+    assets = Assets(run.session.data.assets)
+    used = used_assets(run.session.store.ledger(ADDED_SOURCE))
+    run.tally.warnings += [
+        f"{assets.folder / name} belongs to no document; it stays: "
+        f"'kebab ingest-file {assets.folder / name}' adds it again"
+        for name in assets.sweep(used, now_ns(run))
+    ]
+
+
+def now_ns(run: Run) -> int:
+    """Return the time of the run's clock in nanoseconds since the epoch."""
+    return to_epoch(run.clock()) * 1_000_000_000

@@ -1,15 +1,64 @@
-"""Settings of a run that change what comes of a file; plain values, for any process."""
+"""What shapes the output of an ingest: settings as plain values, and their fingerprint.
+
+A configuration becomes ``Settings``, which any process can be handed, and a ``SourceSpec`` for
+each source.
+
+A fingerprint says when a document has to be made again. It is two hashes: of every setting
+and version that can change what comes of a file of its kind, and of the file's bytes. The
+first can be compared without reading the file. The embedding model is not part of it:
+another model embeds the same chunks again. Its window is, through the limits.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kb_app._ingest.judging.kinds import Caps
-from kb_core.documents import ChunkLimits
+from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
+from kb_app._ingest.judging.secrets import SECRETS_VERSION
+from kb_app._ingest.seeing.files import inside, path_of
+from kb_app._media import chunker_for, parser_for
+from kb_app._models import model_of, models_dir
+from kb_core.documents import ChunkLimits, SourceFile
+from kb_core.errors import InvalidInput
+from kb_core.ids import fingerprint
+from kb_core.media import Media, TrustLevel
 
-__all__ = ["Settings", "unjudging"]
+if TYPE_CHECKING:
+    from kb_app.config import Config
+
+__all__ = [
+    "RECORD_VERSION",
+    "UNKNOWN",
+    "Settings",
+    "SourceSpec",
+    "chunk_limits",
+    "fingerprint_of",
+    "ingest_settings",
+    "passage_window",
+    "settings_hash",
+    "source_specs",
+    "unjudging",
+]
+
+UNKNOWN = "unknown"
+"""The medium of a file whose name says nothing, until its bytes are looked at."""
+
+_NO_CODE = Caps()
+
+RECORD_VERSION = "r1"
+"""How records are made of what parsers and chunkers give: context, flags, dates."""
 
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
+_SPECIAL_TOKENS = 2
+_PREFIX_TOKENS = 4
+"""Tokens that the prefix of a passage takes, at most."""
+_NO_MODEL_WINDOW = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +80,153 @@ def unjudging(settings: Settings) -> Settings:
     change its fingerprint either.
     """
     return replace(settings, caps=_NO_CAPS, allow_secrets=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """A source as a run sees it. ``narrow`` limits the run to paths at or below these."""
+
+    source_id: str
+    root: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    trust_level: str = "primary"
+    source_type: str = "note"
+    follow_links: bool = False
+    narrow: tuple[str, ...] = ()
+
+
+def passage_window(config: Config) -> int:
+    """Return how many tokens a passage, context included, may have."""
+    model = model_of(config)
+    window = model.max_tokens if model else _NO_MODEL_WINDOW
+    return window - _SPECIAL_TOKENS - _PREFIX_TOKENS
+
+
+def chunk_limits(config: Config) -> ChunkLimits:
+    """Return the sizes of chunks; the configured maximum, or the window if that is less."""
+    window = passage_window(config)
+    maximum = min(config.chunking.max_tokens, window)
+    target = min(config.chunking.target_tokens, maximum)
+    return ChunkLimits(
+        target_tokens=target,
+        overlap_tokens=min(config.chunking.overlap_tokens, (target - 1) // 2),
+        max_tokens=maximum,
+    )
+
+
+def ingest_settings(config: Config) -> Settings:
+    """Return what shapes the output of an ingest."""
+    return Settings(
+        model=config.embedding.model,
+        cache_dir=str(models_dir()),
+        limits=chunk_limits(config),
+        window=passage_window(config),
+        caps=Caps(
+            max_file_mb=config.ingest.max_file_mb,
+            max_code_kb=config.code.max_file_kb,
+            max_code_lines=config.code.max_file_lines,
+            skip_generated=config.code.skip_generated,
+        ),
+        allow_secrets=config.ingest.allow_secrets,
+    )
+
+
+def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
+    """Return the sources of a run; *paths* narrow it to absolute files or folders inside them."""
+    narrow = _narrowed(config, paths)
+    return [
+        SourceSpec(
+            source_id=source.id,
+            root=str(source.root),
+            include=source.include,
+            exclude=source.exclude,
+            trust_level=source.trust_level,
+            source_type=source.source_type,
+            follow_links=source.follow_links,
+            narrow=narrow.get(source.id, ()),
+        )
+        for source in config.sources
+        if not paths or source.id in narrow
+    ]
+
+
+def _narrowed(config: Config, paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    narrow: dict[str, tuple[str, ...]] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        tops = {source.id: os.path.realpath(source.root) for source in config.sources}
+        below = {id_: inside(real, top) for id_, top in tops.items()}
+        if all(relative is None for relative in below.values()):
+            command = "ingest-file" if Path(real).is_file() else "add"
+            raise InvalidInput(
+                f"path {path!r} is in none of the configured sources",
+                hint=f"kebab {command} {shlex.quote(str(path))}",
+                details={"field": "path", "value": str(path)},
+            )
+        for id_, relative in below.items():
+            if relative is not None:
+                more = [path_of(tops[id_], relative)] if relative else []
+                narrow[id_] = (*narrow.get(id_, ()), *more)
+    return narrow
+
+
+def fingerprint_of(
+    bytes_hash: str,
+    hash_of_settings: str,
+    title: str | None = None,
+    trust: TrustLevel = TrustLevel.PRIMARY,
+) -> str:
+    """Return the fingerprint of a file; *title* and *trust* are what was given with its bytes."""
+    given = {"title": title, "trust": None if trust is TrustLevel.PRIMARY else trust.value}
+    said = {name: value for name, value in given.items() if value is not None}
+    content = fingerprint({"bytes": bytes_hash, **said}) if said else bytes_hash
+    return f"{hash_of_settings[:16]}{content[:16]}"
+
+
+def settings_hash(file: SourceFile, settings: Settings) -> str:
+    """Return the hash of what shapes the output for files of this kind.
+
+    *file* is as its name tells: what its bytes tell is a matter of its bytes.
+    """
+    caps = (
+        settings.caps
+        if file.media == Media.CODE
+        else replace(_NO_CODE, max_file_mb=settings.caps.max_file_mb)
+    )
+    return _hash(
+        file.media,
+        file.code_lang,
+        (file.source_type, file.trust_level),
+        settings.limits,
+        caps,
+        allow_secrets=settings.allow_secrets,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _hash(
+    media: str,
+    code_lang: str | None,
+    provenance: tuple[str, str],
+    limits: ChunkLimits,
+    caps: Caps,
+    *,
+    allow_secrets: bool,
+) -> str:
+    # What a name that says nothing may turn out to be, as things are installed.
+    told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
+    kinds = told if media == UNKNOWN else [media]
+    return fingerprint(
+        {
+            "caps": asdict(caps),
+            "chunkers": [chunker_for(kind).version for kind in kinds],
+            "lang": code_lang,
+            "limits": asdict(limits),
+            "media": media,
+            "parsers": [parser_for(kind, code_lang).version for kind in kinds],
+            "provenance": list(provenance),
+            "record": RECORD_VERSION,
+            "secrets": None if allow_secrets else SECRETS_VERSION,
+        }
+    )

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from kb_app._ingest.names import is_utf8
-from kb_core.citations import Citation, CodeSpan, LineSpan, parse_citation
+from kb_app._ingest.seeing.files import is_utf8
+from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.filters import Glob, OneOf, all_of
 from kb_core.ids import doc_id as id_of_path, is_id_prefix
-from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.text import nfc
 

@@ -10,15 +10,13 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from kb_app.jobs import Jobs, RunningJob
-from kb_app.shown import utc_time, visible
-from kb_tui._keymaps import JOBS
-from kb_tui._keys import Key, bindings
-from kb_tui._pane import Pane
-from kb_tui._progress import details
-from kb_tui._screen import Reply
-from kb_tui._shared import Shared
-from kb_tui.widgets.tables import RunTable
+from kb_app.jobs import Jobs, PastRun, RunningJob
+from kb_app.shown import brief_duration, utc_time, visible
+from kb_core.clock import from_epoch
+from kb_tui._keys import JOBS, Key, bindings
+from kb_tui._pane import Pane, Reply, Shared
+from kb_tui._runner import details
+from kb_tui.widgets.lists import Column, RowTable
 
 __all__ = ["JobsPane"]
 
@@ -31,6 +29,28 @@ _DOING = {"scan": "scanning", "asset": "indexing", "committed": "indexing", "emb
 
 class Looked(Reply[Jobs]):
     """What runs in any process, and what ran."""
+
+
+class RunTable(RowTable[PastRun]):
+    """Past runs: when, what, how they ended, how long they took, what came of them."""
+
+    def columns_for(self, width: int) -> list[Column[PastRun]]:  # noqa: ARG002
+        return [
+            Column("began (UTC)", 16, lambda r: from_epoch(r.started_at).isoformat(" ")[:16]),
+            Column("run", 6, lambda r: r.kind),
+            Column("ended", 11, lambda r: r.state),
+            Column("took", -9, _took),
+            Column("files", 0, _counts),
+        ]
+
+
+def _took(run: PastRun) -> str:
+    return "" if run.finished_at is None else brief_duration(run.finished_at - run.started_at)
+
+
+def _counts(run: PastRun) -> str:
+    nothing = "nothing to do" if run.state == "completed" else ""
+    return ", ".join(f"{n:,} {kind}" for kind, n in run.counts.items()) or nothing
 
 
 class JobsPane(Pane):

@@ -11,19 +11,15 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
-from kb_app.shown import utc_time, visible
-from kb_tui._filters import Filtered, facets_of, parse_filter
-from kb_tui._keymaps import LIBRARY
-from kb_tui._keys import Key, bindings
-from kb_tui._pane import InspectTarget, Pane
-from kb_tui._screen import Reply
-from kb_tui._shared import Shared, Target
-from kb_tui.filter_popup import FilterPopup
-from kb_tui.widgets.choice_list import ChoiceList
-from kb_tui.widgets.tables import DocumentTable, LedgerTable
+from kb_app.shown import bytes_text, utc_time, visible
+from kb_tui._filters import Filtered, FilterPopup, facets_of, parse_filter
+from kb_tui._keys import LIBRARY, Key, bindings
+from kb_tui._pane import InspectTarget, Pane, Reply, Shared, Target
+from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 
 __all__ = ["LibraryPane"]
 
+_WIDE = 110
 _MOST = 10_000
 """Documents to list; a filter shows others."""
 _NOTHING = "nothing is indexed yet: run 'kebab add FOLDER', then press r"
@@ -36,6 +32,41 @@ class Listed(Reply[dict[str, Any]]):
 
 class Told(Reply[dict[str, Any]]):
     """The ledger, as file_status.v1."""
+
+
+class DocumentTable(RowTable[dict[str, Any]]):
+    """Documents as ``doc_summary_list.v1`` has them."""
+
+    def columns_for(self, width: int) -> list[Column[dict[str, Any]]]:
+        title: Column[dict[str, Any]] = Column("title", 0, lambda d: d["title"] or d["doc_path"])
+        path: Column[dict[str, Any]] = Column("path", 0, lambda d: d["doc_path"])
+        return [
+            *([title, path] if width >= _WIDE else [title]),
+            Column("tags", 14, lambda d: " ".join(d["tags"])),
+            Column("updated", 10, _updated),
+            Column("chunks", -6, lambda d: f"{d['chunk_count']:,}"),
+        ]
+
+
+def _updated(doc: dict[str, Any]) -> str:
+    return utc_time(doc["updated_at"] or doc.get("doc_date") or doc["indexed_at"])[:10]
+
+
+class LedgerTable(RowTable[dict[str, Any]]):
+    """Files as ``file_status.v1`` has them."""
+
+    def columns_for(self, width: int) -> list[Column[dict[str, Any]]]:
+        return [
+            Column("state", 8, lambda f: str(f["state"])),
+            Column("reason", 36 if width >= _WIDE else 20, _reason),
+            Column("size", -8, lambda f: bytes_text(f["size"], digits=0)),
+            Column("path", 0, lambda f: str(f["doc_path"])),
+        ]
+
+
+def _reason(file: dict[str, Any]) -> str:
+    known = ": ".join(filter(None, (file.get("reason"), file.get("detail"))))
+    return known or file.get("error_code") or ""
 
 
 class LibraryPane(Pane):

@@ -7,8 +7,8 @@ comes back for an older query, mode, filter or hit is dropped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from textual import on
@@ -21,25 +21,67 @@ from textual.widgets import Input, Static
 
 from kb_app.editors import FilePlace
 from kb_app.shown import count, visible
+from kb_core.errors import StaleCursor
 from kb_core.media import SearchMode
-from kb_core.search import Hit, SearchQuery, SearchResponse
-from kb_tui._editor import OpenPlace
-from kb_tui._filters import Filtered, facets_of, parse_filter
-from kb_tui._keymaps import SEARCH
-from kb_tui._keys import Key, bindings
-from kb_tui._paging import More, next_page
-from kb_tui._pane import InspectTarget, Pane
+from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
+from kb_tui._filters import Filtered, FilterPopup, facets_of, parse_filter
+from kb_tui._keys import SEARCH, Key, bindings
+from kb_tui._pane import InspectTarget, Pane, Reply, Shared, Target
 from kb_tui._passage import passage, plain
-from kb_tui._screen import Reply
-from kb_tui._shared import Shared, Target
-from kb_tui.filter_popup import FilterPopup
+from kb_tui._terminal import OpenPlace
 from kb_tui.popups import TracePopup
-from kb_tui.widgets.choice_list import ChoiceList
+from kb_tui.widgets.bars import QueryLine
 from kb_tui.widgets.hit_list import HitList
+from kb_tui.widgets.lists import ChoiceList
 from kb_tui.widgets.preview import Preview
-from kb_tui.widgets.query_line import QueryLine
 
-__all__ = ["SearchPane"]
+__all__ = ["More", "SearchPane", "next_page"]
+
+_TRIES = 3
+
+Search = Callable[[SearchQuery], SearchResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """What comes after the hits that are shown, or instead of them."""
+
+    found: SearchResponse
+    is_anew: bool
+    """Whether the hits are the list from its beginning, since it is another one now."""
+
+
+def next_page(search: Search, query: SearchQuery, cursor: str, loaded: int) -> More:
+    """Return the page at *cursor* of the list of *query*, of which *loaded* hits are shown.
+
+    Where that list is no more, return as many hits of the one there is now as were shown,
+    and a page besides.
+    """
+    try:
+        return More(search(replace(query, cursor=cursor)), is_anew=False)
+    except StaleCursor:
+        return More(_anew(search, query, loaded + query.k), is_anew=True)
+
+
+def _anew(search: Search, query: SearchQuery, count: int) -> SearchResponse:
+    for _ in range(_TRIES):
+        try:
+            return _beginning(search, query, count)
+        except StaleCursor:  # it changed between two pages
+            continue
+    # A single page cannot be of two lists.
+    return search(replace(query, k=min(count, MAX_K)))
+
+
+def _beginning(search: Search, query: SearchQuery, count: int) -> SearchResponse:
+    """Return the first *count* hits: page by page, so that the list is that of *query*."""
+    found = search(query)
+    while found.next_cursor is not None and len(found.hits) < count:
+        size = min(count - len(found.hits), MAX_K)
+        page = search(replace(query, k=size, cursor=found.next_cursor))
+        found = replace(page, hits=found.hits + page.hits)
+    return found
+
 
 _NOTHING_YET = "type to search"
 _NOTHING_INDEXED = "nothing is indexed yet: run 'kebab add FOLDER', then 'kebab ingest'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["app_of", "check_golden", "idle", "on_screen", "search", "shown", "until"]
 
 _PATIENCE_S = 30.0
+_SETTLED_S = 0.5
 
 
 def app_of(kb: KnowledgeBase) -> KbTui:
@@ -33,12 +35,22 @@ def on_screen(app: KbTui) -> str:
     return "\n".join(row.text.rstrip() for row in rows) + "\n"
 
 
-def check_golden(path: Path, app: KbTui) -> None:
-    """Compare the screen with a committed text; KEBAB_UPDATE_GOLDEN=1 writes it anew."""
+async def check_golden(pilot: Pilot[None], path: Path) -> None:
+    """Wait for the screen to be as a committed text; KEBAB_UPDATE_GOLDEN=1 writes it anew.
+
+    A popup is there before it is laid out, and what is drawn last comes when it can: what
+    counts is the screen at the end.
+    """
+    app = pilot.app
+    assert isinstance(app, KbTui)
     if os.environ.get("KEBAB_UPDATE_GOLDEN"):
+        await pilot.pause(_SETTLED_S)
         path.parent.mkdir(exist_ok=True)
         path.write_text(on_screen(app), "utf-8")
-    assert on_screen(app) == path.read_text("utf-8")
+    wanted = path.read_text("utf-8")
+    with suppress(TimeoutError):
+        await until(pilot, lambda: on_screen(app) == wanted)
+    assert on_screen(app) == wanted
 
 
 def shown(app: KbTui, selector: str) -> str:

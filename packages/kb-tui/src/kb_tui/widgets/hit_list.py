@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from kb_app.shown import visible
 from kb_core.search import Hit
-from kb_tui.widgets.choice_list import ChoiceList
+from kb_tui.widgets.lists import ChoiceList
 
 __all__ = ["HitList"]
 

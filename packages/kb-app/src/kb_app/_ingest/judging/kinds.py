@@ -47,10 +47,10 @@ _MEDIA = _table("""
     notebook: ipynb
     csv: csv tsv
     pdf: pdf
-    office: docx doc docm pptx ppt pptm xlsx xls xlsm odt odp ods rtf pages numbers key
+    office: docx doc docm pptx ppt pptm xlsx xls xlsm odt odp ods rtf pages numbers
     mail: eml msg mbox
     book: epub mobi azw3
-    image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2
+    image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz
     audio: wav mp3 m4a flac ogg oga opus aac wma aiff aif
     video: mp4 webm mkv mov avi m4v mpg mpeg wmv
 """)
@@ -80,7 +80,7 @@ _CODE = _table("""
     dockerfile: dockerfile containerfile
     toml: toml
     json: json jsonc json5 jsonl ndjson geojson webmanifest
-    xml: xml xsd xsl xslt svg plist wsdl rss atom csproj vbproj fsproj props targets resx xaml
+    xml: xml xsd xsl xslt plist wsdl rss atom csproj vbproj fsproj props targets resx xaml
     gradle: gradle
     makefile: mk mak
     terraform: tf tfvars hcl
@@ -172,6 +172,11 @@ _MAGIC = (
     (b"fLaC", Media.AUDIO),
     (b"ID3", Media.AUDIO),
 )
+_SVG = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s{0,200}(?:<\?xml[^>]{0,400}>\s{0,200})?"
+    rb"(?:<!(?:--.{0,2000}?--|DOCTYPE[^>]{0,400})>\s{0,200}){0,4}<svg\b",
+    re.DOTALL,
+)
 
 TOLD_BY_BYTES = (Media.TEXT, Media.CODE, *dict.fromkeys(media for _, media in _MAGIC))
 """What a file may turn out to be whose name says nothing."""
@@ -200,6 +205,8 @@ def detect_from_bytes(head: bytes) -> Kind | None:
     for magic, media in _MAGIC:
         if head.startswith(magic):
             return Kind(media)
+    if _SVG.match(head):
+        return Kind(Media.IMAGE)
     if (shebang := _SHEBANG.match(head)) is not None:
         program = shebang[1].decode("ascii", "replace").lower().rstrip("0123456789.")
         if program in _INTERPRETERS:

@@ -5,6 +5,11 @@ those of credentials that are recognisable as such: a private key with a body, t
 with their issuer's prefix and length. A bare ``password = "…"`` is not looked for, and
 placeholders (``AKIAIOSFODNN7EXAMPLE``, ``ghp_xxxxxxxx…``) are not taken for secrets.
 
+Prefixes, alphabets and lengths of tokens are those that the rules of gitleaks 8 and the
+plugins of detect-secrets 1 know; names of files are those of Gitrob's signatures and of the
+programs that write them. Every pattern looks at a bounded stretch of the text from where its
+prefix stands, so that no text takes more than linear time.
+
 Text that speaks to a language model rather than to a reader is kept, found and cited like
 any other, and flagged, so that an agent can see that a document tries to give it orders.
 Its patterns are few and plain on purpose: a flag is a hint, not a verdict.
@@ -13,82 +18,173 @@ Its patterns are few and plain on purpose: a flag is a hint, not a verdict.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kb_app._ingest.judging.kinds import Skip
 from kb_core.ingest import SkipReason
 
-__all__ = ["check_secret_name", "find_secret", "flags_of"]
+__all__ = ["SECRETS", "SECRETS_VERSION", "Secret", "check_secret_name", "find_secret", "flags_of"]
 
 _NAMES = re.compile(
-    r"(?:\.env(?:\.(?!example$|sample$|template$|dist$|defaults?$)[\w-]+)?|\.?[\w-]+\.env"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|[._]netrc|\.pgpass|\.my\.cnf|\.git-credentials"
-    r"|\.htpasswd|\.pypirc|\.dockercfg|\.s3cfg|\.vault-token|.*\.(?:kdbx|ppk|jks|p12|pfx))"
+    r"""
+    \.env(?:\.(?!example$|sample$|template$|dist$|defaults?$)[\w-]+)? | \.?[\w-]+\.env
+    # what shells and other programs have been told
+  | \.[\w-]*hist(?:ory|file)(?:-\d+)? | \.(?:lesshst|viminfo|dbshell)
+  | fish_history | consolehost_history\.txt
+    # keys, and the hosts that they open
+  | id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)? | known_hosts(?:\.old)? | secring\.gpg
+  | .*\.(?:key|p12|pfx|pkcs12|p8|ppk|jks|bks|keystore|keytab|ovpn)
+    # passwords, and what keeps them
+  | .*\.(?:kdbx?|psafe3|agilekeychain|keychain(?:-db)?|kwallet) | key[34]\.db | logins\.json
+  | login\ data | signons\.sqlite | cookies(?:\.sqlite|-journal)? | \.htpasswd | proftpdpasswd
+    # programs that write them into their settings
+  | [._]netrc | \.pgpass | pgpass\.conf | \.my(?:login)?\.cnf | \.git-credentials | \.pypirc
+  | \.dockercfg | \.s3cfg | \.boto | \.vault-token | \.(?:fetchmail|msmtp|offlineimap|mutt)rc
+  | \.smbcredentials | rclone\.conf | sftp-config\.json | recentservers\.xml | sitemanager\.xml
+  | credentials\.tfrc\.json | application_default_credentials\.json
+    """,
+    re.VERBOSE,
 )
-_PATHS = ("/.aws/credentials", "/.docker/config.json", "/.kube/config", "/.ssh/identity")
+_PATHS = (
+    "/.aws/credentials",
+    "/.cargo/credentials",
+    "/.cargo/credentials.toml",
+    "/.config/gh/hosts.yml",
+    "/.config/hub",
+    "/.docker/config.json",
+    "/.gem/credentials",
+    "/.kube/config",
+    "/.ssh/identity",
+    "/etc/shadow",
+)
 _PUBLIC_ENV = ("example.env", "sample.env", "template.env", "default.env", "defaults.env")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """A kind of secret; the regex runs only over texts that hold the anchor."""
+SECRETS_VERSION = "s2"
+"""With another one, what was indexed is judged again."""
+
+
+class Secret(NamedTuple):
+    """A kind of secret; the regex runs only over texts that hold the anchor.
+
+    It begins with characters that stand for themselves, for which a text is searched quickly;
+    what has to stand before them is looked at from there.
+    """
 
     kind: str
     anchor: str
-    regex: re.Pattern[str]
-    """Its first group, or else the whole match, is what must not look like a placeholder."""
+    regex: str
+    """Its first group is what must not look like a placeholder."""
 
 
-def _pattern(kind: str, anchor: str, regex: str) -> _Pattern:
-    return _Pattern(kind, anchor, re.compile(regex))
-
-
-_PATTERNS = (
-    _pattern(
+SECRETS = (
+    Secret(
         "private key",
         "PRIVATE KEY",
-        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:\\r)?(?:\\n)?[\"'+\s\\n]*"
-        r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash): ?[^\n]*\s+)*([A-Za-z0-9+/=]{40,})",
+        r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----[\"'+\s\\nr]{0,60}"
+        r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash): ?[^\n]{0,200}\n[\"'+\s]{0,60}){0,6}"
+        r"([A-Za-z0-9+/=]{40,80})",
     ),
-    _pattern("putty private key", "PuTTY-User-Key-File", r"PuTTY-User-Key-File-\d: [\w-]+\s"),
-    _pattern("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1([0-9A-Z]{58})"),
-    _pattern("aws access key", "AKIA", r"\bAKIA([A-Z2-7]{16})\b"),
-    _pattern("aws session key", "ASIA", r"\bASIA([A-Z2-7]{16})\b"),
-    _pattern(
+    Secret("putty private key", "PuTTY-User-Key-File", r"PuTTY-User-Key-File-\d: [\w-]{1,40}\s"),
+    Secret("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1([0-9A-Z]{58})"),
+    Secret("cookie jar", "HTTP Cookie File", r"\A# (?:Netscape )?HTTP Cookie File\b"),
+    Secret(
+        "json web token",
+        ".eyJ",
+        r"\beyJ[\w-]{14,600}+\.(eyJ[\w-]{14,4000}+)\.[\w-]{10}",
+    ),
+    Secret("1password token", "ops_eyJ", r"\bops_(eyJ[A-Za-z0-9+/]{250})"),
+    Secret("alibaba access key", "LTAI", r"\bLTAI([A-Za-z0-9]{20})\b"),
+    Secret("anthropic key", "sk-ant-", r"\bsk-ant-[a-z0-9]{1,12}-([\w-]{80,120})"),
+    Secret("artifactory key", "AKCp", r"\bAKCp([A-Za-z0-9]{69})\b"),
+    Secret("atlassian token", "ATATT3", r"\bATATT3([\w=-]{186})"),
+    Secret("aws access key", "AKIA", r"\bAKIA([A-Z2-7]{16})\b"),
+    Secret("aws session key", "ASIA", r"\bASIA([A-Z2-7]{16})\b"),
+    Secret(
         "aws secret key",
         "ws_secret_access_key",
-        r"aws_secret_access_key[\"']?\s*[=:]\s*[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
+        r"aws_secret_access_key[\"']?\s{0,8}[=:]\s{0,8}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
     ),
-    _pattern("google api key", "AIza", r"\bAIza([0-9A-Za-z_-]{35})(?![0-9A-Za-z_-])"),
-    _pattern("google oauth secret", "GOCSPX-", r"\bGOCSPX-([0-9A-Za-z_-]{28})\b"),
-    _pattern("github token", "gh", r"\bgh[pousr]_([A-Za-z0-9]{36,255})\b"),
-    _pattern("github token", "github_pat_", r"\bgithub_pat_([A-Za-z0-9_]{60,})\b"),
-    _pattern("gitlab token", "glpat-", r"\bglpat-([A-Za-z0-9_-]{20,})\b"),
-    _pattern("slack token", "xox", r"\bxox[abeoprs]-(\d{6,}-[A-Za-z0-9-]{16,})\b"),
-    _pattern("slack app token", "xapp-", r"\bxapp-\d-([A-Z0-9]+-\d+-[a-f0-9]{32,})\b"),
-    _pattern(
-        "slack webhook",
-        "hooks.slack.com",
-        r"hooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/([A-Za-z0-9]{20,})",
+    Secret("azure client secret", "Q~", r"Q~(?<=[\w~.]{3}\dQ~)([\w~.-]{31,34})(?![\w~.-])"),
+    Secret("azure storage key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{86}==)"),
+    Secret("databricks token", "dapi", r"\bdapi([a-f0-9]{32})\b"),
+    Secret("digitalocean token", "_v1_", r"_v1_(?<=\bdo[opr]_v1_)([a-f0-9]{64})\b"),
+    Secret("doppler token", "dp.pt.", r"\bdp\.pt\.([A-Za-z0-9]{43})\b"),
+    Secret("dynatrace token", "dt0c01.", r"\bdt0c01\.([A-Za-z0-9]{24}\.[A-Za-z0-9]{64})\b"),
+    Secret("github token", "gh", r"\bgh[pousr]_([A-Za-z0-9]{36,255})\b"),
+    Secret("github token", "github_pat_", r"\bgithub_pat_([A-Za-z0-9_]{60,255})\b"),
+    Secret(
+        "gitlab token",
+        "gl",
+        r"\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|ffct)-([\w-]{20,64})",
     ),
-    _pattern("stripe key", "k_live_", r"\b[sr]k_live_([A-Za-z0-9]{24,})\b"),
-    _pattern("openai key", "T3BlbkFJ", r"\bsk-([\w-]{16,}T3BlbkFJ[\w-]{16,})"),
-    _pattern("anthropic key", "sk-ant-", r"\bsk-ant-[a-z0-9]+-([\w-]{80,})"),
-    _pattern("hugging face token", "hf_", r"\bhf_([A-Za-z]{34})\b"),
-    _pattern("npm token", "npm_", r"\bnpm_([A-Za-z0-9]{36})\b"),
-    _pattern("pypi token", "pypi-AgEI", r"\bpypi-AgEI([\w-]{60,})"),
-    _pattern("sendgrid key", "SG.", r"\bSG\.([\w-]{22}\.[\w-]{43})\b"),
-    _pattern("digitalocean token", "dop_v1_", r"\bdop_v1_([a-f0-9]{64})\b"),
-    _pattern("azure storage key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{86}==)"),
-    _pattern(
+    Secret("gitlab runner token", "GR1348941", r"\bGR1348941([\w-]{20})"),
+    Secret("google api key", "AIza", r"\bAIza([0-9A-Za-z_-]{35})(?![0-9A-Za-z_-])"),
+    Secret("google oauth secret", "GOCSPX-", r"\bGOCSPX-([0-9A-Za-z_-]{28})\b"),
+    Secret("grafana token", "gls", r"\bglsa_([A-Za-z0-9]{32}_[A-Fa-f0-9]{8})\b"),
+    Secret("grafana cloud token", "glc_", r"\bglc_([A-Za-z0-9+/]{32,400})"),
+    Secret("heroku key", "HRKU-AA", r"\bHRKU-AA([\w-]{58})"),
+    Secret("hugging face token", "hf_", r"\bhf_([A-Za-z0-9]{34,40})\b"),
+    Secret(
         "kubernetes client key",
         "client-key-data:",
-        r"client-key-data:\s*([A-Za-z0-9+/=]{100,})",
+        r"client-key-data:\s{0,8}([A-Za-z0-9+/=]{100})",
     ),
+    Secret("linear key", "lin_api_", r"\blin_api_([A-Za-z0-9]{40})\b"),
+    Secret("mailchimp key", "-us", r"-us(?<=\b([a-f0-9]{32})-us)\d{1,2}\b"),
+    Secret("new relic key", "NRAK-", r"\bNRAK-([A-Z0-9]{27})\b"),
+    Secret("notion token", "ntn_", r"\bntn_(\d{11}[A-Za-z0-9]{35})\b"),
+    Secret("npm token", "npm_", r"\bnpm_([A-Za-z0-9]{36})\b"),
+    Secret("openai key", "T3BlbkFJ", r"T3BlbkFJ(?<=[\w-]{16}T3BlbkFJ)([\w-]{16,180})"),
+    Secret(
+        "sk- key",
+        "sk-",
+        r"\bsk-(?:[A-Za-z0-9]{1,12}[-_]){0,3}"
+        r"((?=[A-Za-z]{0,127}\d)(?=\d{0,127}[A-Za-z])[A-Za-z0-9]{30,128})\b",
+    ),
+    Secret("perplexity key", "pplx-", r"\bpplx-([A-Za-z0-9]{48})\b"),
+    Secret("planetscale credential", "pscale_", r"\bpscale_(?:tkn|oauth|pw)_([\w=.-]{32,64})"),
+    Secret("postman key", "PMAK-", r"\bPMAK-([a-f0-9]{24}-[a-f0-9]{34})\b"),
+    Secret("pulumi token", "pul-", r"\bpul-([a-f0-9]{40})\b"),
+    Secret("pypi token", "pypi-AgEI", r"\bpypi-AgEI([\w-]{50,200})"),
+    Secret("rubygems token", "rubygems_", r"\brubygems_([a-f0-9]{48})\b"),
+    Secret("sendgrid key", "SG.", r"\bSG\.([\w-]{22}\.[\w-]{43})\b"),
+    Secret("sendinblue key", "xkeysib-", r"\bxkeysib-([a-f0-9]{64}-[A-Za-z0-9]{16})\b"),
+    Secret("sentry token", "sntryu_", r"\bsntryu_([a-f0-9]{64})\b"),
+    Secret("sentry token", "sntrys_", r"\bsntrys_(eyJ[\w+/=-]{60,400})"),
+    Secret("shopify token", "shp", r"\bshp(?:at|ca|pa|ss)_([a-fA-F0-9]{32})\b"),
+    Secret(
+        "slack token",
+        "xox",
+        r"\bxox[abeoprs]-(\d{8,14}-[A-Za-z0-9-]{16,80}"
+        r"|(?:\d-)?(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{20,200})",
+    ),
+    Secret("slack app token", "xapp-", r"\bxapp-\d-([A-Z0-9]{6,20}-\d{6,20}-[a-f0-9]{32,64})"),
+    Secret(
+        "slack webhook",
+        "hooks.slack.com",
+        r"hooks\.slack\.com/services/T[A-Z0-9]{6,12}/B[A-Z0-9]{6,12}/([A-Za-z0-9]{20,40})",
+    ),
+    Secret("square token", "sq0", r"\bsq0(?:atp|csp)-([\w-]{22,60})"),
+    Secret("stripe key", "k_live_", r"k_live_(?<=\b[sr]k_live_)([A-Za-z0-9]{24,99})\b"),
+    Secret("teams webhook", "/webhookb2/", r"/webhookb2/([\w@-]{70,80})/IncomingWebhook/"),
+    Secret("telegram token", ":A", r":A(?<=\d{8}:A)([\w-]{34})(?![\w-])"),
+    Secret(
+        "terraform token", ".atlasv1.", r"\.atlasv1\.(?<=[A-Za-z0-9]{14}\.atlasv1\.)([\w=-]{60,70})"
+    ),
+    Secret("twilio key", "SK", r"\bSK([0-9a-f]{32})\b"),
+    Secret("typeform token", "tfp_", r"\btfp_([\w.=-]{59})"),
+    Secret("vault token", "hv", r"\bhv[bs]\.([\w-]{90,300})"),
 )
+"""The kinds of secrets that are looked for in a text."""
 
-_PLACEHOLDER = re.compile(r"example|xxxx|\*\*\*|0{6}|a{6}|1234567|abcdefg|your|dummy|fake|redacted")
+_PLACEHOLDER = re.compile(
+    r"example|xxxx|\*\*\*|0{6}|a{6}|1234567|abcdefg|your|dummy|fake|redacted"
+    r"|ixmjm0nty3odkw"  # "1234567890" as the token of jwt.io has it
+)
 _MIN_DISTINCT = 9
+_BORDER = r"\b"
+_WORD = re.compile(r"\w")
 
 _ORDERS = re.compile(
     r"""
@@ -105,23 +201,28 @@ _ORDERS = re.compile(
 
 
 def check_secret_name(path: str) -> Skip | None:
-    """Judge a file by its name, unread: ``.env``, ``id_rsa``, ``.netrc`` and their like."""
+    """Judge a file by its name, unread: ``.env``, ``id_rsa``, ``.bash_history`` and their like."""
     lower = "/" + path.lower()
     name = lower[lower.rfind("/") + 1 :]
     if name in _PUBLIC_ENV or not (_NAMES.fullmatch(name) or lower.endswith(_PATHS)):
         return None
-    return Skip(SkipReason.SECRET_SUSPECTED, f"files called {name} hold credentials")
+    return Skip(SkipReason.SECRET_SUSPECTED, f"files called {name} may hold credentials")
 
 
 def find_secret(text: str) -> Skip | None:
     """Judge a text by what it holds; the detail names the kind and the line."""
-    for pattern in _PATTERNS:
-        if pattern.anchor not in text:
+    for secret in SECRETS:
+        if secret.anchor not in text:
             continue
-        for match in pattern.regex.finditer(text):
-            if not _is_placeholder(match[match.lastindex or 0]):
-                line = text.count("\n", 0, match.start()) + 1
-                return Skip(SkipReason.SECRET_SUSPECTED, f"{pattern.kind}, line {line}")
+        # With a border of a word in front, the literal beginning would not be searched for.
+        bare = secret.regex.removeprefix(_BORDER)
+        for match in re.finditer(bare, text):
+            start = match.start()
+            if bare != secret.regex and start and _WORD.match(text, start - 1):
+                continue
+            if match.lastindex is None or not _is_placeholder(match[1]):
+                line = text.count("\n", 0, start) + 1
+                return Skip(SkipReason.SECRET_SUSPECTED, f"{secret.kind}, line {line}")
     return None
 
 

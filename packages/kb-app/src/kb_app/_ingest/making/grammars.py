@@ -23,7 +23,7 @@ import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-__all__ = ["CODE_ALIASES", "HEADERS", "LANGUAGES", "Header", "Language"]
+__all__ = ["CODE_ALIASES", "HEADERS", "LANGUAGES", "PARSERS", "Header", "Language"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,3 +347,13 @@ HEADERS: dict[str, Header] = {
     "zig": _line("function", r"(?:pub\s+|export\s+|inline\s+){0,3}(?:(?P<kind>fn)\s+|const\s+)"
                  r"(?P<name>\w+)", "//"),
 }  # fmt: skip
+
+_BY_GRAMMAR = "kb_app._ingest.making.formats.code:CodeParser"
+_BY_HEADERS = "kb_app._ingest.making.formats.outline:OutlineParser"
+
+PARSERS: dict[str, str] = {
+    **dict.fromkeys(HEADERS, _BY_HEADERS),
+    **dict.fromkeys(LANGUAGES, _BY_GRAMMAR),
+    **{alias: _BY_GRAMMAR for alias, name in CODE_ALIASES.items() if name in LANGUAGES},
+}
+"""Which parser reads a language; one that is not here is read as text."""

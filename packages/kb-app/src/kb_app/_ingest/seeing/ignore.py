@@ -33,6 +33,7 @@ __all__ = ["IGNORE_FILES", "IncludeRules", "Rule", "RuleSet", "Scope", "parse_ru
 IGNORE_FILES = (".gitignore", ".kebabignore")
 """Names of the files of rules that any folder may have, weaker first."""
 
+_OURS = "built-in"
 _BUILT_IN = """\
 node_modules/
 target/
@@ -46,8 +47,32 @@ __pycache__/
 .mypy_cache/
 .pytest_cache/
 .ruff_cache/
+.ipynb_checkpoints/
 .DS_Store
 ._*
+desktop.ini
+
+.trash/
+.Trash*/
+$RECYCLE.BIN/
+.recycle/
+.stversions/
+logseq/bak/
+
+*~
+*.sw[nop]
+*.kate-swp
+.#*
+\\#*#
+.~lock.*#
+~$*
+*.bak
+*.orig
+
+Thumbs.db
+ehthumbs*.db
+.thumbnails/
+@eaDir/
 """
 # Any folder with a `pyvenv.cfg` is a virtual environment; only the walk can see that.
 
@@ -105,7 +130,7 @@ def root_scope(exclude: Sequence[str]) -> Scope:
     excluded = parse_rules("\n".join(exclude), "exclude")
     return _scope(
         exclude=((0, excluded),) if excluded else (),
-        built_in=((0, parse_rules(_BUILT_IN, "built-in")),),
+        built_in=((0, parse_rules(_BUILT_IN, _OURS)),),
     )
 
 
@@ -178,7 +203,8 @@ class Rule:
     """False for ``!pattern``, which takes back what weaker rules ignore."""
 
     def __str__(self) -> str:
-        return f"{self.origin}:{self.line}: {self.pattern}"
+        where = "" if self.origin == _OURS else f":{self.line}"
+        return f"{self.origin}{where}: {self.pattern}"
 
 
 class RuleSet:
@@ -274,6 +300,9 @@ def _compile(pattern: str) -> _Compiled:
     return _Compiled(is_path, (), regex + ("/" if pattern.endswith("/") else "/?"))
 
 
+_ANYTHING = "[^/]+"
+
+
 class _Token(NamedTuple):
     """A character, a run of stars, or the regex of one character."""
 
@@ -332,12 +361,15 @@ def _regex(segments: Sequence[Sequence[_Token]], *, is_glued: bool) -> str:
             groups.append([])
         else:
             groups[-1].append(_segment(segment))
+    groups[1:-1] = [group for group in groups[1:-1] if group]
+    if is_glued and groups[1][:1] == [_ANYTHING]:
+        groups[1][0] = "[^/]*"  # it may be nothing, right after what it is glued to
     first, *others = ["/".join(group) for group in groups]
     if not others:
         return first
     *between, last = others
     start = first + "/" if first and not is_glued else first
-    middle = "".join(f"(?>(?:[^/]*/)*?{group}/)" for group in between if group)
+    middle = "".join(f"(?>(?:[^/]*/)*?{group}/)" for group in between)
     if last:
         return f"{start}{middle}(?:.*/)?{last}"
     return start + middle + (".*" if is_glued and not middle else ".+")
@@ -351,7 +383,7 @@ def _segment(tokens: Sequence[_Token]) -> str:
         else:
             pieces[-1] += re.escape(token.text) if token.is_plain else token.text
     if not any(pieces):
-        return "[^/]+"
+        return _ANYTHING
     first, *others = pieces
     if not others:
         return first

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
-from kb_app._ingest.names import relative_parts, spell
+from kb_app._ingest.seeing.files import relative_parts, spell
 from kb_app._ingest.seeing.ignore import IGNORE_FILES, IncludeRules, Scope, root_scope
 from kb_core.clock import clamp_ns
 from kb_core.ingest import SkipReason

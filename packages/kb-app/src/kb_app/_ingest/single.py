@@ -1,0 +1,237 @@
+"""Adding one document by itself, and removing one.
+
+A file that a source takes is indexed in place, as a run narrowed to it would. Any other, and
+a text, is recorded first, then its bytes are kept as an asset, then the store commits what is
+made of them; a removal is recorded first, too. So whatever a run is killed at, the next run
+finishes it, or there was nothing yet. A refused document changes nothing.
+
+A person may add any file, also one that its source ignores. A language model may add what
+lies in a folder that the person allowed, and what a walk of that folder would take.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from kb_app._ingest.added.assets import Assets, given_trust
+from kb_app._ingest.added.offer import (
+    HandedText,
+    Offer,
+    check_file,
+    from_file,
+    from_text,
+    key_of_file,
+    refusal,
+)
+from kb_app._ingest.added.placing import Place, allowed_folders, not_allowed, place_in
+from kb_app._ingest.added.planning import (
+    find_added,
+    plan_offer,
+    plan_removal,
+    record_of,
+    record_of_row,
+    row_of_record,
+)
+from kb_app._ingest.judging.secrets import check_secret_name
+from kb_app._ingest.outcomes import deleted_item
+from kb_app._ingest.pipeline import Run, plan_sources, process
+from kb_app._ingest.run import embed_if_wanted, now_ns, recorded, sweep_assets
+from kb_app._ingest.seeing.files import open_below
+from kb_app._ingest.settings import ingest_settings, source_specs
+from kb_app.config import Config
+from kb_app.paths import environment, from_argument
+from kb_core.control import ADDED_SOURCE
+from kb_core.errors import DocNotFound, InvalidInput
+from kb_core.ids import doc_id
+from kb_core.ingest import IngestEvent, ItemKind
+from kb_core.records import FileRecord
+
+__all__ = ["add_file", "add_file_by_model", "add_text", "remove"]
+
+OpenRun: TypeAlias = AbstractContextManager[Run]
+"""A run that begins when it is entered."""
+
+
+def add_file(config: Config, path: str, open_run: OpenRun) -> Generator[IngestEvent]:
+    """Add the file at *path* that a person named; the last event carries the report."""
+    where = _absolute(path)
+    check_file(where)
+    place = place_in(source_specs(config, ()), os.path.realpath(where))
+    if place is not None and place.refused is None:
+        yield from _indexed(place, where, open_run)
+        return
+    offer = from_file(where, ingest_settings(config))
+    with open_run as run:
+        if place is not None and place.refused is not None and offer.refused is None:
+            run.tally.warnings.append(
+                f"{offer.file.path} is left alone in its source {place.spec.source_id!r} "
+                f"({place.refused.detail}); a copy is kept in {ADDED_SOURCE!r}"
+            )
+        yield from _recorded(run, "ingest_file", offer)
+
+
+def add_file_by_model(config: Config, path: str, open_run: OpenRun) -> Generator[IngestEvent]:
+    """Add the file at *path* that a language model named; the last event carries the report.
+
+    Raises ``InvalidInput`` for a path outside the folders that the person allowed, in the
+    same words whether there is such a file or not.
+    """
+    try:
+        where = from_argument(path, environment())
+        real = os.path.realpath(where)
+    except (OSError, ValueError):  # no path at all
+        raise not_allowed(path) from None
+    folders = allowed_folders(config, real, path)
+    check_file(where)
+    place = place_in(source_specs(config, ()), real)
+    if place is not None:
+        yield from _indexed(place, where, open_run)
+        return
+    offer = _from_folder(config, where, real, place_in(folders, real))
+    with open_run as run:
+        yield from _recorded(run, "ingest_file", offer)
+
+
+def add_text(
+    config: Config, given: HandedText, now_ns: int, open_run: OpenRun
+) -> Generator[IngestEvent]:
+    """Add a text; the last event carries the report."""
+    offer = from_text(given, ingest_settings(config), now_ns)
+    with open_run as run:
+        _refuse_less_trusted(run, offer)
+        yield from _recorded(run, "ingest_text", offer)
+
+
+def remove(key: str, open_run: OpenRun) -> Generator[IngestEvent]:
+    """Remove what was added as *key*: a source URI, a path, a slug, or a document's id."""
+    with open_run as run:
+        ledger = run.session.store.ledger(ADDED_SOURCE)
+        keys = [key, *_as_path(key)]
+        row = find_added(ledger, *keys) or _recorded_row(run, keys)
+        if row is None:
+            raise DocNotFound(
+                f"nothing was added as {key!r}",
+                hint=f"'kebab list docs --source {ADDED_SOURCE}' shows what was",
+                details={"field": "key", "value": key},
+            )
+        yield from recorded(run, "remove", _scope(row.path), lambda run: _remove(run, row))
+
+
+def _from_folder(config: Config, where: Path, real: str, place: Place | None) -> Offer:
+    """Read the file as what it was when it was looked at; a walk's rules hold for it, too."""
+    if place is None:  # the folder itself, which was none when it was looked at
+        raise not_allowed(str(where))
+    settings = ingest_settings(config)
+    refused = place.refused
+    if refused is None and not settings.allow_secrets:
+        refused = check_secret_name(real)
+    if refused is not None:
+        return refusal(where, refused)
+    return from_file(where, settings, lambda _: open_below(place.below, place.top))
+
+
+def _indexed(place: Place, where: Path, open_run: OpenRun) -> Generator[IngestEvent]:
+    """Index a file of a source, where it is."""
+    scope = {"sources": [place.spec.source_id], "paths": [key_of_file(where)]}
+    with open_run as run:
+        yield from recorded(run, "ingest_file", scope, lambda run: _index(run, place, where))
+
+
+def _index(run: Run, place: Place, where: Path) -> Generator[IngestEvent]:
+    store, spec, settings = run.session.store, place.spec, ingest_settings(run.config)
+    known = run.session.control.sources
+    plans = [*plan_sources([spec], store.ledger, settings, run.options, known)]
+    yield from process(run, plans)
+    if any(item.kind in {ItemKind.SKIPPED, ItemKind.DELETED} for item in run.tally.items):
+        rows, left = store.ledger(spec.source_id), [item.doc_path for item in run.tally.items]
+        details = {path: rows[path].detail for path in left if path in rows}
+        run.tally.warnings += [f"{path} is not indexed: {why}" for path, why in details.items()]
+    if find_added(store.ledger(ADDED_SOURCE), key_of_file(where)):
+        run.tally.warnings.append(
+            f"{key_of_file(where)} was added by itself before, and is found twice; "
+            "'kebab ingest-file --remove' takes that copy away"
+        )
+    yield from _embed(run, doc_id(spec.source_id, *spec.narrow))
+
+
+def _recorded(run: Run, kind: str, offer: Offer) -> Generator[IngestEvent]:
+    return recorded(run, kind, _scope(offer.file.path), lambda run: _add(run, offer))
+
+
+def _scope(key: str) -> dict[str, object]:
+    return {"sources": [ADDED_SOURCE], "paths": [key]}
+
+
+def _add(run: Run, offer: Offer) -> Generator[IngestEvent]:
+    store, assets = run.session.store, Assets(run.session.data.assets)
+    settings = ingest_settings(run.config)
+    known = store.ledger(ADDED_SOURCE).get(offer.file.path)
+    plan = plan_offer(offer, known, assets, settings)
+    if offer.refused is not None:
+        run.tally.add_plan(plan.items, plan.scanned, plan.warnings)
+        return
+    assets.record(record_of(offer, now_ns(run)))
+    assets.keep(offer.asset, offer.data)
+    yield from process(run, [plan])
+    sweep_assets(run)
+    yield from _embed(run, doc_id(ADDED_SOURCE, offer.file.path))
+
+
+def _embed(run: Run, doc: str) -> Generator[IngestEvent]:
+    made = run.session.store.document(doc)
+    # Not what else may be waiting: that can take hours, and nobody asked for it.
+    yield from embed_if_wanted(run, most=len(made.chunks) if made is not None else 0)
+
+
+def _remove(run: Run, row: FileRecord) -> Generator[IngestEvent]:
+    assets = Assets(run.session.data.assets)
+    assets.record(replace(record_of_row(row, None, now_ns(run)), is_removed=True))
+    plan = plan_removal(row, assets)
+    if row.doc_id is None:  # it never became a document, and is gone all the same
+        plan.items.append(deleted_item(row))
+    yield from process(run, [plan])
+    sweep_assets(run)
+
+
+def _refuse_less_trusted(run: Run, offer: Offer) -> None:
+    """Raise ``InvalidInput`` where a text would replace one that is trusted more.
+
+    So what a model writes never takes the place of what a person kept, and its bytes.
+    """
+    key = offer.file.path
+    before = Assets(run.session.data.assets).records_of(key)
+    if before is None or before.is_removed or offer.refused is not None:
+        return
+    ours, theirs = given_trust(offer.asset), given_trust(before.asset)
+    if ours.rank < theirs.rank:
+        raise InvalidInput(
+            f"{key!r} was added with trust {theirs.value!r}, and one with {ours.value!r} does not "
+            "replace it",
+            hint="add it under another source_uri or title; only a person can remove the other",
+            details={"field": "source_uri", "value": key},
+        )
+
+
+def _recorded_row(run: Run, keys: Sequence[str]) -> FileRecord | None:
+    """Return the row of a document that was added and never came into the store."""
+    found = map(Assets(run.session.data.assets).records_of, keys)
+    return next((row_of_record(one) for one in found if one and not one.is_removed), None)
+
+
+def _absolute(path: str) -> Path:
+    try:
+        return from_argument(path, environment())
+    except ValueError as error:
+        raise InvalidInput(str(error), details={"field": "path", "value": path}) from error
+
+
+def _as_path(key: str) -> list[str]:
+    try:
+        return [key_of_file(from_argument(key, environment()))]
+    except ValueError:
+        return []  # it is no path, but may name something all the same

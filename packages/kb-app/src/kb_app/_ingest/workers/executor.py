@@ -1,0 +1,182 @@
+"""Executors: tasks are done in this process, or in others that may crash, hang or eat memory.
+
+Worker processes are fresh interpreters, not forks, so they are safe beside the threads of
+other libraries. They start when there are tasks for them, last until ``close``, and die
+with this process. A thread for each feeds it, so that they work while the caller does;
+tasks are taken from the iterable only in the caller's thread.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from queue import Empty
+from typing import Any, Generic, TypeVar
+
+from kb_app._ingest.workers.process import Done, Feeder, Queues
+from kb_app._ingest.workers.worker import Phase, Reply, Work, error_of, hearing, resolve
+from kb_core.execution import Notice, Outcome
+
+__all__ = ["InlineExecutor", "ProcessExecutor"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_AHEAD = 3
+"""Tasks per worker that are taken before the caller has consumed the outcome of the first."""
+
+
+class InlineExecutor(Generic[T, R]):
+    """Does tasks in this process, one after another; without limits, and a crash is a crash."""
+
+    def __init__(
+        self, task: Callable[[T], R] | str, *, init: Callable[[], object] | str | None = None
+    ) -> None:
+        self._work = Work(task, init)
+        self._task: Callable[[T], R] | None = None
+
+    def run(self, tasks: Iterable[T], /) -> Iterator[Outcome[T, R]]:
+        return _outcomes(self.follow(tasks))
+
+    def follow(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R] | Notice[T]]:
+        """As ``run``; what a task says is told when it has ended: it is this thread's."""
+        for index, task in enumerate(tasks):
+            if self._task is None:
+                self._task = resolve(self._work.task)
+                if self._work.init is not None:
+                    resolve(self._work.init)()
+            yield Notice(index, task)
+            said: list[Phase] = []
+            told = hearing.set(said.append)
+            try:
+                outcome = Outcome(index, task, self._task(task))
+            except Exception as error:  # noqa: BLE001 - any exception is the task's outcome
+                outcome = Outcome(index, task, error=error_of(error))
+            finally:
+                hearing.reset(told)
+            yield from (Notice(index, task, phase.name) for phase in said)
+            yield outcome
+
+    def close(self) -> None:
+        """Do nothing; there is nothing that goes on."""
+
+
+class ProcessExecutor(Generic[T, R]):
+    """Does tasks in child processes.
+
+    *task* and *init* are functions that can be imported by name, or ``"module:function"``;
+    *init* runs once in each child. A task that takes longer than *timeout_secs* (0: no
+    limit) is ended with its child, which is replaced. *memory_mb* limits each child's
+    address space. Tasks and values have to be picklable.
+    """
+
+    def __init__(
+        self,
+        task: Callable[[T], R] | str,
+        *,
+        workers: int,
+        init: Callable[[], object] | str | None = None,
+        timeout_secs: float = 0,
+        memory_mb: int = 0,
+        ahead: int = _AHEAD,
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"workers is {workers}; expected at least 1")
+        self._work = _frozen(Work(task, init, memory_mb * 1_000_000 or None))
+        self._timeout = timeout_secs or None
+        self._workers = workers
+        self._ahead = ahead
+        self._feeders: list[Feeder] = []
+        self._queues = Queues()
+        self._current: object = None
+        """The run that is going on."""
+
+    def __enter__(self) -> ProcessExecutor[T, R]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the children that live now."""
+        return [feeder.pid for feeder in self._feeders if feeder.pid]
+
+    def run(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R]]:
+        return _outcomes(self.follow(tasks))
+
+    def follow(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R] | Notice[T]]:
+        if self._current is not None:
+            raise RuntimeError("this executor is running already; finish or close that run first")
+        this_run = self._current = object()
+        queues, under_way = self._queues, 0
+        try:
+            for index, task in enumerate(tasks):
+                self._submit(index, task, under_way)
+                under_way += 1
+                while done := _take(queues, wait=under_way >= self._workers * self._ahead):
+                    told = _told(done)
+                    under_way -= isinstance(told, Outcome)
+                    yield told
+            while under_way and (done := _take(queues, wait=True)):
+                told = _told(done)
+                under_way -= isinstance(told, Outcome)
+                yield told
+        finally:
+            if self._current is this_run:
+                self._current = None
+                if under_way:
+                    self.close()
+
+    def close(self) -> None:
+        feeders, self._feeders = self._feeders, []
+        queues, self._queues = self._queues, Queues()
+        self._current = None
+        for feeder in feeders:
+            feeder.stop()
+            queues.tasks.put(None)
+        for feeder in feeders:
+            feeder.join()
+        queues.done.put(RuntimeError("this executor was closed while it ran"))
+
+    def _submit(self, index: int, task: T, under_way: int) -> None:
+        self._queues.tasks.put((index, task))
+        if len(self._feeders) <= min(under_way, self._workers - 1):
+            feeder = Feeder(self._work, self._queues, self._timeout)
+            self._feeders.append(feeder)
+            feeder.start()
+
+
+def _take(queues: Queues, *, wait: bool) -> Done | None:
+    try:
+        done = queues.done.get(block=wait)
+    except Empty:
+        return None
+    if isinstance(done, BaseException):
+        raise done
+    return done
+
+
+def _outcomes(told: Generator[Outcome[T, R] | Notice[T]]) -> Generator[Outcome[T, R]]:
+    with closing(told):
+        for one in told:
+            if isinstance(one, Outcome):
+                yield one
+
+
+def _told(done: Done) -> Outcome[Any, Any] | Notice[Any]:
+    index, task, said = done
+    if isinstance(said, Reply):
+        return Outcome(index, task, said.value, said.error, said.seconds)
+    return Notice(index, task, said.name)
+
+
+def _frozen(work: Work) -> bytes:
+    for function in (work.task, work.init):
+        if getattr(function, "__module__", None) == "__main__":
+            raise ValueError(
+                f"{function!r} is of the main module, which a child does not have; "
+                "put it into a module of its own"
+            )
+    return pickle.dumps(work, pickle.HIGHEST_PROTOCOL)

@@ -1,0 +1,291 @@
+"""The parent's side of a worker process: start it, ask it, feed it, replace it.
+
+The child is a fresh interpreter with this one's module path, in a process group of its own
+so that Ctrl-C reaches the parent alone, and with pipes of its own. All waiting is bounded by
+the caller's time limit and ends at once when the child does.
+
+A thread feeds it. Tasks and what came of them go through two queues, which all feeders of an
+executor share. A task that ends its child, or exceeds its time, gets a reply that says so;
+only a child that does not even start ends the run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, TypeAlias
+
+from kb_app._ingest.workers.worker import HEADER, Phase, Reply, error_of
+from kb_core.errors import KbError
+
+__all__ = ["Child", "ChildDied", "ChildTimedOut", "Done", "Feeder", "Queues"]
+
+Done: TypeAlias = tuple[int, Any, Reply | Phase]
+"""A task's number, the task, and what came of it, or what it is at."""
+
+_START_SECS = 120.0
+"""How long a child may take to import what its ``init`` needs, on a cold disk."""
+
+_PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from kb_app._ingest.workers.worker import main
+main(*map(int, sys.argv[2:]))
+"""
+_ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+_READ_SIZE = 1 << 20
+_F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
+
+
+class ChildDied(Exception):
+    """The child ended instead of answering; the message says how."""
+
+
+class ChildTimedOut(Exception):
+    """The child took longer than it was allowed."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class Child:
+    """One child. ``kill`` may be called from any thread, the rest from one only."""
+
+    def __init__(self) -> None:
+        tasks_in, self._tasks = os.pipe()
+        self._replies, replies_out = os.pipe()
+        life_in, self._life = os.pipe()
+        theirs = (tasks_in, replies_out, life_in)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *map(str, theirs)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, **_ENVIRONMENT},
+                pass_fds=theirs,
+                process_group=0,
+            )
+        except BaseException:
+            for descriptor in (self._tasks, self._replies, self._life):
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in theirs:
+                os.close(descriptor)
+        self._lock = Lock()
+        for descriptor in (self._tasks, self._replies):
+            os.set_blocking(descriptor, False)
+            _widen(descriptor)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ask(self, frame: bytes, timeout: float | None) -> Iterator[bytearray]:
+        """Send *frame* and yield what is answered, without end: the caller knows the last.
+
+        Raise ``ChildDied``, or ``ChildTimedOut`` where all of it takes too long.
+        """
+        limit = _Limit(timeout)
+        self._write(HEADER.pack(len(frame)), limit)
+        self._write(frame, limit)
+        while True:
+            (size,) = HEADER.unpack(self._read(HEADER.size, limit))
+            yield self._read(size, limit)
+
+    def kill(self) -> None:
+        """End the child, and what it started, at once; whoever waits for it notices."""
+        with self._lock:
+            if self._process.poll() is None:
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End the child, and forget it."""
+        self.kill()
+        with self._lock:
+            self._process.wait()
+        for descriptor in (self._tasks, self._replies, self._life):
+            os.close(descriptor)
+
+    def _write(self, data: bytes, limit: _Limit) -> None:
+        view = memoryview(data)
+        while view:
+            limit.wait_for(self._tasks, select.POLLOUT)
+            try:
+                view = view[os.write(self._tasks, view) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                raise ChildDied(self._how_it_ended()) from None
+
+    def _read(self, size: int, limit: _Limit) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            limit.wait_for(self._replies, select.POLLIN)
+            try:
+                part = os.read(self._replies, min(_READ_SIZE, size - len(data)))
+            except BlockingIOError:
+                continue
+            if not part:
+                raise ChildDied(self._how_it_ended())
+            data += part
+        return data
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return "the worker process closed its pipe"  # a task that closes every descriptor
+        if code >= 0:
+            return f"the worker process ended itself with status {code}"
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"the worker process was ended by {name}"
+
+
+class _Limit:
+    """A time limit that begins now."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._timeout = timeout
+        self._started = time.monotonic()
+
+    def wait_for(self, descriptor: int, event: int) -> None:
+        """Wait until *event* or the other end's end; raise ``ChildTimedOut`` at the limit."""
+        poll = select.poll()
+        poll.register(descriptor, event)
+        seconds = time.monotonic() - self._started
+        left = None if self._timeout is None else max(0, self._timeout - seconds) * 1000
+        if not poll.poll(left):
+            seconds = time.monotonic() - self._started
+            raise ChildTimedOut(f"took longer than {self._timeout:g} seconds", seconds)
+
+
+def _widen(descriptor: int) -> None:
+    """Make a pipe hold more, where the system lets us: fewer switches for large values."""
+    if _F_SETPIPE_SZ is not None:
+        try:
+            fcntl.fcntl(descriptor, _F_SETPIPE_SZ, _READ_SIZE)
+        except OSError:
+            return
+
+
+class Queues:
+    """What an executor and its feeders share; no two runs that were given up share any."""
+
+    __slots__ = ("done", "tasks")
+
+    def __init__(self) -> None:
+        self.tasks: SimpleQueue[tuple[int, Any] | None] = SimpleQueue()
+        self.done: SimpleQueue[Done | BaseException] = SimpleQueue()
+
+
+class Feeder(Thread):
+    """One child's thread; it starts the child at the first task."""
+
+    def __init__(self, work: bytes, queues: Queues, timeout: float | None) -> None:
+        super().__init__(name="kebab-worker", daemon=True)
+        self._work = work
+        self._queues = queues
+        self._timeout = timeout
+        self._child: Child | None = None
+        self._is_stopped = False
+
+    @property
+    def pid(self) -> int:
+        """The child's process id, or 0."""
+        child = self._child
+        return child.pid if child is not None else 0
+
+    def run(self) -> None:
+        try:
+            while (item := self._queues.tasks.get()) is not None:
+                index, task = item
+                for said in self._answers(task):
+                    if self._is_stopped:
+                        return
+                    self._queues.done.put((index, task, said))
+        except BaseException as error:  # noqa: BLE001 - who iterates the run has to hear of it
+            if not self._is_stopped:
+                self._queues.done.put(error)
+        finally:
+            self._drop_child()
+
+    def stop(self) -> None:
+        """End the child; the thread notices, and ends too."""
+        self._is_stopped = True
+        child = self._child
+        if child is not None:
+            child.kill()
+
+    def _answers(self, task: object) -> Iterator[Reply | Phase]:
+        """Yield the phases of the task, the first without a name, and its reply."""
+        yield Phase()
+        try:
+            frame = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # noqa: BLE001 - whatever a task's own pickling raises
+            yield Reply(error=error_of(error))
+            return
+        said: Reply | Phase = Phase()
+        answers = self._living_child().ask(frame, self._timeout)
+        while not isinstance(said, Reply):
+            try:
+                said = _unpickled(next(answers))
+            except (ChildDied, ChildTimedOut) as error:
+                lost = _lost(error)
+                said = Reply(error=lost, seconds=getattr(error, "seconds", 0.0), is_last=True)
+            if isinstance(said, Reply) and said.is_last:
+                self._drop_child()
+            yield said
+
+    def _living_child(self) -> Child:
+        if self._child is not None:
+            return self._child
+        self._child = child = Child()
+        if self._is_stopped:
+            child.kill()  # `stop` may have come before there was a child to kill
+        try:
+            answer = next(child.ask(self._work, _START_SECS))
+        except (ChildDied, ChildTimedOut) as error:
+            raise KbError(f"a worker process did not start: {error}") from error
+        ready: Reply = pickle.loads(answer)  # noqa: S301 - our child wrote it
+        if ready.error is not None:
+            raise KbError(f"a worker process did not start: {ready.error['message']}")
+        return child
+
+    def _drop_child(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+
+def _unpickled(answer: bytearray) -> Reply | Phase:
+    try:
+        said: Reply | Phase = pickle.loads(answer)  # noqa: S301 - our child wrote it
+    except Exception as error:  # noqa: BLE001 - whatever a value's own unpickling raises
+        return Reply(error=error_of(error))
+    return said
+
+
+def _lost(error: ChildDied | ChildTimedOut) -> dict[str, Any]:
+    is_timeout = isinstance(error, ChildTimedOut)
+    return {
+        "code": "timeout" if is_timeout else "internal",
+        "message": str(error),
+        "hint": None,
+        "details": {"kind": "timeout" if is_timeout else "crash"},
+    }

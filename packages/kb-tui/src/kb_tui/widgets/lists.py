@@ -1,0 +1,217 @@
+"""Lists of rows of which one is chosen, as lines or in columns.
+
+Only the rows in sight are drawn, so a list may be long; every line is cut to the width
+in cells, so wide characters never push anything apart. A bar marks the chosen row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from textual import events
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kb_app.shown import visible
+
+__all__ = ["ChoiceList", "Column", "RowTable", "columns", "fit"]
+
+
+def fit(text: str, width: int, *, right: bool = False) -> str:
+    """Return *text* in exactly *width* cells: cut with an ellipsis, or filled with spaces."""
+    if width <= 0:
+        return ""
+    if right and len(text) < width:
+        return " " * max(0, width - Content(text).cell_length) + text
+    return Content(text).truncate(width, ellipsis=True, pad=True).plain
+
+
+def columns(cells: Iterable[tuple[str, int]]) -> str:
+    """Return one row of a table; a cell of negative width is set to the right."""
+    return "  ".join(fit(visible(text), abs(width), right=width < 0) for text, width in cells)
+
+
+_BAR = "▌"
+
+
+class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows ``count`` rows of ``LINES`` lines; posts ``Chosen`` when another is chosen.
+
+    Subclasses say what a row's lines are with ``line``.
+    """
+
+    LINES: ClassVar[int] = 1
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "choice--chosen",
+        "choice--main",
+        "choice--detail",
+        "choice--head",
+        "choice--note",
+    }
+    DEFAULT_CSS = """
+    ChoiceList { overflow-x: hidden; scrollbar-gutter: stable; scrollbar-size-vertical: 1; }
+    ChoiceList > .choice--chosen { background: $primary 30%; text-style: bold; }
+    ChoiceList > .choice--main { color: $foreground; }
+    ChoiceList > .choice--detail { color: $foreground 75%; }
+    ChoiceList > .choice--head { color: $primary; text-style: bold; }
+    ChoiceList > .choice--note { color: $foreground 75%; text-style: italic; }
+    """
+
+    chosen: reactive[int] = reactive(0)
+    """Position of the chosen row, from 0; kept between both ends."""
+
+    class Chosen(Message):
+        """Another row is the chosen one."""
+
+        def __init__(self, sender: ChoiceList, index: int) -> None:
+            super().__init__()
+            self.sender = sender
+            self.index = index
+
+        @property
+        def control(self) -> ChoiceList:
+            """The list, so that handlers can name it."""
+            return self.sender
+
+    class Opened(Chosen):
+        """A row was clicked twice: whatever Enter does there."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
+        super().__init__(id=id)
+        self._count = 0
+        self._note = ""
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self._count
+
+    def line(self, index: int, row: int, width: int) -> tuple[str, str]:
+        """Return line *row* of item *index* and its kind: main, detail or head."""
+        raise NotImplementedError
+
+    def replace_rows(self, count: int, note: str = "", *, chosen: int | None = 0) -> None:
+        """Take *count* new rows; *note* is what an empty list says.
+
+        Row *chosen* is then the chosen one; ``None`` keeps the choice where it is.
+        """
+        self._count = count
+        self._note = note
+        self.virtual_size = Size(0, self.LINES * count)
+        wanted = self.chosen if chosen is None else chosen
+        self.set_reactive(ChoiceList.chosen, max(0, min(wanted, count - 1)))
+        self._show_chosen()
+
+    def validate_chosen(self, chosen: int) -> int:
+        return max(0, min(chosen, self._count - 1))
+
+    def watch_chosen(self) -> None:
+        self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        self.refresh()
+        at = Region(0, self.LINES * self.chosen, 1, self.LINES)
+        self.scroll_to_region(at, animate=False, force=True)
+        if self._count:
+            self.post_message(self.Chosen(self, self.chosen))
+
+    def page(self, pages: int) -> None:
+        """Choose the row a page on, or back."""
+        rows = max(1, self.scrollable_content_region.height // self.LINES - 1)
+        self.chosen += pages * rows
+
+    def on_click(self, event: events.Click) -> None:
+        at = event.get_content_offset(self)
+        if at is None:  # on the border
+            return
+        row = (at.y + self.scroll_offset.y) // self.LINES
+        if row >= self._count:
+            return
+        self.chosen = row
+        if event.chain > 1:
+            self.post_message(self.Opened(self, row))
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        index, row = divmod(y + self.scroll_offset.y, self.LINES)
+        if index >= self._count:
+            note = self._note if not self._count and y == 0 else ""
+            return self._strip(f" {visible(note)}", "note", width)
+        is_chosen = index == self.chosen
+        text, kind = self.line(index, row, width - 1)
+        return self._strip(f"{_BAR if is_chosen else ' '}{text}", kind, width, is_chosen=is_chosen)
+
+    def _strip(self, text: str, kind: str, width: int, *, is_chosen: bool = False) -> Strip:
+        names = (f"choice--{kind}", "choice--chosen") if is_chosen else (f"choice--{kind}",)
+        style = self.get_visual_style(*names)
+        line = Content(text).truncate(width, ellipsis=True, pad=True)
+        return Strip(line.render_segments(style), width)
+
+
+T = TypeVar("T")
+
+_GAP = 2
+_LEAST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """A column: its title, its cells (negative: set to the right; 0: what is left), its text."""
+
+    title: str
+    width: int
+    text: Callable[[T], str]
+
+
+class RowTable(ChoiceList, Generic[T]):
+    """Shows rows of one type in the columns that fit the width."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
+        super().__init__(id=id)
+        self._rows: Sequence[T] = ()
+
+    @property
+    def rows(self) -> Sequence[T]:
+        """The rows that are shown."""
+        return self._rows
+
+    @property
+    def row(self) -> T | None:
+        """The chosen row."""
+        return self._rows[self.chosen] if self._rows else None
+
+    def show(self, rows: Sequence[T], note: str = "", *, chosen: int | None = 0) -> None:
+        """Replace the rows."""
+        self._rows = rows
+        self.replace_rows(len(rows), note, chosen=chosen)
+
+    def columns_for(self, width: int) -> list[Column[T]]:
+        """Return the columns of a table of *width*."""
+        raise NotImplementedError
+
+    def head(self) -> str:
+        """Return the titles of the columns, as they stand over the rows."""
+        width = self.scrollable_content_region.width - 1
+        wanted = self.columns_for(width)
+        return " " + columns(
+            zip((column.title for column in wanted), _widths(wanted, width), strict=True)
+        )
+
+    def line(self, index: int, row: int, width: int) -> tuple[str, str]:  # noqa: ARG002
+        wanted, shown = self.columns_for(width), self._rows[index]
+        texts = (column.text(shown) for column in wanted)
+        return columns(zip(texts, _widths(wanted, width), strict=True)), "main"
+
+
+def _widths(wanted: Sequence[Column[Any]], width: int) -> list[int]:
+    """Share what the fixed columns leave among those of width 0."""
+    left = width - sum(abs(column.width) for column in wanted) - _GAP * (len(wanted) - 1)
+    open_ = sum(column.width == 0 for column in wanted)
+    share = max(_LEAST, left // max(1, open_))
+    return [column.width or share for column in wanted]
