@@ -107,7 +107,7 @@ def fetch_span(
     cut = _cut(wanted, budget)
     if cut == len(wanted):
         return wire.fetch_span(doc, wanted, asked, last, stale=stale)
-    delivered = start - 1 + len(wanted[:cut].rstrip("\n").split("\n"))
+    delivered = start - 1 + len(LineIndex(wanted[:cut]))
     return wire.fetch_span(
         doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
     )
