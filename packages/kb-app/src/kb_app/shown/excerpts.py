@@ -32,6 +32,8 @@ _LINKS = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
 _LINES_ONLY = frozenset({"code", "csv", "notebook"})
 _WIDE = frozenset("WF")
 _STEM = 4
+_WHOLE_LINE = 600
+"""Lines that stand alone are shown whole up to this length."""
 _RAGGED = 12
 """One column in so many is lost where a word does not fit any more."""
 
@@ -110,8 +112,10 @@ def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
             paragraph.append(line)
         elif kind == "heading" and _plain(line) not in shown:
             yield _Piece(_readable(line), number, flows=False)
-        elif kind in {"code", "row"}:
+        elif kind == "code":
             yield _Piece(line, number, flows=False)
+        elif kind == "row":
+            yield _Piece(_readable(line), number, flows=False)
     yield from _sentences(paragraph, begun)
 
 
@@ -183,7 +187,7 @@ def _words(text: str, query: str) -> Iterator[str]:
 def _cut(piece: _Piece, query: str, room: int) -> _Piece:
     """Return a piece that is too long as the part of it around the first match."""
     text = piece.text.strip() if piece.flows else piece.text.rstrip()
-    if len(text) <= room:
+    if len(text) <= (room if piece.flows else max(room, _WHOLE_LINE)):
         return replace(piece, text=text)
     found = marks(text, query)
     start = max(0, min(found[0][0] - room // 4 if found else 0, len(text) - room))
