@@ -142,12 +142,12 @@ CODEBASE_SEARCH = Tool(
         name="codebase_search",
         title="Search code",
         description=(
-            "Find code in the indexed repositories by what it does; whole passages with paths "
-            "and lines, as text. Use it with simple terms, one thing a query, and several "
-            "wordings in one call: doubles are merged, and each further query that finds a "
-            "passage adds 5 % to its score. path is a folder, of all queries or of one; in any "
-            "language. Do not use it for notes and documents, for exact names or where you "
-            "need filters: that is search with media code. Examples: "
+            "Find code in the indexed repositories by what it does, asked in any language; whole "
+            "passages with paths and lines, as text. Use it with simple terms, one thing a query, "
+            "and several wordings in one call: doubles are merged, and each further query that "
+            "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
+            "not use it for notes and documents, for exact names or where you need filters: that "
+            "is search with media code. Examples: "
             '{"query": "authentication validation", "path": "src/auth"}; '
             '{"queries": ["error handling", "exception handling", "try catch"]}; '
             '{"queries": [{"query": "error handling", "path": "src/utils"}, '
