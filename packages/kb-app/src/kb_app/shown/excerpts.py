@@ -112,10 +112,8 @@ def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
             paragraph.append(line)
         elif kind == "heading" and _plain(line) not in shown:
             yield _Piece(_readable(line), number, flows=False)
-        elif kind == "code":
-            yield _Piece(line, number, flows=False)
-        elif kind == "row":
-            yield _Piece(_readable(line), number, flows=False)
+        elif kind in {"code", "row"}:
+            yield _Piece(line if is_code else _readable(line), number, flows=False)
     yield from _sentences(paragraph, begun)
 
 
