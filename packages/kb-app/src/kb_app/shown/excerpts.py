@@ -172,8 +172,9 @@ def _best(pieces: Sequence[_Piece], query: str, room: int, columns: int) -> tupl
 
 def _size(piece: _Piece, columns: int) -> int:
     """Return how many columns a piece takes; one that stands alone takes whole rows."""
-    wide = sum(unicodedata.east_asian_width(letter) in _WIDE for letter in piece.text)
-    size = len(piece.text) + wide + 1
+    size = len(piece.text) + 1
+    if not piece.text.isascii():
+        size += sum(unicodedata.east_asian_width(letter) in _WIDE for letter in piece.text)
     return size + size // _RAGGED if piece.flows else -(-size // columns) * columns
 
 
