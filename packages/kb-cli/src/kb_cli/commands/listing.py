@@ -62,11 +62,14 @@ list_.add_command(_docs)
 
 @subgroup("inspect", example="kebab inspect doc 1c0ffee5")
 def inspect() -> None:
-    """Show all that is known of one thing."""
+    """Show all that is known of one thing.
+
+    By its id, its path, or a path and a line.
+    """
 
 
-@command("doc", example="kebab inspect doc 1c0ffee5")
-@click.argument("doc_id", metavar="ID", shell_complete=completed_by("document"))
+@command("doc", example="kebab inspect doc notes/a.md")
+@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @pass_cli
 def _inspect_doc(cli: CliContext, doc_id: str) -> None:
     """Show what a parser found in a document."""
@@ -75,7 +78,7 @@ def _inspect_doc(cli: CliContext, doc_id: str) -> None:
 
 
 @command("chunk", example="kebab inspect chunk 5669ef18")
-@click.argument("chunk_id", metavar="ID")
+@click.argument("chunk_id", metavar="CHUNK")
 @pass_cli
 def _inspect_chunk(cli: CliContext, chunk_id: str) -> None:
     """Show where a chunk stands, and which models know it."""

@@ -25,16 +25,17 @@ _TOKENS = click.option(
 )
 
 
-@subgroup("fetch", example="kebab fetch span 5669ef18 12 34")
+@subgroup("fetch", example="kebab fetch span notes/search.md 12 34")
 def fetch() -> None:
     """Print text exactly as it stands in a source.
 
-    An id may be shortened to its first eight characters or more, while it names one thing.
+    What is printed is taken: an id or its first eight characters, a path or its end, a path
+    and a line (notes/a.md:12), a citation. What names several lists them.
     """
 
 
-@command("chunk", example="kebab fetch chunk 5669ef18 --context 1")
-@click.argument("chunk_id", metavar="ID")
+@command("chunk", example="kebab fetch chunk 5669ef18 --context 1\nkebab fetch chunk notes/a.md:12")
+@click.argument("chunk_id", metavar="CHUNK", shell_complete=completed_by("document"))
 @click.option(
     "--context",
     type=click.IntRange(min=0),
@@ -50,8 +51,8 @@ def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
     _show(cli, result)
 
 
-@command("doc", example="kebab fetch doc 1c0ffee5 --max-tokens 2000")
-@click.argument("doc_id", metavar="ID", shell_complete=completed_by("document"))
+@command("doc", example="kebab fetch doc notes/search.md --max-tokens 2000")
+@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @_TOKENS
 @pass_cli
 def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
@@ -61,8 +62,8 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
     _show(cli, result)
 
 
-@command("span", example="kebab fetch span 1c0ffee5 12 34")
-@click.argument("doc_id", metavar="DOC_ID", shell_complete=completed_by("document"))
+@command("span", example="kebab fetch span notes/search.md 12 34")
+@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @click.argument("start", type=int)
 @click.argument("end", type=int)
 @_TOKENS
@@ -109,8 +110,8 @@ def cite(
 ) -> None:
     """Print what a citation points at, or verify that it still says the same.
 
-    A URI is a path, relative to its source, and a place: notes/a.md#L12-L34. What is
-    printed is the text as it was indexed.
+    A URI is a path, relative to its source, and a place: notes/a.md#L12-L34, or as hits are
+    printed, notes/a.md:12. What is printed is the text as it was indexed.
 
     'verify' compares with the files as they are now and says of each citation: unchanged,
     moved, changed or gone. With - they are read from standard input, one a line: URIs, or
