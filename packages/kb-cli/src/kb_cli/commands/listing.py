@@ -23,10 +23,19 @@ def list_() -> None:
 
 @command("docs", example="kebab list docs --tag rust --limit 20")
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many."
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="How many.",
 )
 @click.option(
-    "--offset", type=click.IntRange(min=0), default=0, help="How many to leave out before."
+    "--offset",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="How many to leave out before.",
 )
 @filter_options
 @pass_cli

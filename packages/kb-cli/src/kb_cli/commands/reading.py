@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["cite", "fetch"]
 
 _TOKENS = click.option(
-    "--max-tokens", type=click.IntRange(min=1), help="Print at most about this many tokens."
+    "--max-tokens",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Print at most about this many tokens.",
 )
 
 
@@ -38,9 +41,9 @@ def fetch() -> None:
 @click.argument("chunk_id", metavar="CHUNK", shell_complete=completed_by("document"))
 @click.option(
     "--context",
+    metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    metavar="N",
     help="Also print up to N chunks before and after it.",
 )
 @pass_cli

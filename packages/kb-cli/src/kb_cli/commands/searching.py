@@ -35,7 +35,9 @@ _ASKED = ("max_tokens", "cursor", "rerank", "deadline_ms", "trace")
 @mode_option("By words, by meaning, or by both.")
 @page_options
 @click.option("--rerank/--no-rerank", default=None, help="Read the first hits again, closely.")
-@click.option("--deadline-ms", type=click.IntRange(1), help="Answer with what is ready by then.")
+@click.option(
+    "--deadline-ms", metavar="N", type=click.IntRange(1), help="Answer with what is ready by then."
+)
 @click.option("--trace", is_flag=True, help="Show how the hits were found.")
 @click.option("--bulk", is_flag=True, help="Read queries from stdin, one JSON object a line.")
 @click.option("--aggregate", is_flag=True, help="With --bulk: one list for all queries.")
@@ -134,7 +136,9 @@ echo '{"queries": ["error handling", "try catch"], "maxResults": 5}' | kebab cod
 @command("codebase-search", example=_CODEBASE)
 @click.argument("queries", metavar="[QUERY]...", nargs=-1)
 @click.option("--path", metavar="DIR", help="Only below this folder of its source.")
-@click.option("--max-results", type=click.IntRange(1, 100), help="How many results in all.")
+@click.option(
+    "--max-results", metavar="N", type=click.IntRange(1, 100), help="How many results in all."
+)
 @pass_cli
 def codebase_search(
     cli: CliContext, /, queries: tuple[str, ...], path: str | None, max_results: int | None
@@ -238,7 +242,7 @@ kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
 )
 @hits_option("How many hits the search asked for.")
 @mode_option("The mode of the search.")
-@click.option("--max-tokens", type=click.IntRange(1), help="The budget of the search.")
+@click.option("--max-tokens", metavar="N", type=click.IntRange(1), help="The budget of the search.")
 @filter_options
 @pass_cli
 def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> None:  # noqa: ANN401
