@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kb_app.shown import bytes_text, count, flat, local_time, printable
+from kb_app.shown import as_given, bytes_text, count, flat, local_time, printable
 from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._options import filter_options, filters_of
@@ -130,7 +130,7 @@ def _document(doc: Mapping[str, Any]) -> Iterator[str]:
 
 def _values(metadata: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for key, value in sorted(metadata.items()):
-        yield flat(str(key)), value if isinstance(value, (str, int)) else str(value)
+        yield flat(str(key)), value if isinstance(value, (str, int)) else as_given(value)
 
 
 def _blocks(doc: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
