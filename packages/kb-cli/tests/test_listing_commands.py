@@ -153,7 +153,7 @@ def test_inspect_doc_shows_metadata_blocks_and_warnings() -> None:
         "indexed   2026-01-02 03:04\n"
         "made by   p1, c1\n"
         "metadata\n"
-        "  aliases  ['Alpha']\n"
+        "  aliases  Alpha\n"
         "blocks: 2\n"
         "  KIND       START  END  HEADING\n"
         "  heading        0    4  A\n"

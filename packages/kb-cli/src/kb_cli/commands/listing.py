@@ -130,7 +130,16 @@ def _document(doc: Mapping[str, Any]) -> Iterator[str]:
 
 def _values(metadata: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for key, value in sorted(metadata.items()):
-        yield flat(str(key)), value if isinstance(value, (str, int)) else as_given(value)
+        yield flat(str(key)), _value(value)
+
+
+def _value(value: object) -> object:
+    """Return a value of front matter as a person would write it."""
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return as_given(value)
 
 
 def _blocks(doc: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
