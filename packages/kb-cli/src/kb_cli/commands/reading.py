@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by, subgroup
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._text import shorten
 from kb_core.errors import InvalidInput, IoError
 
@@ -206,7 +206,7 @@ def _item(line: str) -> str | dict[str, Any]:
     return found if isinstance(found, dict) else line
 
 
-def _check_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _check_lines(found: Shown) -> Iterator[str]:
     longest = max(map(len, _COLORS))
     for check in found["checks"]:
         status = check["status"]
@@ -221,7 +221,7 @@ def _check_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{summary['total']:,} verified{f': {parts}' if parts else ''}"
 
 
-def _diff_lines(check: Mapping[str, Any]) -> list[str]:
+def _diff_lines(check: Shown) -> list[str]:
     return str(check.get("diff", "")).removesuffix("\n").split("\n") if "diff" in check else []
 
 
@@ -242,7 +242,7 @@ def _open(cli: CliContext, place: FilePlace) -> None:
         raise IoError(f"{words[0]!r} ended with {done.returncode}", details={"command": words})
 
 
-def _show(cli: CliContext, result: Mapping[str, Any]) -> None:
+def _show(cli: CliContext, result: Shown) -> None:
     """Print fetch_result.v1; what was cut or is stale is told on stderr."""
     if cli.as_json:
         cli.print_json(result)
@@ -262,7 +262,7 @@ def _show(cli: CliContext, result: Mapping[str, Any]) -> None:
         cli.note("stale: the file has changed since, or was not checked for long")
 
 
-def _parts(result: Mapping[str, Any]) -> Iterator[str]:
+def _parts(result: Shown) -> Iterator[str]:
     if result["kind"] != "chunk":
         lines = (
             f" § L{result['line_start']}-L{result['line_end']}" if "line_start" in result else ""

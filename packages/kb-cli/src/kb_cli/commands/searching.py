@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kb_app.shown import printable
 from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, leave_at_once, pass_cli
+from kb_cli._context import CliContext, Shown, leave_at_once, pass_cli
 from kb_cli._options import filter_options, filters_of, hits_option, mode_option, page_options
 from kb_cli._text import pairs
 from kb_core.errors import ConfigInvalid, InvalidInput
@@ -265,7 +265,7 @@ def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> No
         cli.show(kb.explain_miss(doc, asked), _miss_lines)
 
 
-def _miss_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _miss_lines(found: Shown) -> Iterator[str]:
     yield f"{printable(found['doc_path'])}: {printable(found['summary'])}"
     if "chunks" not in found:
         return
@@ -287,18 +287,18 @@ def _miss_lines(found: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _filter(each: Mapping[str, Any]) -> str:
+def _filter(each: Shown) -> str:
     value = each["value"]
     shown = printable(value if isinstance(value, str) else ", ".join(value))
     name = "" if each["name"] == "query" else f"{each['name']} "
     return f"{name}{shown}: {'passes' if each['passes'] else 'keeps it out'}"
 
 
-def _standing(standing: Mapping[str, Any] | None) -> str:
+def _standing(standing: Shown | None) -> str:
     return f"rank {standing['rank']:,}, score {standing['score']:.4f}" if standing else "not found"
 
 
-def _suggestion(suggestion: Mapping[str, Any] | None) -> str | None:
+def _suggestion(suggestion: Shown | None) -> str | None:
     if suggestion is None:
         return None
     return f"kebab search {printable(suggestion['query'])!r} (rank {suggestion['rank']})"
