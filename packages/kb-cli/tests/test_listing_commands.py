@@ -202,3 +202,10 @@ def test_a_glob_that_matches_nothing_says_so() -> None:
 
     assert result.exit_code == 0
     assert result.stderr == "no file that was seen matches 'no\\x1bpe/**'\n"
+
+
+def test_the_nearest_passage_is_named_as_an_editor_takes_it() -> None:
+    result = run("explain-miss", "one", "--doc", "notes/a.md", "--mode", "lexical")
+
+    assert "\nnearest " in result.stdout
+    assert result.stdout.split("nearest", 1)[1].split()[0] == "notes/a.md:3"

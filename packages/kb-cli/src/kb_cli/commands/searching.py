@@ -281,10 +281,18 @@ def _miss_lines(found: Shown) -> Iterator[str]:
             ("by words", _standing(found["lexical"])),
             ("by meaning", _standing(found["vector"])),
             ("together", _standing(found["fused"])),
-            ("nearest", printable(nearest["citation"]["uri"]) if nearest else None),
+            ("nearest", _nearest(nearest["citation"]) if nearest else None),
             ("try", _suggestion(suggestion)),
         ]
     )
+
+
+def _nearest(citation: Shown) -> str:
+    from kb_cli._hits import place_of
+    from kb_core.wire import read_citation
+
+    path, where, _ = place_of(read_citation(citation))
+    return path + where
 
 
 def _filter(each: Shown) -> str:

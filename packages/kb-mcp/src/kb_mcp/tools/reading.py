@@ -59,8 +59,8 @@ class FetchInput(Input):
         description="chunk needs chunk_id; doc needs doc_id; span needs doc_id, line_start and "
         "line_end."
     )
-    chunk_id: Text = Field(default=None, description="Of a hit.")
-    doc_id: Text = Field(default=None, description="Of a hit, or from list_docs.")
+    chunk_id: Text = Field(default=None, description="Of a hit, or path:line.")
+    doc_id: Text = Field(default=None, description="Of a hit or list_docs, or a path.")
     line_start: MaybeWhole = Field(
         default=None, description="First line, from 1: the L of a citation."
     )
