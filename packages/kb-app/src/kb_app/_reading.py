@@ -71,7 +71,8 @@ def fetch_doc(
     doc, text = _doc_and_text(snapshot, doc_id)
     cut = _cut(text, _budget(max_tokens))
     omitted = len(text) - cut if cut < len(text) else None
-    return wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    found = wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    return found | _flags(snapshot, doc, range(cut))
 
 
 def fetch_span(
@@ -106,11 +107,24 @@ def fetch_span(
     wanted = text[first_char:stop]
     cut = _cut(wanted, budget)
     if cut == len(wanted):
-        return wire.fetch_span(doc, wanted, asked, last, stale=stale)
+        found = wire.fetch_span(doc, wanted, asked, last, stale=stale)
+        return found | _flags(snapshot, doc, range(first_char, stop))
     delivered = start - 1 + len(LineIndex(wanted[:cut]))
-    return wire.fetch_span(
+    found = wire.fetch_span(
         doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
     )
+    return found | _flags(snapshot, doc, range(first_char, first_char + cut))
+
+
+def _flags(snapshot: IndexSnapshot, doc: StoredDoc, shown: range) -> Json:
+    """Return the remarks on what is *shown* of a document's text, if there are any."""
+    flags = {
+        flag
+        for chunk in snapshot.doc_chunks(doc["doc_id"])
+        if chunk["start"] < shown.stop and shown.start < chunk["end"]
+        for flag in chunk["flags"]
+    }
+    return {"flags": sorted(flags)} if flags else {}
 
 
 def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> Json:
