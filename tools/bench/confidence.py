@@ -1,7 +1,8 @@
 """Whether ``confidence`` tells an answer from the best of nothing, on test collections.
 
 Every judged query is asked twice: as it is, and with its relevant documents taken out, so
-that the best that is left answers nothing. Printed per collection and mode: how often the
+that the best that is left answers nothing; and each collection is asked questions that were made
+for another (``STRANGERS``). Printed per collection and mode: how often the
 query with an answer has the higher confidence than one without (AUC; .5 is a coin), the
 mean of both, and how many of each fall below the line under which a person reads "nothing
 here seems to answer this". Then, over all collections, calibration: of the answers with a
@@ -21,7 +22,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,18 @@ from kb_core.search import SearchQuery
 
 __all__ = ["Case", "area", "main"]
 
+STRANGERS = {
+    "adi": "belebele-en",
+    "belebele-en": "medline",
+    "cosqa-dev": "xquad-es",
+    "fastapi-ja2en": "xquad-en",
+    "jsquad-valid": "cmrc2018-trial",
+    "medline": "cosqa-dev",
+    "sec10q-pages": "cranfield",
+    "xquad-de": "cisi",
+    "xquad-zh": "belebele-de",
+}
+"""Whose questions a collection is asked that it has nothing about."""
 _MARKS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
@@ -64,7 +77,7 @@ def area(high: Sequence[float], low: Sequence[float]) -> float:
 
 
 def cases(home: Path, collection: Collection, mode: SearchMode) -> Iterator[Case]:
-    """Yield two searches per query: with its answers, and without."""
+    """Yield two searches per query: with what is relevant, and without."""
     config = config_of(home)
     embedder = LazyEmbedder(config)
     snapshot = open_snapshot(config.storage.data_dir)
@@ -98,6 +111,13 @@ def cases(home: Path, collection: Collection, mode: SearchMode) -> Iterator[Case
                 yield Case(is_there, any(first), features, told or 0.0)
 
 
+def strangers(collection: Collection, folder: Path, size: int) -> Collection:
+    """Return the collection with questions of another one, which nothing answers."""
+    queries = sampled(load_collection(folder), size // 3).queries
+    one = next(iter(next(iter(collection.qrels.values()))))
+    return replace(collection, queries=queries, qrels={query: {one: 1} for query in queries})
+
+
 def _table(found: Mapping[tuple[str, str], Sequence[Case]]) -> str:
     rows = []
     for (name, mode), each in found.items():
@@ -109,14 +129,18 @@ def _table(found: Mapping[tuple[str, str], Sequence[Case]]) -> str:
                 mode,
                 str(len(there)),
                 f"{area(there, gone):.3f}",
-                f"{np.mean(there):.2f}",
-                f"{np.mean(gone):.2f}",
-                f"{np.mean([x < DOUBTFUL for x in there]):.0%}",
-                f"{np.mean([x < DOUBTFUL for x in gone]):.0%}",
+                f"{_mean(there):.2f}",
+                f"{_mean(gone):.2f}",
+                f"{_mean([x < DOUBTFUL for x in there]):.0%}",
+                f"{_mean([x < DOUBTFUL for x in gone]):.0%}",
             )
         )
     head = ("set", "mode", "queries", "AUC", "with", "without", "with < line", "without < line")
     return render_table(head, rows)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 def _calibration(found: Mapping[tuple[str, str], Sequence[Case]]) -> str:
@@ -187,6 +211,11 @@ def main(words: Sequence[str] | None = None) -> int:
         collection = sampled(load_collection(options.data / name), options.queries)
         for mode in options.modes.split(","):
             found[name, mode] = list(cases(options.kept / name, collection, SearchMode(mode)))
+            if name in STRANGERS:
+                asked = strangers(collection, options.data / STRANGERS[name], options.queries)
+                some = cases(options.kept / name, asked, SearchMode(mode))
+                gone = [case for case in some if not case.is_there]
+                found[f"{STRANGERS[name]} > {name}", mode] = gone
             print(f"{name} {mode}: {len(found[name, mode])} searches", file=sys.stderr)
     if options.fit:
         _fit(found)

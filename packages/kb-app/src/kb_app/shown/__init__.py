@@ -47,7 +47,7 @@ _THOUSAND = 1000
 
 NO_ANSWER = "nothing here seems to answer this"
 """What a person reads above hits of which ``is_doubtful`` says so."""
-DOUBTFUL = 0.1
+DOUBTFUL = 0.06
 """Confidence below which it is said: of questions that have an answer, hardly any is below."""
 
 
