@@ -1,5 +1,7 @@
 """Languages: right where it is certain, ``und`` where it is not."""
 
+import sys
+
 import pytest
 
 from kb_app._ingest.making.metadata import detect_language
@@ -27,3 +29,44 @@ from kb_app._ingest.making.metadata import detect_language
 )
 def test_languages(text: str, code: str) -> None:
     assert detect_language(text) == code
+
+
+PLAIN = {
+    "en": "The index is made from what the store has, and it can be made again when that is lost. "
+    "A search that finds nothing in one of them is not asked of the other, since they are the same "
+    "in what they know of the notes.",
+    "de": "Der Index wird aus dem gemacht, was im Speicher ist, und er kann auch wieder gemacht "
+    "werden, wenn er nicht mehr da ist. Eine Suche, die in einem von ihnen nichts findet, wird "
+    "nicht an den anderen gestellt, und sie sind sich mit der Zeit auch gleich.",
+    "fr": "Les notes sont dans un dossier, et une recherche est faite avec les mots que vous avez "
+    "dans la tête. Nous les gardons pour vous, et cette page est une aide pour ceux qui sont "
+    "perdus dans les dossiers, avec une liste des mots.",
+    "es": "Las notas están en una carpeta y el índice está en otra, pero los dos son una sola cosa "
+    "para la búsqueda. Más tarde el programa lee los cambios y las palabras, porque una nota que "
+    "cambia está mal en el índice hasta que se lee otra vez.",
+    "it": "Il testo che è nel file è diviso in parti, e le parti sono anche più piccole di una "
+    "pagina. Gli indici della raccolta sono nel disco, e il programma che li legge è più veloce "
+    "delle altre cose che sono state provate nel mese.",
+    "nl": "Het bestand wordt niet gelezen als het niet is veranderd, maar een kopie van het "
+    "bestand wordt ook voor later bewaard. De woorden zijn van een lijst, en een zoekvraag gaat "
+    "naar het register voor de woorden, niet naar het bestand.",
+    "pt": "O texto não está em uma pasta só, mas em várias, e os arquivos são lidos com uma ordem "
+    "dos mais novos. Você também pode ler uma nota que não foi mudada, com os nomes dos arquivos "
+    "em uma lista que é feita para você, mais tarde.",
+}
+
+
+@pytest.mark.parametrize("code", PLAIN)
+def test_what_is_full_of_common_words_needs_no_model(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid", None)
+
+    assert detect_language(PLAIN[code]) == code
+
+
+def test_a_text_in_two_languages_is_left_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid", None)
+
+    with pytest.raises(ImportError):
+        detect_language(PLAIN["en"] + "\n" + PLAIN["de"])
