@@ -616,6 +616,7 @@ class SearchResponse(TypedDict):
     omitted: NotRequired[SearchResponseOmitted]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
+    confidence: NotRequired[float]
     stages: NotRequired[list[str]]
     trace: NotRequired[SearchResponseTrace]
 
