@@ -109,9 +109,9 @@ def test_every_string_is_a_query(kb: KnowledgeBase) -> None:
         try:
             response = kb.search(query)
         except InvalidInput as error:
-            assert text.startswith("-"), text
-            assert "only says what not to find" in str(error)
-            continue
+            if text.startswith("-") and "only says what not to find" in str(error):
+                continue
+            raise
         json.loads(wire.dumps(wire.search_response(response)))
 
 
