@@ -108,10 +108,8 @@ def test_every_string_is_a_query(kb: KnowledgeBase) -> None:
             continue
         try:
             response = kb.search(query)
-        except InvalidInput as error:
-            said = str(error)
-            assert text.startswith("-"), text
-            assert "only says what not to find" in said
+        except InvalidInput:
+            assert text.startswith("-"), text  # it only excludes
             continue
         json.loads(wire.dumps(wire.search_response(response)))
 
