@@ -243,7 +243,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("fetch", {"kind": "chunk"}, "invalid_input"),
     ("fetch", {"kind": "chunk", "chunk_id": "0" * 32}, "chunk_not_found"),
     ("fetch", {"kind": "doc", "doc_id": "0" * 32}, "doc_not_found"),
-    ("fetch", {"kind": "doc", "doc_id": "no id"}, "invalid_input"),
+    ("fetch", {"kind": "doc", "doc_id": "no id"}, "doc_not_found"),
     (
         "fetch",
         {"kind": "span", "doc_id": "$doc", "line_start": 5, "line_end": 2},
