@@ -1,7 +1,7 @@
 """The recipe for a new format, as the contributing page has it: written down, it works.
 
 The blocks of the page are put where it says, for the command and for the processes that it
-starts: two modules beside ours, and a row in the table.
+starts: a module beside ours, and a row in the table.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     steps = {name: dedent(text) for name, text in STEP.findall(PAGE.read_text("utf-8"))}
     folder = tmp_path / "installed"
     (folder / "formats").mkdir(parents=True)
-    for name, module in (("parser", "book.py"), ("chunker", "pages.py")):
-        (folder / "formats" / module).write_text(steps[name], "utf-8")
+    (folder / "formats" / "book.py").write_text(steps["parser"], "utf-8")
     add_row(folder, steps["row"])
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     monkeypatch.setenv("PYTHONPATH", path)
@@ -63,6 +62,8 @@ def test_a_format_added_by_the_recipe_is_indexed_found_and_cited(
     assert (report["new"], report["skipped"], report["errors"]) == (1, 0, 0)
     assert uri.startswith("shelf.mobi#page=2")
     assert kebab.json("cite", uri)["chunk"]["text"].strip() == "Marmalade is made of oranges."
+    page = kebab.json("cite", "shelf.mobi#page=1")["chunk"]
+    assert page["text"].strip() == "The walrus sleeps on the ice."
     assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
     told = kebab.run("--json", "fetch", "span", hit["doc_id"], "1", "1", code=2).stderr
     assert json.loads(told)["code"] == "span_not_supported"

@@ -6,9 +6,11 @@ import base64
 import hashlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from kb_app import _media
 from kb_app._ingest import settings
 from kb_app._ingest.judging import decode
 from kb_app._ingest.judging.decode import FileContent
@@ -204,3 +206,26 @@ def test_a_medium_without_its_extra_says_how_to_install_it(
         told = Skip("missing_extra:ocr", "image needs the extra 'ocr': pip install 'kb-app[ocr]'")
 
         assert check_medium(Media.IMAGE) == (None if installed else told)
+
+
+def test_another_version_of_its_extra_reads_a_file_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    row = Medium(parser="kb_app._ingest.making.formats.text:TextParser", extra=Extra("x", ("eye",)))
+    monkeypatch.setitem(MEDIA, Media.IMAGE, row)
+    monkeypatch.setattr(settings, "_hash", settings._hash.__wrapped__)
+    file = SourceFile(source_id="s", path="a.png", media=Media.IMAGE)
+    hashes = []
+    for version in ("1.0", "1.1", "1.0"):
+        info = tmp_path / "eye.dist-info"
+        info.mkdir(exist_ok=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: eye\nVersion: {version}\n")
+        _media._version.cache_clear()
+        hashes.append(settings_hash(file, SETTINGS))
+
+    assert hashes[0] != hashes[1]
+    assert hashes[0] == hashes[2]
+    assert row.extra is not None
+    assert row.extra.version == "eye-1.0"
+    _media._version.cache_clear()

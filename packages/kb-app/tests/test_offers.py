@@ -6,8 +6,10 @@ import base64
 import os
 import random
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -24,19 +26,29 @@ from kb_app._ingest.added.planning import (
     unrecorded,
     used_assets,
 )
-from kb_app._ingest.judging.kinds import Caps
+from kb_app._ingest.judging.kinds import Caps, Skip
 from kb_app._ingest.plan import Plan
 from kb_app._ingest.seeing.files import location
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash, unjudging
+from kb_app._ingest.workers.executor import InlineExecutor
+from kb_app._media import MEDIA, Medium
 from kb_core.control import ADDED_SOURCE
 from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput, IoError
+from kb_core.execution import Outcome
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.ingest import IngestOptions, ItemKind
+from kb_core.media import Media
 from kb_core.records import FileRecord, FileState
 from kb_core.text import nfc
 
 LIMITS = ChunkLimits(target_tokens=256, overlap_tokens=32, max_tokens=400)
+
+
+def inline(task: Callable[[Any], Any], _: int) -> InlineExecutor[Any, Any]:
+    return InlineExecutor(task)
+
+
 SETTINGS = Settings(
     model="none", cache_dir="", limits=LIMITS, window=500, caps=Caps(), allow_secrets=False
 )
@@ -101,14 +113,14 @@ def test_r9_a_file_is_called_by_its_path(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
     file.write_text("A walrus.\n", "utf-8")
 
-    assert from_file(file, SETTINGS).file.path == str(file)
+    assert from_file(file, SETTINGS, inline).file.path == str(file)
 
 
 def test_a_name_that_is_not_utf8_gets_a_path_that_is(tmp_path: Path) -> None:
     file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md"))
     file.write_text("A walrus.\n", "utf-8")
 
-    assert from_file(file, SETTINGS).file.path == f"{tmp_path}/caf%E9.md"
+    assert from_file(file, SETTINGS, inline).file.path == f"{tmp_path}/caf%E9.md"
 
 
 @given(uri=st.text(st.characters(), max_size=40))
@@ -163,7 +175,7 @@ def test_a_path_that_is_no_file_is_refused(tmp_path: Path) -> None:
 
     for name, says in (("nothing", "no file"), (".", "folder"), ("pipe", "not a regular file")):
         with pytest.raises(InvalidInput, match=says):
-            from_file(tmp_path / name, SETTINGS)
+            from_file(tmp_path / name, SETTINGS, inline)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -173,7 +185,7 @@ def test_a_file_that_may_not_be_read_is_an_io_error(tmp_path: Path) -> None:
     file.chmod(0)
 
     with pytest.raises(IoError):
-        from_file(file, SETTINGS)
+        from_file(file, SETTINGS, inline)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +208,7 @@ def test_a_file_is_judged_as_a_walk_judges_it(
     file = tmp_path / name
     file.write_bytes(data)
 
-    added = from_file(file, SETTINGS)
+    added = from_file(file, SETTINGS, inline)
 
     assert added.refused is not None
     assert (added.refused.reason, added.data, added.asset) == (reason, b"", "")
@@ -213,7 +225,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     with file.open("wb") as sparse:
         sparse.truncate(10**12)
 
-    added = from_file(file, SETTINGS)
+    added = from_file(file, SETTINGS, inline)
 
     assert added.refused is not None
     assert added.refused.reason == "too_large"
@@ -293,7 +305,7 @@ def test_what_shapes_the_output_makes_an_added_document_anew(tmp_path: Path) -> 
 def test_a_cap_that_is_lowered_later_takes_no_added_document_away(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"x = 1\n" * 1000)
-    assets, added = Assets(tmp_path / "assets"), from_file(file, SETTINGS)
+    assets, added = Assets(tmp_path / "assets"), from_file(file, SETTINGS, inline)
     assets.keep(added.asset, added.data)
     strict = Settings(
         model="none",
@@ -312,7 +324,7 @@ def test_a_title_is_that_of_the_parser_unless_it_was_given(tmp_path: Path) -> No
     file.write_text("A walrus.\n", "utf-8")
 
     (want,) = look(
-        indexed(from_file(file, SETTINGS)), Assets(tmp_path / "assets"), force=True
+        indexed(from_file(file, SETTINGS, inline)), Assets(tmp_path / "assets"), force=True
     ).wanted
 
     assert want.title is None
@@ -386,3 +398,26 @@ def test_a_document_is_found_by_path_and_by_id_and_not_after_its_removal() -> No
     assert find_added(ledger, "nothing", "t") is row
     assert find_added(ledger, "u") is None
     assert used_assets(ledger) == {asset_of(row)}
+
+
+class Dying(InlineExecutor[Any, Any]):
+    """Says of every task that it ended its process."""
+
+    def run(self, tasks: Iterable[Any], /) -> Iterator[Outcome[Any, Any]]:
+        for at, task in enumerate(tasks):
+            yield Outcome(at, task, error={"message": "the worker process was ended by SIGSEGV"})
+
+
+def test_what_ends_its_parser_is_refused_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        MEDIA, Media.BOOK, Medium(parser="kb_app._ingest.making.formats.text:TextParser")
+    )
+    book = tmp_path / "shelf.mobi"
+    book.write_bytes(b"BOOK\0\xff\xfe\0\1The walrus sleeps on the ice.")
+
+    refused = from_file(book, SETTINGS, lambda task, _: Dying(task)).refused
+
+    assert refused == Skip("unreadable", "the worker process was ended by SIGSEGV")
+    assert from_file(book, SETTINGS, inline).refused is None

@@ -28,10 +28,18 @@ class Extra:
 
     name: str
     modules: tuple[str, ...]
+    distributions: tuple[str, ...] = ()
+    """What they are installed by, where that is not called as they are."""
 
     @property
     def is_installed(self) -> bool:
         return all(map(_is_there, self.modules))
+
+    @property
+    def version(self) -> str:
+        """What is installed of it; another version may read the same file differently."""
+        names = self.distributions or self.modules
+        return " ".join(f"{name}-{_version(name)}" for name in names)
 
     @property
     def install(self) -> str:
@@ -123,6 +131,16 @@ def _languages(row: Medium) -> Mapping[str | None, str]:
 @cache
 def _made(name: str) -> Any:  # noqa: ANN401 - a parser or a chunker, as the row says
     return resolve_name(name)()
+
+
+@cache
+def _version(distribution: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # no medium of text needs it
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 @cache

@@ -352,7 +352,8 @@ class KnowledgeBase:
         self._refuse_readonly("ingest-file")
         from kb_app._ingest.single import add_file
 
-        return add_file(self._config, path, self._new_run(embed=embed, stop=stop))
+        run = self._new_run(embed=embed, stop=stop)
+        return add_file(self._config, path, self._parts, run)
 
     def ingest_file_by_model(
         self, path: str, *, stop: threading.Event | None = None
@@ -365,7 +366,8 @@ class KnowledgeBase:
         self._refuse_readonly("ingest-file")
         from kb_app._ingest.single import add_file_by_model
 
-        return add_file_by_model(self._config, path, self._new_run(embed=True, stop=stop))
+        run = self._new_run(embed=True, stop=stop)
+        return add_file_by_model(self._config, path, self._parts, run)
 
     def ingest_text(
         self,

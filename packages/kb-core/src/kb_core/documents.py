@@ -20,6 +20,7 @@ __all__ = [
     "Link",
     "Metadata",
     "ParsedDocument",
+    "Place",
     "SourceFile",
 ]
 
@@ -86,6 +87,14 @@ class Metadata:
     user: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the source the text from ``start`` stands, as far as the next place begins."""
+
+    start: int
+    span: Span
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
     """A file, parsed."""
@@ -96,6 +105,9 @@ class ParsedDocument:
     code_lang: str | None = None
     blocks: tuple[Block, ...] = ()
     links: tuple[Link, ...] = ()
+    places: tuple[Place, ...] = ()
+    """In order: of what is not cited by its lines. No chunk is of two places that have none
+    in common, such as two pages."""
     warnings: tuple[str, ...] = ()
     parser_version: str = ""
 
@@ -117,8 +129,8 @@ class ChunkLimits:
 class ChunkDraft:
     """A half-open range of a document's text that a chunker chose.
 
-    ``span`` overrides the line span that is computed from the range (pages, regions,
-    times). ``part`` counts from 1 where an oversize unit was cut.
+    ``span`` overrides the span that is computed from the range: that of the document's
+    places, else of its lines. ``part`` counts from 1 where an oversize unit was cut.
     """
 
     start: int

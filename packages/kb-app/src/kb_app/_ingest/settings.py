@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
-from kb_app._media import chunker_for, parser_for
+from kb_app._media import chunker_for, medium_of, parser_for
 from kb_app._models import model_of, models_dir
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.errors import InvalidInput
@@ -217,6 +217,7 @@ def _hash(
     # What a name that says nothing may turn out to be, as things are installed.
     told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
     kinds = told if media == UNKNOWN else [media]
+    extras = [extra.version for kind in kinds if (extra := medium_of(kind).extra)]
     return fingerprint(
         {
             "caps": asdict(caps),
@@ -227,6 +228,7 @@ def _hash(
             "parsers": [parser_for(kind, code_lang).version for kind in kinds],
             "provenance": list(provenance),
             "record": RECORD_VERSION,
+            **({"extras": extras} if extras else {}),
             "secrets": None if allow_secrets else SECRETS_VERSION,
         }
     )

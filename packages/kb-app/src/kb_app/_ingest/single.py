@@ -44,6 +44,7 @@ from kb_app._ingest.plan import Known, plan_sources
 from kb_app._ingest.run import embed_if_wanted, now_ns, recorded, sweep_assets
 from kb_app._ingest.seeing.files import open_below
 from kb_app._ingest.settings import ingest_settings, source_specs
+from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_app.paths import environment, from_argument
 from kb_core.control import ADDED_SOURCE
@@ -58,7 +59,7 @@ OpenRun: TypeAlias = AbstractContextManager[Run]
 """A run that begins when it is entered."""
 
 
-def add_file(config: Config, path: str, open_run: OpenRun) -> Generator[IngestEvent]:
+def add_file(config: Config, path: str, parts: Parts, open_run: OpenRun) -> Generator[IngestEvent]:
     """Add the file at *path* that a person named; the last event carries the report."""
     where = _absolute(path)
     check_file(where)
@@ -66,7 +67,7 @@ def add_file(config: Config, path: str, open_run: OpenRun) -> Generator[IngestEv
     if place is not None and place.refused is None:
         yield from _indexed(place, where, open_run)
         return
-    offer = from_file(where, ingest_settings(config))
+    offer = from_file(where, ingest_settings(config), parts.executor)
     with open_run as run:
         if place is not None and place.refused is not None and offer.refused is None:
             run.tally.warnings.append(
@@ -76,7 +77,9 @@ def add_file(config: Config, path: str, open_run: OpenRun) -> Generator[IngestEv
         yield from _recorded(run, "ingest_file", offer)
 
 
-def add_file_by_model(config: Config, path: str, open_run: OpenRun) -> Generator[IngestEvent]:
+def add_file_by_model(
+    config: Config, path: str, parts: Parts, open_run: OpenRun
+) -> Generator[IngestEvent]:
     """Add the file at *path* that a language model named; the last event carries the report.
 
     Raises ``InvalidInput`` for a path outside the folders that the person allowed, in the
@@ -93,7 +96,7 @@ def add_file_by_model(config: Config, path: str, open_run: OpenRun) -> Generator
     if place is not None:
         yield from _indexed(place, where, open_run)
         return
-    offer = _from_folder(config, where, real, place_in(folders, real))
+    offer = _from_folder(config, where, parts, place_in(folders, real))
     with open_run as run:
         yield from _recorded(run, "ingest_file", offer)
 
@@ -123,17 +126,17 @@ def remove(key: str, open_run: OpenRun) -> Generator[IngestEvent]:
         yield from recorded(run, "remove", _scope(row.path), lambda run: _remove(run, row))
 
 
-def _from_folder(config: Config, where: Path, real: str, place: Place | None) -> Offer:
+def _from_folder(config: Config, where: Path, parts: Parts, place: Place | None) -> Offer:
     """Read the file as what it was when it was looked at; a walk's rules hold for it, too."""
     if place is None:  # the folder itself, which was none when it was looked at
         raise not_allowed(str(where))
     settings = ingest_settings(config)
     refused = place.refused
     if refused is None and not settings.allow_secrets:
-        refused = check_secret_name(real)
+        refused = check_secret_name(f"{place.top}/{place.below}")
     if refused is not None:
         return refusal(where, refused)
-    return from_file(where, settings, lambda _: open_below(place.below, place.top))
+    return from_file(where, settings, parts.executor, lambda _: open_below(place.below, place.top))
 
 
 def _indexed(place: Place, where: Path, open_run: OpenRun) -> Generator[IngestEvent]:

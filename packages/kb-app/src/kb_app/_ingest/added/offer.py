@@ -28,7 +28,9 @@ from kb_core.clock import clamp_ns
 from kb_core.control import ADDED_SOURCE
 from kb_core.documents import SourceFile
 from kb_core.errors import InvalidInput, IoError
+from kb_core.execution import Executors
 from kb_core.ids import text_hash
+from kb_core.ingest import SkipReason
 from kb_core.media import Media, TrustLevel
 from kb_core.text import nfc
 
@@ -79,9 +81,15 @@ def key_of_file(path: Path) -> str:
 
 
 def from_file(
-    path: Path, settings: Settings, opened: Callable[[str], BinaryIO] = open_regular
+    path: Path,
+    settings: Settings,
+    executors: Executors,
+    opened: Callable[[str], BinaryIO] = open_regular,
 ) -> Offer:
     """Read the file at an absolute *path*; *opened* opens it.
+
+    What is no text is looked into by one of *executors*, as a run would: whatever a parser
+    does with it, the file is refused at the worst.
 
     Raises ``InvalidInput`` if there is no such file, and ``IoError`` if it cannot be read.
     """
@@ -98,7 +106,14 @@ def from_file(
             data = stream.read()
     except OSError as error:
         raise IoError(f"{key!r} cannot be read: {error.strerror or error}") from error
-    return _judged(replace(file, size=len(data)), data, settings)
+    file = replace(file, size=len(data))
+    verdict = judge_bytes(file, data, settings.caps)
+    if isinstance(verdict, Skip):
+        return Offer(file=file, refused=verdict)
+    if medium_of(verdict.media).is_text:
+        return _judged(file, verdict, data, settings)
+    refused = _looked_into(_Content(verdict, data, settings), executors)
+    return Offer(file=file, refused=refused) if refused else _kept(file, data)
 
 
 def refusal(path: Path, why: Skip) -> Offer:
@@ -119,33 +134,48 @@ def from_text(given: HandedText, settings: Settings, now_ns: int) -> Offer:
     kind = Kind(Media(given.media))
     data = _utf8(given.text, "text")
     file = _source_file(nfc(key), kind, len(data), now_ns)
-    return _judged(
-        file, data, settings, given=kind.media, title=nfc(title), trust=TrustLevel(given.trust)
-    )
-
-
-def _judged(
-    file: SourceFile,
-    data: bytes,
-    settings: Settings,
-    *,
-    given: Media | None = None,
-    title: str | None = None,
-    trust: TrustLevel = TrustLevel.PRIMARY,
-) -> Offer:
     verdict = judge_bytes(file, data, settings.caps)
     if not isinstance(verdict, Skip):
-        content, is_text = FileContent(data), medium_of(verdict.media).is_text
-        judged = (
-            judge_text(verdict, content.text, settings)
-            if is_text
-            else parse(verdict, content, settings)
-        )
-        if not isinstance(judged, Skip):
-            asset = asset_name(data, given, trust)
-            return Offer(file=file, data=data, asset=asset, title=title)
-        verdict = judged
-    return Offer(file=file, refused=verdict)
+        verdict = judge_text(verdict, FileContent(data).text, settings) or verdict
+    if isinstance(verdict, Skip):
+        return Offer(file=file, refused=verdict)
+    asset = asset_name(data, kind.media, TrustLevel(given.trust))
+    return Offer(file=file, data=data, asset=asset, title=nfc(title))
+
+
+def _judged(file: SourceFile, verdict: SourceFile, data: bytes, settings: Settings) -> Offer:
+    refused = judge_text(verdict, FileContent(data).text, settings)
+    return Offer(file=file, refused=refused) if refused else _kept(file, data)
+
+
+def _kept(file: SourceFile, data: bytes) -> Offer:
+    return Offer(file=file, data=data, asset=asset_name(data))
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What to look into; ``file`` has its true medium."""
+
+    file: SourceFile
+    data: bytes
+    settings: Settings
+
+
+def _look_into(content: _Content) -> Skip | None:
+    judged = parse(content.file, FileContent(content.data), content.settings)
+    return judged if isinstance(judged, Skip) else None
+
+
+def _looked_into(content: _Content, executors: Executors) -> Skip | None:
+    """Return why what a parser finds in it is left alone, or what became of the parser."""
+    executor = executors(_look_into, 1)
+    try:
+        (outcome,) = executor.run([content])
+    finally:
+        executor.close()
+    if outcome.error is None:
+        return outcome.value
+    return Skip(SkipReason.UNREADABLE, str(outcome.error["message"]))
 
 
 def _source_file(key: str, kind: Kind | None, size: int, mtime_ns: int) -> SourceFile:

@@ -26,6 +26,7 @@ from kb_app._ingest.judging.kinds import (
     detect_from_bytes,
 )
 from kb_app._ingest.judging.secrets import find_secret, flags_of
+from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import UNKNOWN, Settings, fingerprint_of, settings_hash
 from kb_app._ingest.workers.worker import say
@@ -161,7 +162,7 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     parsed_at = time.perf_counter()
     say("chunk")
     chunker = chunker_for(file.media)
-    drafts = list(chunker(parsed, counter, settings.limits))
+    drafts = list(placed_chunks(parsed, chunker, counter, settings.limits))
     known = _Provenance(
         file=file,
         bytes_hash=made.bytes_hash or "",
