@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from kb_core.clock import to_epoch
-from kb_core.errors import NotIndexed, ReadonlyMode
+from kb_core.errors import KbError, NotIndexed, ReadonlyMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from kb_app.editors import FilePlace
     from kb_app.jobs import Jobs
     from kb_app.preferences import Preferences
-    from kb_core.errors import KbError
     from kb_core.ingest import IngestEvent, IngestOptions
     from kb_core.ports import IndexReader, IndexSnapshot
     from kb_core.search import AggregatedResponse, Outcome
@@ -85,6 +86,15 @@ class KnowledgeBase:
     def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
         """Return the best passages for *query*, best first; *stop* says that nobody waits."""
         return self._engine(stop).search(query)
+
+    def facets(self, query: SearchQuery) -> dict[str, dict[str, int]]:
+        """Return how often each value to filter by occurs among all candidates of *query*.
+
+        By the names of filters, ``media``, ``lang``, ``code_lang``, ``source`` and ``repo``;
+        counted over the whole list that pages are cut out of.
+        """
+        engine = self._engine()
+        return engine.facets(engine.ranking(query))
 
     def search_many(
         self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
@@ -280,6 +290,19 @@ class KnowledgeBase:
 
         return _operations.doctor(self._config, self._parts, self._snapshot, deep=deep)
 
+    def sources(self) -> list[tuple[str, str]]:
+        """Return the sources, id and folder, as the configuration has them now.
+
+        Another program may have added one since this was opened: what runs from here on
+        knows it, too. A configuration that cannot be read changes nothing.
+        """
+        from kb_app.config import load_config
+
+        with suppress(KbError, OSError):
+            fresh = load_config(self._config.file)
+            self._config = replace(self._config, sources=fresh.sources)
+        return [(source.id, str(source.root)) for source in self._config.sources]
+
     def preview_source(
         self,
         root: str,
@@ -398,6 +421,15 @@ class KnowledgeBase:
 
         return remove(key, self._new_run(embed=False, stop=stop))
 
+    def add_source(self, root: str) -> str:
+        """Make the folder *root* a source, in the configuration too; return its id."""
+        self._refuse_readonly("add")
+        from kb_app.config import add_source
+
+        edit = add_source(root, path=self._config.file)
+        self._config = replace(self._config, sources=edit.config.sources)
+        return edit.source.id
+
     def ingest_apart(
         self, options: IngestOptions, *, stop: threading.Event | None = None
     ) -> Iterator[IngestEvent]:
@@ -407,6 +439,8 @@ class KnowledgeBase:
         """
         self._refuse_readonly("ingest")
         from kb_app._ingest.apart import ingest_apart
+
+        self.sources()
 
         return ingest_apart(self._config, options, stop or threading.Event())
 
