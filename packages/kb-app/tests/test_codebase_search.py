@@ -20,6 +20,7 @@ from kb_app._search.codebase import (
 )
 from kb_app._search.engine import Engine
 from kb_app.testing import SearchWorld
+from kb_app.testing.facade import hit as made_hit
 from kb_core import wire
 from kb_core.errors import InvalidInput
 from kb_core.testing import closed_schema
@@ -361,3 +362,31 @@ def test_no_text_and_no_path_can_break_it(engine: Engine, text: str, path: str) 
     except InvalidInput:
         return
     assert wire.codebase_search_text(response).startswith("Query: ")
+
+
+def test_more_results_than_were_asked_for_are_told_at_any_number(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    texts = [f"def token_{n}():\n    return {n}\n" for n in range(120)]
+    world.put(
+        *(
+            world.corpus.document(f"src/t{n}.py", text, media="code", code_lang="python", lang=None)
+            for n, text in enumerate(texts)
+        )
+    )
+    engine = world.engine()
+
+    for most in (10, 49, 50, 100):
+        response = codebase_search(engine, {"query": "token"}, max_results=most)
+        assert (len(response["hits"]), response["truncated"]) == (most, True)
+
+
+def test_a_path_in_two_sources_names_its_source() -> None:
+    def shown(*sources: str) -> list[str]:
+        fields: dict[str, Any] = {"doc_path": "a.py", "media": "code", "matched_queries": (0,)}
+        hits = [wire.hit(made_hit(**fields, source_id=one)) for one in sources]
+        text = wire.codebase_search_text({"queries": [{"query": "x"}], "hits": hits})
+        return [line for line in text.split("\n") if line.startswith("File path")]
+
+    both = ["File path: a.py (source: notes)", "File path: a.py (source: work)"]
+    assert shown("notes", "work") == both
+    assert shown("notes", "notes") == ["File path: a.py"] * 2

@@ -81,8 +81,8 @@ def test_a_row_without_a_place_is_dropped_and_not_merged_with_others() -> None:
     assert shown(merge_lists(lists, APART)) == [(1, 0.6, 0.6, 1)]
 
 
-def test_passages_with_the_same_lines_are_one_if_they_share_characters() -> None:
-    """A line of a minified file is many chunks, and each of them is a result of its own."""
+def test_pieces_of_one_line_are_one_result() -> None:
+    """A line of a minified file is many chunks, which would all be shown as one place."""
     chunks = {
         1: chunk("a.py", 0, 100, line=1),
         2: chunk("a.py", 90, 190, line=1),
@@ -93,8 +93,8 @@ def test_passages_with_the_same_lines_are_one_if_they_share_characters() -> None
 
     merged = merge_lists(lists, chunks)
 
-    assert shown(merged) == [(1, 0.9, 0.945, 2), (3, 0.5, 0.5, 1), (4, 0.4, 0.4, 1)]
-    assert [one.count for one in merged] == [2, 1, 1]
+    assert shown(merged) == [(1, 0.9, 0.945, 2), (4, 0.4, 0.4, 1)]
+    assert [one.count for one in merged] == [3, 1]
     assert merged[0].found_by == {0, 1}
 
 
@@ -194,6 +194,36 @@ def test_every_score_is_the_best_one_and_its_bonus(found: list[dict[int, float]]
     best = {key: max(one.get(key, 0) for one in found) for one in found for key in one}
     assert {one.row.chunk_key: one.base for one in merged} == best
     for one in merged:
-        queries = sum(one.row.chunk_key in scores for scores in found)
-        assert one.matches == queries
-        assert one.score == pytest.approx(one.base * (1 + BONUS * (queries - 1)))
+        key = one.row.chunk_key
+        queries = [at for at, each in enumerate(found) if matches(each, key)]
+        queries = sorted({*queries, one.shown_for})
+        assert sorted(one.found_by) == queries
+        queries_more = len(queries) - 1
+        assert one.matches == len(queries)
+        assert one.score == pytest.approx(one.base * (1 + BONUS * queries_more))
+
+
+def matches(scores: dict[int, float], key: int) -> bool:
+    """Say whether a score is in the upper half of its list."""
+    return key in scores and scores[key] >= 0.5 * max(scores.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "matched"),
+    [
+        ("fused", {1: 0.9, 2: 0.44}, [2, 1]),
+        ("fused", {1: 0.9, 2: 0.45}, [2, 2]),
+        ("bm25", {1: 30.0, 2: 14.0}, [2, 1]),
+        ("cosine", {1: 0.9, 2: 0.84, 3: 0.8}, [2, 1]),
+        ("cosine", {1: 0.9, 2: 0.86, 3: 0.8}, [2, 2]),
+    ],
+)
+def test_to_be_found_far_below_the_best_is_no_match(
+    kind: str, found: dict[int, float], matched: list[int]
+) -> None:
+    """In a small folder every query finds everything, and nothing follows from that."""
+    lists = [listed("a", found, kind=kind), listed("b", {1: 0.9, 2: 0.9}, kind=kind)]
+
+    merged = {one.row.chunk_key: one.matches for one in merge_lists(lists, APART)}
+
+    assert [merged[1], merged[2]] == matched

@@ -1,8 +1,9 @@
 """Several queries, one list: merged, shown, and made to fit one budget.
 
 Results that are the same place are one result. It keeps its best score as base, and gets
-5 % of that for each further query that found it. Neither the order of the queries nor
-asking one of them twice changes the list.
+5 % of that for each further query that it matches: in whose list it stands in the upper half
+of the scores. In a small folder every query finds everything, and that says nothing. Neither
+the order of the queries nor asking one of them twice changes the list.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ __all__ = [
 BONUS = 0.05
 """Share of the base score that each further query adds."""
 
+_TELLING = 0.5
+"""How far up a list's scores, from the least that its kind can have to its best, a match
+stands. Cosines start at the list's own least: what they are above that is what they say."""
+
 _NEAR = 0.5
 """Share of the shorter of two passages that both must hold to be one result."""
 
@@ -61,7 +66,7 @@ class Merged:
     """The position of that list."""
     base: float
     found_by: frozenset[int]
-    """Positions of the lists that it stands in."""
+    """Positions of the lists that it matches, of which it is shown for one."""
     matches: int
     """How many different queries these are."""
     count: int
@@ -81,6 +86,9 @@ class _Place:
     best: tuple[float, tuple[str, ...], int, Row]
     """Base score, identity and position of the list, and the row in it."""
     found_by: set[int]
+    """Positions of the lists that it stands in."""
+    matched: set[int]
+    """Of those, the ones whose scores say that it is a match."""
     count: int = 1
 
 
@@ -105,18 +113,27 @@ def _places(lists: Sequence[QueryList], chunks: Mapping[int, StoredChunk]) -> It
     found: dict[int, _Place] = {}
     for position, scores in enumerate(_comparable(lists)):
         identity = lists[position].identity
+        least = _least_of_a_match(lists[position].rows)
         for score, row in zip(scores, lists[position].rows, strict=True):
             key = row.chunk_key
             seen = (score, identity, position, row)
             if key not in chunks:
                 continue
             if key not in found:
-                found[key] = _Place(chunks[key], seen, {position})
-                continue
+                found[key] = _Place(chunks[key], seen, set(), set())
             found[key].found_by.add(position)
+            if row.score >= least:
+                found[key].matched.add(position)
             if _order(seen) < _order(found[key].best):
                 found[key].best = seen
     yield from found.values()
+
+
+def _least_of_a_match(rows: Sequence[Row]) -> float:
+    scores = [row.score for row in rows]
+    best = max(scores, default=0.0)
+    low = min(scores, default=0.0) if any(row.kind == "cosine" for row in rows) else 0.0
+    return low + _TELLING * (best - low)
 
 
 def _order(best: tuple[float, tuple[str, ...], int, Row]) -> tuple[float, tuple[str, ...], int]:
@@ -145,12 +162,18 @@ def _merge(places: Sequence[_Place]) -> list[_Place]:
             kept.append(place)
         else:
             same.found_by |= place.found_by
+            same.matched |= place.matched
             same.count += place.count
     return kept
 
 
 def _is_same(one: StoredChunk, other: StoredChunk) -> bool:
-    """Say whether two passages of a document share characters, and lines or most of the text."""
+    """Say whether two passages of a document share characters, and lines or most of the text.
+
+    Pieces of one line are the same: they would be shown as one place.
+    """
+    if _lines(one) == _lines(other) and one["line_start"] == one["line_end"]:
+        return one["path"] == other["path"]
     shared = min(one["end"], other["end"]) - max(one["start"], other["start"])
     if shared <= 0:
         return False
@@ -167,13 +190,15 @@ def _position(chunk: StoredChunk) -> tuple[str, str, int]:
 
 
 def _finish(place: _Place, lists: Sequence[QueryList]) -> Merged:
-    base, _, position, row = place.best
+    base, identity, position, row = place.best
+    alike = {at for at in place.found_by if lists[at].identity == identity}
+    matched = place.matched | alike
     return Merged(
         row=row,
         shown_for=position,
         base=base,
-        found_by=frozenset(place.found_by),
-        matches=len({lists[at].identity for at in place.found_by}),
+        found_by=frozenset(matched),
+        matches=len({lists[at].identity for at in matched}),
         count=place.count,
     )
 

@@ -254,7 +254,7 @@ def codebase_search(
     errors = {at: one for at, one in enumerate(outcomes) if isinstance(one, KbError)}
     if len(errors) == len(questions):
         raise errors[0]
-    merged = pool.merge(request.max_results, usable=_has_lines)
+    merged = pool.merge(request.max_results + 1, usable=_has_lines)
     return wire.codebase_search_response(
         [question.echo for question in questions],
         pool.hits(merged[: request.max_results], _WHOLE_CHUNK),

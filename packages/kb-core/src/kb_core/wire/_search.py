@@ -13,7 +13,7 @@ from kb_core.errors import KbError
 from kb_core.wire._json import Json, decimal, error, given, timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from kb_core.citations import Citation
     from kb_core.search import (
@@ -325,7 +325,9 @@ def codebase_search_text(response: Mapping[str, Any]) -> str:
     The bonus of a result is shown where it matched more than one query of a batch.
     """
     blocks = ["\n".join([*_head(response), "Results:"])]
-    blocks += ["\n".join(_block(hit)) for hit in response["hits"]] or [_NOTHING]
+    at = {(hit["doc_path"], hit["source_id"]) for hit in response["hits"]}
+    twice = {path for path, n in Counter(path for path, _ in at).items() if n > 1}
+    blocks += ["\n".join(_block(hit, twice)) for hit in response["hits"]] or [_NOTHING]
     notes = [*response.get("degraded", ()), *response.get("warnings", ())]
     if notes:
         blocks.append("\n".join(f"Note: {note}" for note in notes))
@@ -346,9 +348,11 @@ def _head(response: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _block(hit: Mapping[str, Any]) -> Iterator[str]:
+def _block(hit: Mapping[str, Any], twice: Collection[str]) -> Iterator[str]:
+    """Yield the lines of a hit; a path that is in several sources *twice* names its own."""
     place = hit["citation"]
-    yield f"File path: {hit['doc_path']}"
+    source = f" (source: {hit['source_id']})" if hit["doc_path"] in twice else ""
+    yield f"File path: {hit['doc_path']}{source}"
     yield f"Score: {hit['score']:.2f}{_bonus(hit)}"
     yield f"Lines: {place['line_start']}-{place['line_end']}"
     for flag in hit.get("flags", ()):
