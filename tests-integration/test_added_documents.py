@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from kb_app._write import WriteSession
+from kb_app._wiring import open_session
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import utc_now
 from kb_core.ids import bytes_hash
@@ -30,6 +30,7 @@ SMALL_CHUNKS = "[chunking]\ntarget_tokens = 64\noverlap_tokens = 8\nmax_tokens =
 KILLED = """
 import os, signal, sys
 from kb_app import KnowledgeBase
+from kb_app._wiring import open_session
 from kb_app._write import WriteSession
 from kb_app.config import load_config
 from pathlib import Path
@@ -387,7 +388,7 @@ def test_41_read_only_mode_refuses(kebab: InstalledKebab, outside: Path) -> None
 def test_a_busy_store_says_who_writes(kebab: InstalledKebab, outside: Path) -> None:
     config = kebab.config.read_text("utf-8")
     kebab.config.write_text(config.replace("[storage]", "[storage]\nlock_wait_secs = 0.2"), "utf-8")
-    with WriteSession(kebab.data_dir, lock_wait_secs=0, clock=utc_now):
+    with open_session(kebab.data_dir, lock_wait_secs=0, clock=utc_now):
         done = kebab.run("--json", "ingest-file", str(outside), code=2)
 
     error = json.loads(done.stderr)

@@ -23,9 +23,8 @@ from kb_app import KnowledgeBase, load_config
 from kb_app.wire_models import read_queries
 from kb_cli.testing.installed import InstalledKebab
 from kb_core import wire
-from kb_core.bulk import Outcome
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import SearchQuery, SearchResponse
+from kb_core.search import Outcome, SearchQuery, SearchResponse
 from kb_core.testing import closed_schema
 
 NOTES = {

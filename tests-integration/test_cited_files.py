@@ -18,12 +18,11 @@ from kb_app.config import Chunking, Config, Embedding, Source
 from kb_app.editors import FilePlace
 from kb_cli.testing.installed import InstalledKebab
 from kb_core import wire
-from kb_core.citations import Citation, PageSpan, TimeSpan
+from kb_core.citations import Citation, PageSpan, TimeSpan, stored_span
 from kb_core.errors import DocNotFound, InvalidInput, IoError, KbError, SpanNotSupported
 from kb_core.ids import content_hash
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
-from kb_core.places import stored_span
 from kb_core.search import SearchQuery
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import Corpus, document

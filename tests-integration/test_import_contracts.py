@@ -50,6 +50,7 @@ PLANTED = [
     Planted("config", "kb_app.config._rules", "import kb_app.config._files"),
     Planted("adapters", "kb_cli.planted", "from kb_store import __doc__"),
     Planted("adapters", "kb_tui.planted", "import kb_search"),
+    Planted("composition", "kb_app._ingest.planted", "from kb_store import Store"),
     Planted("pure-core", "kb_core.planted", "import numpy"),
     Planted("home-of-the-truth", "kb_app.planted", "import duckdb"),
     Planted("home-of-the-truth", "kb_search.planted", "import pyarrow.compute"),

@@ -23,11 +23,11 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._write import WriteSession
+from kb_app._wiring import open_session
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import utc_now
 from kb_search.reader import Reader
-from kb_search.vectors.view import VectorView
+from kb_search.vectors import VectorView
 
 KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "12"))
 FILES = 40
@@ -97,7 +97,7 @@ def change_some(kebab: InstalledKebab, choose: random.Random, version: int) -> N
 
 def assert_all_agree(kebab: InstalledKebab) -> None:
     """Compare the truth with what readers see, to the key."""
-    with WriteSession(kebab.data_dir, lock_wait_secs=5, clock=utc_now) as session:
+    with open_session(kebab.data_dir, lock_wait_secs=5, clock=utc_now) as session:
         assert session.healed is None
         problems = session.store.deep_check()
         truth: dict[int, str] = {}
@@ -196,7 +196,7 @@ def test_two_writers_exclude_each_other_with_a_clear_message(kebab: InstalledKeb
         "utf-8",
     )
     kebab.write("a.md", "text")
-    with WriteSession(kebab.data_dir, lock_wait_secs=0, clock=utc_now):
+    with open_session(kebab.data_dir, lock_wait_secs=0, clock=utc_now):
         done = kebab.run("ingest", code=2)
 
     assert str(os.getpid()) in done.stderr

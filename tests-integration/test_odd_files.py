@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kb_app._write import WriteSession
+from kb_app._wiring import open_session
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import clamp_ns, utc_now
 from kb_core.errors import KbError
@@ -127,7 +127,7 @@ def test_what_one_document_is_refused_for_costs_that_document_alone(
     assert (last.report.counts["new"], last.report.counts["error"]) == (5, 1)
     assert states == {f"{n}.md": "failed" if n == 3 else "indexed" for n in range(6)}
     assert checks["store"]
-    with WriteSession(config.storage.data_dir, lock_wait_secs=1, clock=utc_now) as session:
+    with open_session(config.storage.data_dir, lock_wait_secs=1, clock=utc_now) as session:
         assert session.healed is None
         assert session.store.unaccounted_docs() == []
 
@@ -138,7 +138,7 @@ def test_a_document_that_no_row_accounts_for_is_removed_by_the_next_run(
     """A run that an older version stopped between two steps left such documents behind."""
     kebab.write("good.md", "A good gnu.\n")
     kebab.ingest()
-    with WriteSession(kebab.data_dir, lock_wait_secs=1, clock=utc_now) as session:
+    with open_session(kebab.data_dir, lock_wait_secs=1, clock=utc_now) as session:
         session.commit(Changes(documents=(document("private.md", "The password is gnu."),)))
     assert "private.md" in kebab.paths("password")
     told = kebab.json("doctor", "--deep", code=3)

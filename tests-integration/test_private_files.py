@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kb_app._data_dir import DataDir, making_private_files
-from kb_app._write import WriteSession
+from kb_app._wiring import open_session
 from kb_cli.testing.installed import KEBAB
 from kb_core.clock import utc_now
 from kb_core.records import Changes
@@ -116,7 +116,7 @@ def test_a_folder_with_other_things_in_it_keeps_its_mode(tmp_path: Path) -> None
     (shared / "letter.txt").write_text("Dear all", "utf-8")
     (shared / "letter.txt").chmod(0o644)
 
-    with WriteSession(shared, lock_wait_secs=1, clock=utc_now):
+    with open_session(shared, lock_wait_secs=1, clock=utc_now):
         pass
 
     assert modes(shared) == {"shared": "0o755", "shared/letter.txt": "0o644"}
@@ -133,7 +133,7 @@ def mask() -> Iterator[None]:
 @pytest.mark.usefixtures("mask")
 def test_a_library_call_makes_private_files_and_gives_the_mask_back(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with WriteSession(data, lock_wait_secs=1, clock=utc_now) as session:
+    with open_session(data, lock_wait_secs=1, clock=utc_now) as session:
         session.commit(
             Changes(documents=(document("a.md", "An otter"),), files=(file_row("a.md"),))
         )

@@ -24,6 +24,7 @@ from math import sqrt
 from pathlib import Path
 
 from kb_search.embed.e5 import (
+    BLOCK,
     HEADS,
     HIDDEN,
     LAYERS,
@@ -31,7 +32,6 @@ from kb_search.embed.e5 import (
     layer_matrices,
     tensors,
 )
-from kb_search.embed.e5_file import BLOCK
 
 __all__ = ["build_graph", "main"]
 

@@ -26,7 +26,7 @@ from machine import describe_machine, machine_line, use_private_cache
 from tables import milliseconds, quantile, render_table, run_rounds
 from words import Words
 
-from kb_app._write import WriteSession
+from kb_app._wiring import open_session
 from kb_core.clock import utc_now
 from kb_core.records import Changes, DocumentRecord
 from kb_core.search import Clause, LexicalQuery
@@ -101,7 +101,7 @@ def measure(home: Path, docs: int, runs: int, seed: int) -> Result:
 
 
 def _write(data_dir: Path, documents: Sequence[DocumentRecord], gone: Sequence[str] = ()) -> None:
-    with WriteSession(data_dir, lock_wait_secs=5, clock=utc_now) as session:
+    with open_session(data_dir, lock_wait_secs=5, clock=utc_now) as session:
         for batch in _batches(documents):
             rows = tuple(file_row(doc.path, doc_id=doc.doc_id) for doc in batch)
             session.commit(Changes(documents=tuple(batch), files=rows))

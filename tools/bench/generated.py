@@ -22,12 +22,13 @@ from words import Words
 from kb_app import Config
 from kb_app._models import model_of, models_dir
 from kb_app._operations import part_bytes
+from kb_app._wiring import open_session
 from kb_app._write import WriteSession
 from kb_app.config import Source
 from kb_core.clock import utc_now
+from kb_core.control import EmbeddingModel
 from kb_core.errors import NotIndexed
 from kb_core.ids import chunk_ids, doc_id, text_hash
-from kb_core.models_info import EmbeddingModel
 from kb_core.records import Changes, ChunkRecord, DocumentRecord, FileRecord, FileState
 from kb_search.reader import Reader
 
@@ -157,7 +158,7 @@ def _write_sizes(config: Config) -> None:
 
 
 def _session(config: Config) -> WriteSession:
-    return WriteSession(config.storage.data_dir, lock_wait_secs=1.0, clock=utc_now)
+    return open_session(config.storage.data_dir, lock_wait_secs=1.0, clock=utc_now)
 
 
 def _batches(config: Config, numbers: range, size: int) -> Iterator[list[DocumentRecord]]:

@@ -20,7 +20,7 @@ from kb_search.analysis import query_terms
 from kb_search.lexical import build_ranking
 from kb_search.opening import open_index
 from kb_search.reader import Reader
-from kb_search.vectors.layout import Layout
+from kb_search.vector_files import Layout
 
 __all__ = ["BruteForce", "FullTextSearch", "RawTantivy", "load_vectors"]
 

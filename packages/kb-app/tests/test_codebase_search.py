@@ -285,8 +285,7 @@ def test_code_without_lines_is_dropped_and_not_merged(tmp_path: Path) -> None:
     """Results without a place once fell together as one that many queries had found."""
     from dataclasses import replace
 
-    from kb_core.citations import PageSpan
-    from kb_core.places import stored_span
+    from kb_core.citations import PageSpan, stored_span
 
     world = SearchWorld(tmp_path)
     odd = world.corpus.document("odd.py", "token one\n\ntoken two")

@@ -12,11 +12,15 @@ from hypothesis import given, strategies as st
 from jsonschema import ValidationError
 
 from kb_app import Config, KnowledgeBase
+from kb_app.config import Source
 from kb_app.testing.facade import ScriptedKnowledgeBase, event, report, script
+from kb_app.testing.parts import writable_parts
 from kb_core.errors import ReadonlyMode
 from kb_core.ingest import IngestOptions
 from kb_core.search import SearchFilters, SearchQuery
 from kb_core.testing.documents import document
+from kb_core.testing.fakes import HashEmbedder, MemoryIndex
+from kb_core.testing.store import MemoryStore
 
 WALRUS = document("a.md", "# A\n\nThe walrus sleeps.\n")
 OTHER = document("b.md", "# B\n\nThe otter does not.\n")
@@ -133,3 +137,30 @@ def test_the_parts_come_from_the_configuration_when_it_is_opened(tmp_path: Path)
     with KnowledgeBase.open(config) as kb:
         assert kb.list_docs(SearchFilters())["items"] == []
     assert not config.storage.data_dir.exists()
+
+
+def test_a_folder_is_ingested_into_a_store_and_an_index_that_are_no_files(tmp_path: Path) -> None:
+    """Nothing above the ports asks for more than they promise."""
+    notes, data = tmp_path / "notes", tmp_path / "data"
+    notes.mkdir()
+    note = notes / "a.md"
+    note.write_text("# A\n\nThe walrus sleeps.\n", "utf-8")
+    (notes / "b.md").write_text("# B\n\nThe otter does not.\n", "utf-8")
+    config = Config.inside(data, Source(id="notes", root=notes))
+    store, index = MemoryStore(), MemoryIndex()
+    parts = writable_parts(store, index, HashEmbedder(), data)
+
+    with KnowledgeBase(config, parts) as kb:
+        first = [*kb.ingest(IngestOptions())][-1].report
+        note.write_text("# A\n\nThe walrus wakes.\n", "utf-8")
+        (notes / "b.md").unlink()
+        second = [*kb.ingest(IngestOptions())][-1].report
+        found = kb.search(QUERY).hits
+
+    assert first is not None
+    assert second is not None
+    assert (first.counts["new"], second.counts["updated"], second.counts["deleted"]) == (2, 1, 1)
+    assert [(hit.doc_path, "wakes" in hit.snippet) for hit in found] == [("a.md", True)]
+    assert store.count_missing(HashEmbedder().model.key) == 0
+    assert not list(data.glob("*.duckdb*"))
+    assert not (data / "lexical").exists()

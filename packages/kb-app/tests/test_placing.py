@@ -12,7 +12,7 @@ import pytest
 from kb_app import KnowledgeBase
 from kb_app._ingest.added.placing import allowed_folders, place_in
 from kb_app._ingest.settings import source_specs
-from kb_app._write import WriteSession
+from kb_app._wiring import open_session
 from kb_app.config import Config, Embedding, Mcp, Source
 from kb_core.clock import utc_now
 from kb_core.errors import InvalidInput
@@ -97,7 +97,7 @@ def test_a_file_that_failed_is_tried_again_when_somebody_names_it(
 ) -> None:
     with KnowledgeBase.open(config) as kb:
         list(kb.ingest(IngestOptions()))
-        with WriteSession(config.storage.data_dir, lock_wait_secs=0, clock=utc_now) as session:
+        with open_session(config.storage.data_dir, lock_wait_secs=0, clock=utc_now) as session:
             row = session.store.ledger("outer")["a.md"]
             failed = replace(row, state=FileState.FAILED, error_code="internal")
             session.commit(Changes(files=(failed,)))

@@ -14,10 +14,9 @@ from kb_app._search.aggregate import search_aggregated
 from kb_app._search.engine import Engine
 from kb_app.testing import SearchWorld, random_documents
 from kb_core import wire
-from kb_core.bulk import AggregatedResponse
 from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
-from kb_core.search import SearchFilters, SearchQuery, SearchResponse
+from kb_core.search import AggregatedResponse, SearchFilters, SearchQuery, SearchResponse
 
 ALPHA, BETA = SearchQuery(text="alpha"), SearchQuery(text="beta search")
 TEXTS = ("alpha", "beta search", "parseHTTPRequest lock", "검색", "zzz")

@@ -15,10 +15,16 @@ from kb_app._search.bulk import EmbeddingAhead, search_many
 from kb_app._search.engine import Engine
 from kb_app.testing import SearchWorld, random_documents
 from kb_core import wire
-from kb_core.bulk import MAX_QUERIES, MAX_TRACED, Outcome
 from kb_core.errors import InvalidInput, KbError, ModelMissing, NotIndexed, StaleCursor
 from kb_core.media import SearchMode
-from kb_core.search import SearchFilters, SearchQuery, SearchResponse
+from kb_core.search import (
+    MAX_QUERIES,
+    MAX_TRACED,
+    Outcome,
+    SearchFilters,
+    SearchQuery,
+    SearchResponse,
+)
 
 TEXTS = ("alpha", "how is the searching index locked", '"quick brown" fox', "검색 -fox", "zzz")
 

@@ -11,21 +11,22 @@ from hypothesis import given, settings, strategies as st
 from kb_app._search.aggregate import BONUS, Merged, QueryList, merge_lists
 from kb_app._search.ranking import Row
 from kb_core.ports import StoredChunk
+from kb_core.testing.documents import document, stored_chunk
 from kb_search.fusion import Fused
 
 
 def chunk(doc: str, start: int, end: int, *, line: int | None = None) -> StoredChunk:
     """Return a chunk of *doc*; *line* is the one line it stands on, else a line per character."""
-    return {
-        "doc_id": doc,
-        "source_id": "notes",
-        "path": doc,
-        "ordinal": start,
-        "start": start,
-        "end": end,
-        "line_start": line or start + 1,
-        "line_end": line or end,
-    }
+    made = document(doc, "text", doc_id=doc)
+    return stored_chunk(
+        made.chunks[0],
+        made,
+        ordinal=start,
+        start=start,
+        end=end,
+        line_start=line or start + 1,
+        line_end=line or end,
+    )
 
 
 APART = {key: chunk(f"{key}.py", 0, 10) for key in range(12)}

@@ -16,9 +16,8 @@ from jsonschema import Draft202012Validator
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_cli.testing import knowledge_base, run
 from kb_core import wire
-from kb_core.bulk import AggregatedResponse, Outcome
 from kb_core.errors import InvalidInput, KbError, NotIndexed, StaleCursor
-from kb_core.search import SearchFilters, SearchQuery
+from kb_core.search import AggregatedResponse, Outcome, SearchFilters, SearchQuery
 from kb_core.testing import closed_schema
 
 TWO = '{"query":"a"}\n\n{"query":"b","k":3,"tag":"x"}\n'

@@ -16,13 +16,17 @@ from kb_core.citations import (
     RegionSpan,
     Span,
     TimeSpan,
+    citation_of,
+    kind_of,
     parse_citation,
     quote_path,
+    span_of,
+    stored_span,
     unquote_path,
 )
 from kb_core.errors import InvalidInput
 from kb_core.ids import content_hash
-from kb_core.places import citation_of, kind_of, span_of, stored_span
+from kb_core.testing.documents import document, stored_chunk
 
 numbers = st.integers(min_value=1, max_value=10**9)
 naturals = st.integers(min_value=0, max_value=10**9)
@@ -139,22 +143,15 @@ def test_a_span_of_no_kind_is_refused() -> None:
 
 
 def test_a_chunk_is_cited_by_what_it_is() -> None:
-    chunk = {
-        "path": "a",
-        "text": "t",
-        "media": "markdown",
-        "line_start": 2,
-        "line_end": 3,
-        "heading_path": ("A", "B"),
-        "symbol": "f",
-        "code_lang": "python",
-        "span": None,
-    }
+    doc = document("a", "t", media="markdown", code_lang="python")
+    chunk = stored_chunk(
+        doc.chunks[0], doc, line_start=2, line_end=3, heading_path=("A", "B"), symbol="f"
+    )
     digest = content_hash("t")
 
     assert citation_of(chunk) == Citation("a", LineSpan(2, 3, "B"), digest)
-    assert citation_of(chunk | {"heading_path": []}) == Citation("a", LineSpan(2, 3), digest)
-    assert citation_of(chunk | {"media": "code"}) == Citation(
+    assert citation_of({**chunk, "heading_path": []}) == Citation("a", LineSpan(2, 3), digest)
+    assert citation_of({**chunk, "media": "code"}) == Citation(
         "a", CodeSpan(2, 3, "f", "python"), digest
     )
-    assert citation_of(chunk | {"span": {"kind": "page", "page": 4}}).uri == "a#page=4"
+    assert citation_of({**chunk, "span": {"kind": "page", "page": 4}}).uri == "a#page=4"

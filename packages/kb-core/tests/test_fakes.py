@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from hypothesis import given, strategies as st
 
-from kb_core.ports import IndexReader, IndexWriter
-from kb_core.testing._vectors import dot, floats
-from kb_core.testing.contracts import IndexContract
+from kb_core.ports import IndexReader, IndexWriter, Store
+from kb_core.testing._memory import dot, floats
+from kb_core.testing.contracts import IndexContract, StoreContract
 from kb_core.testing.documents import Corpus, document
 from kb_core.testing.fakes import HashEmbedder, MemoryIndex, WordCounter
+from kb_core.testing.store import MemoryStore
 
 
 class TestMemoryIndex(IndexContract):
@@ -25,9 +27,15 @@ class TestMemoryIndex(IndexContract):
         return self.index
 
 
-def test_no_promise_hides_another() -> None:
-    """The contract is put together from parts; an equal name would silence one of them."""
-    parts = [vars(part) for part in IndexContract.__mro__]
+class TestMemoryStore(StoreContract):
+    def make_store(self) -> Store:
+        return MemoryStore()
+
+
+@pytest.mark.parametrize("contract", [IndexContract, StoreContract])
+def test_no_promise_hides_another(contract: type) -> None:
+    """A contract is put together from parts; an equal name would silence one of them."""
+    parts = [vars(part) for part in contract.__mro__]
     names = [name for part in parts for name in part if name.startswith("test_")]
 
     assert len(names) == len(set(names))

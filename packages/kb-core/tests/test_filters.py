@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from kb_core import schemas
 from kb_core.filters import FIELDS, FILTERS, And, Filter, FilterSpec, OneOf, all_of
 from kb_core.search import SearchFilters
-from kb_core.testing._filters import glob_matches
+from kb_core.testing._memory import glob_matches
 
 nodes = st.builds(OneOf, st.sampled_from(sorted(FIELDS)), st.tuples(st.text(max_size=2)))
 

@@ -15,6 +15,7 @@ from referencing.jsonschema import DRAFT202012
 
 from kb_core import schemas, wire
 from kb_core.testing import closed_schema
+from kb_core.testing.documents import document, stored_chunk
 
 EMBEDDED = {"bulk_search_input", "citation", "doc_summary", "ingest_item", "search_hit", "source"}
 SOMETIMES_NESTED = {"chunk_inspection", "stats"}
@@ -96,24 +97,8 @@ def test_bundling_leaves_the_schema_as_it_was() -> None:
     assert schemas.load("fetch_result") == json.loads(text)
 
 
-CHUNK = wire.chunk(
-    {
-        "chunk_id": "a" * 32,
-        "doc_id": "b" * 32,
-        "path": "a.md",
-        "ordinal": 0,
-        "text": "t",
-        "heading_path": [],
-        "start": 0,
-        "end": 1,
-        "token_count": 1,
-        "chunker_version": "1",
-        "media": "text",
-        "line_start": 1,
-        "line_end": 1,
-    },
-    {},
-)
+DOC = document("a.md", "t")
+CHUNK = wire.chunk(stored_chunk(DOC.chunks[0], DOC), {})
 FETCHED = {
     "schema_version": "fetch_result.v1",
     "doc_id": "b" * 32,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kb_core.control import EmbeddingModel
 from kb_core.errors import InvalidInput
 from kb_core.media import MEDIA_ALIASES, MEDIA_ALWAYS_COUNTED, Media, SearchMode, TrustLevel
-from kb_core.models_info import EmbeddingModel
 from kb_core.records import ChunkRecord
 from kb_core.search import Relaxation, SearchQuery
 

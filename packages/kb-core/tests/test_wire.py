@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -21,10 +22,11 @@ from kb_core.citations import (
     RegionSpan,
     Span,
     TimeSpan,
+    stored_span,
 )
 from kb_core.errors import KbError
 from kb_core.ingest import IngestEvent, IngestItem, IngestReport, ItemKind
-from kb_core.places import stored_span
+from kb_core.ports import StoredChunk, StoredDoc
 from kb_core.records import FileState
 from kb_core.search import (
     Candidate,
@@ -380,7 +382,7 @@ def test_the_ledger() -> None:
     check("file_status", wire.file_status([], wire.coverage([])))
 
 
-def shown() -> tuple[list[dict[str, Any]], dict[str, Any], str]:
+def shown() -> tuple[Sequence[StoredChunk], StoredDoc, str]:
     """Return the chunks, the document and the text of a small knowledge base."""
     embedder = HashEmbedder(16)
     doc = Corpus().document(
@@ -399,7 +401,7 @@ def shown() -> tuple[list[dict[str, Any]], dict[str, Any], str]:
     index.publish(publication(doc, embedder=embedder))
     snapshot = index.snapshot()
     (stored,) = snapshot.docs(None)
-    return [dict(c) for c in snapshot.doc_chunks(doc.doc_id)], dict(stored), doc.text
+    return snapshot.doc_chunks(doc.doc_id), stored, doc.text
 
 
 def test_chunks_and_what_is_fetched() -> None:
@@ -427,17 +429,31 @@ def test_chunks_and_what_is_fetched() -> None:
 @given(spans, st.lists(short, max_size=2), maybe)
 def test_chunks_of_every_kind(span: Span, headings: list[str], symbol: str | None) -> None:
     chunks, _doc, _text = shown()
-    odd = {"span": stored_span(span), "heading_path": headings, "symbol": symbol, "part": 2}
+    odd: StoredChunk = {
+        **chunks[0],
+        "span": stored_span(span),
+        "heading_path": headings,
+        "symbol": symbol,
+        "part": 2,
+        "flags": ("f",),
+    }
 
-    check("chunk_inspection", wire.chunk_inspection(chunks[0] | odd | {"flags": ("f",)}, {}))
-    check("chunk_inspection", wire.chunk_inspection(chunks[0] | {"media": "code"}, {}))
+    check("chunk_inspection", wire.chunk_inspection(odd, {}))
+    check("chunk_inspection", wire.chunk_inspection({**chunks[0], "media": "code"}, {}))
 
 
 def test_documents() -> None:
     _chunks, doc, _text = shown()
-    bare = doc | {"lang": None, "code_lang": "python", "repo": None, "created_at": None}
+    bare: StoredDoc = {
+        **doc,
+        "lang": None,
+        "code_lang": "python",
+        "repo": None,
+        "created_at": None,
+    }
+    undated: StoredDoc = {**doc, "doc_date": None}
 
-    for stored in (doc, bare, doc | {"doc_date": None}):
+    for stored in (doc, bare, undated):
         check("doc_summary", wire.doc_summary(stored))
         check("doc_inspection", wire.doc_inspection(stored))
     check("doc_summary_list", wire.doc_list([doc, bare], total=9, next_cursor="c"))

@@ -10,10 +10,9 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from kb_core import schemas, wire
-from kb_core.bulk import AggregatedResponse, Outcome
 from kb_core.citations import Citation, CodeSpan
 from kb_core.errors import ConfigInvalid, InvalidInput, KbError, StaleCursor
-from kb_core.search import Hit, Retrieval, SearchResponse
+from kb_core.search import AggregatedResponse, Hit, Outcome, Retrieval, SearchResponse
 from kb_core.testing import closed_schema
 
 STALE = StaleCursor("the cursor is old", details={"field": "cursor"})

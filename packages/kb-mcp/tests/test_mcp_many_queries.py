@@ -15,10 +15,9 @@ import pytest
 from kb_app import Config, KnowledgeBase
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
-from kb_core.bulk import AggregatedResponse, Outcome
 from kb_core.errors import KbError
 from kb_core.media import SearchMode
-from kb_core.search import SearchFilters, SearchQuery, SearchResponse
+from kb_core.search import AggregatedResponse, Outcome, SearchFilters, SearchQuery, SearchResponse
 from kb_mcp.testing import call, client_of, knowledge_base
 
 

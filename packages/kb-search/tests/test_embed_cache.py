@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kb_search.embed.cache import load_artefact
+from kb_search.embed.prepare import load_artefact
 
 FILES = {"weights.bin": bytes(range(256)) * 64, "note": b"hello"}
 

@@ -12,11 +12,17 @@ from hypothesis import given, settings, strategies as st
 from tokenizers import models, normalizers, pre_tokenizers
 
 from kb_search.embed import load_token_counter
-from kb_search.embed.counter import EstimatingCounter, TextCounter, WordCounter
 from kb_search.embed.packs import find_pack
 from kb_search.embed.prepare import load_tokenizer
-from kb_search.embed.tokenize import LibraryTokenizer, Tokenizer, UnigramTokenizer
-from kb_search.embed.unigram import Vocabulary
+from kb_search.embed.tokenize import (
+    EstimatingCounter,
+    LibraryTokenizer,
+    TextCounter,
+    Tokenizer,
+    UnigramTokenizer,
+    Vocabulary,
+    WordCounter,
+)
 
 TEXTS = {
     "en": "A citation is a workspace path and a span; it prints as one URI whose fragment a "
@@ -182,7 +188,7 @@ def test_white_space_counts_nothing(counter: WordCounter) -> None:
 def test_what_is_remembered_is_bounded(
     unigram: UnigramTokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kb_search.embed.counter._MAX_WORDS", 100)
+    monkeypatch.setattr("kb_search.embed.tokenize._MAX_WORDS", 100)
     counter = WordCounter(unigram)
 
     for start in range(0, 400, 40):

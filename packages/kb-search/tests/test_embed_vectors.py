@@ -16,8 +16,7 @@ import pytest
 from kb_core.errors import ModelMissing
 from kb_core.ports import Embedder
 from kb_search.embed import load_embedder
-from kb_search.embed.e5 import WORDS
-from kb_search.embed.e5_file import read_source
+from kb_search.embed.e5 import WORDS, read_source
 from kb_search.embed.packs import find_pack, locate
 from kb_search.embed.prepare import load_tokenizer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from kb_core.control import EmbeddingModel
 from kb_core.errors import InvalidInput
-from kb_core.models_info import EmbeddingModel
 from kb_core.ports import Reranker, never
 from kb_core.testing.fakes import HashEmbedder
 from kb_search.rerank import MaxSimReranker, below, blend, max_sim
@@ -131,7 +132,12 @@ def test_nothing_is_read_when_time_is_up_before_the_start() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_has_not_begun_is_not_read_after_stop(threads: int) -> None:
     over = threading.Event()
-    embedder = Letters(threads, on_read=over.set)
+
+    def read() -> None:
+        over.set()
+        time.sleep(0.01)  # what a passage takes a model: the caller can notice meanwhile
+
+    embedder = Letters(threads, on_read=read)
 
     found = MaxSimReranker(embedder).rerank("a", ["a"] * 500, stop=over.is_set)
 

@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kb_core.records import VectorFiles, VectorRecord
-from kb_search.vectors import view as view_module
-from kb_search.vectors.layout import generations, map_files
-from kb_search.vectors.view import VectorView
-from kb_search.vectors.writer import append, cut_tails, remove_other_generations, rewrite, start
+from kb_search import vectors as vectors_module
+from kb_search.vector_files import generations, map_files
+from kb_search.vectors import (
+    VectorView,
+    append,
+    cut_tails,
+    remove_other_generations,
+    rewrite,
+    start,
+)
 
 DIMENSIONS = 24
 MODEL = "model.int8.r1"
@@ -62,7 +68,7 @@ def test_without_numkong_the_answer_is_the_same(
     view = opened(tmp_path, filled(tmp_path, vectors))
     query = unit(1, 4)[0].tobytes()
     fast = view.nearest(query, 20)
-    monkeypatch.setattr(view_module, "_dots", view_module._numpy_dots)
+    monkeypatch.setattr(vectors_module, "_dots", vectors_module._numpy_dots)
 
     assert view.nearest(query, 20) == fast
 

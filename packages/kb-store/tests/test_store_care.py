@@ -10,9 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from kb_core.clock import to_epoch
-from kb_core.errors import KbError
-from kb_core.records import Changes, FileState
+from kb_core.records import Changes
 from kb_core.testing.documents import NOW, document, file_row
 from kb_core.testing.fakes import fixed_clock
 from kb_store import Store
@@ -29,69 +27,12 @@ def store(path: Path) -> Iterator[Store]:
         yield opened
 
 
-def test_an_empty_store_counts_zeros(store: Store) -> None:
-    counted = store.stats()
-
-    assert (counted["doc_count"], counted["chunk_count"], counted["asset_count"]) == (0, 0, 0)
-    assert (counted["text_chars"], counted["token_count"]) == (0, 0)
-    assert counted["last_ingest_at"] is None
-    assert counted["media_breakdown"] == {
-        "markdown": 0,
-        "pdf": 0,
-        "image": 0,
-        "audio": 0,
-        "code": 0,
-        "other": 0,
-    }
-    assert counted["embedded"] == counted["file_states"] == counted["tags"] == {}
-
-
-def test_everything_is_counted(store: Store) -> None:
-    store.commit(
-        Changes(
-            documents=(
-                document("a.md", "one two\n\nthree", tags=("x", "y")),
-                document("b.py", "print", repo="kebab", tags=("x",)),
-                document("c.csv", "1,2", media="csv", source_id="data", bytes_hash=""),
-            ),
-            files=(file_row("a.md"), file_row("z.bin", FileState.SKIPPED)),
-        )
-    )
-
-    counted = store.stats()
-
-    assert (counted["doc_count"], counted["chunk_count"], counted["asset_count"]) == (3, 4, 2)
-    assert (counted["text_chars"], counted["token_count"]) == (14 + 5 + 3, 3 + 1 + 1)
-    assert counted["media_breakdown"]["code"] == counted["media_breakdown"]["csv"] == 1
-    assert counted["lang_breakdown"] == {"en": 2, "null": 1}
-    assert counted["code_lang_breakdown"] == {"python": 1}
-    assert counted["repo_breakdown"] == {"kebab": 1}
-    assert counted["source_breakdown"] == {"data": 1, "notes": 2}
-    assert counted["file_states"] == {"indexed": 1, "skipped": 1}
-    assert list(counted["tags"].items()) == [("x", 2), ("y", 1)]
-
-
 def test_lesson_10_a_run_is_on_record_while_it_runs(store: Store) -> None:
     store.start_run("r1", "ingest", {"paths": ["a"]})
 
     (run,) = store.last_runs(5)
     assert (run["run_id"], run["kind"], run["scope"]) == ("r1", "ingest", {"paths": ["a"]})
     assert (run["state"], run["started_at"], run["finished_at"]) == ("running", NOW, None)
-
-
-def test_lesson_10_a_run_ends_as_it_ended(store: Store) -> None:
-    store.start_run("r1", "ingest", {})
-    before = store.sequence
-
-    store.finish_run("r1", "failed", {"errors": 3})
-
-    (run,) = store.last_runs(5)
-    assert (run["state"], run["finished_at"], run["report"]) == ("failed", NOW, {"errors": 3})
-    assert store.stats()["last_ingest_at"] == to_epoch(NOW)
-    step = store.publication(before)
-    assert step is not None
-    assert step.stats["last_ingest_at"] == to_epoch(NOW)
-    assert (step.documents, step.corpus_revision) == ((), 0)
 
 
 def test_lesson_10_a_run_whose_process_died_is_interrupted(path: Path) -> None:
@@ -106,11 +47,6 @@ def test_lesson_10_a_run_whose_process_died_is_interrupted(path: Path) -> None:
         assert [run["run_id"] for run in store.last_runs(1)] == ["r2"]
 
 
-def test_a_run_that_never_started_cannot_end(store: Store) -> None:
-    with pytest.raises(KbError, match="run 'r9' was never started"):
-        store.finish_run("r9", "done", {})
-
-
 def test_costly_results_are_kept_by_what_they_were_made_of(store: Store) -> None:
     store.put_derivation("ocr", "content", "settings", b"\0one")
     store.put_derivation("ocr", "content", "other settings", b"two")
@@ -119,15 +55,6 @@ def test_costly_results_are_kept_by_what_they_were_made_of(store: Store) -> None
     assert store.get_derivation("ocr", "content", "settings") == b"three"
     assert store.get_derivation("ocr", "content", "other settings") == b"two"
     assert store.get_derivation("transcript", "content", "settings") is None
-
-
-def test_settings_are_kept_by_name(store: Store) -> None:
-    assert store.get_setting("x") is None
-
-    store.put_setting("x", {"n": 1})
-    store.put_setting("x", [2])
-
-    assert store.get_setting("x") == [2]
 
 
 def test_the_log_is_folded_in_when_it_is_large(store: Store) -> None:

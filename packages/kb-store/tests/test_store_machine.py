@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import Phase, settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -16,10 +17,12 @@ from hypothesis.stateful import (
 )
 
 from kb_core.ids import doc_id
+from kb_core.ports import Store
 from kb_core.records import Changes, ChunkRecord, DocumentRecord, FileState, Move
 from kb_core.testing.documents import document, file_row
 from kb_core.testing.fakes import HashEmbedder, MemoryIndex, fixed_clock
-from kb_store import Store
+from kb_core.testing.store import MemoryStore
+from kb_store import Store as DuckStore
 
 PATHS = ["a.md", "b.md", "c.md", "d.md"]
 MODELS = ["small", "large"]
@@ -41,7 +44,7 @@ class StoreMachine(RuleBasedStateMachine):
     def create(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "kebab.duckdb"
-        self.store = Store.open(self.path, fixed_clock())
+        self.store = self.open_store()
         self.docs: dict[str, DocumentRecord] = {}
         self.files: dict[str, FileState] = {}
         self.embedded: dict[str, set[str]] = {model: set() for model in MODELS}
@@ -50,6 +53,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.index.publish(next(self.store.rebuild_publications()))
         self.published = 0
         self.expected: tuple[int, ...] = (0, 0, 0)
+
+    def open_store(self) -> Store:
+        return DuckStore.open(self.path, fixed_clock())
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -237,7 +243,7 @@ class StoreMachine(RuleBasedStateMachine):
             needed = {chunk.passage_hash for doc in self.docs.values() for chunk in doc.chunks}
             self.embedded = {model: known & needed for model, known in self.embedded.items()}
         self.store.close()
-        self.store = Store.open(self.path, fixed_clock())
+        self.store = self.open_store()
 
     @rule()
     def check(self) -> None:
@@ -245,9 +251,17 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.store.doc_ids("notes") == [identity(path) for path in sorted(self.docs)]
 
 
-def test_the_store_is_a_dictionary_that_publishes_itself() -> None:
+class MemoryStoreMachine(StoreMachine):
+    """The store of tests behaves as the one that it stands for."""
+
+    def open_store(self) -> Store:
+        return getattr(self, "store", None) or MemoryStore()
+
+
+@pytest.mark.parametrize("machine", [StoreMachine, MemoryStoreMachine])
+def test_the_store_is_a_dictionary_that_publishes_itself(machine: type[StoreMachine]) -> None:
     run_state_machine_as_test(
-        StoreMachine,
+        machine,
         settings=settings(
             max_examples=12,
             stateful_step_count=14,

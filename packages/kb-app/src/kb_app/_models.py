@@ -10,7 +10,7 @@ from kb_app.paths import cache_dir, environment
 from kb_search.embed import describe
 
 if TYPE_CHECKING:
-    from kb_core.models_info import EmbeddingModel
+    from kb_core.control import EmbeddingModel
 
 __all__ = ["model_of", "models_dir", "quality_of"]
 

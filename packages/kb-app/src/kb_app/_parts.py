@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession
+    from kb_core.control import EmbeddingModel
     from kb_core.execution import Executors
-    from kb_core.models_info import EmbeddingModel
     from kb_core.ports import Clock, Embedder, IndexReader, Reranker
-    from kb_store import WriterLock
 
 __all__ = ["Parts"]
 
@@ -24,7 +24,7 @@ class Parts:
     """A new reader; whoever asks closes it."""
     session: Callable[[], WriteSession]
     """Become the one writer; raises ``StoreBusy`` if another process is, for too long."""
-    lock: Callable[[], WriterLock]
+    lock: Callable[[], AbstractContextManager[object]]
     """The lock of the one writer, for what is no session: not taken yet."""
     examine: Callable[[], list[str]]
     """Open the store and return what is wrong with it."""

@@ -18,6 +18,7 @@ from kb_search.embed import load_embedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from kb_app._write import WriteSession
     from kb_app.config import Config
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from kb_core.ports import Clock, Embedder, IndexReader, Reranker
     from kb_store import WriterLock
 
-__all__ = ["LazyEmbedder", "parts_of"]
+__all__ = ["LazyEmbedder", "open_session", "parts_of"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -83,10 +84,23 @@ def _reader(config: Config) -> IndexReader:
 
 
 def _session(config: Config, clock: Clock) -> WriteSession:
-    from kb_app._write import WriteSession
-
     storage = config.storage
-    return WriteSession(storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock)
+    return open_session(storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock)
+
+
+def open_session(data_dir: Path, *, lock_wait_secs: float, clock: Clock = utc_now) -> WriteSession:
+    """Become the one writer of the store and the index in *data_dir*."""
+    from kb_app._write import WriteSession
+    from kb_search.writer import Writer
+    from kb_store import Store, WriterLock
+
+    data = DataDir(data_dir)
+    return WriteSession(
+        data,
+        lock=WriterLock(data.lock, lock_wait_secs, clock),
+        store=partial(Store.open, data.store, clock),
+        index=partial(Writer, data_dir),
+    )
 
 
 def _lock(config: Config, clock: Clock) -> WriterLock:

@@ -1,10 +1,10 @@
 """The write protocol: the truth first, then the index; and what heals after a crash.
 
-``kb_store`` and ``kb_search`` do not know each other; this is where they meet. A change
-is committed to DuckDB (durable), then published to the index (visible) in one atomic
-step. When a session opens and the index is behind the truth, the outbox is replayed;
-when the index is missing, unreadable, of another version or ahead of the truth, it is
-rebuilt from the truth, without parsing or embedding anything. Nobody is asked.
+Store and index do not know each other; this is where they meet. A change is committed to
+the store (durable), then published to the index (visible) in one atomic step. When a
+session opens and the index is behind the truth, the outbox is replayed; when the index is
+missing, unreadable, of another version or ahead of the truth, it is rebuilt from the truth,
+without parsing or embedding anything. Nobody is asked.
 
 Where the truth itself is gone, it is made anew from the files, and until that has been done
 once, whole, readers keep the index of the one before: an empty store is no reason to find
@@ -17,16 +17,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from datetime import datetime
-from pathlib import Path
+from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Self
 
 from kb_app._data_dir import DataDir
 from kb_core.errors import NotIndexed
+from kb_core.ports import IndexWriter, Store
 from kb_core.records import Changes, Control
-from kb_search.writer import Writer
-from kb_store import Store, WriterLock
 
 __all__ = ["WriteSession"]
 
@@ -40,17 +37,25 @@ _MADE_ANEW = "made_anew"
 
 
 class WriteSession:
-    """The one writer of a data directory. ``healed`` says what recovery did, if anything."""
+    """The one writer of a data directory. ``healed`` says what recovery did, if anything.
+
+    *store* and *index* are opened once *lock* is held, and closed before it is let go.
+    """
 
     def __init__(
-        self, data_dir: Path, *, lock_wait_secs: float, clock: Callable[[], datetime]
+        self,
+        data: DataDir,
+        *,
+        lock: AbstractContextManager[object],
+        store: Callable[[], Store],
+        index: Callable[[], IndexWriter],
     ) -> None:
         with ExitStack() as resources:
-            self.data = DataDir(data_dir)
-            resources.enter_context(self.data.writing())
-            resources.enter_context(WriterLock(self.data.lock, lock_wait_secs, clock))
-            self.store = resources.enter_context(Store.open(self.data.store, clock))
-            self._index = resources.enter_context(Writer(data_dir))
+            self.data = data
+            resources.enter_context(data.writing())
+            resources.enter_context(lock)
+            self.store = resources.enter_context(closing(store()))
+            self._index = resources.enter_context(closing(index()))
             self.shows_another = False
             """Whether readers still see the index of a store that is gone."""
             self.healed = self._recover()

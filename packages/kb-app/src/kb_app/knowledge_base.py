@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from kb_app.editors import FilePlace
     from kb_app.jobs import Jobs
     from kb_app.preferences import Preferences
-    from kb_core.bulk import AggregatedResponse, Outcome
     from kb_core.errors import KbError
     from kb_core.ingest import IngestEvent, IngestOptions
     from kb_core.ports import IndexReader, IndexSnapshot
+    from kb_core.search import AggregatedResponse, Outcome
 
 __all__ = ["KnowledgeBase"]
 
@@ -93,7 +93,7 @@ class KnowledgeBase:
 
         All are answered at one revision. A query that is an error already stays one, so
         that a list of inputs keeps its order. Closing the generator ends the work.
-        ``InvalidInput`` for more than ``kb_core.bulk.MAX_QUERIES``.
+        ``InvalidInput`` for more than ``kb_core.search.MAX_QUERIES``.
         """
         from kb_app._search import bulk
 

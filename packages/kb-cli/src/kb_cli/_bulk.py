@@ -19,14 +19,13 @@ from kb_cli._context import leave_at_once
 from kb_cli._errors import show as show_error
 from kb_cli._hits import render_aggregated, show
 from kb_core import wire
-from kb_core.bulk import MAX_QUERIES
 from kb_core.errors import ConfigInvalid, KbError
-from kb_core.search import SearchQuery
+from kb_core.search import MAX_QUERIES, SearchQuery
 
 if TYPE_CHECKING:
     from kb_app import KnowledgeBase
     from kb_cli._context import CliContext
-    from kb_core.bulk import AggregatedResponse, Outcome
+    from kb_core.search import AggregatedResponse, Outcome
     from kb_core.wire import Json
 
 __all__ = ["search_bulk"]

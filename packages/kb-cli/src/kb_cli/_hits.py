@@ -13,8 +13,7 @@ from kb_cli._text import pad, terminal_width, wrap
 if TYPE_CHECKING:
     from kb_app.shown.trace import TraceRow
     from kb_cli._context import CliContext
-    from kb_core.bulk import AggregatedResponse
-    from kb_core.search import Hit, SearchQuery, SearchResponse, Trace
+    from kb_core.search import AggregatedResponse, Hit, SearchQuery, SearchResponse, Trace
 
 __all__ = ["render", "render_aggregated", "show"]
 

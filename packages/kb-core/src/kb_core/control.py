@@ -1,4 +1,4 @@
-"""What a reader needs to know of the index before it asks anything.
+"""What a reader needs to know of the index, and of the model whose vectors it holds.
 
 Apart from the records themselves, so that a search need not load their types.
 """
@@ -9,19 +9,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ADDED_SOURCE", "Control", "IndexCaps", "VectorFiles"]
-
-ADDED_SOURCE = "_added"
-"""The source of documents that come from outside all sources (ruling R9)."""
+__all__ = ["ADDED_SOURCE", "Control", "EmbeddingModel", "VectorFiles"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexCaps:
-    """What an engine can do; a feature it would ignore must be declared missing."""
+class EmbeddingModel:
+    """An embedding model as it is run: two that differ in any field give other vectors."""
 
-    phrases: bool = True
-    filters: frozenset[str] = frozenset()
-    vectors: bool = True
+    name: str
+    revision: str
+    dimensions: int
+    max_tokens: int
+    """The window, special tokens included."""
+    quantization: str
+    pooling: str
+    query_prefix: str
+    passage_prefix: str
+    licence: str = ""
+    languages: str = ""
+    provider: str = "local"
+
+    @property
+    def key(self) -> str:
+        """Names a set of vectors: the model, how it is quantised and its revision."""
+        return f"{self.name}.{self.quantization}.{self.revision}"
+
+
+ADDED_SOURCE = "_added"
+"""The source of documents that come from outside all sources (ruling R9)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

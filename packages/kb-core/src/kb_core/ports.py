@@ -1,23 +1,28 @@
 """Ports: what the application needs from the outside, and nothing more.
 
-Shaped by their callers, not by the library behind them. The retrieval side is the
-index: a reader hands out snapshots, a writer publishes. The work side is parsing,
-counting, embedding. Fakes of the retrieval side live in ``kb_core.testing`` with one
-contract suite for all implementations. Implementations raise ``KbError`` and nothing
-else.
+Shaped by their callers, not by the library behind them. The store is the truth; the index
+is made of it: a reader hands out snapshots, a writer publishes. The work side is parsing,
+counting, embedding. Fakes of store and index live in ``kb_core.testing``, with one contract
+suite for all implementations: what an engine cannot do fails there, so nobody asks what it
+can. Implementations raise ``KbError`` and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypedDict
 
-from kb_core.control import Control, IndexCaps
+from kb_core.control import Control, EmbeddingModel
 from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.filters import Filter
-from kb_core.models_info import EmbeddingModel
-from kb_core.records import Publication
+from kb_core.records import (
+    Changes,
+    DocumentRecord,
+    FileRecord,
+    PendingPassage,
+    Publication,
+)
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 
 __all__ = [
@@ -25,12 +30,12 @@ __all__ = [
     "Clock",
     "Content",
     "Embedder",
-    "IndexCaps",
     "IndexReader",
     "IndexSnapshot",
     "IndexWriter",
     "Parser",
     "Reranker",
+    "Store",
     "StoredChunk",
     "StoredDoc",
     "StoredFile",
@@ -41,17 +46,111 @@ __all__ = [
 Clock: TypeAlias = Callable[[], datetime]
 """Tells the time, in UTC. Production passes ``kb_core.clock.utc_now``."""
 
-StoredChunk: TypeAlias = Mapping[str, Any]
-"""A chunk as the index shows it; keys are those of ``ChunkRecord`` and, of its document,
-doc_id, source_id, path, title, media, lang, code_lang, repo, tags, source_type,
-trust_level, indexed_at, doc_date (epoch seconds), size, mtime_ns, chunker_version."""
 
-StoredDoc: TypeAlias = Mapping[str, Any]
-"""A document as the index shows it: ``DocumentRecord`` without text and chunks, times as
-epoch seconds, plus ``chunk_count``."""
+class StoredChunk(TypedDict):
+    """A chunk as the index shows it, with what its document lends it."""
 
-StoredFile: TypeAlias = Mapping[str, Any]
-"""A ledger row as the index shows it: ``FileRecord`` with times as epoch seconds."""
+    chunk_key: int
+    chunk_id: str
+    ordinal: int
+    """Its place among the document's chunks, from 0."""
+    start: int
+    end: int
+    """Its half-open range of the document's text, in code points."""
+    text: str
+    line_start: int
+    line_end: int
+    """First and last line in the file, from 1."""
+    token_count: int
+    """As the embedding model counts, without context."""
+    heading_path: Sequence[str]
+    symbol: str | None
+    part: int | None
+    """Which part of a unit that was cut, from 1."""
+    span: Mapping[str, Any] | None
+    """What ``places.stored_span`` made, where it is no citation of lines."""
+    flags: Sequence[str]
+    doc_id: str
+    source_id: str
+    path: str
+    title: str
+    media: str
+    lang: str | None
+    code_lang: str | None
+    repo: str | None
+    tags: Sequence[str]
+    source_type: str
+    trust_level: str
+    indexed_at: int
+    doc_date: int | None
+    """Epoch seconds, both."""
+    size: int
+    """Bytes of the file when it was read."""
+    mtime_ns: int
+    """Its time then, in nanoseconds since the epoch."""
+    chunker_version: str
+    asset: str | None
+    """Name under ``assets/`` where no source has the file."""
+
+
+class StoredDoc(TypedDict):
+    """A document as the index shows it: ``DocumentRecord`` without text and chunks."""
+
+    doc_key: int
+    doc_id: str
+    source_id: str
+    path: str
+    title: str
+    media: str
+    lang: str | None
+    code_lang: str | None
+    repo: str | None
+    repo_branch: str | None
+    repo_commit: str | None
+    tags: Sequence[str]
+    aliases: Sequence[str]
+    source_type: str
+    trust_level: str
+    doc_date: int | None
+    created_at: int | None
+    updated_at: int | None
+    indexed_at: int
+    """Epoch seconds, all four."""
+    byte_len: int
+    size: int
+    mtime_ns: int
+    bytes_hash: str
+    fingerprint: str
+    parser_version: str
+    chunker_version: str
+    metadata: Mapping[str, Any]
+    blocks: Sequence[Mapping[str, Any]]
+    links: Sequence[Mapping[str, Any]]
+    warnings: Sequence[str]
+    asset: str | None
+    chunk_count: int
+    text_chars: int
+    """Length of the text, in code points."""
+
+
+class StoredFile(TypedDict):
+    """A row of the ledger as the index shows it: ``FileRecord``, times as epoch seconds."""
+
+    source_id: str
+    path: str
+    raw_path: str | None
+    state: str
+    reason: str | None
+    detail: str | None
+    media: str | None
+    size: int
+    mtime_ns: int
+    bytes_hash: str | None
+    fingerprint: str | None
+    doc_id: str | None
+    error_code: str | None
+    processed_at: int | None
+    changed_at: int | None
 
 
 class IndexSnapshot(Protocol):
@@ -59,6 +158,11 @@ class IndexSnapshot(Protocol):
 
     @property
     def control(self) -> Control: ...
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages that words are stemmed by, as ISO 639-1; English is among them."""
+        ...
 
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> Sequence[Scored]:
         """Return the best *limit* chunks by BM25, best first, ties by chunk key.
@@ -158,10 +262,154 @@ class IndexWriter(Protocol):
         """The published control record, or ``None`` for an index without one."""
         ...
 
+    @property
+    def is_mostly_dead(self) -> bool:
+        """Whether most of what it holds is of no use any more, so that a rebuild is worth it."""
+        ...
+
     def publish(self, publication: Publication, /) -> Control: ...
 
+    def rebuild(self, publications: Iterable[Publication], /) -> Control:
+        """Replace everything by what *publications* add up to, published in one step.
+
+        If they end in an error, all is as it was.
+        """
+        ...
+
     def close(self) -> None:
-        """Wait for background work and let go."""
+        """Wait for background work and let go; closing twice is harmless."""
+        ...
+
+
+class Store(Protocol):
+    """The truth, which one writer has open. Methods may be called from any thread."""
+
+    @property
+    def store_id(self) -> str:
+        """The random id that the store was given when it was made."""
+        ...
+
+    @property
+    def sequence(self) -> int:
+        """How many commits changed anything."""
+        ...
+
+    @property
+    def corpus_revision(self) -> int:
+        """How many commits changed documents."""
+        ...
+
+    @property
+    def vector_revision(self) -> int:
+        """How many commits added embeddings."""
+        ...
+
+    # What is stored
+
+    def ledger(self, source_id: str, /) -> Mapping[str, FileRecord]:
+        """Return every ledger row of a source, by path."""
+        ...
+
+    def document(self, doc_id: str, /) -> DocumentRecord | None:
+        """Return a document, whole, or ``None``."""
+        ...
+
+    def documents_by_hash(self, bytes_hash: str, /) -> Sequence[DocumentRecord]:
+        """Return the documents made from these bytes, whole, by source and path."""
+        ...
+
+    def doc_ids(self, source_id: str, /) -> Sequence[str]:
+        """Return the ids of a source's documents, by path."""
+        ...
+
+    def unaccounted_docs(self) -> Sequence[str]:
+        """Return the ids of documents that no row of the ledger names."""
+        ...
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return the counts that publications carry."""
+        ...
+
+    # Changing it
+
+    def commit(self, changes: Changes, /) -> int:
+        """Commit *changes*, all or nothing; return the sequence the store is at then."""
+        ...
+
+    def forget_expired(self, now: datetime, days: int = 90) -> int:
+        """Forget deleted files and aliases older than *days*; return how many."""
+        ...
+
+    # Telling the index
+
+    def publication(self, since: int, /) -> Publication | None:
+        """Return what an index at *since* lacks, or ``None`` if it lacks nothing.
+
+        Raises ``NotIndexed`` if that index can only be rebuilt: it is ahead of the store,
+        or so far behind that the outbox has been pruned.
+        """
+        ...
+
+    def prune_outbox(self, published: int, /) -> None:
+        """Forget what an index at *published* shows already."""
+        ...
+
+    def rebuild_publications(self, batch_chunks: int = 4000) -> Iterator[Publication]:
+        """Yield the whole truth, at least one publication, all at the current sequence."""
+        ...
+
+    # Embedding
+
+    def missing_passages(self, model_key: str, limit: int, /) -> Sequence[PendingPassage]:
+        """Return passages that *model_key* has not embedded, newest documents first."""
+        ...
+
+    def count_missing(self, model_key: str, /) -> int:
+        """Return how many different passages *model_key* has not embedded."""
+        ...
+
+    # Runs and settings
+
+    def start_run(self, run_id: str, kind: str, scope: Mapping[str, Any], /) -> None:
+        """Record that a run begins."""
+        ...
+
+    def finish_run(self, run_id: str, state: str, report: Mapping[str, Any], /) -> None:
+        """Record how a run ended, and owe the index the time of it."""
+        ...
+
+    def get_setting(self, name: str, /) -> Any:  # noqa: ANN401 - JSON
+        """Return a setting, or ``None``."""
+        ...
+
+    def put_setting(self, name: str, /, value: object) -> None:
+        """Write a setting."""
+        ...
+
+    # Care
+
+    def sizes(self) -> Mapping[str, int]:
+        """Return bytes of ``database``, of its log ``wal``, and ``free`` (in the database)."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Fold the log into the file; for the end of a run, never inside a burst."""
+        ...
+
+    def checkpoint_if_large(self, max_wal_bytes: int, /) -> bool:
+        """Fold the log into the file if it is larger than *max_wal_bytes*."""
+        ...
+
+    def compact(self, min_free_share: float = 0.25) -> bool:
+        """Drop unused embeddings, and rewrite the file if that share of it is free."""
+        ...
+
+    def deep_check(self) -> Sequence[str]:
+        """Return what is wrong with the store: nothing, if all is well."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; closing twice is harmless."""
         ...
 
 

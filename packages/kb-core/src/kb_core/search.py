@@ -1,4 +1,4 @@
-"""Search: what is asked, what the channels propose, what is answered."""
+"""Search: what is asked, what the channels propose, what is answered; of several, too."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from kb_core.citations import Citation
-from kb_core.errors import InvalidInput
+from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
 
 __all__ = [
     "CHARS_PER_TOKEN",
     "FULL_MATCH_WORDS",
     "MAX_K",
+    "MAX_QUERIES",
     "MAX_QUERY_CHARS",
     "MAX_QUERY_TERMS",
+    "MAX_TRACED",
     "MIN_SNIPPET_CHARS",
+    "AggregatedResponse",
     "Candidate",
     "Clause",
     "ClauseKind",
@@ -24,6 +27,7 @@ __all__ = [
     "Hit",
     "KnownWords",
     "LexicalQuery",
+    "Outcome",
     "Relaxation",
     "Retrieval",
     "Scored",
@@ -313,3 +317,24 @@ class SearchResponse:
     elapsed_ms: float = 0.0
     """For people; not on the wire outside the trace."""
     index_size: Mapping[str, Any] = field(default_factory=dict)
+
+
+MAX_QUERIES = 100
+"""How many queries one call may have."""
+
+MAX_TRACED = 10
+"""How many of them may ask for a trace: traces are long (ruling R29)."""
+
+Outcome: TypeAlias = SearchResponse | KbError
+"""What became of one query of several: a failure stays with its query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregatedResponse:
+    """One list for several queries, read at one revision."""
+
+    outcomes: tuple[Outcome, ...]
+    """Of each query, in the order asked; responses have no hits of their own (ruling R19)."""
+    hits: tuple[Hit, ...]
+    truncated: bool = False
+    omitted: Mapping[str, int] | None = None

@@ -20,18 +20,19 @@ from pathlib import Path
 
 import tantivy
 
-from kb_core.control import Control, IndexCaps, VectorFiles
+from kb_core.control import Control, VectorFiles
 from kb_core.errors import IoError, KbError, NotIndexed
-from kb_search._errors import NO_INDEX_HINT, translate_errors
-from kb_search.mirror import Mirror
 from kb_search.narrowing import only
 from kb_search.opening import (
     CONTROL,
     INDEX_VERSION,
+    NO_INDEX_HINT,
+    Mirror,
     control_of,
     open_index,
     payload_of,
     read_segments,
+    translate_errors,
 )
 from kb_search.snapshot import Snapshot, VectorSet
 
@@ -45,8 +46,6 @@ Signature = tuple[int, int, int]
 
 class Reader:
     """An ``IndexReader`` over ``lexical/`` and ``vectors/`` below a data directory."""
-
-    caps = IndexCaps(filters=frozenset({"all"}))
 
     def __init__(self, data_dir: Path) -> None:
         self._chunks_dir = data_dir / "lexical" / "chunks"

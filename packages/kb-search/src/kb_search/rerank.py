@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from kb_core.control import EmbeddingModel
 from kb_core.errors import InvalidInput
-from kb_core.models_info import EmbeddingModel
 from kb_core.ports import never
 
 if TYPE_CHECKING:

@@ -14,17 +14,16 @@ from tantivy import FieldType, Occur, Query
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
-from kb_search._errors import translate_errors
 from kb_search.analysis import STEMMED
-from kb_search.lexical import build_ranking, known_words
+from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
-from kb_search.opening import Segments, payload_of
-from kb_search.relaxing import describe
+from kb_search.opening import Segments, payload_of, translate_errors
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
-from kb_search.vectors.layout import Maps, map_files
+from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
-    from kb_search.vectors.view import VectorView
+    from kb_core.ports import StoredChunk, StoredDoc, StoredFile
+    from kb_search.vectors import VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
 
@@ -53,7 +52,7 @@ class VectorSet:
     @cached_property
     def view(self) -> VectorView:
         """The vectors as arrays."""
-        from kb_search.vectors.view import VectorView  # numpy: not on the lexical path
+        from kb_search.vectors import VectorView  # numpy: not on the lexical path
 
         return VectorView(self._maps, self.files)
 
@@ -160,7 +159,7 @@ class Snapshot:
 
     # ----------------------------------------------------------------- chunks
 
-    def chunks(self, keys: Sequence[int], /) -> dict[int, dict[str, Any]]:
+    def chunks(self, keys: Sequence[int], /) -> dict[int, StoredChunk]:
         """Return those chunks that exist, by key."""
         found = {}
         with translate_errors("read chunks"):
@@ -172,14 +171,14 @@ class Snapshot:
                     found[key] = payload_of(self._chunks.doc(address))
         return found
 
-    def find_chunks(self, id_prefix: str, limit: int, /) -> list[dict[str, Any]]:
+    def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
         """Return chunks whose id starts with *id_prefix*."""
         with translate_errors("find a chunk"):
             query = Query.regex_query(self._schema, "chunk_id", f"{id_prefix}.*")
             hits = self._chunks.search(query, limit, count=False).hits
             return [payload_of(self._chunks.doc(address)) for _, address in hits]
 
-    def doc_chunks(self, doc_id: str, /) -> list[dict[str, Any]]:
+    def doc_chunks(self, doc_id: str, /) -> list[StoredChunk]:
         """Return a document's chunks by ordinal."""
         with translate_errors("read a document's chunks"):
             query = Query.term_query(self._schema, "doc_id", doc_id, "basic")
@@ -189,10 +188,10 @@ class Snapshot:
 
     # ---------------------------------------------------------------- records
 
-    def find_docs(self, id_prefix: str, limit: int, /) -> list[dict[str, Any]]:
+    def find_docs(self, id_prefix: str, limit: int, /) -> list[StoredDoc]:
         """Return documents whose id starts with *id_prefix*; aliases of moved files count."""
         pattern = Query.regex_query(self._record_schema, "doc_id", f"{id_prefix}.*")
-        found = list(self._newest("doc", pattern, limit + _SPARE))
+        found: list[StoredDoc] = list(self._newest("doc", pattern, limit + _SPARE))
         if not found:
             # An alias that leads to itself says that there is none any more.
             aliases = self._newest("alias", pattern, limit + _SPARE)
@@ -213,13 +212,13 @@ class Snapshot:
         with translate_errors("count documents"):
             return sum(1 for _ in self._newest_places("doc", narrow, _most(self._records)))
 
-    def docs(self, where: Filter | None, /) -> list[dict[str, Any]]:
+    def docs(self, where: Filter | None, /) -> list[StoredDoc]:
         """Return documents that pass *where*, by source and path."""
         narrow = None if where is None else build_filter(self._record_schema, where)
         found = self._newest("doc", narrow, _most(self._records))
         return sorted(found, key=lambda doc: (doc["source_id"], doc["path"]))
 
-    def files(self, where: Filter | None, /) -> list[dict[str, Any]]:
+    def files(self, where: Filter | None, /) -> list[StoredFile]:
         """Return rows of the ledger, by source and path."""
         narrow = None if where is None else build_filter(self._record_schema, where)
         found = self._newest("file", narrow, _most(self._records))
@@ -271,7 +270,7 @@ class Snapshot:
         hits = self._chunks.search(query, 1, count=False).hits
         return hits[0][1] if hits else None
 
-    def _newest(self, kind: str, narrow: Query | None, limit: int) -> Iterator[dict[str, Any]]:
+    def _newest(self, kind: str, narrow: Query | None, limit: int) -> Iterator[Any]:
         """Yield the payloads of a kind's records as they are at this snapshot's sequence."""
         with translate_errors(f"read {kind} records"):
             for address in self._newest_places(kind, narrow, limit):

@@ -25,7 +25,7 @@ from tantivy import FieldType, Occur, Query
 
 from kb_core.errors import KbError, NotIndexed
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
-from kb_search._errors import translate_errors
+from kb_search import vectors
 from kb_search.analysis import analyze
 from kb_search.narrowing import only
 from kb_search.opening import (
@@ -35,6 +35,7 @@ from kb_search.opening import (
     open_index,
     payload_of,
     read_segments,
+    translate_errors,
 )
 from kb_search.schema import (
     alias_document,
@@ -61,7 +62,6 @@ from kb_search.statistics import (
     measure,
     pivots,
 )
-from kb_search.vectors import writer as vectors
 
 __all__ = ["Writer"]
 

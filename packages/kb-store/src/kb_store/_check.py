@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from kb_core.ids import text_hash
 from kb_store._documents import read_texts
-from kb_store._session import Row, Session
+from kb_store._session import Record, Session
 
 __all__ = ["deep_check"]
 
@@ -86,22 +86,23 @@ def deep_check(session: Session) -> list[str]:
     for sentence, sql in _RULES.items():
         found = session.rows(f"{sql} LIMIT {_MOST_PER_RULE}")
         problems += [sentence.format(repr(value)) for (value,) in found]
-    documents = session.rows(_SIZES)
+    documents = session.records(_SIZES)
     for start in range(0, len(documents), _BATCH):
         problems += _check_texts(session, documents[start : start + _BATCH])
     return problems
 
 
-def _check_texts(session: Session, documents: list[Row]) -> Iterator[str]:
-    keys = [doc_key for doc_key, _, _ in documents]
-    paths = {doc_key: path for doc_key, path, _ in documents}
-    texts = read_texts(session, keys)
-    for doc_key, path, text_chars in documents:
-        if len(texts[doc_key]) != text_chars:
-            yield f"the text of {path!r} has {len(texts[doc_key])} characters, not {text_chars}"
-    for doc_key, ordinal, start, end, digest in session.rows(_RANGES, [keys]):
-        text = texts.get(doc_key, "")
+def _check_texts(session: Session, documents: list[Record]) -> Iterator[str]:
+    paths = {row["doc_key"]: row["path"] for row in documents}
+    texts = read_texts(session, list(paths))
+    for row in documents:
+        found, said = len(texts[row["doc_key"]]), row["text_chars"]
+        if found != said:
+            yield f"the text of {row['path']!r} has {found} characters, not {said}"
+    for row in session.records(_RANGES, [list(paths)]):
+        start, end, text = row["start_char"], row["end_char"], texts.get(row["doc_key"], "")
+        chunk = f"chunk {row['ordinal']} of {paths[row['doc_key']]!r}"
         if not 0 <= start <= end <= len(text):
-            yield f"chunk {ordinal} of {paths[doc_key]!r} ends outside its text"
-        elif text_hash(text[start:end]) != digest:
-            yield f"chunk {ordinal} of {paths[doc_key]!r} is not the text it was made of"
+            yield f"{chunk} ends outside its text"
+        elif text_hash(text[start:end]) != row["text_hash"]:
+            yield f"{chunk} is not the text it was made of"

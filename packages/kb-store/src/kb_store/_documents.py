@@ -2,24 +2,19 @@
 
 One string of 50 MB cannot leave memory while it waits for a checkpoint, and DuckDB
 reads 2,048 neighbouring strings to find one; pieces well under a block bound both.
-
-A chunk keeps its key while its id and its passage stay the same, and a moved one
-while its passage does; every other chunk gets a key that was never given before. A
-key therefore stands for one passage for ever, which is what lets vector files and
-postings refer to it without looking back.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from kb_core.changes import Kept, passage_hash
 from kb_core.ids import text_hash
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_store._session import (
-    Row,
+    Record,
     Session,
     from_json,
     from_us,
@@ -33,20 +28,15 @@ from kb_store._session import (
 __all__ = [
     "KeyedChunk",
     "KeyedDocument",
-    "StoredChunk",
     "delete_chunks",
     "delete_documents",
     "delete_texts",
     "doc_ids",
     "find_keys",
-    "keep_keys",
     "keys_by_hash",
-    "passage_hash",
-    "read_chunk_rows",
     "read_documents",
     "read_texts",
     "stored_chunks",
-    "to_record",
     "unaccounted",
     "write_chunks",
     "write_documents",
@@ -100,8 +90,9 @@ WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, ordinal
 _DELETE_CHUNKS = "DELETE FROM chunks WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
 _INSERT_CHUNKS = "INSERT INTO chunks BY NAME SELECT * FROM incoming"
 _READ_CHUNKS = """
-SELECT doc_key, chunk_key, chunk_id, ordinal, start_char, end_char, line_start, line_end,
-       token_count, heading_path, symbol, part, span, context, passage_hash, flags
+SELECT doc_key, chunk_key, chunk_id, ordinal, start_char AS "start", end_char AS "end",
+       line_start, line_end, token_count, heading_path, symbol, part, span, context,
+       passage_hash, flags
 FROM chunks WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, ordinal
 """
 
@@ -109,44 +100,12 @@ KeyedChunk: TypeAlias = tuple[int, int, ChunkRecord]
 """Document key, chunk key, chunk."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """What of a stored chunk decides whether its key is kept."""
-
-    chunk_key: int
-    chunk_id: str
-    passage_hash: str
-
-
-def passage_hash(chunk: ChunkRecord) -> str:
-    """Return the chunk's passage hash, computed where the record has none."""
-    return chunk.passage_hash or text_hash(chunk.passage)
-
-
-def keep_keys(
-    old: Iterable[StoredChunk],
-    new: Sequence[ChunkRecord],
-    mint: Callable[[], int],
-    *,
-    moved: bool,
-) -> list[int]:
-    """Return a key for every chunk of *new*: an old one where the chunk is the same."""
-    keys: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
-    for stored in old:
-        keys["" if moved else stored.chunk_id, stored.passage_hash].append(stored.chunk_key)
-    kept = []
-    for chunk in new:
-        same = keys.get(("" if moved else chunk.chunk_id, passage_hash(chunk)))
-        kept.append(same.popleft() if same else mint())
-    return kept
-
-
-def stored_chunks(session: Session, doc_keys: Sequence[int]) -> dict[int, list[StoredChunk]]:
+def stored_chunks(session: Session, doc_keys: Sequence[int]) -> dict[int, list[Kept]]:
     """Return the chunks of documents by document key, by ordinal."""
-    found: defaultdict[int, list[StoredChunk]] = defaultdict(list)
+    found: defaultdict[int, list[Kept]] = defaultdict(list)
     if doc_keys:
-        for doc_key, *rest in session.rows(_STORED, [doc_keys]):
-            found[doc_key].append(StoredChunk(*rest))
+        for row in session.records(_STORED, [doc_keys]):
+            found[row.pop("doc_key")].append(Kept(**row))
     return found
 
 
@@ -188,40 +147,27 @@ def _span_json(chunk: ChunkRecord) -> str | None:
     return to_json(dict(chunk.span), f"the span of chunk {chunk.chunk_id!r}")
 
 
-def read_chunk_rows(session: Session, doc_keys: Sequence[int]) -> dict[int, list[Row]]:
+def _chunk_rows(session: Session, doc_keys: Sequence[int]) -> dict[int, list[Record]]:
     """Return the rows of documents' chunks by document key, by ordinal."""
-    found: defaultdict[int, list[Row]] = defaultdict(list)
-    for row in session.rows(_READ_CHUNKS, [doc_keys]):
-        found[row[0]].append(row)
+    found: defaultdict[int, list[Record]] = defaultdict(list)
+    for row in session.records(_READ_CHUNKS, [doc_keys]):
+        found[row.pop("doc_key")].append(row)
     return found
 
 
-def to_record(row: Row, text: str) -> ChunkRecord:
-    """Return the record of *row*; *text* is its document's.
+def _chunk(row: Record, text: str) -> ChunkRecord:
+    """Return the chunk of *row*; *text* is its document's.
 
     The slice is taken here: ranges count code points, and cutting by them in SQL
     walks the text from its start for every chunk.
     """
-    (_, chunk_key, chunk_id, ordinal, start, end, line_start, line_end) = row[:8]
-    (token_count, heading_path, symbol, part, span, context, passage, flags) = row[8:]
-    return ChunkRecord(
-        chunk_id=chunk_id,
-        ordinal=ordinal,
-        start=start,
-        end=end,
-        text=text[start:end],
-        line_start=line_start,
-        line_end=line_end,
-        token_count=token_count,
-        heading_path=tuple(heading_path),
-        symbol=symbol,
-        part=part,
-        span=from_json(span),
-        context=context,
-        passage_hash=passage,
-        flags=tuple(flags),
-        chunk_key=chunk_key,
-    )
+    made = {
+        "text": text[row["start"] : row["end"]],
+        "heading_path": tuple(row["heading_path"]),
+        "span": from_json(row["span"]),
+        "flags": tuple(row["flags"]),
+    }
+    return ChunkRecord(**row | made)
 
 
 _KEYS = "SELECT doc_id, doc_key FROM documents WHERE doc_id IN (SELECT unnest(?::VARCHAR[]))"
@@ -235,7 +181,8 @@ _INSERT_DOCUMENTS = "INSERT INTO documents BY NAME SELECT * FROM incoming"
 _READ_DOCUMENTS = """
 SELECT doc_key, doc_id, source_id, path, title, media, lang, code_lang,
        repo, repo_branch, repo_commit, tags, aliases, source_type, trust_level,
-       epoch_us(doc_date), epoch_us(created_at), epoch_us(updated_at), epoch_us(indexed_at),
+       epoch_us(doc_date) AS doc_date, epoch_us(created_at) AS created_at,
+       epoch_us(updated_at) AS updated_at, epoch_us(indexed_at) AS indexed_at,
        byte_len, size, mtime_ns, bytes_hash, fingerprint, parser_version, chunker_version,
        metadata, blocks, links, warnings, asset
 FROM documents WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key
@@ -326,51 +273,19 @@ def read_documents(session: Session, doc_keys: Sequence[int]) -> list[DocumentRe
     """Return those documents that exist, whole, by key."""
     if not doc_keys:
         return []
-    rows = session.rows(_READ_DOCUMENTS, [doc_keys])
-    chunks = read_chunk_rows(session, doc_keys)
-    texts = read_texts(session, [row[0] for row in rows])
-    return [_from_row(row, texts[row[0]], chunks.get(row[0], [])) for row in rows]
+    rows = session.records(_READ_DOCUMENTS, [doc_keys])
+    chunks = _chunk_rows(session, doc_keys)
+    texts = read_texts(session, [row["doc_key"] for row in rows])
+    return [_document(row, texts[row["doc_key"]], chunks.get(row["doc_key"], ())) for row in rows]
 
 
-def _from_row(row: Row, text: str, chunk_rows: Sequence[Row]) -> DocumentRecord:
-    (doc_key, doc_id, source_id, path, title, media, lang, code_lang) = row[:8]
-    (repo, repo_branch, repo_commit, tags, aliases, source_type, trust_level) = row[8:15]
-    doc_date, created_at, updated_at, indexed_at = map(from_us, row[15:19])
-    (byte_len, size, mtime_ns, bytes_hash, fingerprint, parser, chunker) = row[19:26]
-    (metadata, blocks, links, warnings, asset) = row[26:]
-    assert indexed_at is not None, "the column is NOT NULL"  # noqa: S101
-    return DocumentRecord(
-        doc_id=doc_id,
-        source_id=source_id,
-        path=path,
-        title=title,
-        media=media,
-        text=text,
-        lang=lang,
-        code_lang=code_lang,
-        repo=repo,
-        repo_branch=repo_branch,
-        repo_commit=repo_commit,
-        tags=tuple(tags),
-        aliases=tuple(aliases),
-        source_type=source_type,
-        trust_level=trust_level,
-        doc_date=doc_date,
-        created_at=created_at,
-        updated_at=updated_at,
-        indexed_at=indexed_at,
-        byte_len=byte_len,
-        size=size,
-        mtime_ns=mtime_ns,
-        bytes_hash=bytes_hash,
-        fingerprint=fingerprint,
-        parser_version=parser,
-        chunker_version=chunker,
-        metadata=from_json(metadata),
-        blocks=tuple(from_json(blocks)),
-        links=tuple(from_json(links)),
-        warnings=tuple(warnings),
-        asset=asset,
-        chunks=tuple(to_record(chunk, text) for chunk in chunk_rows),
-        doc_key=doc_key,
-    )
+def _document(row: Record, text: str, chunks: Sequence[Record]) -> DocumentRecord:
+    made: Record = {name: from_us(row[name]) for name in _INSTANTS}
+    made |= {name: tuple(row[name]) for name in _LISTS}
+    made |= {name: tuple(from_json(row[name])) for name in ("blocks", "links")}
+    made |= {
+        "metadata": from_json(row["metadata"]),
+        "text": text,
+        "chunks": tuple(_chunk(chunk, text) for chunk in chunks),
+    }
+    return DocumentRecord(**row | made)

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 
+from kb_core.changes import Outbox
 from kb_core.errors import KbError
 from kb_core.records import PendingPassage, VectorRecord
 from kb_store._documents import read_texts
-from kb_store._meta import Outbox
-from kb_store._session import Row, Session, blobs, from_json, integers, strings, to_json
+from kb_store._session import Record, Session, blobs, from_json, integers, strings, to_json
 
 __all__ = [
     "count_missing",
@@ -192,31 +192,31 @@ LIMIT ?
 
 def count_missing(session: Session, model_key: str) -> int:
     """Return how many different passages the model has not embedded."""
-    row = session.row(_COUNT_PENDING, [model_key])
-    return 0 if row is None else int(row[0])
+    return session.count(_COUNT_PENDING, [model_key])
 
 
 def missing_passages(session: Session, model_key: str, limit: int) -> list[PendingPassage]:
     """Return at most *limit* passages, each once, of the newest documents."""
     rows = _distinct_rows(session, model_key, limit)
-    texts = read_texts(session, list({row[2] for row in rows}))
+    texts = read_texts(session, list({row["doc_key"] for row in rows}))
     return [
-        PendingPassage(chunk_key, passage_hash, _passage(context, texts[doc_key][start:end]))
-        for chunk_key, passage_hash, doc_key, start, end, context in rows
+        PendingPassage(row["chunk_key"], row["passage_hash"], _passage(row, texts[row["doc_key"]]))
+        for row in rows
     ]
 
 
-def _distinct_rows(session: Session, model_key: str, limit: int) -> Sequence[Row]:
+def _distinct_rows(session: Session, model_key: str, limit: int) -> Sequence[Record]:
     # The first rows in order are cheap to find, and the first different ones are not;
     # so more rows are asked for until enough differ, or there are no more.
     asked = limit + limit // 4
     while True:
-        rows = session.rows(_MISSING, [model_key, asked])
-        first = {row[1]: row for row in reversed(rows)}
+        rows = session.records(_MISSING, [model_key, asked])
+        first = {row["passage_hash"]: row for row in reversed(rows)}
         if len(first) >= limit or len(rows) < asked:
-            return [row for row in rows if first[row[1]] is row][:limit]
+            return [row for row in rows if first[row["passage_hash"]] is row][:limit]
         asked *= 4
 
 
-def _passage(context: str, text: str) -> str:
-    return f"{context}\n\n{text}" if context else text
+def _passage(row: Record, text: str) -> str:
+    own = text[row["start_char"] : row["end_char"]]
+    return f"{row['context']}\n\n{own}" if row["context"] else own

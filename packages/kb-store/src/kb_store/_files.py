@@ -87,11 +87,11 @@ def wal_bytes(session: Session) -> int:
 
 def sizes(session: Session) -> dict[str, int]:
     """Return bytes of the file, of its log, and of the file's part that is free."""
-    block_size, _, free_blocks = session.row(_BLOCKS) or (0, 0, 0)
+    blocks = session.records(_BLOCKS)[0]
     return {
         "database": session.path.stat().st_size,
         "wal": wal_bytes(session),
-        "free": block_size * free_blocks,
+        "free": blocks["block_size"] * blocks["free_blocks"],
     }
 
 
@@ -102,8 +102,9 @@ def checkpoint(session: Session) -> None:
 
 def free_share(session: Session) -> float:
     """Return which part of the file's blocks is free."""
-    _, total, free = session.row(_BLOCKS) or (0, 0, 0)
-    return free / total if total else 0.0
+    blocks = session.records(_BLOCKS)[0]
+    total: int = blocks["total_blocks"]
+    return blocks["free_blocks"] / total if total else 0.0
 
 
 def compact(session: Session, min_free_share: float) -> bool:
@@ -126,9 +127,8 @@ def compact(session: Session, min_free_share: float) -> bool:
 
 
 def _copy_into(session: Session, copy: Path) -> None:
-    row = session.row(_NAME)
-    assert row is not None, "a connection has a database"  # noqa: S101
-    name = str(row[0]).replace('"', '""')
+    ((database,),) = session.rows(_NAME)
+    name = str(database).replace('"', '""')
     target = str(copy).replace("'", "''")
     session.run(f"ATTACH '{target}' AS compacted")
     try:

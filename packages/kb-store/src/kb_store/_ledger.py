@@ -7,13 +7,14 @@ from datetime import datetime
 from functools import lru_cache
 
 from kb_core.records import FileRecord, FileState
-from kb_store._session import Row, Session, from_us, instants, integers, strings
+from kb_store._session import Record, Session, from_us, instants, integers, strings
 
 __all__ = ["expired_files", "forget_files", "ledger", "read_files", "write_files"]
 
 _COLUMNS = """
 source_id, path, raw_path, state, reason, detail, media, size, mtime_ns, bytes_hash,
-fingerprint, doc_id, error_code, epoch_us(processed_at), epoch_us(changed_at)
+fingerprint, doc_id, error_code, epoch_us(processed_at) AS processed_at,
+epoch_us(changed_at) AS changed_at
 """
 _PAIRS = "(source_id, path) IN (SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]))"
 _OF_SOURCE = f"SELECT {_COLUMNS} FROM files WHERE source_id = ?"  # noqa: S608 (constants)
@@ -43,13 +44,13 @@ _Key = tuple[str, str]
 
 def ledger(session: Session, source_id: str) -> dict[str, FileRecord]:
     """Return every row of a source, by path."""
-    return {row[1]: _from_row(row) for row in session.rows(_OF_SOURCE, [source_id])}
+    return {row["path"]: _file(row) for row in session.records(_OF_SOURCE, [source_id])}
 
 
 def read_files(session: Session, keys: Iterable[_Key]) -> list[FileRecord]:
     """Return those rows that exist, by source and path."""
-    rows = session.rows(_READ, _unzipped(keys))
-    return [_from_row(row) for row in sorted(rows, key=lambda row: row[:2])]
+    found = [_file(row) for row in session.records(_READ, _unzipped(keys))]
+    return sorted(found, key=lambda file: (file.source_id, file.path))
 
 
 def write_files(session: Session, files: Sequence[FileRecord]) -> list[_Key]:
@@ -98,26 +99,11 @@ def _insert(session: Session, files: Sequence[FileRecord]) -> None:
     session.insert(_INSERT, columns)
 
 
-def _from_row(row: Row) -> FileRecord:
-    (source_id, path, raw_path, state, reason, detail, media, size) = row[:8]
-    (mtime_ns, bytes_hash, fingerprint, doc_id, error_code, processed, changed) = row[8:]
-    return FileRecord(
-        source_id=source_id,
-        path=path,
-        raw_path=raw_path,
-        state=_STATES[state],
-        reason=reason,
-        detail=detail,
-        media=media,
-        size=size,
-        mtime_ns=mtime_ns,
-        bytes_hash=bytes_hash,
-        fingerprint=fingerprint,
-        doc_id=doc_id,
-        error_code=error_code,
-        processed_at=_instant(processed),
-        changed_at=_instant(changed),
-    )
+def _file(row: Record) -> FileRecord:
+    row["state"] = _STATES[row["state"]]
+    row["processed_at"] = _instant(row["processed_at"])
+    row["changed_at"] = _instant(row["changed_at"])
+    return FileRecord(**row)
 
 
 @lru_cache(maxsize=4096)

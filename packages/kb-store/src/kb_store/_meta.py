@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
+from kb_core.changes import Outbox
 from kb_core.errors import StoreCorrupt
 from kb_store._session import Row, Session, instants, integers, strings
 
 __all__ = [
     "Keys",
     "Meta",
-    "Outbox",
     "bump_sequence",
     "create_meta",
     "load_meta",
@@ -82,8 +82,7 @@ class Keys:
 
 def create_meta(session: Session, now: datetime) -> None:
     """Write the row of a store that has none: a new store gets its identity."""
-    counted = session.row(_COUNT)
-    if counted is not None and counted[0]:
+    if session.count(_COUNT):
         return
     numbers = {
         "sequence": 0,
@@ -100,12 +99,12 @@ def create_meta(session: Session, now: datetime) -> None:
 
 def load_meta(session: Session) -> Meta:
     """Read the row."""
-    row = session.row(_LOAD)
+    row = session.record(_LOAD)
     if row is None:
         raise StoreCorrupt(
             "the store has lost its counters", hint="move the file away and run 'kebab ingest'"
         )
-    return Meta(*row)
+    return Meta(**row)
 
 
 def save_meta(session: Session, meta: Meta, keys: Keys) -> None:
@@ -123,19 +122,6 @@ _READ = "SELECT kind, key, name, value FROM outbox WHERE sequence > ?"
 _WRITE = "INSERT INTO outbox BY NAME SELECT * FROM incoming"
 _PRUNE = "DELETE FROM outbox WHERE sequence <= ?"
 _PRUNED = "UPDATE meta SET pruned_sequence = ? WHERE pruned_sequence < ?"
-
-
-@dataclass(slots=True)
-class Outbox:
-    """What one commit touched, or many."""
-
-    documents: set[int] = field(default_factory=set)
-    dead_chunks: set[int] = field(default_factory=set)
-    vectors: set[tuple[str, int]] = field(default_factory=set)
-    """Model key and chunk key of vectors that the vector files lack."""
-    files: set[tuple[str, str]] = field(default_factory=set)
-    aliases: set[str] = field(default_factory=set)
-    """Old document ids."""
 
 
 def write_outbox(session: Session, outbox: Outbox, sequence: int) -> None:
@@ -167,18 +153,18 @@ def _rows(outbox: Outbox) -> Iterator[Row]:
 def read_outbox(session: Session, since: int) -> Outbox:
     """Return everything that was touched after *since*, folded."""
     outbox = Outbox()
-    for kind, key, name, value in session.rows(_READ, [since]):
-        match kind:
+    for row in session.records(_READ, [since]):
+        match row["kind"]:
             case "document":
-                outbox.documents.add(key)
+                outbox.documents.add(row["key"])
             case "dead":
-                outbox.dead_chunks.add(key)
+                outbox.dead_chunks.add(row["key"])
             case "vector":
-                outbox.vectors.add((name, key))
+                outbox.vectors.add((row["name"], row["key"]))
             case "file":
-                outbox.files.add((name, value))
+                outbox.files.add((row["name"], row["value"]))
             case _:
-                outbox.aliases.add(name)
+                outbox.aliases.add(row["name"])
     return outbox
 
 

@@ -13,7 +13,7 @@ from importlib import resources
 
 from kb_core.errors import StoreCorrupt, StoreNewer
 from kb_core.ports import Clock
-from kb_store._session import Session, instants, integers, strings
+from kb_store._session import Record, Session, instants, integers, strings
 
 __all__ = ["Migration", "is_current", "migrate", "migrations"]
 
@@ -60,7 +60,7 @@ def is_current(session: Session) -> bool:
     if "migrations" not in {name for (name,) in session.rows(_TABLES)}:
         raise _foreign(session)
     known = {migration.number: migration for migration in migrations()}
-    applied = session.rows(_APPLIED)
+    applied = session.records(_APPLIED)
     _refuse_foreign(applied, known)
     return len(applied) == len(known)
 
@@ -73,9 +73,9 @@ def migrate(session: Session, clock: Clock) -> None:
     elif "migrations" not in tables:
         raise _foreign(session)
     known = migrations()
-    applied = session.rows(_APPLIED)
+    applied = session.records(_APPLIED)
     _refuse_foreign(applied, {migration.number: migration for migration in known})
-    done = {number for number, _, _ in applied}
+    done = {row["number"] for row in applied}
     for migration in known:
         if migration.number not in done:
             session.run(migration.sql)
@@ -89,8 +89,9 @@ def _foreign(session: Session) -> StoreCorrupt:
     )
 
 
-def _refuse_foreign(applied: list[tuple[int, str, str]], known: dict[int, Migration]) -> None:
-    for number, name, digest in applied:
+def _refuse_foreign(applied: list[Record], known: dict[int, Migration]) -> None:
+    for row in applied:
+        number, name = row["number"], row["name"]
         if number not in known:
             raise StoreNewer(
                 f"the store was written by a newer kebab: it has migration {name!r}, "
@@ -98,7 +99,7 @@ def _refuse_foreign(applied: list[tuple[int, str, str]], known: dict[int, Migrat
                 hint="upgrade kebab",
                 details={"migration": name, "newest_known": max(known)},
             )
-        if digest != known[number].hash:
+        if row["hash"] != known[number].hash:
             raise StoreCorrupt(
                 f"the store was made by another version of migration {name!r}",
                 hint="move the file away and run 'kebab ingest', or put a copy of it back",

@@ -19,7 +19,7 @@ from kb_store._documents import read_documents
 from kb_store._embeddings import load_models, read_vectors
 from kb_store._ledger import read_files
 from kb_store._meta import Meta, load_meta, read_outbox
-from kb_store._session import Row, Session, from_json
+from kb_store._session import Record, Session, from_json
 from kb_store._tables import all_aliases, load_sources, read_aliases
 
 __all__ = [
@@ -36,10 +36,11 @@ SELECT count(*) AS doc_count,
        coalesce(sum(token_count), 0)::BIGINT AS token_count
 FROM documents
 """
-_LAST_INGEST = "SELECT epoch_us(max(finished_at)) // 1000000 FROM runs"
+_LAST_INGEST = "SELECT epoch_us(max(finished_at)) // 1000000 AS last_ingest_at FROM runs"
 _RUNS_SHOWN = 30
 _RUNS = f"""
-SELECT kind, state, epoch_us(started_at) // 1000000, epoch_us(finished_at) // 1000000, report
+SELECT kind, state, epoch_us(started_at) // 1000000 AS started_at,
+       epoch_us(finished_at) // 1000000 AS finished_at, report
 FROM runs WHERE state <> 'running' ORDER BY started_at DESC, run_id DESC LIMIT {_RUNS_SHOWN}
 """  # noqa: S608 - a number of ours
 _EMBEDDED = "SELECT model_key, chunk_count FROM models ORDER BY model_key"
@@ -62,33 +63,22 @@ _BREAKDOWNS = {
         GROUP BY tag ORDER BY docs DESC, tag LIMIT 50
     """,
 }
-_TOTAL_NAMES = ("doc_count", "chunk_count", "asset_count", "text_chars", "token_count")
 
 
 def stats(session: Session) -> dict[str, Any]:
     """Return the counts that ``schema.v1`` and ``stats.v1`` are made of."""
-    totals = session.row(_TOTALS) or (0,) * len(_TOTAL_NAMES)
-    last = session.row(_LAST_INGEST)
-    found: dict[str, Any] = dict(zip(_TOTAL_NAMES, totals, strict=True))
-    found["last_ingest_at"] = last[0] if last else None
+    found = (session.record(_TOTALS) or {}) | (session.record(_LAST_INGEST) or {})
     for name, sql in _BREAKDOWNS.items():
         found[name] = session.mapping(sql)
     found["media_breakdown"] = dict.fromkeys(MEDIA_ALWAYS_COUNTED, 0) | found["media_breakdown"]
     found["embedded"] = session.mapping(_EMBEDDED)
-    found["runs"] = [_run(row) for row in session.rows(_RUNS)]
+    found["runs"] = [_run(row) for row in session.records(_RUNS)]
     return found
 
 
-def _run(row: Row) -> dict[str, Any]:
-    kind, state, started, finished, report = row
-    counts = (from_json(report) or {}).get("counts", {})
-    return {
-        "kind": kind,
-        "state": state,
-        "started_at": started,
-        "finished_at": finished,
-        "counts": {name: n for name, n in counts.items() if n},
-    }
+def _run(row: Record) -> Record:
+    counts = (from_json(row.pop("report")) or {}).get("counts", {})
+    return row | {"counts": {name: n for name, n in counts.items() if n}}
 
 
 _SIZES = "SELECT doc_key, chunk_count, text_chars FROM documents ORDER BY doc_key"
@@ -195,8 +185,12 @@ def _rebuild_vectors(
         if not rows:
             return
         vectors: dict[str, tuple[VectorRecord, ...]] = {
-            model: tuple(VectorRecord(key, vector) for of, key, vector in rows if of == model)
-            for model in {row[0] for row in rows}
+            model: tuple(
+                VectorRecord(row["chunk_key"], row["vector"])
+                for row in rows
+                if row["model_key"] == model
+            )
+            for model in {row["model_key"] for row in rows}
         }
         described = {model: models[model] for model in vectors}
         yield _publication(meta, around, vectors=vectors, models=described)
@@ -210,11 +204,11 @@ def _refuse_drift(session: Session, meta: Meta) -> None:
 def _document_batches(session: Session, batch_chunks: int) -> list[Sequence[int]]:
     batches: list[list[int]] = [[]]
     chunks = chars = 0
-    for doc_key, chunk_count, text_chars in session.rows(_SIZES):
-        chunks += chunk_count
-        chars += text_chars
+    for row in session.records(_SIZES):
+        chunks += row["chunk_count"]
+        chars += row["text_chars"]
         if batches[-1] and (chunks > batch_chunks or chars > _BATCH_CHARS):
             batches.append([])
-            chunks, chars = chunk_count, text_chars
-        batches[-1].append(doc_key)
+            chunks, chars = row["chunk_count"], row["text_chars"]
+        batches[-1].append(row["doc_key"])
     return [batch for batch in batches if batch]

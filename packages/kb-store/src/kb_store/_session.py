@@ -29,6 +29,7 @@ from kb_core.errors import InvalidInput, KbError
 from kb_store._errors import translate_errors
 
 __all__ = [
+    "Record",
     "Row",
     "Session",
     "blobs",
@@ -100,6 +101,8 @@ def from_json(text: str | None) -> Any:  # noqa: ANN401 (JSON)
 
 
 Row: TypeAlias = tuple[Any, ...]
+Record: TypeAlias = dict[str, Any]
+"""A row by the names of its columns."""
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
@@ -160,24 +163,38 @@ class Session:
         self.rows(sql, parameters)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """Execute *sql* and return every row."""
+        """Execute *sql*, which selects one column or two, and return every row."""
+        return self._fetch(sql, parameters)[1]
+
+    def records(self, sql: str, parameters: Sequence[object] = ()) -> list[Record]:
+        """Execute *sql* and return every row, by the names of its columns."""
+        names, rows = self._fetch(sql, parameters)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def record(self, sql: str, parameters: Sequence[object] = ()) -> Record | None:
+        """Execute *sql* and return its first row, if any, by the names of its columns."""
+        found = self.records(sql, parameters)
+        return found[0] if found else None
+
+    def _fetch(self, sql: str, parameters: Sequence[object]) -> tuple[list[str], list[Row]]:
         connection = self._open_connection
         try:
-            return connection.execute(sql, list(parameters)).fetchall()
+            rows = connection.execute(sql, list(parameters)).fetchall()
         except BaseException:
             # An unfinished result, after an interrupt say, would block the rollback.
             with suppress(duckdb.Error):
                 connection.abort()
             raise
+        return [column[0] for column in connection.description or ()], rows
 
     def mapping(self, sql: str, parameters: Sequence[object] = ()) -> dict[Any, Any]:
         """Execute *sql*, which selects two columns, and return the second by the first."""
         return dict(self.rows(sql, parameters))
 
-    def row(self, sql: str, parameters: Sequence[object] = ()) -> Row | None:
-        """Execute *sql* and return its first row, if any."""
-        found = self.rows(sql, parameters)
-        return found[0] if found else None
+    def count(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        """Execute *sql*, which selects one number, and return it."""
+        ((found,),) = self.rows(sql, parameters)
+        return int(found)
 
     def insert(self, sql: str, columns: Mapping[str, pa.Array]) -> None:
         """Execute *sql*, an insert that selects from ``incoming``, over *columns*."""
@@ -188,14 +205,15 @@ class Session:
         finally:
             connection.unregister("incoming")
 
-    def stream(self, sql: str, size: int) -> Iterator[list[Row]]:
+    def stream(self, sql: str, size: int) -> Iterator[list[Record]]:
         """Yield the rows of *sql*, *size* at a time, beside whatever else is going on."""
         cursor = self._open_connection.cursor()
         try:
             cursor.execute("SET TimeZone = 'UTC'").fetchall()
             cursor.execute(sql)
+            names = [column[0] for column in cursor.description or ()]
             while rows := cursor.fetchmany(size):
-                yield rows
+                yield [dict(zip(names, row, strict=True)) for row in rows]
         finally:
             cursor.close()
 

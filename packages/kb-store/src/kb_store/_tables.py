@@ -14,7 +14,7 @@ from typing import Any
 from kb_core.errors import KbError
 from kb_store._meta import bump_sequence
 from kb_store._session import (
-    Row,
+    Record,
     Session,
     blobs,
     from_json,
@@ -141,7 +141,8 @@ WHERE run_id = ?
 _RUNNING = "SELECT count(*) FROM runs WHERE state = 'running'"
 _INTERRUPT = "UPDATE runs SET state = 'interrupted' WHERE state = 'running'"
 _LAST = """
-SELECT run_id, kind, scope, state, epoch_us(started_at), epoch_us(finished_at), report
+SELECT run_id, kind, scope, state, epoch_us(started_at) AS started_at,
+       epoch_us(finished_at) AS finished_at, report
 FROM runs ORDER BY started_at DESC, run_id DESC LIMIT ?
 """
 
@@ -166,7 +167,7 @@ def finish_run(
     """Record how a run ended; the index is owed the new time of the last run."""
     text = to_json(dict(report), "the report of a run")
     with session.transaction():
-        if session.row(_EXISTS, [run_id]) == (0,):
+        if not session.count(_EXISTS, [run_id]):
             raise KbError(f"run {run_id!r} was never started")
         session.run(_FINISH, [state, text, to_us(now), run_id])
         bump_sequence(session)
@@ -174,26 +175,18 @@ def finish_run(
 
 def interrupt_runs(session: Session) -> None:
     """Mark runs that nobody finished: their process is gone, since this one may write."""
-    if session.row(_RUNNING) != (0,):
+    if session.count(_RUNNING):
         session.run(_INTERRUPT)
 
 
 def last_runs(session: Session, count: int) -> list[dict[str, Any]]:
     """Return the newest runs, newest first."""
-    return [_from_row(row) for row in session.rows(_LAST, [count])]
+    return [_run(row) for row in session.records(_LAST, [count])]
 
 
-def _from_row(row: Row) -> dict[str, Any]:
-    run_id, kind, scope, state, started, finished, report = row
-    return {
-        "run_id": run_id,
-        "kind": kind,
-        "scope": from_json(scope),
-        "state": state,
-        "started_at": from_us(started),
-        "finished_at": from_us(finished),
-        "report": from_json(report),
-    }
+def _run(row: Record) -> Record:
+    made = {name: from_us(row[name]) for name in ("started_at", "finished_at")}
+    return row | made | {name: from_json(row[name]) for name in ("scope", "report")}
 
 
 _GET_DERIVATION = """
@@ -210,8 +203,8 @@ _PUT_SETTING = "INSERT INTO settings BY NAME SELECT * FROM incoming"
 
 def get_derivation(session: Session, key: tuple[str, str, str]) -> bytes | None:
     """Return the result of a kind for a content under settings, if there is one."""
-    row = session.row(_GET_DERIVATION, key)
-    return None if row is None else row[0]
+    row = session.record(_GET_DERIVATION, key)
+    return None if row is None else row["value"]
 
 
 def put_derivation(
@@ -233,8 +226,8 @@ def put_derivation(
 
 def get_setting(session: Session, name: str) -> Any:  # noqa: ANN401 (JSON)
     """Return a setting, or ``None``."""
-    row = session.row(_GET_SETTING, [name])
-    return None if row is None else from_json(row[0])
+    row = session.record(_GET_SETTING, [name])
+    return None if row is None else from_json(row["value"])
 
 
 def put_setting(session: Session, name: str, value: object) -> None:

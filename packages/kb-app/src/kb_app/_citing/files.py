@@ -109,8 +109,8 @@ def _unseen(snapshot: IndexSnapshot, config: Config, source_id: str) -> Iterator
             exclude=spec.exclude,
             follow_links=spec.follow_links,
         ):
-            row = rows.get(seen.path, {})
-            known = (row.get("size"), row.get("mtime_ns")) == (seen.size, seen.mtime_ns)
+            row = rows.get(seen.path)
+            known = row is not None and (row["size"], row["mtime_ns"]) == (seen.size, seen.mtime_ns)
             kind = None if seen.reason or known else detect(seen.path)
             if kind is None or not medium_of(kind.media).is_text:
                 continue

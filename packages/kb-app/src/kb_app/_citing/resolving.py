@@ -16,9 +16,8 @@ from kb_app._media import medium_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import documents_at
 from kb_app.editors import FilePlace
-from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan
+from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of
 from kb_core.errors import DocNotFound, InvalidInput, IoError, SpanNotSupported
-from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.wire import Json
 

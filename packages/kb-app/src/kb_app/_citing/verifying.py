@@ -36,11 +36,10 @@ from kb_app._media import medium_of
 from kb_app._search.lookup import documents_at, spellings
 from kb_app.config import Config
 from kb_core import wire
-from kb_core.citations import Citation, CodeSpan, LineSpan, parse_citation
+from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
 from kb_core.errors import InvalidInput
 from kb_core.filters import OneOf
 from kb_core.ids import content_hash
-from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.search import Clause, LexicalQuery
 from kb_core.wire import Json

@@ -16,11 +16,10 @@ from kb_app._search.engine import Engine, RankedList
 from kb_app._search.page import fit
 from kb_app._search.ranking import Row, as_ranked, page_of
 from kb_core import wire
-from kb_core.bulk import AggregatedResponse, Outcome
 from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import Filter
 from kb_core.ports import StoredChunk
-from kb_core.search import Hit, SearchQuery, SearchResponse
+from kb_core.search import AggregatedResponse, Hit, Outcome, SearchQuery, SearchResponse
 
 __all__ = [
     "BONUS",

@@ -19,9 +19,8 @@ from typing import Self, TypeVar
 from kb_app._search.channels import Channel
 from kb_app._search.engine import Engine
 from kb_app._search.query import parse_query
-from kb_core.bulk import MAX_QUERIES, MAX_TRACED, Outcome
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import SearchQuery
+from kb_core.search import MAX_QUERIES, MAX_TRACED, Outcome, SearchQuery
 
 __all__ = ["Asked", "EmbeddingAhead", "checked", "each", "search_many"]
 

@@ -27,14 +27,12 @@ from kb_app._search.aggregate import Gathering, remarks
 from kb_app._search.bulk import Asked
 from kb_app._search.engine import Engine
 from kb_core import wire
-from kb_core.bulk import MAX_QUERIES
-from kb_core.citations import CodeSpan
+from kb_core.citations import CodeSpan, citation_of
 from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import And, Filter, Glob, OneOf, Or
 from kb_core.media import Media
-from kb_core.places import citation_of
 from kb_core.ports import StoredChunk
-from kb_core.search import SearchFilters, SearchQuery
+from kb_core.search import MAX_QUERIES, SearchFilters, SearchQuery
 
 __all__ = [
     "CodebaseQuery",

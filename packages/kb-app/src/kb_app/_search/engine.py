@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from kb_app.config import Config
-    from kb_core.models_info import EmbeddingModel
+    from kb_core.control import EmbeddingModel
     from kb_core.ports import IndexSnapshot, Reranker
 
 __all__ = ["Engine", "RankedList", "SearchSettings", "pool_size", "search_settings"]

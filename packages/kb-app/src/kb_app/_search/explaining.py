@@ -23,9 +23,9 @@ from kb_app._search.engine import Engine, RankedList, pool_size
 from kb_app._search.query import compile_each, compile_filters, parse_query, words_of
 from kb_app._search.ranking import Row, page_of
 from kb_core import wire
+from kb_core.citations import citation_of
 from kb_core.filters import And, Filter, Not, OneOf, Or, Words, all_of
 from kb_core.media import SearchMode
-from kb_core.places import citation_of
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import Clause, LexicalQuery, Scored, SearchFilters, SearchQuery
@@ -213,7 +213,7 @@ def _facts(case: _Case) -> Json:
     }
 
 
-def _nearest(chunk: Mapping[str, Any]) -> Json:
+def _nearest(chunk: StoredChunk) -> Json:
     return {"chunk_id": chunk["chunk_id"], "citation": wire.citation(citation_of(chunk))}
 
 

@@ -8,19 +8,19 @@ bytes. Of a document from outside the sources the file is our asset, wherever it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kb_app._search.ranking import Place, Row
+from kb_core.citations import citation_of
 from kb_core.clock import clamp_ns
 from kb_core.filters import And, Not, OneOf, Range
-from kb_core.places import citation_of
 from kb_core.search import Hit, Retrieval
 from kb_search.snippets import Highlighter
 
 if TYPE_CHECKING:
-    from kb_core.ports import IndexSnapshot
+    from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 
 __all__ = ["Freshness", "Renderer"]
 
@@ -36,14 +36,14 @@ class Freshness:
         self._threshold_secs = threshold_days * _DAY_SECS
         self._known: dict[str, bool] = {}
 
-    def is_stale(self, doc: Mapping[str, Any]) -> bool:
+    def is_stale(self, doc: StoredChunk | StoredDoc) -> bool:
         """Say whether a stored document, or the document of a stored chunk, is stale."""
         doc_id = doc["doc_id"]
         if doc_id not in self._known:
             self._known[doc_id] = self.is_overdue(doc) or self._differs(doc)
         return self._known[doc_id]
 
-    def is_overdue(self, doc: Mapping[str, Any]) -> bool:
+    def is_overdue(self, doc: StoredChunk | StoredDoc) -> bool:
         """Say whether no run has verified the document for too long."""
         if not self._threshold_secs:
             return False
@@ -65,12 +65,12 @@ class Freshness:
         old = Range("indexed_at", high=limit - 1)
         return self._snapshot.count_docs(And((old, Not(OneOf("source_id", tuple(verified))))))
 
-    def _differs(self, doc: Mapping[str, Any]) -> bool:
+    def _differs(self, doc: StoredChunk | StoredDoc) -> bool:
         root = self._snapshot.control.sources.get(doc["source_id"], {}).get("root")
         if not root:
             return False
-        if doc.get("asset"):
-            return not _holds(Path(root, doc["asset"]), doc)
+        if asset := doc["asset"]:
+            return not _holds(Path(root, asset), doc)
         if _same(Path(root, doc["path"]), doc):
             return False
         from kb_app._ingest.seeing.files import location  # only where the plain path did not do
@@ -78,11 +78,11 @@ class Freshness:
         # The name on disk may be spelled otherwise, or the file was only touched.
         where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (doc["path"],))))
         for file in self._snapshot.files(where):
-            return not _same(Path(location(root, doc["path"], file.get("raw_path"))), file)
+            return not _same(Path(location(root, doc["path"], file["raw_path"])), file)
         return True
 
 
-def _holds(asset: Path, doc: Mapping[str, Any]) -> bool:
+def _holds(asset: Path, doc: StoredChunk | StoredDoc) -> bool:
     # An asset is called by its content and never changes; its times say nothing.
     try:
         return bool(asset.stat().st_size == doc["size"])
@@ -90,7 +90,7 @@ def _holds(asset: Path, doc: Mapping[str, Any]) -> bool:
         return False
 
 
-def _same(path: Path, seen: Mapping[str, Any]) -> bool:
+def _same(path: Path, seen: StoredChunk | StoredDoc | StoredFile) -> bool:
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -111,9 +111,9 @@ class Renderer:
         self._snapshot = snapshot
         self._fresh = Freshness(snapshot, now=now, threshold_days=stale_days)
         self._model_key = model_key
-        self._chunks: dict[int, Mapping[str, Any]] = {}
+        self._chunks: dict[int, StoredChunk] = {}
 
-    def chunks(self, keys: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+    def chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
         """Return those chunks that exist, by key."""
         missing = [key for key in keys if key not in self._chunks]
         if missing:
@@ -129,7 +129,7 @@ class Renderer:
 
     def highlighter(self, text: str) -> Highlighter:
         """Return what finds the words of *text*."""
-        return Highlighter(text, getattr(self._snapshot, "languages", ("en",)))
+        return Highlighter(text, self._snapshot.languages)
 
     def hits(
         self,
@@ -158,7 +158,7 @@ class Renderer:
         self,
         rank: int,
         row: Row,
-        chunk: Mapping[str, Any],
+        chunk: StoredChunk,
         method: str,
         snippet: tuple[str, bool],
     ) -> Hit:

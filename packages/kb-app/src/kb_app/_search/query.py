@@ -16,9 +16,9 @@ phrases right beside it. Where ``AND`` and ``OR`` meet, as in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.control import ADDED_SOURCE
@@ -323,7 +323,8 @@ def nearest_of(word: str, known: Iterable[str]) -> str | None:
 def _existing(row: FilterSpec, snapshot: IndexSnapshot) -> set[str]:
     """Return the values that documents have; reads all of them, which only a mistake needs."""
     found: set[str] = set()
-    for doc in snapshot.docs(None):
+    docs: Sequence[Mapping[str, Any]] = snapshot.docs(None)
+    for doc in docs:
         values = doc["tags"] if row.field == "tag" else (doc[row.field],)
         found.update(value for value in values if value)
     return found

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kb_app._search.channels import Proposals, Stopwatch
 from kb_app._search.hits import Renderer
 from kb_app._search.ranking import Row, as_ranked, page_of
 from kb_core.media import SearchMode
 from kb_core.search import Candidate, FusionInput, Scored, Timing, Trace
+
+if TYPE_CHECKING:
+    from kb_core.ports import StoredChunk
 
 __all__ = ["trace_of"]
 
@@ -57,7 +60,7 @@ def trace_of(
 
 
 def _candidates(
-    scored: Sequence[Scored], chunks: Mapping[int, Mapping[str, Any]]
+    scored: Sequence[Scored], chunks: Mapping[int, StoredChunk]
 ) -> tuple[Candidate, ...]:
     found = []
     for rank, row in enumerate(scored, start=1):

@@ -77,7 +77,7 @@ class LexicalContract(Contract):
 
         whole = list(snapshot.lexical(query("word"), None, 100))
 
-        assert len(whole) == 9  # noqa: PLR2004
+        assert len(whole) == 9
         for limit in (1, 2, 5, 9):
             assert list(snapshot.lexical(query("word"), None, limit)) == whole[:limit]
 
@@ -293,7 +293,7 @@ class LexicalContract(Contract):
         world.put(removed=[doc.path for doc in gone])
 
         assert world.search("alpha bread")[0] == "x.md"
-        assert world.snapshot().drift() < 1e-6  # noqa: PLR2004
+        assert world.snapshot().drift() < 1e-6
         relaxed = world.snapshot().relaxation(query("alpha bread"))
         assert relaxed is None or "alpha" not in relaxed.common
 
@@ -334,7 +334,7 @@ class LexicalContract(Contract):
         for text in _NASTY:
             for phrase in (False, True):
                 clause = Clause(text, phrase=phrase)
-                assert len(snapshot.lexical(query(clause, "words"), None, 10)) == 2, text  # noqa: PLR2004
+                assert len(snapshot.lexical(query(clause, "words"), None, 10)) == 2, text
             required = query(Clause(text, phrase=True, kind="must"), Clause(text, kind="must"))
             snapshot.lexical(required, None, 10)
             snapshot.relaxation(required)

@@ -1,36 +1,227 @@
-"""One state of the index in memory, and the snapshot that answers from it."""
+"""One state of the index in memory, and the snapshot that answers from it.
+
+Filters, and which requirements of a query are let go, are evaluated in plain Python: slow,
+and easy to believe. Words are folded, case and diacritics gone; runs of CJK letters become
+overlapping pairs, so that a short word is found inside a longer one; everything else stays
+whole. Vectors are float32 (``f``) for queries, float16 (``e``) for passages.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+import struct
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any, TypeAlias, TypeVar, assert_never
 
-from kb_core.clock import to_epoch
-from kb_core.filters import FIELDS, Filter
+from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Words
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
 from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation, Scored
-from kb_core.testing._filters import Facts, contains_phrase, passes
-from kb_core.testing._relaxing import Analysed, relax, relaxation_of
-from kb_core.testing._vectors import floats, pack_floats
-from kb_core.testing._words import runs, words
+from kb_core.testing.documents import stored_chunk, stored_doc, stored_file
 
-__all__ = ["Entry", "MemorySnapshot", "State"]
+__all__ = [
+    "Analysed",
+    "Entry",
+    "Facts",
+    "MemorySnapshot",
+    "State",
+    "contains_phrase",
+    "dot",
+    "floats",
+    "glob_matches",
+    "normalized",
+    "pack_floats",
+    "passes",
+    "relax",
+    "relaxation_of",
+    "words",
+]
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_IS_CJK = re.compile(f"[{_CJK}]")
+
+
+def fold(text: str) -> str:
+    """Return *text* without case and diacritics; Hangul syllables stay whole."""
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(c for c in apart if unicodedata.category(c) != "Mn")
+    return unicodedata.normalize("NFKC", bare)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of *text* in order."""
+    return [word for run in runs(text) for word in run]
+
+
+def runs(text: str) -> list[list[str]]:
+    """Return the words of *text* in order, pairs of the same run of CJK letters together."""
+    found: list[list[str]] = []
+    for word in _WORD.findall(fold(text)):
+        if len(word) > 1 and _IS_CJK.match(word):
+            found.append([word[at : at + 2] for at in range(len(word) - 1)])
+        else:
+            found.append([word])
+    return found
+
+
+def floats(data: bytes, kind: str) -> tuple[float, ...]:
+    """Read a little-endian vector."""
+    return struct.unpack(f"<{len(data) // struct.calcsize(kind)}{kind}", data)
+
+
+def pack_floats(vector: Sequence[float], kind: str) -> bytes:
+    """Write a little-endian vector."""
+    return struct.pack(f"<{len(vector)}{kind}", *vector)
+
+
+def dot(left: Iterable[float], right: Iterable[float]) -> float:
+    """Return the inner product."""
+    return math.fsum(a * b for a, b in zip(left, right, strict=True))
+
+
+def normalized(vector: Sequence[float]) -> list[float]:
+    """Return *vector* with length 1; a vector of zeros points along the first axis."""
+    length = math.sqrt(dot(vector, vector))
+    if not length:
+        return [1.0, *([0.0] * (len(vector) - 1))]
+    return [value / length for value in vector]
+
+
+Values: TypeAlias = Mapping[str, tuple[str | int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What can be asked about a chunk, a document or a file."""
+
+    values: Values
+    """Field → its values; a field that has none is in no range and equal to nothing."""
+    text_of: Callable[[str], Sequence[str]]
+    """Words of ``body``, ``title`` or ``path``."""
+
+
+def passes(facts: Facts, where: Filter | None) -> bool:  # noqa: C901, PLR0911 - a case per node
+    """Say whether *where* lets it pass."""
+    match where:
+        case None:
+            return True
+        case OneOf(field, wanted, any_case):
+            folded = {str(value).casefold() for value in wanted} if any_case else set()
+            return any(
+                value in wanted or str(value).casefold() in folded
+                for value in facts.values.get(field, ())
+            )
+        case Range(field, low, high):
+            return any(_within(value, low, high) for value in facts.values.get(field, ()))
+        case Glob(pattern):
+            return any(glob_matches(pattern, str(path)) for path in facts.values["path"])
+        case Words(field, text, phrase):
+            return _has_words(facts.text_of(field), words(text), phrase=phrase)
+        case And(parts):
+            return all(passes(facts, part) for part in parts)
+        case Or(parts):
+            return any(passes(facts, part) for part in parts)
+        case Not(part):
+            return not passes(facts, part)
+        case _:
+            assert_never(where)
+
+
+def contains_phrase(text: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Say whether the words of *phrase* stand side by side in *text*."""
+    size = len(phrase)
+    return any(list(text[at : at + size]) == list(phrase) for at in range(len(text) - size + 1))
+
+
+def glob_matches(pattern: str, path: str) -> bool:
+    """Say whether a gitignore-like *pattern* matches *path*."""
+    return _compile(pattern).fullmatch(path) is not None
+
+
+def _within(value: str | int, low: int | None, high: int | None) -> bool:
+    number = int(value)
+    return (low is None or low <= number) and (high is None or number <= high)
+
+
+def _has_words(text: Sequence[str], wanted: Sequence[str], *, phrase: bool) -> bool:
+    if not wanted:
+        return False
+    return contains_phrase(text, wanted) if phrase else set(wanted) <= set(text)
+
+
+_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[(?:[!^][^]]+|[^]!^][^]]*)\]|\\.|.", re.DOTALL)
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    anchored = "/" in pattern.rstrip("/")
+    whole = pattern.removeprefix("/") + ("**" if pattern.endswith("/") else "")
+    body = "".join(_translate(piece) for piece in _PIECE.findall(whole))
+    return re.compile(body if anchored else f"(?:.*/)?{body}", re.DOTALL)
+
+
+def _translate(piece: str) -> str:
+    fixed = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    if piece in fixed:
+        return fixed[piece]
+    if piece.startswith("[") and len(piece) > 1:
+        inside = re.sub(r"([\\\[&~|])", r"\\\1", piece[1:-1])
+        return f"[^{inside[1:]}]" if inside[0] in "!^" else f"[{inside}]"
+    return re.escape(piece[-1])
+
+
+Analysed: TypeAlias = tuple[Clause, list[str]]
+"""A clause and its words."""
+
+
+def relax(
+    clauses: Sequence[Analysed], is_met: Callable[[Sequence[Analysed]], bool]
+) -> list[Analysed]:
+    """Turn what cannot be met into words that only rank; *is_met* asks about several at once."""
+    kept: list[Analysed] = []
+    relaxed: list[Analysed] = []
+    for clause, found in clauses:
+        if clause.kind == "must" and is_met([*kept, (clause, found)]):
+            kept.append((clause, found))
+        elif clause.kind == "must":
+            clause = replace(clause, kind="should", phrase=False)  # noqa: PLW2901 - the same one
+        relaxed.append((clause, found))
+    return relaxed
+
+
+def relaxation_of(
+    asked: Sequence[Analysed],
+    relaxed: Sequence[Analysed],
+    frequency: Mapping[str, int],
+    total: int,
+) -> Relaxation | None:
+    """Say what became of *asked*; *frequency* is of every word, in *total* chunks."""
+    made = Relaxation(
+        asked=_required(asked),
+        required=_required(relaxed),
+        common=tuple(word for word, n in frequency.items() if n > total / 2),
+        unknown=tuple(word for word, n in frequency.items() if not n),
+    )
+    return made if made.let_go or made.common or made.unknown else None
+
+
+def _required(clauses: Sequence[Analysed]) -> tuple[str, ...]:
+    musts = (clause for clause, _ in clauses if clause.kind == "must")
+    return tuple(f'"{clause.text}"' if clause.phrase else clause.text for clause in musts)
+
 
 _K1 = 1.2
 _B = 0.75
 _Row = TypeVar("_Row")
-_OF_DOC = (
-    *("doc_id", "source_id", "path", "title", "media", "lang", "code_lang", "repo", "tags"),
-    *("source_type", "trust_level", "indexed_at", "doc_date", "size", "mtime_ns"),
-    "chunker_version",
-)
-_NOT_SHOWN = frozenset({"text", "chunks"})
 
 
 class Entry:
@@ -60,7 +251,7 @@ class Entry:
 
     @cached_property
     def stored(self) -> StoredChunk:
-        return {**_shown(self.chunk), **{key: _plain(self.doc, key) for key in _OF_DOC}}
+        return stored_chunk(self.chunk, self.doc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +275,10 @@ class MemorySnapshot:
     @property
     def control(self) -> Control:
         return self._state.control
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return ("en",)  # nothing is stemmed
 
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
         ranked = self._relaxed(_analysed(query))
@@ -160,7 +355,7 @@ class MemorySnapshot:
             new = self._follow(old)
             if old.startswith(id_prefix) and old not in by_id and new in by_id:
                 found[new] = by_id[new]
-        return [_shown_doc(found[key]) for key in sorted(found)][:limit]
+        return [stored_doc(found[key]) for key in sorted(found)][:limit]
 
     def doc_text(self, doc_id: str, /) -> str | None:
         texts = (doc.text for doc in self._state.docs.values() if doc.doc_id == doc_id)
@@ -175,7 +370,7 @@ class MemorySnapshot:
             for doc in self._state.docs.values()
             if passes(Facts(_values(doc), _text_of(doc, doc.text)), where)
         ]
-        return [_shown_doc(doc) for doc in _in_order(found, lambda d: (d.source_id, d.path))]
+        return [stored_doc(doc) for doc in _in_order(found, lambda d: (d.source_id, d.path))]
 
     def files(self, where: Filter | None, /) -> list[StoredFile]:
         rows = [
@@ -183,7 +378,7 @@ class MemorySnapshot:
             for row in self._state.files.values()
             if passes(Facts({"path": (row.path,), "source_id": (row.source_id,)}, _no_text), where)
         ]
-        return [_shown(row) for row in _in_order(rows, lambda r: (r.source_id, r.path))]
+        return [stored_file(row) for row in _in_order(rows, lambda r: (r.source_id, r.path))]
 
     def _follow(self, doc_id: str) -> str:
         seen = set[str]()
@@ -249,9 +444,10 @@ def _best(scored: Iterable[Scored], limit: int) -> list[Scored]:
 
 
 def _values(doc: DocumentRecord) -> dict[str, tuple[str | int, ...]]:
+    shown: Mapping[str, Any] = stored_doc(doc)
     values: dict[str, tuple[str | int, ...]] = {}
     for name in FIELDS.keys() - {"chunk_id", "tag", "trust"}:
-        value = _plain(doc, name)
+        value = shown.get(name)
         values[name] = () if value is None else (value,)
     lang = values["lang"] or ("",)
     return values | {
@@ -269,21 +465,6 @@ def _text_of(doc: DocumentRecord, body: str) -> Callable[[str], list[str]]:
 def _no_text(field: str) -> list[str]:
     del field
     return []
-
-
-def _plain(record: object, name: str) -> Any:  # noqa: ANN401 - a column of a record
-    value = getattr(record, name)
-    return to_epoch(value) if hasattr(value, "timestamp") else value
-
-
-def _shown(record: DocumentRecord | ChunkRecord | FileRecord) -> dict[str, Any]:
-    names = (field.name for field in fields(record))
-    return {name: _plain(record, name) for name in names}
-
-
-def _shown_doc(doc: DocumentRecord) -> StoredDoc:
-    shown = {name: value for name, value in _shown(doc).items() if name not in _NOT_SHOWN}
-    return {**shown, "chunk_count": len(doc.chunks)}
 
 
 def _in_order(rows: Iterable[_Row], key: Callable[[_Row], tuple[str, str]]) -> list[_Row]:

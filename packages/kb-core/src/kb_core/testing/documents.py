@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from kb_core import ids
-from kb_core.ports import Embedder
+from kb_core.clock import to_epoch
+from kb_core.ports import Embedder, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import (
     ChunkRecord,
     DocumentRecord,
@@ -29,7 +30,16 @@ from kb_core.records import (
 )
 from kb_core.text import LineIndex
 
-__all__ = ["NOW", "Corpus", "document", "file_row", "publication"]
+__all__ = [
+    "NOW",
+    "Corpus",
+    "document",
+    "file_row",
+    "publication",
+    "stored_chunk",
+    "stored_doc",
+    "stored_file",
+]
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 """When everything in a test happens, unless it says otherwise."""
@@ -80,6 +90,29 @@ def file_row(path: str, state: FileState = FileState.INDEXED, **fields: Any) -> 
 def publication(*documents: DocumentRecord, embedder: Embedder | None = None) -> Publication:
     """Return the first publication of a new corpus."""
     return Corpus(embedder).publication(*documents)
+
+
+def stored_chunk(chunk: ChunkRecord, doc: DocumentRecord, **fields: Any) -> StoredChunk:  # noqa: ANN401
+    """Return *chunk* of *doc* as an index shows it; *fields* override."""
+    shown = _shown(doc, StoredChunk) | _shown(chunk, StoredChunk)
+    return cast("StoredChunk", shown | fields)
+
+
+def stored_doc(doc: DocumentRecord, **fields: Any) -> StoredDoc:  # noqa: ANN401
+    """Return *doc* as an index shows it; *fields* override."""
+    counts = {"chunk_count": len(doc.chunks), "text_chars": len(doc.text)}
+    return cast("StoredDoc", _shown(doc, StoredDoc) | counts | fields)
+
+
+def stored_file(row: FileRecord, **fields: Any) -> StoredFile:  # noqa: ANN401
+    """Return a row of the ledger as an index shows it; *fields* override."""
+    return cast("StoredFile", _shown(row, StoredFile) | fields)
+
+
+def _shown(record: object, row: type) -> dict[str, Any]:
+    """Return what of *record* stands in a row, with instants as epoch seconds."""
+    values = {name: getattr(record, name) for name in row.__annotations__ if hasattr(record, name)}
+    return {n: to_epoch(v) if isinstance(v, datetime) else v for n, v in values.items()}
 
 
 def _chunks(doc: DocumentRecord) -> Iterator[ChunkRecord]:

@@ -7,20 +7,26 @@ between them and an engine says something about the engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from threading import Lock
 
 from kb_core.clock import parse_rfc3339, to_epoch
+from kb_core.control import EmbeddingModel
 from kb_core.errors import NotIndexed
-from kb_core.models_info import EmbeddingModel
 from kb_core.ports import Clock
 from kb_core.records import Control, Publication, VectorFiles
-from kb_core.testing._memory import Entry, MemorySnapshot, State
-from kb_core.testing._vectors import floats, normalized, pack_floats
-from kb_core.testing._words import words
+from kb_core.testing._memory import (
+    Entry,
+    MemorySnapshot,
+    State,
+    floats,
+    normalized,
+    pack_floats,
+    words,
+)
 from kb_core.testing.documents import NOW
 
 __all__ = ["HashEmbedder", "MemoryIndex", "WordCounter", "fixed_clock"]
@@ -52,6 +58,18 @@ class MemoryIndex:
         with self._writing:
             self._state = _follow(self._state or _FIRST, publication)
             return self._state.control
+
+    @property
+    def is_mostly_dead(self) -> bool:
+        return False  # what is replaced is gone at once
+
+    def rebuild(self, publications: Iterable[Publication], /) -> Control:
+        with self._writing:
+            state = _FIRST
+            for publication in publications:
+                state = _follow(state, publication)
+            self._state = state
+            return state.control
 
     def close(self) -> None:
         """Keep everything: whoever holds the index may go on."""

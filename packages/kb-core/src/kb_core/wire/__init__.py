@@ -16,35 +16,22 @@ import, since a cold search on the command line waits for it.
 
 from __future__ import annotations
 
-from kb_core.wire._bulk import (
-    aggregated_search_response,
-    bulk_search_item,
-    bulk_search_response,
-    bulk_search_summary,
-    codebase_search_response,
-)
-from kb_core.wire._citing import citation_check
-from kb_core.wire._codebase_text import codebase_search_text
 from kb_core.wire._documents import (
     chunk,
     chunk_inspection,
+    coverage,
     doc_inspection,
     doc_list,
     doc_summary,
     fetch_chunk,
     fetch_doc,
     fetch_span,
-)
-from kb_core.wire._errors import error
-from kb_core.wire._explaining import explain_miss
-from kb_core.wire._ingest import (
-    coverage,
     file_status,
     ingest_event,
     ingest_item,
     ingest_report,
 )
-from kb_core.wire._json import Json, dumps
+from kb_core.wire._json import Json, dumps, error
 from kb_core.wire._operations import (
     CAPABILITIES,
     config_migration,
@@ -60,7 +47,20 @@ from kb_core.wire._operations import (
     stats,
     stats_report,
 )
-from kb_core.wire._search import citation, hit, search_response, trace
+from kb_core.wire._search import (
+    aggregated_search_response,
+    bulk_search_item,
+    bulk_search_response,
+    bulk_search_summary,
+    citation,
+    citation_check,
+    codebase_search_response,
+    codebase_search_text,
+    explain_miss,
+    hit,
+    search_response,
+    trace,
+)
 
 __all__ = [
     "CAPABILITIES",

@@ -1,27 +1,47 @@
-"""Citations, hits and search responses on the wire."""
+"""Searches on the wire: citations, hits, one search, many, and why a document was missed.
+
+A code search is prose, too, for language models: a pure function of the wire object.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from kb_core.places import kind_of, span_fields
-from kb_core.wire._json import Json, decimal, given, timestamp
+from kb_core.citations import kind_of, span_fields
+from kb_core.errors import KbError
+from kb_core.wire._json import Json, decimal, error, given, timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kb_core.citations import Citation
     from kb_core.search import (
+        AggregatedResponse,
         Candidate,
         FusionInput,
         Hit,
+        Outcome,
         Relaxation,
         Retrieval,
         SearchResponse,
         Trace,
     )
 
-__all__ = ["citation", "hit", "search_response", "trace"]
+__all__ = [
+    "aggregated_search_response",
+    "bulk_search_item",
+    "bulk_search_response",
+    "bulk_search_summary",
+    "citation",
+    "citation_check",
+    "codebase_search_response",
+    "codebase_search_text",
+    "explain_miss",
+    "hit",
+    "search_response",
+    "trace",
+]
 
 
 def citation(place: Citation) -> Json:
@@ -171,3 +191,154 @@ def _fusion_input(row: FusionInput) -> Json:
 
 def _nullable(score: float | None) -> float | None:
     return None if score is None else decimal(score)
+
+
+def bulk_search_item(asked: Mapping[str, Any], outcome: Outcome) -> Json:
+    """Return bulk_search_item.v1; *asked* is the input as it came."""
+    failure = outcome if isinstance(outcome, KbError) else None
+    return {
+        "schema_version": "bulk_search_item.v1",
+        "query": {name: value for name, value in asked.items() if value is not None},
+        "response": None if isinstance(outcome, KbError) else search_response(outcome),
+        "error": None if failure is None else error(failure),
+    }
+
+
+def bulk_search_summary(outcomes: Iterable[Outcome]) -> Json:
+    """Return bulk_search_summary.v1."""
+    return {"schema_version": "bulk_search_summary.v1", **_counts(outcomes)}
+
+
+def bulk_search_response(asked: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> Json:
+    """Return bulk_search_response.v1: each query with what became of it."""
+    items = zip(asked, outcomes, strict=True)
+    return {
+        "schema_version": "bulk_search_response.v1",
+        "results": [bulk_search_item(query, outcome) for query, outcome in items],
+        "summary": _counts(outcomes),
+    }
+
+
+def aggregated_search_response(
+    asked: Sequence[Mapping[str, Any]], found: AggregatedResponse
+) -> Json:
+    """Return bulk_search_response.v1 whose hits are in one list."""
+    out = bulk_search_response(asked, found.outcomes)
+    out["aggregated"] = [hit(one) for one in found.hits]
+    out["truncated"] = found.truncated
+    if found.omitted is not None:
+        out["omitted"] = dict(found.omitted)
+    return out
+
+
+def codebase_search_response(
+    queries: Iterable[Mapping[str, Any]],
+    hits: Iterable[Hit],
+    *,
+    truncated: bool,
+    errors: Mapping[int, KbError],
+    degraded: Sequence[str],
+    warnings: Sequence[str],
+) -> Json:
+    """Return codebase_search_response.v1; *errors* are by the position of their query."""
+    out: Json = {
+        "schema_version": "codebase_search_response.v1",
+        "queries": [dict(query) for query in queries],
+        "hits": [hit(found) for found in hits],
+        "truncated": truncated,
+    }
+    if errors:
+        out["errors"] = [{"query": at, "error": error(why)} for at, why in errors.items()]
+    if degraded:
+        out["degraded"] = list(degraded)
+    if warnings:
+        out["warnings"] = list(warnings)
+    return out
+
+
+def _counts(outcomes: Iterable[Outcome]) -> Json:
+    failures = [isinstance(outcome, KbError) for outcome in outcomes]
+    failed = sum(failures)
+    return {"total": len(failures), "succeeded": len(failures) - failed, "failed": failed}
+
+
+_STATUSES = ("unchanged", "moved", "changed", "gone")
+_WELL = ("unchanged", "moved")
+
+
+def citation_check(checks: Iterable[Mapping[str, Any]]) -> Json:
+    """Return citation_check.v1; fields as the schema names them, absent ones ``None``."""
+    rows = [given(check) for check in checks]
+    counts = {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
+    return {
+        "schema_version": "citation_check.v1",
+        "ok": all(row["status"] in _WELL for row in rows),
+        "checks": rows,
+        "summary": {"total": len(rows), **counts},
+    }
+
+
+_FIELDS = (
+    *("query", "mode", "k", "verdict", "summary", "doc_path", "source_id", "doc_id", "title"),
+    *("file", "chunks", "filters", "words", "pool", "lexical", "vector", "fused", "nearest"),
+    "suggestion",
+)
+_STANDINGS = frozenset({"lexical", "vector", "fused"})
+
+
+def explain_miss(case: Mapping[str, Any], *, corpus_revision: int) -> Json:
+    """Return explain_miss.v1; fields as the schema names them, absent ones left out."""
+    out: Json = {"schema_version": "explain_miss.v1"}
+    for name in _FIELDS:
+        if name in case:
+            out[name] = _standing(case[name]) if name in _STANDINGS else case[name]
+    if "file" in out:
+        out["file"] = given(out["file"])
+    return out | {"corpus_revision": corpus_revision}
+
+
+def _standing(found: Mapping[str, Any] | None) -> Json | None:
+    return None if found is None else {**found, "score": decimal(found["score"])}
+
+
+_NOTHING = "No relevant code snippets found."
+
+
+def codebase_search_text(response: Mapping[str, Any]) -> str:
+    """Return codebase_search_response.v1 as a model reads it, without a final newline.
+
+    The bonus of a result is shown where it matched more than one query of a batch.
+    """
+    blocks = ["\n".join([*_head(response), "Results:"])]
+    blocks += ["\n".join(_block(hit)) for hit in response["hits"]] or [_NOTHING]
+    notes = [*response.get("degraded", ()), *response.get("warnings", ())]
+    if notes:
+        blocks.append("\n".join(f"Note: {note}" for note in notes))
+    return "\n\n".join(blocks)
+
+
+def _head(response: Mapping[str, Any]) -> Iterator[str]:
+    queries = response["queries"]
+    failed = {row["query"]: row["error"]["message"] for row in response.get("errors", ())}
+    if len(queries) == 1:
+        yield f"Query: {queries[0]['query']}"
+        return
+    yield f"Batch Query Results ({len(queries)} queries):"
+    for at, query in enumerate(queries):
+        path = f" (path: {query['path']})" if "path" in query else ""
+        error = f" (error: {failed[at]})" if at in failed else ""
+        yield f'- "{query["query"]}"{path}{error}'
+    yield ""
+
+
+def _block(hit: Mapping[str, Any]) -> Iterator[str]:
+    place = hit["citation"]
+    yield f"File path: {hit['doc_path']}"
+    yield f"Score: {hit['score']:.2f}{_bonus(hit)}"
+    yield f"Lines: {place['line_start']}-{place['line_end']}"
+    yield f"Code Chunk: {hit['snippet'].rstrip()}"
+
+
+def _bonus(hit: Mapping[str, Any]) -> str:
+    matches = len(hit["matched_queries"])
+    return f" (matched {matches} queries, +{5 * (matches - 1)}% boost)" if matches > 1 else ""

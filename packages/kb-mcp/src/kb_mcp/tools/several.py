@@ -11,9 +11,8 @@ from pydantic import Field, WithJsonSchema
 
 from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whole
 from kb_core import wire
-from kb_core.bulk import MAX_QUERIES
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import MAX_K, SearchQuery
+from kb_core.search import MAX_K, MAX_QUERIES, SearchQuery
 from kb_mcp._tool import READ_ONLY, Call, Tool, input_schema, outline, schema_of
 
 __all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]

@@ -14,7 +14,7 @@ from kb_search.embed.packs import PackStatus, find_pack, list_packs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kb_core.models_info import EmbeddingModel
+    from kb_core.control import EmbeddingModel
     from kb_core.ports import Embedder, TokenCounter
 
 __all__ = ["PackStatus", "describe", "list_packs", "load_embedder", "load_token_counter"]
@@ -46,7 +46,7 @@ def load_embedder(
 
 def load_token_counter(name: str, *, cache_dir: Path) -> TokenCounter:
     """Return an exact counter for the model *name*; for ``none``, an estimate."""
-    from kb_search.embed.counter import EstimatingCounter, counter_of
+    from kb_search.embed.tokenize import EstimatingCounter, counter_of
 
     if name == "none":
         return EstimatingCounter()

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from kb_core.control import EmbeddingModel
 from kb_core.errors import ModelMissing
-from kb_core.models_info import EmbeddingModel
 from kb_search.embed.prepare import PreparedModel
 from kb_search.embed.runtime import ort
 

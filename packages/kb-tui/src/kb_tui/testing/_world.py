@@ -17,11 +17,10 @@ from kb_app.editors import FilePlace
 from kb_app.jobs import Jobs, PastRun
 from kb_app.testing.facade import ScriptedKnowledgeBase, event, script
 from kb_core import wire
-from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan
+from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, stored_span
 from kb_core.clock import from_epoch
 from kb_core.ingest import IngestEvent, IngestItem, ItemKind
 from kb_core.media import SearchMode
-from kb_core.places import stored_span
 from kb_core.records import ChunkRecord, DocumentRecord, FileState
 from kb_core.search import (
     Candidate,

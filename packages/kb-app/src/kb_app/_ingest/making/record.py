@@ -30,11 +30,11 @@ from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import UNKNOWN, Settings, fingerprint_of, settings_hash
 from kb_app._ingest.workers.worker import say
 from kb_app._media import chunker_for, medium_of, parser_for
+from kb_core.citations import stored_span
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import bytes_hash, chunk_ids, doc_id, text_hash
 from kb_core.ingest import SkipReason
 from kb_core.media import Media, TrustLevel
-from kb_core.places import stored_span
 from kb_core.ports import Content, TokenCounter
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.text import LineIndex
