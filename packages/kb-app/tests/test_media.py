@@ -97,12 +97,12 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "583a379503cea6a5"),
-        ("text", None, "1578c2a567a13416"),
+        ("markdown", None, "78da5cb7d26b025c"),
+        ("text", None, "b79eddc26260b24d"),
         ("code", "python", "bad69e6eaeb902d9"),
         ("code", "yaml", "35e088074a9661c7"),
         ("code", "json", "425b7c11c7f7dae2"),
-        ("unknown", None, "ba7c783d460b49f5"),
+        ("unknown", None, "b6b374ec95ac10b9"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

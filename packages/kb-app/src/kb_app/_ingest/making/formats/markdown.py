@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["MarkdownChunker", "MarkdownParser", "read_front_matter"]
 
 _PARSER = "markdown-2"
-_CHUNKER = "markdown-2"
+_CHUNKER = "markdown-3"
 
 _MOST_LINES = 100_000
 _TITLE_MAX = 200
