@@ -225,7 +225,7 @@ def test_a_command_line_that_is_wrong_is_caught() -> None:
 @pytest.mark.parametrize("line", lines("tools/dev"), ids=str)
 def test_every_word_of_the_development_script_exists(line: Line) -> None:
     hatch = tomllib.loads((ROOT / "hatch.toml").read_text("utf-8"))
-    known = {*hatch["envs"]["default"]["scripts"], "help", "run", "shell"}
+    known = {*hatch["envs"]["default"]["scripts"], "help", "install", "run", "shell", "uninstall"}
 
     assert line.words[0] in known
 

@@ -53,7 +53,7 @@ PLANTED = [
     Planted("composition", "kb_app._ingest.planted", "from kb_store import Store"),
     Planted("pure-core", "kb_core.planted", "import numpy"),
     Planted("home-of-the-truth", "kb_app.planted", "import duckdb"),
-    Planted("home-of-the-truth", "kb_search.planted", "import pyarrow.compute"),
+    Planted("home-of-the-truth", "kb_search.planted", "from duckdb import sql"),
     Planted("home-of-the-index", "kb_app.planted", "import tantivy"),
     Planted("home-of-the-index", "kb_store.planted", "import numpy as np"),
     Planted("home-of-click", "kb_app.planted", "from click import echo"),

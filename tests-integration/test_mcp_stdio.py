@@ -148,3 +148,43 @@ def test_a_signal_ends_the_server_while_it_waits_for_input(
         process.send_signal(kind)
 
         assert process.wait(timeout=10) == -kind
+
+
+NESTED = "[" * 5000 + "]" * 5000
+DEEP = f'{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"a":{NESTED}}}}}'
+TORN = r'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"search\ud800"}}'
+UNREADABLE = [
+    (TORN, "x", -32700),
+    (DEEP, 9, -32700),
+    ('{"jsonrpc":"2.0","id":3,', 3, -32700),
+    ("nonsense", None, -32700),
+    ("[]", None, -32600),
+    ('{"jsonrpc":"2.0","id":4}', 4, -32600),
+    ('{"jsonrpc":"2.0","id":5,"method":"tools/list","params":[1]}', 5, -32600),
+    ("\udcff", None, -32700),
+]
+
+
+def test_a_frame_that_cannot_be_read_is_answered_and_the_next_one_is_read(
+    kebab: InstalledKebab,
+) -> None:
+    ask = {"jsonrpc": "2.0", "id": 77, "method": "ping"}
+    frames = [json.dumps(HELLO), *(frame for frame, _, _ in UNREADABLE), "", json.dumps(ask)]
+
+    with subprocess.Popen(
+        kebab.command("mcp"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("\n".join(frames).encode("utf-8", "surrogateescape") + b"\n")
+        server.stdin.flush()
+        said = [json.loads(server.stdout.readline()) for _ in range(len(UNREADABLE) + 2)]
+        server.stdin.close()
+
+    answers = [answer for answer in said if "error" in answer]
+    assert {answer["id"] for answer in said if "result" in answer} == {0, 77}
+    told = [(answer["id"], answer["error"]["code"]) for answer in answers]
+    assert told == [(known, code) for _, known, code in UNREADABLE]
+    messages = " ".join(answer["error"]["message"] for answer in answers)
+    assert messages.count("the frame is ") == len(UNREADABLE)
+    assert not any(word in messages for word in ("JSONRPC", "dict", "pydantic", "Input should"))

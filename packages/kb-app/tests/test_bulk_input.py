@@ -112,9 +112,9 @@ def test_everything_reaches_the_query() -> None:
         ({"query": "a", "top_k": 3}, "unknown parameter 'top_k'", "did you mean 'k'?"),
         ({"query": "a", "mode": "lexcal"}, "mode 'lexcal' is not", "did you mean 'lexical'?"),
         ({"query": "a", "k": 0}, "k 0 is not between 1 and 100", None),
-        ({"query": "a", "k": True}, "k True: input should be a valid integer", None),
-        ({"query": "a", "tag": [1]}, "tag.0 1: input should be a valid string", None),
-        ({"query": ["a"]}, "query ['a']: input should be a valid string", None),
+        ({"query": "a", "k": True}, "k true is not a whole number", None),
+        ({"query": "a", "tag": [1]}, "tag.0 1 is not a text", None),
+        ({"query": ["a"]}, 'query ["a"] is not a text', None),
     ],
 )
 def test_a_fault_names_the_field_the_value_and_the_way_out(

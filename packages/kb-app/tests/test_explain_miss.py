@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from kb_app._search.engine import Engine
 from kb_app._search.explaining import explain_miss
-from kb_app._search.lookup import document_at, origin_of
+from kb_app._search.lookup import document_named, origin_of
 from kb_app._search.similar import similar
 from kb_app.testing import SearchWorld
 from kb_core.errors import DocNotFound, InvalidInput
@@ -39,8 +39,7 @@ def world(tmp_path: Path) -> SearchWorld:
 
 
 def explained(engine: Engine, doc: str, query: SearchQuery) -> dict[str, Any]:
-    found, path = document_at(engine.snapshot, doc)
-    report = explain_miss(engine, query, found, path)
+    report = explain_miss(engine, query, doc)
     Draft202012Validator(closed_schema("explain_miss")).validate(report)
     return report
 
@@ -139,13 +138,12 @@ def test_a_budget_that_ends_before_it(world: SearchWorld) -> None:
 
 def test_a_document_is_named_by_id_prefix_path_or_absolute_path(world: SearchWorld) -> None:
     snapshot = world.engine().snapshot
-    doc, path = document_at(snapshot, "zebra.md")
-    assert doc is not None
+    doc = document_named(snapshot, "zebra.md")
 
-    assert document_at(snapshot, doc["doc_id"][:10].upper()) == (doc, path)
-    assert document_at(snapshot, f"./{path}") == (doc, path)
+    assert document_named(snapshot, doc["doc_id"][:10].upper()) == doc
+    assert document_named(snapshot, "./zebra.md") == doc
     with pytest.raises(InvalidInput, match="missing"):
-        document_at(snapshot, " ")
+        document_named(snapshot, " ")
     with pytest.raises(DocNotFound):
         origin_of(snapshot, "nowhere.md")
 

@@ -217,7 +217,6 @@ def test_a_budget_shortens_snippets_before_it_drops_hits(engines: Mapping[int, E
         "hits": 8 - len(tightly.hits),
         "snippets_shortened": sum(not hit.snippet_full_text for hit in tightly.hits),
     }
-    assert all(len(hit.snippet) <= 60 for hit in tightly.hits)
 
 
 def test_a_budget_too_small_for_anything_names_the_least_that_works(

@@ -256,3 +256,17 @@ def test_a_value_that_is_empty_is_refused_by_name(kb: KnowledgeBase, name: str) 
             found(kb, **{name: (value,) if row.many else value})
 
         assert refused.value.details["field"] == name
+
+
+def test_what_dropped_hits_leave_over_goes_to_the_snippets(kb: KnowledgeBase) -> None:
+    """Fewer hits never come with shorter snippets than as many hits asked for would have."""
+    text = SearchQuery(text="lock", mode=SearchMode.LEXICAL)
+    sizes = range(320, 1500, 40)
+    for tokens in sizes:
+        many = kb.search(replace(text, k=10, max_tokens=tokens, snippet_chars=400))
+        count = len(many.hits)
+        few = kb.search(replace(text, k=count, max_tokens=tokens - 5, snippet_chars=400))
+
+        assert len(few.hits) <= count
+        if len(few.hits) == count:
+            assert sum(len(h.snippet) for h in many.hits) >= sum(len(h.snippet) for h in few.hits)

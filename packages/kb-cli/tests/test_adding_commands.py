@@ -28,9 +28,8 @@ def test_a_file_is_added_by_its_absolute_path_and_its_document_is_named(tmp_path
     result = run("ingest-file", "~/a.md", "--no-embed", kb=kb, home=tmp_path)
 
     assert (result.exit_code, kb.asked) == (0, [("ingest_file", f"{tmp_path}/a.md", False)])
-    assert result.stdout == (
-        f'new: /x/a\\x1b.md ({DOC_ID})\n1 file in 12 ms: 1 new\nnext: kebab search "..."\n'
-    )
+    assert result.stdout == f"new: /x/a\\x1b.md ({DOC_ID})\n1 file in 12 ms: 1 new\n"
+    assert result.stderr == 'next: kebab search "..."\n'
 
 
 def test_what_was_not_added_is_explained() -> None:

@@ -59,7 +59,8 @@ def test_queries_are_read_with_the_configured_defaults_and_nothing_of_the_comman
     kb = knowledge_base()
     environ = {"KEBAB_SEARCH_DEFAULT_K": "4", "KEBAB_SEARCH_SNIPPET_CHARS": "80"}
 
-    bulk("word", "-k", "9", "--mode", "lexical", "--tag", "y", lines=TWO, kb=kb, environ=environ)
+    options = ("-k", "9", "--mode", "lexical", "--tag", "y", "--json")
+    bulk("word", *options, lines=TWO, kb=kb, environ=environ)
 
     ((name, queries),) = kb.asked
     assert name == "search_many"
@@ -117,6 +118,7 @@ def test_no_input_is_no_error_and_needs_no_knowledge_base(lines: str) -> None:
     ("lines", "said"),
     [
         ("not json\n", "line 1 of the bulk input is not JSON: expecting value at column 1"),
+        ('{"query": "a\tb"}\n', "is not JSON: invalid control character at column 13"),
         (TWO + "[1]\n", "line 4 of the bulk input is not a JSON object"),
         ('"a"\n', "line 1 of the bulk input is not a JSON object"),
         ('{"query": "a"\n', "line 1 of the bulk input is not JSON: expecting"),
@@ -183,7 +185,9 @@ def test_aggregate_prints_one_list_and_passes_on_its_length_and_budget() -> None
     assert [type(query) for query in queries] == [SearchQuery, SearchQuery, InvalidInput]
     assert options == [5, 900, list(map(json.loads, (TWO + BAD).split()))]
     lines = text.stdout.splitlines()
-    assert lines[0] == " 1. 0.84  notes/rust/architecture.md#L661-L672          [2 queries]"
+    assert (
+        lines[0] == " 1. 0.84  notes/rust/architecture.md:661                5669ef18  [2 queries]"
+    )
     assert lines[-1] == "2 hits for 3 queries"
     assert "# Query 3: a\nerror: unknown parameter 'tags'" in text.stderr
     (line,) = as_json.stdout.splitlines()
@@ -303,3 +307,10 @@ def test_a_request_that_cannot_be_read_is_invalid(given: str, said: str) -> None
     error = valid("error", result.stderr)
     assert error["code"] == "invalid_input"
     assert said in error["message"]
+
+
+def test_one_list_of_no_queries_is_still_an_object() -> None:
+    as_json, text = bulk("--aggregate", "--json", lines=""), bulk("--aggregate", lines="")
+
+    assert valid("bulk_search_response", as_json.stdout)["aggregated"] == []
+    assert (text.stdout, text.stderr) == ("", "# 0 queries: 0 succeeded, 0 failed\n")

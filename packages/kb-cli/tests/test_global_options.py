@@ -206,6 +206,21 @@ def test_the_version_is_printed_before_anything_else_is_looked_at(words: list[st
     assert (result.exit_code, result.stdout) == (0, f"kebab {__version__}\n")
 
 
+def test_alone_and_quiet_it_is_quiet() -> None:
+    assert run("--quiet").output == ""
+    assert "Usage:" in run().stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"), [("--explain", "--trace"), ("--limit", "-k"), ("--tags", "--tag")]
+)
+def test_an_option_that_others_call_otherwise_is_hinted_at(option: str, meant: str) -> None:
+    result = run("search", "x", option)
+
+    assert result.exit_code == 2
+    assert f"hint: did you mean {meant!r}?" in result.stderr
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_catalog_has_the_first_line_of_each_commands_help(name: str) -> None:
     place, line = COMMANDS[name]

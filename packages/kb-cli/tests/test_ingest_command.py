@@ -71,9 +71,29 @@ def test_the_report_says_what_was_done_what_was_not_and_what_next() -> None:
         "  2.4 s  a.md\n"
         "3 chunks, 3 embeddings, 12 still without an embedding\n"
         "time: scan 210 ms, index 2.9 s\n"
+    )
+    assert result.stderr == (
+        "warning: source 'old' is not there: nothing of it was deleted\n"
         "next: kebab status --state failed\n"
     )
-    assert result.stderr == "warning: source 'old' is not there: nothing of it was deleted\n"
+
+
+def test_what_is_counted_and_what_it_took_add_up() -> None:
+    counts = {"new": 60, "skipped": 4, "deleted": 2}
+    usual = {"counts": counts, "scanned": 63, "duration_ms": 3400}
+    whole = report(**usual, phases_ms={"scan": 10, "parse": 2000})
+    beside = report(**usual, phases_ms={"scan": 10, "parse": 4000})
+
+    first, second = (
+        run("ingest", kb=knowledge_base(events=[event("completed", report=each)])).stdout
+        for each in (whole, beside)
+    )
+
+    assert first == (
+        "63 files and 1 ignored folder in 3.4 s: 60 new, 4 skipped, 2 deleted\n"
+        "time: scan 10 ms, parse 2.0 s, other 1.4 s\n"
+    )
+    assert second.endswith("time: scan 10 ms, parse 4.0 s, some of it at once\n")
 
 
 def test_json_is_progress_lines_and_the_report_last() -> None:
@@ -122,7 +142,7 @@ def test_every_flag_reaches_the_run(tmp_path: Path) -> None:
         summary_only=True,
     )
     assert result.stdout.startswith("dry run: ")
-    assert "next:" not in result.stdout
+    assert "next:" not in result.output
 
 
 def test_without_flags_everything_new_is_indexed_and_embedded() -> None:
@@ -150,7 +170,7 @@ def test_a_first_interrupt_finishes_the_batch_and_reports() -> None:
     assert result.exit_code == 0
     assert "finishing the batch" in result.stderr
     assert result.stdout.startswith("aborted: nothing to do in 12 ms")
-    assert "next: the same command goes on where this one stopped" in result.stdout
+    assert "next: the same command goes on where this one stopped" in result.stderr
     assert signal.getsignal(signal.SIGINT) is before
     assert not kb.is_open
 
@@ -200,7 +220,8 @@ def test_embed_follows_its_events_the_same_way() -> None:
     text, lines = run("embed", kb=kb), run("embed", "--json", kb=kb).stdout.splitlines()
 
     assert kb.asked == [("embed",)] * 2
-    assert text.stdout == ('15 embeddings in 800 ms\nnext: kebab search "..."\n')
+    assert text.stdout == "15 embeddings in 800 ms\n"
+    assert text.stderr == 'next: kebab search "..."\n'
     assert [json.loads(line)["schema_version"] for line in lines] == [
         "ingest_progress.v1",
         "ingest_progress.v1",

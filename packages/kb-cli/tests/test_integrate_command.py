@@ -288,3 +288,89 @@ def test_the_skill_has_what_hosts_look_for() -> None:
     assert fields["name"] == "kebab"
     assert len(fields["description"]) <= 1024
     assert body.startswith("\n# ")
+
+
+PLACES = {"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "", "KEBAB_SEARCH_DEFAULT_K": "4"}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_server_is_told_what_hosts_do_not_hand_on(host: str, tmp_path: Path) -> None:
+    environ = PLACES | {"KEBAB_READONLY": "1", "LANG": "C"}
+    run("integrate", host, home=tmp_path, environ=environ | {"KEBAB_READONLY": ""})
+    run("integrate", host, "--write", home=tmp_path, environ=PLACES)
+
+    entry = servers(tmp_path / FILES[host][0], host)["kebab"]
+    assert entry["env"] == {"XDG_DATA_HOME": "/data", "KEBAB_SEARCH_DEFAULT_K": "4"}
+
+
+def test_what_others_share_has_no_environment_of_one_person(tmp_path: Path) -> None:
+    words = ("integrate", "cursor", "--write", "--project", str(tmp_path))
+    run(*words, home=tmp_path / "home", environ=PLACES)
+
+    assert "env" not in servers(tmp_path / ".cursor/mcp.json", "cursor")["kebab"]
+
+
+@pytest.mark.parametrize("host", ["cursor", "codex"])
+def test_what_a_person_added_to_the_environment_stays(host: str, tmp_path: Path) -> None:
+    run("integrate", host, "--write", home=tmp_path, environ={"XDG_DATA_HOME": "/old"})
+    file = tmp_path / FILES[host][0]
+    mine = {
+        "cursor": ('"env": {', '"env": {"A": "1",'),
+        "codex": ("[mcp_servers.kebab.env]\n",) * 2,
+    }
+    before, after = mine[host]
+    after += 'A = "1"\n' if host == "codex" else ""
+    file.write_text(file.read_text().replace(before, after))
+
+    run("integrate", host, "--write", home=tmp_path, environ={"XDG_DATA_HOME": "/new"})
+
+    assert servers(file, host)["kebab"]["env"] == {"A": "1", "XDG_DATA_HOME": "/new"}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_was_registered_is_removed_and_nothing_else(host: str, tmp_path: Path) -> None:
+    file = tmp_path / FILES[host][0]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    table = HOSTS[host].table
+    held = f'# mine\n[{table}.other]\ncommand = "x"\n'
+    if file.suffix == ".json":
+        held = (
+            f'// mine\n{{\n  "{table}": {{\n    "other": {{ "command": "x" }} // mine\n  }}\n}}\n'
+        )
+    file.write_text(held)
+    run("integrate", host, "--write", home=tmp_path, environ=PLACES)
+
+    shown = run("integrate", host, "--remove", home=tmp_path)
+    assert shown.stderr == "nothing was written; add --write to do it\n"
+    assert "kebab" in file.read_text()
+    done = run("integrate", host, "--remove", "--write", home=tmp_path)
+
+    assert done.exit_code == 0
+    assert f"taken out of {file}\n" in done.stdout
+    assert {name: text.rstrip("\n") + "\n" for name, text in tree(tmp_path).items()} == {
+        FILES[host][0]: held
+    }
+    again = run("integrate", host, "--remove", "--write", home=tmp_path)
+    assert f"nothing of ours in {file}\n" in again.stdout
+
+
+def test_a_skill_that_was_edited_is_left(tmp_path: Path) -> None:
+    run("integrate", "cursor", "--write", home=tmp_path)
+    skill = tmp_path / SKILLS["cursor"] / "kebab/SKILL.md"
+    skill.write_text(skill.read_text() + "and mine\n")
+
+    result = run("integrate", "cursor", "--remove", "--write", home=tmp_path)
+
+    assert "the skill has been edited, and is left" in result.stderr
+    assert skill.read_text().endswith("and mine\n")
+
+
+def test_a_removal_is_told_in_json(tmp_path: Path) -> None:
+    run("integrate", "codex", "--write", home=tmp_path)
+
+    result = run("--json", "integrate", "codex", "--remove", "--write", home=tmp_path)
+
+    report = json.loads(result.stdout)
+    Draft202012Validator(closed_schema("integration_report")).validate(report)
+    assert report["removal"] is True
+    assert [file.get("removed", False) for file in report["files"]] == [False, True]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_app.config import TomlError, put_table
+from kb_app.config import TomlError, drop_table, put_table
 from kb_cli._integrate import jsonc
 
 ENTRY = {"command": "kebab", "args": ["mcp"]}
@@ -84,6 +84,32 @@ def test_putting_in_what_is_there_changes_nothing(text: str) -> None:
     once = jsonc.put(text, PATH, ENTRY)
 
     assert jsonc.put(once, PATH, ENTRY) == once
+
+
+@given(documents())
+def test_what_was_put_in_is_taken_out_and_nothing_else(text: str) -> None:
+    before = jsonc.read(text)
+    dropped = jsonc.drop(jsonc.put(text, PATH, ENTRY), PATH)
+
+    others = {key: value for key, value in before.get("mcpServers", {}).items() if key != "kebab"}
+    assert jsonc.read(dropped) == {**before, "mcpServers": others}
+    assert jsonc.drop(dropped, PATH) == dropped
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"k": 1}', "{}"),
+        ('{"a": 2, "k": 1}', '{"a": 2 }'),
+        ('{"k": 1, "a": 2}', '{"a": 2}'),
+        ('{\n  "a": 2, // two\n  "k": 1 // ours\n}\n', '{\n  "a": 2 // two\n}\n'),
+        ('{\n  "k": 1,\n  // two\n  "a": 2,\n}\n', '{\n  // two\n  "a": 2,\n}\n'),
+        ('{\r\n  "a": 2,\r\n  "k": 1\r\n}\r\n', '{\r\n  "a": 2\r\n}\r\n'),
+        ('{"b": 3}', '{"b": 3}'),
+    ],
+)
+def test_a_member_is_taken_out_with_its_line(text: str, expected: str) -> None:
+    assert jsonc.drop(text, ("k",)) == expected
 
 
 @given(st.dictionaries(keys, values, max_size=4), st.sampled_from([None, 2, 4, "\t"]))
@@ -184,6 +210,8 @@ def test_a_table_is_put_in_and_nothing_else_changes(parts: list[str]) -> None:
     kebab = {**servers.get("kebab", {}), **ENTRY}
     assert tomllib.loads(edited) == {**before, "mcp_servers": {**servers, "kebab": kebab}}
     assert put_table(edited, TABLE, ENTRY) == edited
+    dropped = tomllib.loads(drop_table(edited, TABLE))
+    assert dropped.get("mcp_servers", {}) == {k: v for k, v in servers.items() if k != "kebab"}
     assert all(
         f"# {word}" in edited
         for word in ("a note", "fast", "one", "ours", "mine")

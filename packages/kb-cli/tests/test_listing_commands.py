@@ -195,3 +195,10 @@ def test_json_is_of_the_published_shape(words: list[str], schema: str) -> None:
 
     assert result.stderr == ""
     Draft202012Validator(closed_schema(schema)).validate(json.loads(result.stdout))
+
+
+def test_a_glob_that_matches_nothing_says_so() -> None:
+    result = run("status", "no\x1bpe/**", kb=knowledge_base())
+
+    assert result.exit_code == 0
+    assert result.stderr == "no file that was seen matches 'no\\x1bpe/**'\n"

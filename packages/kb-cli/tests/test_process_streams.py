@@ -153,6 +153,43 @@ def test_colour_on_a_terminal_unless_it_is_unwanted(no_color: str, tmp_path: Pat
     assert "the query is missing" in said
 
 
+SEARCH = """
+from pathlib import Path
+from kb_app.testing.facade import hit, response
+from kb_cli._context import CliContext
+from kb_cli.main import cli
+from kb_cli.testing import knowledge_base
+root = Path.cwd()
+(root / "kb.toml").write_text(f'[[sources]]\\nid = "notes"\\nroot = "{root}"\\n')
+kb = knowledge_base({"search": response(hit(doc_path="a b.md", snippet="never cut in two"))})
+obj = CliContext(open_kb=kb.reopened, configure_logs=lambda _: None)
+cli.main(["search", "cut", "--config", "kb.toml"], obj=obj)
+"""
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_on_a_terminal_matches_are_set_off_and_paths_lead_to_their_files(
+    no_color: str, tmp_path: Path
+) -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    environ = os.environ | {"NO_COLOR": no_color, "TERM": "xterm"}
+
+    subprocess.run(
+        [sys.executable, "-c", SEARCH], stdout=theirs, env=environ, cwd=tmp_path, check=True
+    )
+
+    os.close(theirs)
+    said = os.read(ours, 3000).decode()
+    os.close(ours)
+    if no_color:
+        assert "\x1b" not in said
+        assert "a b.md:661" in said
+    else:
+        assert f"\x1b]8;;file://{os.uname().nodename}{tmp_path}/a%20b.md#661\x1b\\" in said
+        assert "never \x1b[31m\x1b[1mcut\x1b[0m in two" in said
+
+
 def test_completion_completes_commands_and_options(tmp_path: Path) -> None:
     environ = {"_KEBAB_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
     code = "import sys; sys.argv[0] = 'kebab'; from kb_cli.main import main; main()"

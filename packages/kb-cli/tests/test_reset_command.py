@@ -28,13 +28,19 @@ def full() -> ScriptedKnowledgeBase:
     return knowledge_base({"reset": reset})
 
 
-def test_on_a_terminal_it_shows_what_would_go_and_asks() -> None:
+def test_on_a_terminal_it_shows_what_would_go_and_whose_it_is_and_asks(tmp_path: Path) -> None:
     kb = full()
+    (tmp_path / "kb.toml").write_text(
+        '[storage]\ndata_dir = "kb-data"\n[[sources]]\nid = "notes"\nroot = "notes"\n'
+    )
+    named = ("--config", str(tmp_path / "kb.toml"))
 
-    result = run("reset", "--data-only", kb=kb, answer="y\n")
+    result = run("reset", "--data-only", *named, kb=kb, answer="y\n")
 
     assert kb.asked == [("reset", "data-only", True), ("reset", "data-only", False)]
-    assert result.stderr.startswith(SHOWN + "would delete " + SUM + "delete this?")
+    whose, shown = result.stderr.split("\n", 1)
+    assert whose == f"the data of {tmp_path}/kb.toml in {tmp_path}/kb-data; sources: notes"
+    assert shown.startswith(SHOWN + "would delete " + SUM + "delete this?")
     assert result.stdout.endswith(SHOWN + "deleted " + SUM)
     assert result.exit_code == 0
 

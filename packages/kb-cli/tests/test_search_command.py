@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_cli.testing import knowledge_base, run
+from kb_core.citations import Citation, PageSpan, TimeSpan
 from kb_core.errors import NotIndexed
 from kb_core.media import SearchMode
 from kb_core.search import Candidate, FusionInput, SearchFilters, SearchQuery, Timing, Trace
@@ -35,9 +36,9 @@ def test_a_hit_shows_rank_score_citation_heading_and_snippet() -> None:
     assert result.exit_code == 0
     assert result.stderr == ""
     assert result.stdout == (
-        " 1. 0.82  notes/rust/architecture.md#L661-L672\n"
+        " 1. 0.82  notes/rust/architecture.md:661  5669ef18\n"
         "    Architecture › Chunking\n"
-        "    heading boundaries first; a code block is never cut in two\n"
+        "    … heading boundaries first; a code block is never cut in two\n"
         "1 hit · hybrid · 8 ms · 12 documents, 1,204 chunks\n"
     )
 
@@ -46,8 +47,42 @@ def test_a_stale_hit_says_so_at_the_end_of_its_line() -> None:
     result = run("search", "chunks", kb=finding(hit(stale=True)))
 
     assert result.stdout.splitlines()[0] == (
-        " 1. 0.82  notes/rust/architecture.md#L661-L672          [stale]"
+        " 1. 0.82  notes/rust/architecture.md:661                5669ef18  [stale]"
     )
+
+
+def test_a_person_sees_the_part_that_matches_and_no_heading_twice() -> None:
+    text = "# Chunking\n\nWe cut at headings. " + "Then something else. " * 40
+    found = hit(snippet=f"{text}A block of code is never cut.", lines=(5, 9), title="Chunking")
+
+    kb = finding(found)
+    result = run("search", "blocks of code", kb=kb)
+
+    assert asked(kb).snippet_chars == 10_000
+    lines = result.stdout.splitlines()
+    assert lines[0] == " 1. 0.82  notes/rust/architecture.md:7  5669ef18"
+    assert " ".join(lines[2:-1]).split()[-7:] == ["A", "block", "of", "code", "is", "never", "cut."]
+    assert "# Chunking" not in result.stdout
+    assert len(lines) == 6
+
+
+def test_a_source_is_named_where_two_have_the_same_path() -> None:
+    twins = hit(), hit(rank=2, source_id="copy"), hit(rank=3, doc_path="b.md")
+
+    lines = run("search", "x", kb=finding(*twins)).stdout.splitlines()
+
+    heads = [line for line in lines if line.endswith(("]", "5669ef18"))]
+    assert [head.rpartition("  ")[2] for head in heads] == ["[notes]", "[copy]", "5669ef18"]
+
+
+def test_a_page_and_what_has_no_lines_are_named_as_they_are() -> None:
+    page = hit(citation=Citation("a.pdf", PageSpan(3)), doc_path="a.pdf", media="pdf")
+    sound = hit(citation=Citation("a b.mp3", TimeSpan(1000, 2000)), doc_path="a b.mp3")
+
+    said = run("search", "x", kb=finding(page, sound)).stdout
+
+    assert " a.pdf, page 3  5669ef18\n" in said
+    assert " a b.mp3#t=0:01.000,0:02.000  5669ef18\n" in said
 
 
 def test_lines_of_code_stay_lines_and_wide_characters_wrap_by_their_width() -> None:
@@ -60,7 +95,7 @@ def test_lines_of_code_stay_lines_and_wide_characters_wrap_by_their_width() -> N
 
     lines = result.stdout.splitlines()
     assert lines[:4] == [
-        "10. 0.82  a.py#L1-L2",
+        "10. 0.82  a.py:1  5669ef18",
         "    Architecture › Chunking",
         "    def f():",
         "        return 1",
@@ -87,7 +122,7 @@ def test_what_a_terminal_would_obey_is_escaped_in_paths_headings_and_snippets() 
     result = run("search", "x", kb=finding(evil))
 
     assert not any(c in result.stdout for c in "\x1b\x07\u202e\u2066")
-    assert "a%1B%5B31m%E2%80%AEb.md#L661-L672" in result.stdout
+    assert r"a\x1b[31m\u202eb.md:661" in result.stdout
     assert r"x\x07y" in result.stdout
     assert r"one\x1b]0;title\x07two\u2066three" in result.stdout
 
@@ -132,7 +167,7 @@ def test_the_trace_shows_each_channel_its_top_three_and_the_fused_list() -> None
         "  fused       2 candidates  1 ms",
         "    1. 0.9800  notes/1.md  (lexical 1, vector -)",
         "    2. 0.5000  notes/v.md  (lexical -, vector 1)",
-        "  total   19 ms",
+        "  total   19 ms = words 3 + meaning 14 + fusion 1 + rest 1",
         "1 hit · hybrid · 8 ms · 12 documents, 1,204 chunks",
     ]
 
@@ -178,6 +213,7 @@ def test_every_filter_reaches_the_query() -> None:
         "s",
         "--source-type",
         "note",
+        "--json",
     ]
 
     result = run(*words, kb=kb)
@@ -206,7 +242,7 @@ def test_the_configuration_gives_what_the_command_line_leaves_out() -> None:
     kb = knowledge_base()
     environ = {"KEBAB_SEARCH_DEFAULT_K": "4", "KEBAB_SEARCH_SNIPPET_CHARS": "80"}
 
-    run("search", "q", kb=kb, environ=environ)
+    run("search", "q", "--json", kb=kb, environ=environ)
 
     assert (asked(kb).k, asked(kb).snippet_chars) == (4, 80)
 

@@ -20,10 +20,50 @@ def test_a_fresh_machine_needs_add_only(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == (
         f"made {tmp_path}/.config/kebab/config.toml\nsource 'notes' is {tmp_path}/notes\n"
+        "nothing in it can be read\n"
     )
     assert result.stderr == "next: kebab ingest\n"
     (source,) = load_config(None, {"HOME": str(tmp_path)}).sources
     assert (source.id, source.root) == ("notes", tmp_path / "notes")
+
+
+def test_add_says_what_a_folder_holds_before_anything_in_it_is_read(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / "node_modules").mkdir(parents=True)
+    for name in ("a.md", "b.md", "c.py"):
+        (notes / name).write_text("x" * 1200)
+    (notes / "large.txt").write_text("y" * 1_200_000)
+    (notes / "unreadable.md").write_text("z")
+    (notes / "unreadable.md").chmod(0)
+
+    dry = run("add", "~/notes", "--dry-run", home=tmp_path)
+    real = run("add", "~/notes", home=tmp_path)
+
+    assert dry.stdout == (
+        "to be read: 5 files, 1.2 MB\n"
+        "  KIND      FILES  SIZE\n"
+        "  markdown      3  2.4 kB\n"
+        "  python        1  1.2 kB\n"
+        "  text          1  1.2 MB\n"
+        "largest\n"
+        "  SIZE    PATH\n"
+        "  1.2 MB  large.txt\n"
+        "left alone\n"
+        "  ENTRIES  WHY                               SUCH AS\n"
+        "        1  ignored: built-in: node_modules/  node_modules/\n"
+    )
+    assert real.stdout.endswith(f"is {notes}\n{dry.stdout}")
+    assert load_config(None, {"HOME": str(tmp_path)}).sources
+
+
+def test_a_dry_run_of_add_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+
+    run("add", "~/notes", "--dry-run", home=tmp_path)
+    wrong = run("add", "~/other", "--dry-run", home=tmp_path)
+
+    assert not (tmp_path / ".config").exists()
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
 
 
 def test_add_takes_an_id_a_type_and_a_trust_level(tmp_path: Path) -> None:

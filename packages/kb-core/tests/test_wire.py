@@ -172,6 +172,33 @@ def test_search_responses(response: SearchResponse) -> None:
     assert "schema_version" not in str(out["hits"])
 
 
+@quick
+@given(responses)
+def test_a_response_is_read_back_into_what_it_shows(response: SearchResponse) -> None:
+    out = json.loads(wire.dumps(wire.search_response(response)))
+
+    read = wire.read_search_response({**out, "from_a_later_version": 1})
+
+    assert wire.search_response(read) == out
+    spans = [[type(hit.citation.span) for hit in found.hits] for found in (read, response)]
+    assert spans[0] == spans[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "schema_version None is not 'search_response.v1'"),
+        ({"schema_version": "stats.v1"}, "schema_version 'stats.v1' is not"),
+        ({"schema_version": "search_response.v1"}, "not of its schema: 'hits'"),
+        ({"schema_version": "search_response.v1", "hits": [{}]}, "not of its schema"),
+        ({"schema_version": "search_response.v1", "hits": [7]}, "not of its schema"),
+    ],
+)
+def test_what_is_no_response_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(errors.InvalidInput, match=said):
+        wire.read_search_response(given)
+
+
 def test_a_response_holds_no_more_than_it_must() -> None:
     """Readers pay by the token: optional fields without a value do not travel."""
     out = wire.search_response(SearchResponse(hits=(), corpus_revision=7))

@@ -129,7 +129,7 @@ async def test_one_list_has_one_budget() -> None:
     ("arguments", "message", "hint"),
     [
         ({}, "parameter 'queries' is missing", None),
-        ({"queries": "a"}, "queries 'a': input should be a valid list", None),
+        ({"queries": "a"}, "queries 'a' is not a list", None),
         (
             {"queries": [{"query": "a"}, "b"]},
             "queries.1 is not an object",

@@ -32,6 +32,12 @@ def test_rows_come_under_their_columns(path: Path) -> None:
     assert found.truncated
 
 
+def test_instants_inside_of_others_are_text(path: Path) -> None:
+    found = query(path, "SELECT [indexed_at] FROM documents", limit=1)
+
+    assert found.rows == (("['2026-01-02 03:04:05+00']",),)
+
+
 def test_columns_of_one_name_stay_apart(path: Path) -> None:
     found = query(path, "SELECT 1 AS n, 2 AS n", limit=1)
 

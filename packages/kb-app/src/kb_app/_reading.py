@@ -5,16 +5,19 @@ Everything is verbatim ``Document.text``; lines are those of the file as it was 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from kb_app._media import medium_of
 from kb_app._search.hits import Freshness
+from kb_app._search.lookup import chunk_named, document_named, paths_named
 from kb_app._search.query import compile_filters, filter_warnings, glob_of
 from kb_core import wire
-from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
-from kb_core.ids import parse_id_prefix
-from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_core.errors import InvalidInput, SpanNotSupported
+from kb_core.filters import Glob, OneOf, Or
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import SearchFilters
 from kb_core.text import LineIndex
@@ -30,8 +33,10 @@ __all__ = [
     "status",
 ]
 
-_FULL_ID = 32
 _CHARS_PER_TOKEN = 4
+_LONGEST_PATH = 250
+_SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?=\s)|[。！？｡][」』）]*""")
+_SPACE = re.compile(r"\s")
 
 Json = dict[str, Any]
 
@@ -42,7 +47,7 @@ def fetch_chunk(snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Fre
         raise InvalidInput(
             f"context {context} is negative", details={"field": "context", "value": context}
         )
-    target = _one_chunk(snapshot, chunk_id)
+    target = chunk_named(snapshot, chunk_id)
     before: Sequence[StoredChunk] = ()
     after: Sequence[StoredChunk] = ()
     if context:
@@ -62,11 +67,12 @@ def fetch_chunk(snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Fre
 def fetch_doc(
     snapshot: IndexSnapshot, doc_id: str, max_tokens: int | None, fresh: Freshness
 ) -> Json:
-    """Return a document's text, cut at the last line end inside the budget."""
+    """Return a document's text, cut to the budget where that hurts least."""
     doc, text = _doc_and_text(snapshot, doc_id)
-    cut = _cut_at_line(text, _budget(max_tokens))
+    cut = _cut(text, _budget(max_tokens))
     omitted = len(text) - cut if cut < len(text) else None
-    return wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    found = wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    return found | _flags(snapshot, doc, range(cut))
 
 
 def fetch_span(
@@ -99,29 +105,42 @@ def fetch_span(
     last = min(end, len(lines))
     first_char, stop = lines.range_of(start, last)
     wanted = text[first_char:stop]
-    cut = _cut_at_line(wanted, budget, whole_lines=True)
+    cut = _cut(wanted, budget)
     if cut == len(wanted):
-        return wire.fetch_span(doc, wanted, asked, last, stale=stale)
-    delivered = start - 1 + wanted[:cut].count("\n")
-    return wire.fetch_span(
+        found = wire.fetch_span(doc, wanted, asked, last, stale=stale)
+        return found | _flags(snapshot, doc, range(first_char, stop))
+    delivered = start - 1 + len(wanted[:cut].rstrip("\n").split("\n"))
+    found = wire.fetch_span(
         doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
     )
+    return found | _flags(snapshot, doc, range(first_char, first_char + cut))
+
+
+def _flags(snapshot: IndexSnapshot, doc: StoredDoc, shown: range) -> Json:
+    """Return the remarks on what is *shown* of a document's text, if there are any."""
+    flags = {
+        flag
+        for chunk in snapshot.doc_chunks(doc["doc_id"])
+        if chunk["start"] < shown.stop and shown.start < chunk["end"]
+        for flag in chunk["flags"]
+    }
+    return {"flags": sorted(flags)} if flags else {}
 
 
 def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> Json:
     """Return all that is known of a document, but for its text."""
-    return wire.doc_inspection(_one_doc(snapshot, doc_id))
+    return wire.doc_inspection(document_named(snapshot, doc_id))
 
 
 def inspect_chunk(snapshot: IndexSnapshot, chunk_id: str) -> Json:
     """Return all that is known of a chunk."""
-    found = _one_chunk(snapshot, chunk_id)
+    found = chunk_named(snapshot, chunk_id)
     return wire.chunk_inspection(found, _embeddings(snapshot, found))
 
 
 def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[Json]:
     """Return the chunks of a document, by ordinal."""
-    found = snapshot.doc_chunks(_one_doc(snapshot, doc_id)["doc_id"])
+    found = snapshot.doc_chunks(document_named(snapshot, doc_id)["doc_id"])
     return [_chunk(snapshot, chunk) for chunk in found]
 
 
@@ -148,9 +167,7 @@ def status(
             f"state {state!r} is not one of {known}", details={"field": "state", "value": state}
         )
     everything = snapshot.files(None)
-    shown = everything
-    if path_glob is not None:
-        shown = snapshot.files(glob_of("path_glob", path_glob))
+    shown = everything if path_glob is None else _files(snapshot, path_glob)
     if state is not None:
         shown = [row for row in shown if row["state"] == state]
     stats = snapshot.control.stats
@@ -160,44 +177,22 @@ def status(
     return wire.file_status(page, totals, total=len(shown))
 
 
-def _one_chunk(snapshot: IndexSnapshot, chunk_id: str) -> StoredChunk:
-    prefix = parse_id_prefix(chunk_id, what="chunk_id")
-    found = snapshot.find_chunks(prefix, 2)
-    if len(found) > 1:
-        raise _ambiguous("chunk_id", chunk_id)
-    if not found:
-        raise ChunkNotFound(
-            f"no chunk has the id {chunk_id!r}",
-            hint="chunks get new ids when their text changes: search again",
-            details={"chunk_id": chunk_id},
-        )
-    return found[0]
-
-
-def _one_doc(snapshot: IndexSnapshot, doc_id: str) -> StoredDoc:
-    prefix = parse_id_prefix(doc_id, what="doc_id")
-    found = snapshot.find_docs(prefix, 2)
-    if len(found) > 1:
-        raise _ambiguous("doc_id", doc_id)
-    if not found:
-        raise DocNotFound(
-            f"no document has the id {doc_id!r}",
-            hint="'kebab list docs' shows the ids of all documents",
-            details={"doc_id": doc_id},
-        )
-    return found[0]
-
-
-def _ambiguous(what: str, value: str) -> InvalidInput:
-    return InvalidInput(
-        f"{what} {value!r} is the beginning of several ids",
-        hint=f"give more of its {_FULL_ID} digits",
-        details={"field": what, "value": value},
-    )
+def _files(snapshot: IndexSnapshot, path_glob: str) -> Sequence[StoredFile]:
+    """Return the rows of a pattern, or of what else names a file or a folder."""
+    pattern = glob_of("path_glob", path_glob)
+    if found := snapshot.files(pattern):
+        return found
+    named = paths_named(snapshot, path_glob)
+    if found := snapshot.files(OneOf("path", tuple(named))):
+        return found
+    literal = ("".join(f"[{c}]" if c in "*?[" else c for c in path) for path in named)
+    short = [path for path in literal if path.strip("/") and len(path) < _LONGEST_PATH]
+    inside = [Glob(p) for path in short for p in (f"/{path}/**", f"**/{path.lstrip('/')}")]
+    return snapshot.files(Or(tuple(inside)))
 
 
 def _doc_and_text(snapshot: IndexSnapshot, doc_id: str) -> tuple[StoredDoc, str]:
-    doc = _one_doc(snapshot, doc_id)
+    doc = document_named(snapshot, doc_id)
     return doc, snapshot.doc_text(doc["doc_id"]) or ""
 
 
@@ -224,11 +219,17 @@ def _budget(max_tokens: int | None) -> int | None:
     return max_tokens * _CHARS_PER_TOKEN
 
 
-def _cut_at_line(text: str, budget: int | None, *, whole_lines: bool = False) -> int:
-    """Return where to cut: the last line end inside the budget; without one, the budget."""
+def _cut(text: str, budget: int | None) -> int:
+    """Return where to cut: at a line where that loses little, else at a sentence, else a word."""
     if budget is None or len(text) <= budget:
         return len(text)
-    line_end = text.rfind("\n", 0, budget)
-    if line_end >= 0:
-        return line_end + 1
-    return 0 if whole_lines else budget
+    enough = budget - budget // 4
+    line = text.rfind("\n", 0, budget) + 1
+    if line >= enough:
+        return line
+    sentences = (found.end() for found in _SENTENCE_END.finditer(text, max(0, enough - 1)))
+    sentence = max(takewhile(lambda end: end <= budget, sentences), default=0)
+    if sentence >= enough:
+        return sentence
+    word = max((found.start() for found in _SPACE.finditer(text, enough, budget + 1)), default=0)
+    return word or budget

@@ -160,10 +160,9 @@ class KnowledgeBase:
         *source* says which is meant of several sources that have its path.
         """
         from kb_app._citing.resolving import cite
-        from kb_core.citations import parse_citation
 
-        citation, snapshot = parse_citation(uri), self._snapshot()
-        return cite(snapshot, citation, source, self._freshness(snapshot))
+        snapshot = self._snapshot()
+        return cite(snapshot, uri, source, self._freshness(snapshot))
 
     def verify_citations(
         self, items: Iterable[str | Mapping[str, Any]], *, source: str | None = None
@@ -184,10 +183,9 @@ class KnowledgeBase:
         """
         from kb_app._citing.files import Files
         from kb_app._citing.resolving import locate
-        from kb_core.citations import parse_citation
 
-        citation, snapshot = parse_citation(uri), self._snapshot()
-        return locate(snapshot, citation, source, Files(snapshot, self._config))
+        snapshot = self._snapshot()
+        return locate(snapshot, uri, source, Files(snapshot, self._config))
 
     def similar(self, origin: str, query: SearchQuery | None = None) -> SearchResponse:
         """Return neighbours of a chunk or document (an id, or a path) in other documents.
@@ -204,11 +202,8 @@ class KnowledgeBase:
     def explain_miss(self, doc: str, query: SearchQuery) -> Json:
         """Return explain_miss.v1: why a document (an id, or a path) is not among the hits."""
         from kb_app._search.explaining import explain_miss
-        from kb_app._search.lookup import document_at
 
-        engine = self._engine()
-        found, path = document_at(engine.snapshot, doc)
-        return explain_miss(engine, query, found, path)
+        return explain_miss(self._engine(), query, doc)
 
     def list_docs(self, filters: SearchFilters, *, limit: int = 100, offset: int = 0) -> Json:
         """Return doc_summary_list.v1: documents by source and path; empty where there are none."""

@@ -30,6 +30,7 @@ from pydantic import (
     create_model,
 )
 
+from kb_app.shown import as_given
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS, FilterSpec
 from kb_core.media import SearchMode
@@ -97,6 +98,14 @@ class Input(BaseModel):
     """Names that people use elsewhere for one of ours."""
 
 
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "string_type": "a text",
+    "tuple_type": "a text or a list of texts",
+}
 InputT = TypeVar("InputT", bound=Input)
 
 
@@ -144,10 +153,22 @@ def _problem(model: type[Input], fault: Mapping[str, Any]) -> dict[str, str]:
             message = f"{field} {_shown(fault['input'])} is not {expected}"
             nearest = _nearest(str(fault["input"]), re.findall(r"'([^']+)'", expected))
         case _:
-            said = fault["msg"]
-            message = f"{field} {_shown(fault['input'])}: {said[:1].lower()}{said[1:]}"
+            message = f"{field} {_shown(fault['input'])} {_said(fault)}"
     problem = {"field": field, "message": message}
     return {**problem, "nearest": nearest} if nearest else problem
+
+
+def _said(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value, in words that are no library's."""
+    match fault["type"]:
+        case "greater_than_equal":
+            return f"is less than {fault['ctx']['ge']}"
+        case "less_than_equal":
+            return f"is more than {fault['ctx']['le']}"
+        case kind if kind in _EXPECTED:
+            return f"is not {_EXPECTED[kind]}"
+        case _:
+            return f"does not fit: {fault['msg'][:1].lower()}{fault['msg'][1:]}"
 
 
 def _nearest(word: str, words: Iterable[str]) -> str | None:
@@ -155,7 +176,7 @@ def _nearest(word: str, words: Iterable[str]) -> str | None:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = as_given(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 

@@ -6,18 +6,18 @@ fails the whole. What is wrong inside an object is the error of that query alone
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kb_app.shown import flat
 from kb_cli._context import leave_at_once
 from kb_cli._errors import show as show_error
-from kb_cli._hits import render_aggregated, show
+from kb_cli._hits import for_people, show, show_aggregated
+from kb_cli._stdin import NotJson, parsed
 from kb_core import wire
 from kb_core.errors import ConfigInvalid, KbError
 from kb_core.search import MAX_QUERIES, SearchQuery
@@ -41,14 +41,15 @@ def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: 
     from kb_app.wire_models import read_queries  # pydantic: not on the single search's path
 
     asked = list(_objects(_lines()))
-    if not asked:
+    if not asked and not (aggregate and cli.as_json):
         _sum_up(cli, [])
         return
     search = cli.config.search
     queries = read_queries(asked, k=search.default_k, snippet_chars=search.snippet_chars)
     with cli.open() as kb:
         if aggregate:
-            found = kb.search_aggregated(queries, k=k, max_tokens=max_tokens, asked=asked)
+            wanted = queries if max_tokens else _for_people(cli, queries)
+            found = kb.search_aggregated(wanted, k=k, max_tokens=max_tokens, asked=asked)
             _show_aggregated(cli, asked, found)
             outcomes = list(found.outcomes)
         else:
@@ -56,6 +57,12 @@ def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: 
         _sum_up(cli, outcomes)
         if any(isinstance(one, SearchQuery) and one.deadline_ms for one in queries):
             _leave(kb)
+
+
+def _for_people(
+    cli: CliContext, queries: Sequence[SearchQuery | KbError]
+) -> list[SearchQuery | KbError]:
+    return [for_people(cli, one) if isinstance(one, SearchQuery) else one for one in queries]
 
 
 def _leave(kb: KnowledgeBase) -> None:
@@ -68,7 +75,7 @@ def _show_each(
 ) -> Iterator[Outcome]:
     """Print what becomes of each query as soon as it is there, and yield it."""
     shown = 0
-    with closing(kb.search_many(queries)) as outcomes:
+    with closing(kb.search_many(_for_people(cli, queries))) as outcomes:
         for number, outcome in enumerate(outcomes, start=1):
             if cli.as_json:
                 cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))
@@ -100,7 +107,7 @@ def _show_aggregated(cli: CliContext, asked: list[Json], found: AggregatedRespon
         else:
             cli.note(*(f"degraded: {reason}" for reason in outcome.degraded))
             cli.warn(*outcome.warnings)
-    click.echo("\n".join(render_aggregated(found)))
+    show_aggregated(cli, (str(query.get("query", "")) for query in asked), found)
 
 
 def _head(cli: CliContext, number: int, asked: Json) -> None:
@@ -138,27 +145,12 @@ def _objects(lines: Iterable[bytes]) -> Iterator[Json]:
 
 def _object(number: int, line: bytes) -> Json:
     try:
-        value = json.loads(line.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite)
-    except UnicodeDecodeError:
-        raise _bad(number, "is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise _bad(number, f"is not JSON: {error.msg.lower()} at column {error.colno}") from None
-    except (ValueError, RecursionError) as error:
-        raise _bad(number, f"is not JSON that can be read: {error}") from None
+        value = parsed(line)
+    except NotJson as error:
+        raise _bad(number, str(error)) from None
     if not isinstance(value, dict):
         raise _bad(number, "is not a JSON object")
     return value
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if number in {float("inf"), float("-inf")}:
-        raise ValueError(f"{text[:20]} is too large")
-    return number
 
 
 def _bad(number: int, why: str) -> ConfigInvalid:

@@ -12,7 +12,7 @@ import click
 
 from kb_cli._context import CliContext
 
-__all__ = ["KebabCommand", "KebabSubgroup", "command", "global_options", "subgroup"]
+__all__ = ["KebabCommand", "KebabSubgroup", "command", "completed_by", "global_options", "subgroup"]
 
 _FLAGS = {
     "as_json": ("--json", "Print wire objects, one a line, instead of text."),
@@ -20,6 +20,17 @@ _FLAGS = {
     "quiet": ("--quiet", "Print results and errors only."),
     "verbose": ("--verbose", "Log to stderr; show where an error came from."),
 }
+
+
+def completed_by(what: str) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """Return what completes a value: ``file``, ``dir``, ``document``, or a filter's name."""
+
+    def items(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Any:  # noqa: ANN401
+        from kb_cli._completing import complete  # only a shell that asks needs it
+
+        return complete(what, ctx, incomplete)
+
+    return items
 
 
 def global_options(*, hidden: bool) -> list[click.Parameter]:
@@ -31,6 +42,7 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         ["--config", "config_option"],
         metavar="PATH",
         help="The configuration file, instead of the usual one.",
+        shell_complete=completed_by("file"),
         expose_value=False,
         is_eager=True,
         hidden=hidden,

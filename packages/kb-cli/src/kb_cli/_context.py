@@ -100,6 +100,12 @@ class CliContext:
         """False where colour is unwanted; ``None`` lets click look at the stream."""
         return False if self.environ.get("NO_COLOR") else None
 
+    @property
+    def has_terminal(self) -> bool:
+        """True if results go to a terminal that may be drawn on."""
+        is_dumb = self.color is False or self.environ.get("TERM") == "dumb"
+        return not is_dumb and sys.stdout is not None and sys.stdout.isatty()
+
     def open(self, *, readonly: bool = False) -> KnowledgeBase:
         """Open the knowledge base, read-only if asked here or by the person; a context manager."""
         self.configure_logs(self)

@@ -18,6 +18,17 @@ __all__ = ["show"]
 
 _REFUSED = 1
 _FAILED = 2
+_SYNONYMS = {
+    "--explain": "--trace",
+    "--language": "--lang",
+    "--limit": "-k",
+    "--n": "-k",
+    "--path": "--path-glob",
+    "--tags": "--tag",
+    "--top-k": "-k",
+    "--type": "--media",
+}
+"""What other tools call an option of ours; where the command has one of that name, it is meant."""
 
 
 def show(error: Exception, cli: CliContext) -> int:
@@ -65,7 +76,8 @@ def _usage(error: click.UsageError) -> InvalidInput:
     near: list[str] = []
     message = error.message  # without click's own suggestions, which go into the hint
     if isinstance(error, click.NoSuchOption):
-        near = list(error.possibilities or ())
+        own = _SYNONYMS.get(error.option_name)
+        near = [own] if own else list(error.possibilities or ())
         details = {"field": error.option_name, "nearest": near}
     elif isinstance(error, click.NoSuchCommand):
         near = _near_commands(error)

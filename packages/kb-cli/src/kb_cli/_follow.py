@@ -50,7 +50,10 @@ _VERBS = {"scanned": "indexing", "indexing": "indexing", "embedding": "embedding
 
 def show_work(cli: CliContext, start: Start, *, is_dry_run: bool = False) -> None:
     """Do the work that *start* starts, and say what was done."""
-    _show(cli, _follow(cli, start), lambda report: _report(report, is_dry_run=is_dry_run))
+    report = _follow(cli, start)
+    _show(cli, report, lambda report: _report(report, is_dry_run=is_dry_run))
+    if not is_dry_run:
+        cli.note(f"next: {_next_step(report)}")
 
 
 def show_document(cli: CliContext, start: Start) -> None:
@@ -61,7 +64,10 @@ def show_document(cli: CliContext, start: Start) -> None:
         if report.scanned:  # of a removal the name is all
             yield from _report(report)
 
-    _show(cli, _follow(cli, start), lines)
+    report = _follow(cli, start)
+    _show(cli, report, lines)
+    if any(report.counts.get(kind) for kind in ("new", "updated", "error")):
+        cli.note(f"next: {_next_step(report)}")
 
 
 def _show(
@@ -274,6 +280,8 @@ _KINDS = {
 }
 _FAILURES = 5
 _SLOW_MS = 1000
+_OTHER_SHARE = 0.1
+"""Less than that is not worth a name."""
 
 
 def _report(report: IngestReport, *, is_dry_run: bool = False) -> Iterator[str]:
@@ -282,11 +290,7 @@ def _report(report: IngestReport, *, is_dry_run: bool = False) -> Iterator[str]:
     yield from _failures(report)
     yield from _slowest(report)
     yield from _embeddings(report)
-    if report.phases_ms:
-        spent = ", ".join(f"{name} {duration(ms / 1000)}" for name, ms in report.phases_ms.items())
-        yield f"time: {spent}"
-    if not is_dry_run:
-        yield f"next: {_next_step(report)}"
+    yield from _time(report)
 
 
 def _documents(report: IngestReport) -> Iterator[str]:
@@ -303,7 +307,24 @@ def _headline(report: IngestReport, *, is_dry_run: bool) -> str:
         return f"{mark}{done} in {spent}"
     counts = {word: report.counts.get(kind, 0) for kind, word in _KINDS.items()}
     done = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n) or "nothing to do"
-    return f"{mark}{count(report.scanned, 'file')} in {spent}: {done}"
+    seen = count(report.scanned, "file")
+    # An ignored folder is one row, and no file.
+    folders = sum(counts.values()) - counts["deleted"] - report.scanned
+    if folders > 0:
+        seen += f" and {count(folders, 'ignored folder')}"
+    return f"{mark}{seen} in {spent}: {done}"
+
+
+def _time(report: IngestReport) -> Iterator[str]:
+    """Yield how long each phase took; what several workers did at once is more than the whole."""
+    if not report.phases_ms:
+        return
+    phases = dict(report.phases_ms)
+    rest = report.duration_ms - sum(phases.values())
+    if rest > report.duration_ms * _OTHER_SHARE:
+        phases["other"] = rest
+    spent = ", ".join(f"{name} {duration(ms / 1000)}" for name, ms in phases.items())
+    yield f"time: {spent}{', some of it at once' if rest < 0 else ''}"
 
 
 def _skips(report: IngestReport) -> Iterator[str]:

@@ -20,7 +20,9 @@ from kb_cli._command import global_options
 from kb_cli._context import CliContext
 from kb_cli._interfaces import installed_interfaces
 
-__all__ = ["KebabGroup"]
+__all__ = ["COMPLETE_VAR", "KebabGroup"]
+
+COMPLETE_VAR = "_KEBAB_COMPLETE"
 
 _HELP = """A knowledge base over your own files: search by words and by meaning, with citations.
 
@@ -91,7 +93,8 @@ class KebabGroup(click.Group):
             extra["windows_expand_args"] = windows_expand_args
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         name = prog_name or _program()
-        self._main_shell_completion(extra, name, complete_var)
+        # One variable, so that the script of one name completes the other, too.
+        self._main_shell_completion(extra, name, complete_var or COMPLETE_VAR)
         words = list(sys.argv[1:] if args is None else args)
         sys.exit(self._run(words, name, extra))
 
@@ -122,7 +125,7 @@ class KebabGroup(click.Group):
 
 @click.pass_context
 def _help_alone(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is None and not ctx.ensure_object(CliContext).quiet:
         click.echo(ctx.get_help())
 
 

@@ -1,74 +1,199 @@
-"""Hits as text: one block each, a footer, and how they were found."""
+"""Hits as text: one block each, a footer, and how they were found.
+
+A person reads the part of a passage that answers, with the words that match; a program
+reads snippets, which are slices of the text (``--json``). On a terminal a path leads to
+its file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kb_app.shown import count, flat, printable
-from kb_cli._text import pad, terminal_width, wrap
+from kb_app.shown.excerpts import Passage, excerpt
+from kb_app.shown.marks import marks
+from kb_cli._text import terminal_width, width, wrap
+from kb_core.citations import CodeSpan, LineSpan, PageSpan
 
 if TYPE_CHECKING:
+    from kb_app.shown.excerpts import Excerpt
     from kb_app.shown.trace import TraceRow
     from kb_cli._context import CliContext
     from kb_core.search import AggregatedResponse, Hit, SearchQuery, SearchResponse, Trace
 
-__all__ = ["render", "render_aggregated", "show"]
+__all__ = ["for_people", "show", "show_aggregated"]
 
 _INDENT = "    "
 _CITATION_COLUMNS = 44
 _SHOWN = 3
+_SHORT_ID = 8
+_WIDE_COLUMNS = 100
+_ROWS, _WIDE_ROWS = 3, 5
+_WHOLE_CHARS = 10_000
+"""Snippets so long are whole passages, of which the best part is shown."""
+_USUAL_CHARS = 220
+"""Who left the setting alone gets what the terminal has room for."""
 
 
-def show(cli: CliContext, query: SearchQuery, response: SearchResponse) -> None:
-    """Print a response as the command line was asked to."""
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """How the hits of one response are shown."""
+
+    query: str
+    columns: int
+    most_chars: int | None = None
+    roots: dict[str, Path] | None = None
+    """Of each source; where there are none, paths lead nowhere."""
+    ambiguous: frozenset[str] = frozenset()
+    """Paths that hits of several sources have."""
+
+    def file_of(self, hit: Hit) -> Path | None:
+        """Return the file that a hit leads to, if anything is to lead anywhere."""
+        if self.roots is None or not (hit.source_id in self.roots or hit.doc_path[0] == "/"):
+            return None
+        return self.roots.get(hit.source_id, Path("/")) / hit.doc_path
+
+
+def for_people(cli: CliContext, query: SearchQuery) -> SearchQuery:
+    """Return *query* with whole passages, where a person reads the hits and there is no budget."""
+    if cli.as_json or query.max_tokens is not None:
+        return query
+    return replace(query, snippet_chars=_WHOLE_CHARS)
+
+
+def show(
+    cli: CliContext, query: SearchQuery, response: SearchResponse, *, about: str | None = None
+) -> None:
+    """Print a response as the command line was asked to.
+
+    What is marked are the words of *about*, of the query if there is none.
+    """
     if cli.as_json:
         from kb_core import wire
 
         cli.print_json(wire.search_response(response))
         return
-    click.echo("\n".join(render(response)))
+    page = _page(cli, query.text if about is None else about, response.hits, query.snippet_chars)
+    click.echo("\n".join(_lines(page, response)), color=cli.color)
     cli.note(*(f"degraded: {reason}" for reason in response.degraded))
     cli.warn(*response.warnings)
     if response.next_cursor and (response.truncated or query.cursor):
         cli.note(f"more: --cursor {response.next_cursor}")
 
 
-def render(response: SearchResponse) -> Iterator[str]:
-    """Yield the lines of a response."""
-    columns = terminal_width() - len(_INDENT)
+def show_aggregated(cli: CliContext, queries: Iterable[str], found: AggregatedResponse) -> None:
+    """Print one list for several queries."""
+    page = _page(cli, " ".join(queries), found.hits, None)
+    for hit in found.hits:
+        click.echo("\n".join(_hit(page, hit)), color=cli.color)
+    hits = count(len(found.hits), "hit") if found.hits else "no hits"
+    click.echo(f"{hits} for {count(len(found.outcomes), 'query', 'queries')}")
+
+
+def _page(cli: CliContext, query: str, hits: Sequence[Hit], most_chars: int | None) -> _Page:
+    places = {(hit.doc_path, hit.source_id) for hit in hits}
+    paths = Counter(path for path, _ in places)
+    return _Page(
+        query,
+        terminal_width(),
+        None if most_chars == _USUAL_CHARS else most_chars,
+        _roots(cli) if cli.has_terminal else None,
+        frozenset(path for path, times in paths.items() if times > 1),
+    )
+
+
+def _roots(cli: CliContext) -> dict[str, Path]:
+    return {source.id: source.root for source in cli.config.sources}
+
+
+def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
     for hit in response.hits:
-        yield from _hit(hit, columns)
+        yield from _hit(page, hit)
     if response.trace:
         yield from _trace(response.trace)
     yield _footer(response)
 
 
-def render_aggregated(found: AggregatedResponse) -> Iterator[str]:
-    """Yield the lines of one list for several queries."""
-    columns = terminal_width() - len(_INDENT)
-    for hit in found.hits:
-        yield from _hit(hit, columns)
-    hits = count(len(found.hits), "hit") if found.hits else "no hits"
-    yield f"{hits} for {len(found.outcomes)} queries"
-
-
-def _hit(hit: Hit, columns: int) -> Iterator[str]:
-    several = len(hit.matched_queries or ())
-    own = ("stale" if hit.stale else "", f"{several} queries" if several > 1 else "")
-    marks = [f"[{flat(mark)}]" for mark in (*own, *hit.flags) if mark]
-    citation = printable(hit.citation.uri)
-    if marks:
-        citation = "  ".join([pad(citation, _CITATION_COLUMNS), *marks])
-    yield f"{hit.rank:>2}. {hit.score:.2f}  {citation}"
+def _hit(page: _Page, hit: Hit) -> Iterator[str]:
+    columns = page.columns - len(_INDENT)
+    shown = _excerpt(page, hit, columns)
+    yield _head(page, hit, shown)
     heading = " › ".join(map(flat, hit.heading_path)) or flat(hit.section_label or hit.title)
-    # The lines of code mean something; those of prose are where an editor broke them.
-    text = hit.snippet.splitlines() if hit.media == "code" else [" ".join(hit.snippet.split())]
-    for line in (heading, *text):
-        shown = printable(line.expandtabs(4).rstrip())
-        yield from (_INDENT + part for part in wrap(shown, columns))
+    if heading.casefold() != Path(hit.doc_path).stem.casefold():  # the path has said it
+        yield from (_INDENT + click.style(part, bold=True) for part in wrap(heading, columns))
+    for line in shown.lines:
+        text = printable(line.text.expandtabs(4).rstrip())
+        yield from (_INDENT + _marked(part, page.query) for part in wrap(text, columns))
+
+
+def _excerpt(page: _Page, hit: Hit, columns: int) -> Excerpt:
+    rows = _WIDE_ROWS if page.columns >= _WIDE_COLUMNS else _ROWS
+    if page.most_chars is not None:
+        columns, rows = page.most_chars, 1
+    passage = Passage(
+        text=hit.snippet,
+        medium=hit.media,
+        shown=(*hit.heading_path, hit.title),
+        starts=getattr(hit.citation.span, "start", 0) == 1,
+    )
+    return excerpt(passage, page.query, columns=columns, rows=rows)
+
+
+def _head(page: _Page, hit: Hit, shown: Excerpt) -> str:
+    several = len(hit.matched_queries or ())
+    own = (
+        hit.source_id if hit.doc_path in page.ambiguous else "",
+        "stale" if hit.stale else "",
+        f"{several} queries" if several > 1 else "",
+    )
+    marked = [f"[{flat(mark)}]" for mark in (*own, *hit.flags) if mark]
+    place, plain = _place(page, hit, shown)
+    gap = " " * max(0, _CITATION_COLUMNS - width(plain)) if marked else ""
+    score = click.style(f"{hit.score:.2f}", dim=True)
+    identifier = click.style(hit.chunk_id[:_SHORT_ID], dim=True)
+    return "  ".join([f"{hit.rank:>2}. {score}", f"{place}{gap}", identifier, *marked])
+
+
+def _place(page: _Page, hit: Hit, shown: Excerpt) -> tuple[str, str]:
+    """Return ``path:line``, styled and leading to the file on a terminal, and without that."""
+    path, span = printable(hit.doc_path), hit.citation.span
+    styled, line = click.style(path, fg="cyan"), None
+    match span:
+        case LineSpan() | CodeSpan():
+            line = min(span.start + shown.line, span.end)
+            where = f":{line}"
+            styled += ":" + click.style(str(line), fg="green")
+        case PageSpan():
+            where = f", page {span.page}"
+            styled += where
+        case _:
+            fragment = printable(hit.citation.uri.rpartition("#")[2])
+            where = f"#{fragment}" if fragment else ""
+            styled += where
+    file = page.file_of(hit)
+    return (_link(styled, file, line) if file else styled), path + where
+
+
+def _link(text: str, file: Path, line: int | None) -> str:
+    """Return *text* as a hyperlink of a terminal (OSC 8); the line is kitty's way of saying it."""
+    uri = file.as_uri().replace("file://", f"file://{os.uname().nodename}", 1)
+    return f"\x1b]8;;{uri}{f'#{line}' if line else ''}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def _marked(line: str, query: str) -> str:
+    """Return *line* with the words of *query* in it set off."""
+    parts, at = [], 0
+    for start, end in marks(line, query):
+        parts += [line[at:start], click.style(line[start:end], fg="red", bold=True)]
+        at = end
+    return "".join([*parts, line[at:]])
 
 
 def _footer(response: SearchResponse) -> str:
@@ -77,11 +202,12 @@ def _footer(response: SearchResponse) -> str:
     chunks = count(int(size.get("chunks", 0)), "chunk")
     hits = count(len(response.hits), "hit") if response.hits else "no hits"
     spent = f"{response.elapsed_ms:.0f} ms"
-    return " · ".join([hits, str(response.mode), spent, f"{documents}, {chunks}"])
+    said = " · ".join([hits, str(response.mode), spent, f"{documents}, {chunks}"])
+    return click.style(said, dim=True)
 
 
 def _trace(trace: Trace) -> Iterator[str]:
-    from kb_app.shown.trace import listings
+    from kb_app.shown.trace import listings, stages
 
     yield "Trace:"
     for listing in listings(trace):
@@ -90,7 +216,11 @@ def _trace(trace: Trace) -> Iterator[str]:
         yield from (f"{_INDENT}{_row(row)}" for row in listing.rows[:_SHOWN])
     if trace.relaxation is not None:
         yield from (f"  words   {printable(said)}" for said in trace.relaxation.sentences())
-    yield f"  total   {trace.timing.total_ms} ms"
+    spent = stages(trace.timing)
+    total, known = trace.timing.total_ms, sum(ms for _, ms in spent)
+    parts = " + ".join(f"{name} {ms}" for name, ms in spent)
+    beside = ", some side by side" if known > total else ""
+    yield f"  total   {total} ms{f' = {parts}{beside}' if parts else ''}"
 
 
 def _row(row: TraceRow) -> str:

@@ -7,11 +7,15 @@ from typing import Any, TypeVar
 
 import click
 
+from kb_cli._command import completed_by
 from kb_core.filters import FILTERS, FilterSpec
 
 __all__ = ["filter_options", "filters_of", "hits_option", "mode_option", "page_options"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+_COMPLETED = frozenset({"source", "media", "lang", "code_lang", "repo", "tag"})
 
 
 def hits_option(help_text: str) -> Callable[[_Command], _Command]:
@@ -59,6 +63,7 @@ def _option(row: FilterSpec) -> Callable[[_Command], _Command]:
         metavar=row.metavar,
         type=click.Choice([choice.value for choice in row.choices]) if row.choices else None,
         multiple=row.many,
+        shell_complete=completed_by(row.name) if row.name in _COMPLETED else None,
         help=f"{row.help} (May be repeated.)" if row.many else row.help,
     )
 

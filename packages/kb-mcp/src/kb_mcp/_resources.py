@@ -88,10 +88,12 @@ def _resource(doc: dict[str, Any]) -> types.Resource:
 
 def _contents(uri: str, found: dict[str, Any]) -> types.TextResourceContents:
     meta: dict[str, Any] = {"kebab/path": found["doc_path"], "kebab/stale": found["stale"]}
-    text = found.get("text")
+    text, flags = found.get("text"), found.get("flags")
     if text is None:
-        text = found["chunk"]["text"]
+        text, flags = found["chunk"]["text"], found["chunk"].get("flags")
         meta["kebab/citation"] = found["chunk"]["source_spans"][0]["uri"]
+    if flags:
+        meta["kebab/flags"] = flags
     mime_type = _mime_type(found["doc_path"])
     return types.TextResourceContents(uri=uri, mime_type=mime_type, text=text, meta=meta)
 

@@ -33,6 +33,7 @@ from kb_core import __version__
 from kb_core.errors import KbError
 from kb_mcp import _resources
 from kb_mcp._calls import Context, Threads, answer
+from kb_mcp._frames import Answering
 from kb_mcp._guidance import GUIDE, PROMPTS, describe, describe_failure, get_prompt
 from kb_mcp._log import LogAside
 from kb_mcp._results import failure
@@ -164,7 +165,9 @@ def serve(kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS) -> None:
 async def _serve(server: Server[Any], leave: Callable[[], None]) -> None:
     async with stdio_server() as (reader, writer):
         try:
-            await server.run(reader, writer, server.create_initialization_options())
+            await server.run(
+                Answering(reader, writer), writer, server.create_initialization_options()
+            )
         except anyio.get_cancelled_exc_class():
             # Only a host that does not read any more cancels this. It may still hold our
             # input open, and the thread that waits for input would keep the process.

@@ -48,7 +48,6 @@ SELECT doc_key, text FROM texts
 WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, piece
 """
 _DELETE = "DELETE FROM texts WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
-_INSERT = "INSERT INTO texts BY NAME SELECT * FROM incoming"
 
 _PIECE_CHARS = 16_384
 
@@ -62,7 +61,7 @@ def write_texts(session: Session, texts: Mapping[int, str]) -> None:
             "piece": integers(n for _, n, _ in pieces),
             "text": strings(piece for _, _, piece in pieces),
         }
-        session.insert(_INSERT, columns)
+        session.insert("texts", columns)
 
 
 def delete_texts(session: Session, doc_keys: Sequence[int]) -> None:
@@ -88,7 +87,6 @@ SELECT doc_key, chunk_key, chunk_id, passage_hash FROM chunks
 WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, ordinal
 """
 _DELETE_CHUNKS = "DELETE FROM chunks WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
-_INSERT_CHUNKS = "INSERT INTO chunks BY NAME SELECT * FROM incoming"
 _READ_CHUNKS = """
 SELECT doc_key, chunk_key, chunk_id, ordinal, start_char AS "start", end_char AS "end",
        line_start, line_end, token_count, heading_path, symbol, part, span, context,
@@ -138,7 +136,7 @@ def write_chunks(session: Session, chunks: Sequence[KeyedChunk]) -> None:
         "text_hash": strings(text_hash(chunk.text) for chunk in records),
         "flags": lists(chunk.flags for chunk in records),
     }
-    session.insert(_INSERT_CHUNKS, columns)
+    session.insert("chunks", columns)
 
 
 def _span_json(chunk: ChunkRecord) -> str | None:
@@ -177,7 +175,6 @@ SELECT doc_id FROM documents ANTI JOIN (SELECT doc_id FROM files) USING (doc_id)
 """
 _IDS = "SELECT doc_id FROM documents WHERE source_id = ? ORDER BY path"
 _DELETE_DOCUMENTS = "DELETE FROM documents WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
-_INSERT_DOCUMENTS = "INSERT INTO documents BY NAME SELECT * FROM incoming"
 _READ_DOCUMENTS = """
 SELECT doc_key, doc_id, source_id, path, title, media, lang, code_lang,
        repo, repo_branch, repo_commit, tags, aliases, source_type, trust_level,
@@ -261,7 +258,7 @@ def write_documents(session: Session, documents: Sequence[KeyedDocument]) -> Non
         "token_count": integers(sum(chunk.token_count for chunk in r.chunks) for r in records),
         "text_chars": integers(len(r.text) for r in records),
     }
-    session.insert(_INSERT_DOCUMENTS, columns)
+    session.insert("documents", columns)
     write_texts(session, {key: document.text for key, document in documents})
 
 

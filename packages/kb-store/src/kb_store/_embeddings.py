@@ -31,14 +31,12 @@ __all__ = [
 ]
 
 _MODELS = "SELECT model_key, description FROM models ORDER BY model_key"
-_ADD_MODEL = "INSERT INTO models BY NAME SELECT * FROM incoming"
 _DESCRIBE = "UPDATE models SET description = ?::JSON WHERE model_key = ?"
 _COUNT = "UPDATE models SET chunk_count = chunk_count + ? WHERE model_key = ?"
 _STORED = """
 SELECT passage_hash, model_key FROM embeddings
 WHERE passage_hash IN (SELECT unnest(?::VARCHAR[]))
 """
-_INSERT = "INSERT INTO embeddings BY NAME SELECT * FROM incoming"
 _CHUNKS_OF = """
 SELECT chunk_key, passage_hash FROM chunks WHERE passage_hash IN (SELECT unnest(?::VARCHAR[]))
 """
@@ -76,7 +74,7 @@ def describe_models(session: Session, models: Mapping[str, Mapping[str, object]]
             "description": strings(changed[key] for key in fresh),
             "chunk_count": integers(0 for _ in fresh),
         }
-        session.insert(_ADD_MODEL, columns)
+        session.insert("models", columns)
     return bool(changed)
 
 
@@ -129,7 +127,7 @@ def _insert(session: Session, fresh: Mapping[str, Mapping[str, bytes]]) -> None:
             "model_key": strings(model for _, model, _ in rows),
             "vector": blobs(vector for _, _, vector in rows),
         }
-        session.insert(_INSERT, columns)
+        session.insert("embeddings", columns)
 
 
 def _chunks_of(session: Session, fresh: Mapping[str, Mapping[str, bytes]]) -> dict[int, str]:

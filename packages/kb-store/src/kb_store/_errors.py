@@ -1,6 +1,6 @@
 """The one place that knows DuckDB's exceptions.
 
-Whatever DuckDB, pyarrow or the file system raises leaves this package as a
+Whatever DuckDB or the file system raises leaves this package as a
 ``KbError`` whose ``__cause__`` is the original. DuckDB tells most of its failures
 apart by message only, so the words it uses are listed here, once.
 """
@@ -12,7 +12,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import duckdb
-import pyarrow as pa
 
 from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
 
@@ -29,6 +28,7 @@ _DAMAGED = (
     "failure while replaying wal",
 )
 _NEWER = re.compile(r"version number \d+.*can (only )?read", re.DOTALL)
+_SURROGATE = re.compile(r"surrogate ('[^']*') at position (\d+)")
 _HOLDER = re.compile(r"\(PID (\d+)\)")
 _UNUSABLE_CLASSES = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 
@@ -44,20 +44,22 @@ def translate_errors(action: str) -> Generator[None]:
     try:
         yield
     except UnicodeEncodeError as error:
-        raise _not_text(action, error) from error
+        character = error.object[error.start]
+        raise _not_text(action, f"{character!a}", error.start) from error
     except duckdb.Error as error:
+        found = _SURROGATE.search(str(error))
+        if found:
+            raise _not_text(action, found[1], int(found[2])) from error
         raise _translated(action, error) from error
-    except pa.ArrowException as error:
-        raise KbError(f"could not {action}: {error}") from error
     except OSError as error:
         raise IoError(f"could not {action}: {error}") from error
 
 
-def _not_text(action: str, error: UnicodeEncodeError) -> KbError:
+def _not_text(action: str, character: str, position: int) -> KbError:
     return InvalidInput(
-        f"could not {action}: character {error.start} of a text is a lone surrogate "
-        f"({error.object[error.start]!a}), which is not Unicode text",
-        details={"position": error.start},
+        f"could not {action}: character {position} of a text is a lone surrogate "
+        f"({character}), which is not Unicode text",
+        details={"position": position},
     )
 
 

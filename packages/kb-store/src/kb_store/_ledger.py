@@ -23,7 +23,6 @@ _EXPIRED = """
 SELECT source_id, path FROM files WHERE state = 'deleted' AND epoch_us(changed_at) < ?
 """
 _DELETE = f"DELETE FROM files WHERE {_PAIRS}"  # noqa: S608 (constants)
-_INSERT = "INSERT INTO files BY NAME SELECT * FROM incoming"
 
 _STATES = {state.value: state for state in FileState}
 _TEXTS = (
@@ -96,7 +95,7 @@ def _insert(session: Session, files: Sequence[FileRecord]) -> None:
         "processed_at": instants(file.processed_at for file in files),
         "changed_at": instants(file.changed_at for file in files),
     }
-    session.insert(_INSERT, columns)
+    session.insert("files", columns)
 
 
 def _file(row: Record) -> FileRecord:

@@ -43,7 +43,6 @@ UPDATE meta SET sequence = ?, corpus_revision = ?, vector_revision = ?,
 """
 _BUMP = "UPDATE meta SET sequence = sequence + 1"
 _COUNT = "SELECT count(*) FROM meta"
-_CREATE = "INSERT INTO meta BY NAME SELECT * FROM incoming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def create_meta(session: Session, now: datetime) -> None:
     }
     columns = {name: integers([value]) for name, value in numbers.items()}
     identity = {"store_id": strings([secrets.token_hex(16)]), "created_at": instants([now])}
-    session.insert(_CREATE, identity | columns)
+    session.insert("meta", identity | columns)
 
 
 def load_meta(session: Session) -> Meta:
@@ -119,7 +118,6 @@ def bump_sequence(session: Session) -> None:
 
 
 _READ = "SELECT kind, key, name, value FROM outbox WHERE sequence > ?"
-_WRITE = "INSERT INTO outbox BY NAME SELECT * FROM incoming"
 _PRUNE = "DELETE FROM outbox WHERE sequence <= ?"
 _PRUNED = "UPDATE meta SET pruned_sequence = ? WHERE pruned_sequence < ?"
 
@@ -131,7 +129,7 @@ def write_outbox(session: Session, outbox: Outbox, sequence: int) -> None:
         return
     kinds, keys, names, values = zip(*rows, strict=True)
     session.insert(
-        _WRITE,
+        "outbox",
         {
             "sequence": integers([sequence] * len(rows)),
             "kind": strings(kinds),

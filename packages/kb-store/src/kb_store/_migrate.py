@@ -25,7 +25,6 @@ CREATE TABLE migrations (
 )
 """
 _APPLIED = "SELECT number, name, hash FROM migrations ORDER BY number"
-_RECORD = "INSERT INTO migrations BY NAME SELECT * FROM incoming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def _refuse_foreign(applied: list[Record], known: dict[int, Migration]) -> None:
 
 def _record(session: Session, migration: Migration, clock: Clock) -> None:
     session.insert(
-        _RECORD,
+        "migrations",
         {
             "number": integers([migration.number]),
             "name": strings([migration.name]),

@@ -1,7 +1,7 @@
 """The one DuckDB connection, the few ways it is used, and values at rest.
 
 * Results are fetched whole: DuckDB refuses further work while one is unfinished.
-* Rows come in through Arrow only; anything else is ten to fifty times slower.
+* Rows come in as columns, a list each, that are unnested; one by one they are far slower.
 * ``use`` makes the connection one caller's at a time and translates errors, so that
   everything below it may ignore both.
 * Extensions are never loaded, and the file is never opened by another descriptor:
@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
-import pyarrow as pa
 
 from kb_core.errors import InvalidInput, KbError
 from kb_store._errors import translate_errors
@@ -45,36 +44,40 @@ __all__ = [
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-# 64-bit offsets: one batch may hold more than 2 GB of text.
-_STRING = pa.large_string()
-_BLOB = pa.large_binary()
-_LIST = pa.list_(pa.large_string())
-_INSTANT = pa.timestamp("us", "UTC")
+
+Column: TypeAlias = tuple[str, Sequence[Any]]
+"""How a value of it is written in SQL, and the values."""
+
+_TEXT = "unnest(${}::VARCHAR[])"
+_NUMBER = "unnest(${}::BIGINT[])"
+_BYTES = "unnest(${}::BLOB[])"
+_TEXTS = "unnest(${}::VARCHAR[][])"
+_INSTANT = "make_timestamptz(unnest(${}::BIGINT[]))"
 
 
-def strings(values: Iterable[str | None]) -> pa.Array:
+def strings(values: Iterable[str | None]) -> Column:
     """Return a column of texts."""
-    return pa.array(list(values), _STRING)
+    return _TEXT, list(values)
 
 
-def integers(values: Iterable[int | None]) -> pa.Array:
+def integers(values: Iterable[int | None]) -> Column:
     """Return a column of 64-bit integers."""
-    return pa.array(list(values), pa.int64())
+    return _NUMBER, list(values)
 
 
-def blobs(values: Iterable[bytes]) -> pa.Array:
+def blobs(values: Iterable[bytes]) -> Column:
     """Return a column of bytes."""
-    return pa.array(list(values), _BLOB)
+    return _BYTES, list(values)
 
 
-def lists(values: Iterable[Sequence[str]]) -> pa.Array:
+def lists(values: Iterable[Sequence[str]]) -> Column:
     """Return a column of lists of texts."""
-    return pa.array([list(value) for value in values], _LIST)
+    return _TEXTS, [list(value) for value in values]
 
 
-def instants(values: Iterable[datetime | None]) -> pa.Array:
+def instants(values: Iterable[datetime | None]) -> Column:
     """Return a column of instants."""
-    return pa.array([to_us(value) for value in values], _INSTANT)
+    return _INSTANT, [to_us(value) for value in values]
 
 
 def to_us(instant: datetime | None) -> int | None:
@@ -101,6 +104,7 @@ def from_json(text: str | None) -> Any:  # noqa: ANN401 (JSON)
 
 
 Row: TypeAlias = tuple[Any, ...]
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 Record: TypeAlias = dict[str, Any]
 """A row by the names of its columns."""
 
@@ -158,28 +162,28 @@ class Session:
             raise
         self.run("COMMIT")
 
-    def run(self, sql: str, parameters: Sequence[object] = ()) -> None:
+    def run(self, sql: str, parameters: Parameters = ()) -> None:
         """Execute *sql* for its effect."""
-        self.rows(sql, parameters)
+        self._fetch(sql, parameters)
 
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Execute *sql*, which selects one column or two, and return every row."""
         return self._fetch(sql, parameters)[1]
 
-    def records(self, sql: str, parameters: Sequence[object] = ()) -> list[Record]:
+    def records(self, sql: str, parameters: Parameters = ()) -> list[Record]:
         """Execute *sql* and return every row, by the names of its columns."""
         names, rows = self._fetch(sql, parameters)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def record(self, sql: str, parameters: Sequence[object] = ()) -> Record | None:
+    def record(self, sql: str, parameters: Parameters = ()) -> Record | None:
         """Execute *sql* and return its first row, if any, by the names of its columns."""
         found = self.records(sql, parameters)
         return found[0] if found else None
 
-    def _fetch(self, sql: str, parameters: Sequence[object]) -> tuple[list[str], list[Row]]:
+    def _fetch(self, sql: str, parameters: Parameters) -> tuple[list[str], list[Row]]:
         connection = self._open_connection
         try:
-            rows = connection.execute(sql, list(parameters)).fetchall()
+            rows = connection.execute(sql, parameters).fetchall()
         except BaseException:
             # An unfinished result, after an interrupt say, would block the rollback.
             with suppress(duckdb.Error):
@@ -187,23 +191,20 @@ class Session:
             raise
         return [column[0] for column in connection.description or ()], rows
 
-    def mapping(self, sql: str, parameters: Sequence[object] = ()) -> dict[Any, Any]:
+    def mapping(self, sql: str, parameters: Parameters = ()) -> dict[Any, Any]:
         """Execute *sql*, which selects two columns, and return the second by the first."""
         return dict(self.rows(sql, parameters))
 
-    def count(self, sql: str, parameters: Sequence[object] = ()) -> int:
+    def count(self, sql: str, parameters: Parameters = ()) -> int:
         """Execute *sql*, which selects one number, and return it."""
         ((found,),) = self.rows(sql, parameters)
         return int(found)
 
-    def insert(self, sql: str, columns: Mapping[str, pa.Array]) -> None:
-        """Execute *sql*, an insert that selects from ``incoming``, over *columns*."""
-        connection = self._open_connection
-        connection.register("incoming", pa.table(dict(columns)))
-        try:
-            self.run(sql)
-        finally:
-            connection.unregister("incoming")
+    def insert(self, table: str, columns: Mapping[str, Column]) -> None:
+        """Insert rows into *table*, given as columns of equal length."""
+        wanted = ", ".join(f"{made.format(name)} AS {name}" for name, (made, _) in columns.items())
+        values = {name: given for name, (_, given) in columns.items()}
+        self.run(f"INSERT INTO {table} BY NAME SELECT {wanted}", values)
 
     def stream(self, sql: str, size: int) -> Iterator[list[Record]]:
         """Yield the rows of *sql*, *size* at a time, beside whatever else is going on."""

@@ -52,7 +52,6 @@ SELECT old_doc_id, new_doc_id FROM aliases WHERE new_doc_id IN (SELECT unnest(?:
 """
 _EXPIRED = "SELECT old_doc_id FROM aliases WHERE epoch_us(moved_at) < ?"
 _DELETE = "DELETE FROM aliases WHERE old_doc_id IN (SELECT unnest(?::VARCHAR[]))"
-_INSERT = "INSERT INTO aliases BY NAME SELECT * FROM incoming"
 
 
 def all_aliases(session: Session) -> dict[str, str]:
@@ -88,7 +87,7 @@ def record_moves(
             "new_doc_id": strings(kept.values()),
             "moved_at": instants(now for _ in kept),
         }
-        session.insert(_INSERT, columns)
+        session.insert("aliases", columns)
     return set(touched)
 
 
@@ -104,7 +103,6 @@ def forget_aliases(session: Session, old_doc_ids: Iterable[str]) -> None:
 
 _ALL_SOURCES = "SELECT source_id, description FROM sources ORDER BY source_id"
 _DELETE_SOURCES = "DELETE FROM sources WHERE source_id IN (SELECT unnest(?::VARCHAR[]))"
-_INSERT_SOURCES = "INSERT INTO sources BY NAME SELECT * FROM incoming"
 
 
 def load_sources(session: Session) -> dict[str, dict[str, Any]]:
@@ -128,11 +126,10 @@ def describe_sources(session: Session, sources: Mapping[str, Mapping[str, Any]])
             ),
         }
         session.run(_DELETE_SOURCES, [list(changed)])
-        session.insert(_INSERT_SOURCES, columns)
+        session.insert("sources", columns)
     return bool(changed)
 
 
-_START = "INSERT INTO runs BY NAME SELECT * FROM incoming"
 _EXISTS = "SELECT count(*) FROM runs WHERE run_id = ?"
 _FINISH = """
 UPDATE runs SET state = ?, report = ?::JSON, finished_at = make_timestamptz(?::BIGINT)
@@ -158,7 +155,7 @@ def start_run(
         "state": strings(["running"]),
         "started_at": instants([now]),
     }
-    session.insert(_START, columns)
+    session.insert("runs", columns)
 
 
 def finish_run(
@@ -195,10 +192,8 @@ SELECT value FROM derivations WHERE kind = ? AND content_hash = ? AND settings_h
 _DELETE_DERIVATION = """
 DELETE FROM derivations WHERE kind = ? AND content_hash = ? AND settings_hash = ?
 """
-_PUT_DERIVATION = "INSERT INTO derivations BY NAME SELECT * FROM incoming"
 _GET_SETTING = "SELECT value FROM settings WHERE name = ?"
 _DELETE_SETTING = "DELETE FROM settings WHERE name = ?"
-_PUT_SETTING = "INSERT INTO settings BY NAME SELECT * FROM incoming"
 
 
 def get_derivation(session: Session, key: tuple[str, str, str]) -> bytes | None:
@@ -221,7 +216,7 @@ def put_derivation(
     }
     with session.transaction():
         session.run(_DELETE_DERIVATION, key)
-        session.insert(_PUT_DERIVATION, columns)
+        session.insert("derivations", columns)
 
 
 def get_setting(session: Session, name: str) -> Any:  # noqa: ANN401 (JSON)
@@ -238,4 +233,4 @@ def put_setting(session: Session, name: str, value: object) -> None:
     }
     with session.transaction():
         session.run(_DELETE_SETTING, [name])
-        session.insert(_PUT_SETTING, columns)
+        session.insert("settings", columns)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ _CONFINE = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
-_BATCH = 1000
+_INSTANT = "TIMESTAMP WITH TIME ZONE"
 _FAULTS_OF_THE_STATEMENT = (
     duckdb.ProgrammingError,
     duckdb.DataError,
@@ -78,10 +79,18 @@ def _result(connection: duckdb.DuckDBPyConnection, sql: str, limit: int) -> Quer
     relation = connection.sql(sql)
     if relation is None:
         raise InvalidInput("the statement asks for nothing")
-    reader = relation.to_arrow_reader(_BATCH)
-    rows: list[tuple[Any, ...]] = []
-    for batch in reader:
-        rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        if len(rows) > limit:
-            break
-    return QueryResult(tuple(reader.schema.names), tuple(rows[:limit]), len(rows) > limit)
+    shown = ", ".join(_shown(n, str(kind)) for n, kind in enumerate(relation.types, 1))
+    rows = relation.project(shown).limit(limit + 1).fetchall()
+    found = tuple(map(_aware, rows[:limit]))
+    return QueryResult(tuple(relation.columns), found, len(rows) > limit)
+
+
+def _shown(number: int, kind: str) -> str:
+    """Return a column as it is fetched: DuckDB's conversion of instants wants a library."""
+    if kind == _INSTANT:
+        return f"#{number} AT TIME ZONE 'UTC' AS c{number}"
+    return f"#{number}{'::VARCHAR' if _INSTANT in kind else ''} AS c{number}"
+
+
+def _aware(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in row)

@@ -14,23 +14,28 @@ from kb_app._citing.files import Files
 from kb_app._citing.matching import judge, quoted_lines
 from kb_app._media import medium_of
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import documents_at
+from kb_app._search.lookup import Named, chunks_at, find
 from kb_app.editors import FilePlace
-from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of
+from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of, parse_citation
 from kb_core.errors import DocNotFound, InvalidInput, IoError, SpanNotSupported
-from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.wire import Json
 
-__all__ = ["ambiguous", "chunks_at", "cite", "locate"]
+__all__ = ["ambiguous", "cite", "locate"]
 
 
-def cite(snapshot: IndexSnapshot, citation: Citation, source: str | None, fresh: Freshness) -> Json:
-    """Return fetch_result.v1 of what *citation* points at, as it was indexed.
+def cite(snapshot: IndexSnapshot, uri: str, source: str | None, fresh: Freshness) -> Json:
+    """Return fetch_result.v1 of what *uri* points at, as it was indexed.
 
     Lines are a span. Of any other place it is the first chunk, with the place's further
-    chunks after it.
+    chunks after it. An id is a chunk or a document, a path alone all of its document.
     """
-    doc = _one_document(snapshot, citation, source)
+    named = _named(snapshot, uri, source)
+    doc, citation = named.doc, named.citation
+    if named.chunk is not None:
+        return _reading.fetch_chunk(snapshot, named.chunk["chunk_id"], 0, fresh)
+    if citation is None:
+        return _reading.fetch_doc(snapshot, doc["doc_id"], None, fresh)
     if isinstance(citation.span, LineSpan | CodeSpan):
         lines = citation.span.start, citation.span.end
         return _reading.fetch_span(snapshot, doc["doc_id"], lines, None, fresh)
@@ -49,11 +54,10 @@ def cite(snapshot: IndexSnapshot, citation: Citation, source: str | None, fresh:
     return {**found, "context_before": [], "context_after": after}
 
 
-def locate(
-    snapshot: IndexSnapshot, citation: Citation, source: str | None, files: Files
-) -> FilePlace:
-    """Return the file that *citation* points into, and where in it the text is now."""
-    doc = _one_document(snapshot, citation, source)
+def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) -> FilePlace:
+    """Return the file that *uri* points into, and where in it the text is now."""
+    named = _named(snapshot, uri, source)
+    doc, chunk = named.doc, named.chunk
     path = files.path_of(doc)
     if path is None or not Path(path).is_file():
         raise IoError(
@@ -62,7 +66,8 @@ def locate(
             details={"doc_id": doc["doc_id"], "path": path},
         )
     is_text = medium_of(doc["media"]).is_text
-    match citation.span:
+    place = citation_of(chunk) if chunk else named.citation
+    match place.span if place else None:
         case LineSpan(start, end) | CodeSpan(start, end) if is_text:
             return FilePlace(path, line=_line_now(doc, (start, end), files))
         case PageSpan(page):
@@ -81,21 +86,19 @@ def _line_now(doc: StoredDoc, cited: tuple[int, int], files: Files) -> int:
     return verdict.lines[0] if verdict.lines else cited[0]
 
 
-def _one_document(snapshot: IndexSnapshot, citation: Citation, source: str | None) -> StoredDoc:
-    """Return the document that *citation* points into.
+def _named(snapshot: IndexSnapshot, uri: str, source: str | None) -> Named:
+    """Return what *uri* names; ``DocNotFound`` for nothing.
 
-    Raises ``DocNotFound``, and ``InvalidInput`` where several sources have its path.
+    Raises ``InvalidInput`` where several sources have its path, and for no place at all.
     """
-    found = documents_at(snapshot, citation.path, source)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ambiguous(citation, found)
+    if named := find(snapshot, uri, source, field="uri"):
+        return named
+    path = parse_citation(uri).path if "#" in uri else uri
     inside = f" in source {source!r}" if source else ""
     raise DocNotFound(
-        f"no document at {citation.path!r}{inside}",
+        f"no document at {path!r}{inside}",
         hint="a path is relative to its source; 'kebab list docs' shows the paths of all",
-        details={"field": "uri", "value": citation.uri, "path": citation.path},
+        details={"field": "uri", "value": uri, "path": path},
     )
 
 
@@ -107,10 +110,3 @@ def ambiguous(citation: Citation, found: Sequence[StoredDoc]) -> InvalidInput:
         hint=f"name the source, for example --source {sources[0]}",
         details={"field": "source", "uri": citation.uri, "sources": sources},
     )
-
-
-def chunks_at(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> list[StoredChunk]:
-    """Return the chunks of *doc* at the place of *citation*, as far as its URI tells."""
-    span = citation.bare().span
-    chunks = snapshot.doc_chunks(doc["doc_id"])
-    return [chunk for chunk in chunks if citation_of(chunk).bare().span == span]

@@ -31,9 +31,9 @@ from kb_app._citing.matching import (
     quoted_lines,
     quoted_part,
 )
-from kb_app._citing.resolving import ambiguous, chunks_at
+from kb_app._citing.resolving import ambiguous
 from kb_app._media import medium_of
-from kb_app._search.lookup import documents_at, spellings
+from kb_app._search.lookup import chunks_at, documents_at, spellings
 from kb_app.config import Config
 from kb_core import wire
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation

@@ -26,6 +26,7 @@ from typing import Any
 from kb_app._search.aggregate import Gathering, remarks
 from kb_app._search.bulk import Asked
 from kb_app._search.engine import Engine
+from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import CodeSpan, citation_of
 from kb_core.errors import InvalidInput, KbError
@@ -191,7 +192,7 @@ def _check_names(given: Mapping[str, Any], known: tuple[str, ...], prefix: str) 
 
 def _bad(field: str, value: object, expected: str) -> InvalidInput:
     return InvalidInput(
-        f"{field} {value!r} is not {expected}",
+        f"{field} {as_given(value)} is not {expected}",
         details={"field": field, "value": value, "expected": expected},
     )
 

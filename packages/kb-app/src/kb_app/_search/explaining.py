@@ -20,6 +20,7 @@ from typing import Any
 
 from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
+from kb_app._search.lookup import find, paths_named
 from kb_app._search.query import compile_each, compile_filters, parse_query, words_of
 from kb_app._search.ranking import Row, page_of
 from kb_core import wire
@@ -55,16 +56,17 @@ class _Case:
     """Whether the search, budget and all, delivers it."""
 
 
-def explain_miss(engine: Engine, query: SearchQuery, doc: StoredDoc | None, path: str) -> Json:
-    """Return explain_miss.v1 for a document, or for a *path* that has none."""
+def explain_miss(engine: Engine, query: SearchQuery, text: str) -> Json:
+    """Return explain_miss.v1 for the document that *text* names, or for a path that has none."""
     asked = replace(query, cursor=None, deadline_ms=None, trace=False)
     head = {"query": query.text, "mode": query.mode.value, "k": query.k}
-    if doc is None:
+    named = find(engine.snapshot, text)
+    if named is None:
         return wire.explain_miss(
-            {**head, **_not_indexed(engine.snapshot, path)},
+            {**head, **_not_indexed(engine.snapshot, text)},
             corpus_revision=engine.snapshot.control.corpus_revision,
         )
-    case = _examine(engine, asked, doc)
+    case = _examine(engine, asked, named.doc)
     verdict, summary = _verdict(case)
     suggestion = None
     if verdict != "shown":
@@ -75,8 +77,10 @@ def explain_miss(engine: Engine, query: SearchQuery, doc: StoredDoc | None, path
     )
 
 
-def _not_indexed(snapshot: IndexSnapshot, path: str) -> Json:
-    file: StoredFile | None = next(iter(snapshot.files(OneOf("path", (path,)))), None)
+def _not_indexed(snapshot: IndexSnapshot, text: str) -> Json:
+    paths = paths_named(snapshot, text)
+    path = paths[-1] if paths else text
+    file: StoredFile | None = next(iter(snapshot.files(OneOf("path", tuple(paths)))), None)
     if file is None:
         return {
             "verdict": "not_in_ledger",

@@ -1,20 +1,55 @@
-"""A document or chunk by what a person has at hand: an id, its beginning, or a path."""
+"""The one resolver: a document, or a place in it, by whatever is at hand.
+
+What is printed anywhere is understood: an id or its first eight digits, of a document or of
+a chunk; a path, relative to its source or to here, or absolute; a citation; ``path:12``; any
+of these with ``%20`` for a space; and the end of a path that only one document has. A file
+that is called exactly so comes first. What several documents are called lists them.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from kb_app._ingest.seeing.files import is_utf8
-from kb_core.errors import DocNotFound, InvalidInput
-from kb_core.filters import OneOf, all_of
+from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
+from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
+from kb_core.filters import Glob, OneOf, all_of
 from kb_core.ids import doc_id as id_of_path, is_id_prefix
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.text import nfc
 
-__all__ = ["Origin", "document_at", "documents_at", "origin_of", "spellings"]
+__all__ = [
+    "Named",
+    "Origin",
+    "chunk_named",
+    "chunks_at",
+    "document_named",
+    "documents_at",
+    "find",
+    "origin_of",
+    "paths_named",
+    "spellings",
+]
+
+_AT_LINE = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9})|:\d{1,9})?:?")
+_LISTED = 5
+_LONGEST_END = 200
+"""A longer text is no end of a path that somebody typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a text names: a document, and perhaps a chunk or a place in it."""
+
+    doc: StoredDoc
+    chunk: StoredChunk | None = None
+    citation: Citation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,39 +61,103 @@ class Origin:
     chunks: Sequence[StoredChunk]
 
 
-def document_at(snapshot: IndexSnapshot, text: str) -> tuple[StoredDoc | None, str]:
-    """Return the document that *text* names, and its path; ``None`` for a path without one.
+def find(
+    snapshot: IndexSnapshot, text: str, source: str | None = None, *, field: str = "doc"
+) -> Named | None:
+    """Return what *text* names, in *source* if that is given; ``None`` for nothing.
 
-    *text* is an id or its beginning, a path relative to its source, or an absolute path.
-    ``InvalidInput`` where that names several documents or none at all can be meant.
+    ``InvalidInput`` where that is several documents, or *text* is blank.
     """
     if not text.strip():
         raise InvalidInput(
             "the document is missing",
             hint="give its path, or its id from a hit or from 'kebab list docs'",
-            details={"field": "doc", "value": text},
+            details={"field": field, "value": text},
         )
-    if is_id_prefix(text):
-        found = list(snapshot.find_docs(text.strip().lower(), 2))
-        if len(found) == 1:
-            return found[0], found[0]["path"]
-        if found:
-            raise _several(text, [doc["path"] for doc in found], "give more digits of the id")
-    source, path = _inside_a_source(snapshot, text)
-    found = documents_at(snapshot, path, source)
-    if len(found) > 1:
-        raise _several(text, [doc["source_id"] for doc in found], "give its id instead")
-    return (found[0], found[0]["path"]) if found else (None, path)
+    if is_id_prefix(text) and (named := _by_id(snapshot, text, field)):
+        return named
+    readings = [(place, path) for path, place in _readings(text) if is_utf8(path)]
+    for place, path in readings:
+        if docs := _documents(snapshot, path, source):
+            return Named(_only(docs, text, field), None, _at(place, docs[0]))
+    for place, path in readings:
+        if docs := _ending_so(snapshot, path, source):
+            return Named(_only(docs, text, field), None, _at(place, docs[0]))
+    return None
+
+
+def document_named(snapshot: IndexSnapshot, text: str, *, field: str = "doc_id") -> StoredDoc:
+    """Return the document that *text* names, or that of the chunk; else ``DocNotFound``."""
+    named = find(snapshot, text, field=field)
+    if named is None:
+        raise DocNotFound(
+            f"no document is {text!r}",
+            hint="'kebab list docs' shows the ids and paths of all documents",
+            details={field: text, "field": field, "value": text},
+        )
+    return named.doc
+
+
+def chunk_named(snapshot: IndexSnapshot, text: str, *, field: str = "chunk_id") -> StoredChunk:
+    """Return the chunk that *text* names: by its id, or by where it stands in a document."""
+    named = find(snapshot, text, field=field)
+    if named is None:
+        raise ChunkNotFound(
+            f"no chunk is {text!r}",
+            hint="chunks get new ids when their text changes: search again",
+            details={field: text, "field": field, "value": text},
+        )
+    if named.chunk is not None:
+        return named.chunk
+    chunks = snapshot.doc_chunks(named.doc["doc_id"])
+    there: Sequence[StoredChunk] = chunks
+    if named.citation is not None:
+        there = chunks_at(snapshot, named.doc, named.citation)
+    if not there and named.citation is not None:
+        there = _over(chunks, named.citation)
+    if len(there) == 1 or (there and named.citation is not None):
+        return there[0]
+    raise InvalidInput(
+        f"{text!r} names no passage of {named.doc['path']!r}, which has {len(chunks):,}",
+        hint=f"add a line, such as {named.doc['path']}:12, or give the id of a hit",
+        details={"field": field, "value": text, "doc_id": named.doc["doc_id"]},
+    )
+
+
+def origin_of(snapshot: IndexSnapshot, text: str) -> Origin:
+    """Return the chunks that *text* names: one by its id or its place, or a document's."""
+    named = find(snapshot, text, field="id")
+    if named is None:
+        raise DocNotFound(
+            f"no chunk or document is {text!r}",
+            hint="'kebab list docs' shows the ids and paths of all documents",
+            details={"field": "id", "value": text},
+        )
+    if named.chunk is None and named.citation is None:
+        doc_id = named.doc["doc_id"]
+        return Origin(doc_id, doc_id, snapshot.doc_chunks(doc_id))
+    chunk = named.chunk or chunk_named(snapshot, text, field="id")
+    return Origin(chunk["chunk_id"], chunk["doc_id"], [chunk])
+
+
+def paths_named(snapshot: IndexSnapshot, text: str) -> list[str]:
+    """Return the paths that *text* may mean in the ledger, the likeliest first.
+
+    The ledger has files that became no document; of those, too, what is printed is meant.
+    """
+    if is_id_prefix(text) and (named := _by_id(snapshot, text, "doc")):
+        return [named.doc["path"]]
+    places = [at for path, _ in _readings(text) for at in _places(snapshot, path, None)]
+    return list(dict.fromkeys(name for _, path in places for name in spellings(path)))
 
 
 def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
     """Return the documents at *path*, one of each source, else those that were moved from it."""
     if not is_utf8(path + (source or "")):
         return []  # nothing in here is called so
-    within = OneOf("source_id", (source,)) if source else None
     names = spellings(path)
     for name in names:
-        if found := snapshot.docs(all_of([OneOf("path", (name,)), within])):
+        if found := snapshot.docs(all_of([OneOf("path", (name,)), _within(source)])):
             return list(found)
     sources = [source] if source else sorted(snapshot.control.sources)
     ids = [id_of_path(each, name) for each in sources for name in names]
@@ -71,39 +170,125 @@ def spellings(path: str) -> list[str]:
     return list(dict.fromkeys((path, nfc(path).removeprefix("./"))))
 
 
-def origin_of(snapshot: IndexSnapshot, text: str) -> Origin:
-    """Return the chunks that *text* names: one by its id, or those of a document."""
-    if is_id_prefix(text):
-        chunks = snapshot.find_chunks(text.strip().lower(), 2)
-        if len(chunks) == 1:
-            return Origin(chunks[0]["chunk_id"], chunks[0]["doc_id"], chunks)
-        if chunks:
-            ids = [chunk["chunk_id"] for chunk in chunks]
-            raise _several(text, ids, "give more digits of the id")
-    doc, path = document_at(snapshot, text)
-    if doc is None:
-        raise DocNotFound(
-            f"no chunk or document is {path!r}",
-            hint="'kebab list docs' shows the ids and paths of all documents",
-            details={"field": "id", "value": text},
+def chunks_at(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Sequence[StoredChunk]:
+    """Return the chunks of *doc* at the place of *citation*, as far as its URI tells."""
+    span = citation.bare().span
+    chunks = snapshot.doc_chunks(doc["doc_id"])
+    return [chunk for chunk in chunks if citation_of(chunk).bare().span == span]
+
+
+def _over(chunks: Sequence[StoredChunk], citation: Citation) -> Sequence[StoredChunk]:
+    """Return the chunks that have the first of the cited lines."""
+    match citation.span:
+        case LineSpan(start, _) | CodeSpan(start, _):
+            return [c for c in chunks if c["line_start"] <= start <= c["line_end"]]
+        case _:
+            return []
+
+
+def _by_id(snapshot: IndexSnapshot, text: str, field: str) -> Named | None:
+    prefix = text.strip().lower()
+    docs = {doc["doc_id"]: doc for doc in snapshot.find_docs(prefix, _LISTED)}
+    chunks = snapshot.find_chunks(prefix, _LISTED)
+    if len(docs) + len(chunks) > 1:
+        shown = [_shown(doc) for doc in docs.values()]
+        shown += [f"{chunk['path']} (chunk {chunk['chunk_id']})" for chunk in chunks]
+        raise _several(text, shown, "give more digits of the id", field)
+    for doc in docs.values():
+        return Named(doc)
+    for chunk in chunks:
+        for doc in snapshot.find_docs(chunk["doc_id"], 1):
+            return Named(doc, chunk)
+    return None
+
+
+def _readings(text: str) -> Iterator[tuple[str, Citation | None]]:
+    """Yield the ways to read a text: as a path, and as a place in one."""
+    spelled = unquote(text.removeprefix("file://")) if text.startswith("file://") else text
+    yield spelled, None
+    if "#" in text:
+        with suppress(InvalidInput):
+            citation = parse_citation(text)
+            yield citation.path, citation
+    at_line = _AT_LINE.fullmatch(spelled)
+    if at_line is not None:
+        first = max(1, int(at_line["first"]))
+        span = LineSpan(first, max(first, int(at_line["last"] or first)))
+        for path in dict.fromkeys((at_line["path"], unquote(at_line["path"]))):
+            yield path, Citation(path, span)
+    if "%" in text:
+        yield unquote(text), None
+
+
+def _documents(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
+    for within, relative in _places(snapshot, path, source):
+        if docs := documents_at(snapshot, relative, within):
+            return docs
+    return []
+
+
+def _places(
+    snapshot: IndexSnapshot, path: str, source: str | None
+) -> Iterator[tuple[str | None, str]]:
+    """Yield where a path may lie: as it is, and in the sources whose folder holds it."""
+    yield source, path
+    with suppress(ValueError, OSError):  # a null character, a folder that is gone
+        full = Path(os.path.expanduser(path)).absolute()  # noqa: PTH111 - leaves an unknown user alone
+        for within, known in snapshot.control.sources.items():
+            root = known.get("root")
+            if root and source in {None, within}:
+                for folder in dict.fromkeys((root, os.path.realpath(root))):
+                    plain = Path(os.path.normpath(full))
+                    if plain.is_relative_to(folder):
+                        yield within, nfc(plain.relative_to(folder).as_posix())
+
+
+def _ending_so(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
+    name = nfc(path).removeprefix("./").lstrip("/")
+    if not name.strip() or len(name) > _LONGEST_END:
+        return []
+    literal = "".join(f"[{c}]" if c in "*?[" else c for c in name)
+    return list(snapshot.docs(all_of([Glob(f"**/{literal}"), _within(source)])))
+
+
+def _within(source: str | None) -> OneOf | None:
+    return OneOf("source_id", (source,)) if source else None
+
+
+def _at(place: Citation | None, doc: StoredDoc) -> Citation | None:
+    return None if place is None else Citation(doc["path"], place.span)
+
+
+def _only(docs: Sequence[StoredDoc], text: str, field: str) -> StoredDoc:
+    if len(docs) == 1:
+        return docs[0]
+    if len({doc["path"] for doc in docs}) > 1:
+        raise _several(
+            text, [_shown(doc) for doc in docs], "give more of its path, or its id", field
         )
-    return Origin(doc["doc_id"], doc["doc_id"], snapshot.doc_chunks(doc["doc_id"]))
+    sources = [doc["source_id"] for doc in docs]
+    known = ", ".join(f"{doc['doc_id'][:8]} ({doc['source_id']})" for doc in docs[:_LISTED])
+    raise InvalidInput(
+        f"{docs[0]['path']!r} is in several sources: {', '.join(sources)}",
+        hint=f"give an id: {known}; or, to cite, name the source, as in --source {sources[0]}",
+        details={
+            "field": field,
+            "value": text,
+            "sources": sources,
+            "candidates": [_shown(doc) for doc in docs[:_LISTED]],
+        },
+    )
 
 
-def _inside_a_source(snapshot: IndexSnapshot, text: str) -> tuple[str | None, str]:
-    """Return the source and the path in it of an absolute path; a relative one as it is."""
-    path = Path(os.path.expanduser(text))  # noqa: PTH111 - leaves an unknown user alone
-    if path.is_absolute():
-        for source_id, source in snapshot.control.sources.items():
-            root = source.get("root")
-            if root and path.is_relative_to(root):
-                return source_id, nfc(path.relative_to(root).as_posix())
-    return None, nfc(text).removeprefix("./")
+def _shown(doc: Mapping[str, object]) -> str:
+    return f"{doc['path']} ({doc['source_id']}, {str(doc['doc_id'])[:8]})"
 
 
-def _several(text: str, places: list[str], hint: str) -> InvalidInput:
+def _several(text: str, candidates: Sequence[str], hint: str, field: str) -> InvalidInput:
+    some = ", ".join(candidates[:_LISTED])
+    more = ", …" if len(candidates) > _LISTED else ""
     return InvalidInput(
-        f"{text!r} names several: {', '.join(places)}",
+        f"{text!r} names several: {some}{more}",
         hint=hint,
-        details={"field": "doc", "value": text},
+        details={"field": field, "value": text, "candidates": list(candidates[:_LISTED])},
     )

@@ -124,9 +124,9 @@ def fit(
 ) -> Response:
     """Return the fullest response of at most *max_tokens*, as *size* measures it.
 
-    Snippets are as long as fits, all under one limit, but not below
-    ``MIN_SNIPPET_CHARS``; then hits go from the end. ``InvalidInput`` names the least
-    budget when not even the first hit fits.
+    As many hits as fit with snippets of ``MIN_SNIPPET_CHARS``; what is left over then goes
+    to the snippets, all under one limit. ``InvalidInput`` names the least budget when not
+    even the first hit fits.
     """
     budget = max_tokens * CHARS_PER_TOKEN
     full = render(snippet_chars)
@@ -134,50 +134,37 @@ def fit(
     if size(response) <= budget:
         return response
 
-    def at(limit: int) -> Response:
-        hits = render(limit)
-        return assemble(hits, {"hits": 0, "snippets_shortened": _shortened(full, hits)})
+    def of(count: int, limit: int) -> Response:
+        hits = render(limit)[:count]
+        shortened = sum(a.snippet != b.snippet for a, b in zip(full, hits, strict=False))
+        return assemble(hits, {"hits": len(full) - count, "snippets_shortened": shortened})
 
-    shortest = render(MIN_SNIPPET_CHARS)
+    def fits(count: int, limit: int) -> bool:
+        return size(of(count, limit)) <= budget
 
-    def first(count: int) -> Response:
-        hits = shortest[:count]
-        left_out = {"hits": len(full) - count, "snippets_shortened": _shortened(full, hits)}
-        return assemble(hits, left_out)
-
-    def fits(response: Response) -> bool:
-        return size(response) <= budget
-
-    fitting = _largest(MIN_SNIPPET_CHARS, snippet_chars, at, fits)
-    fitting = fitting or _largest(1, len(full), first, fits)
-    if fitting is None:
-        smallest = min(size(first(min(1, len(full)))), size(response))
+    count = _largest(1, len(full), lambda count: fits(count, MIN_SNIPPET_CHARS))
+    if count is None:
+        smallest = min(size(of(min(1, len(full)), MIN_SNIPPET_CHARS)), size(response))
         least = -(-smallest // CHARS_PER_TOKEN)
         raise InvalidInput(
             f"max_tokens {max_tokens} is too small for this answer",
             hint=f"give at least {least}, or ask without a budget",
             details={"field": "max_tokens", "value": max_tokens, "min_tokens": least},
         )
-    return fitting
+    limit = _largest(MIN_SNIPPET_CHARS, snippet_chars, lambda limit: fits(count, limit))
+    return of(count, limit or MIN_SNIPPET_CHARS)
 
 
-def _largest(
-    low: int, high: int, make: Callable[[int], Response], fits: Callable[[Response], bool]
-) -> Response | None:
-    """Return what *make* gives for the largest number that fits; ``None`` if none does."""
+def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
+    """Return the largest number that fits; ``None`` if none does."""
     found = None
     while low <= high:
         middle = (low + high) // 2
-        response = make(middle)
-        if fits(response):
-            found, low = response, middle + 1
+        if fits(middle):
+            found, low = middle, middle + 1
         else:
             high = middle - 1
     return found
-
-
-def _shortened(full: Sequence[Hit], hits: Sequence[Hit]) -> int:
-    return sum(a.snippet != b.snippet for a, b in zip(full, hits, strict=False))
 
 
 _VERSION = 2

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 __all__ = [
+    "as_given",
     "brief_duration",
     "bytes_text",
     "count",
@@ -38,6 +39,7 @@ _PICTURES = 0x2400
 """Where Unicode has a picture for each of the first 32 controls."""
 _MINUTE, _HOUR = 60, 3600
 _TENTHS_BELOW = 10
+_THOUSAND = 1000
 
 
 # ------------------------------------------------------------------ safe text
@@ -62,6 +64,15 @@ def visible(text: str, *, keep: str = "") -> str:
     For places of a fixed width; *keep* stays.
     """
     return _drawn(text.expandtabs(_TAB), keep, _picture)
+
+
+def as_given(value: object) -> str:
+    """Return a value as a person or a model wrote it: ``'text'``, ``true``, ``null``, ``[1]``."""
+    if isinstance(value, str):
+        return repr(value)
+    import json  # only a mistake needs it
+
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def flat(text: str) -> str:
@@ -103,13 +114,15 @@ def bytes_text(size: int, *, digits: int = 1) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time span in words: ``12 ms``, ``3.2 s``, ``5 min 22 s``, ``2 h 02 min``."""
-    if seconds < 1:
+    if round(seconds * 1000) < _THOUSAND:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < _MINUTE:
+    if round(seconds, 1) < _MINUTE:
         return f"{seconds:.1f} s"
-    if seconds < _HOUR:
-        return f"{seconds // _MINUTE:.0f} min {seconds % _MINUTE:02.0f} s"
-    return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:02.0f} min"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE:02} s"
+    minutes = round(seconds / _MINUTE)
+    return f"{minutes // _MINUTE} h {minutes % _MINUTE:02} min"
 
 
 def brief_duration(seconds: float) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kb_core.search import Candidate, Trace
+    from kb_core.search import Candidate, Timing, Trace
 
-__all__ = ["Listing", "TraceRow", "listings"]
+__all__ = ["Listing", "TraceRow", "listings", "stages"]
 
 
 class TraceRow(NamedTuple):
@@ -51,6 +51,23 @@ def listings(trace: Trace) -> tuple[Listing, Listing, Listing]:
         Listing("vector", timing.vector_ms, _rows(trace.vector)),
         Listing("fused", timing.fusion_ms, tuple(fused)),
     )
+
+
+def stages(timing: Timing) -> list[tuple[str, int]]:
+    """Return each stage that took part with its milliseconds, and what no stage took.
+
+    They add up to the total, unless stages ran side by side: then they are more.
+    """
+    known = [
+        ("question", timing.embed_ms or 0),
+        ("words", timing.lexical_ms),
+        ("meaning", timing.vector_ms),
+        ("fusion", timing.fusion_ms),
+        ("reranking", timing.rerank_ms or 0),
+        ("reading", timing.hydrate_ms or 0),
+    ]
+    rest = timing.total_ms - sum(spent for _, spent in known)
+    return [(name, spent) for name, spent in (*known, ("rest", max(0, rest))) if spent]
 
 
 def _rows(found: Iterable[Candidate]) -> tuple[TraceRow, ...]:

@@ -18,16 +18,29 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from kb_app.config import TomlError, put_table
+from kb_app.config import TomlError, drop_table, put_table
 from kb_cli._integrate import jsonc
 from kb_core.errors import ConfigInvalid, InvalidInput, IoError
 
-__all__ = ["HOSTS", "Change", "Host", "Registration", "plan", "skill_text", "snippet", "write"]
+__all__ = [
+    "HOSTS",
+    "Change",
+    "Host",
+    "Registration",
+    "plan",
+    "plan_removal",
+    "skill_text",
+    "snippet",
+    "write",
+]
 
 _MAC = "~/Library/Application Support"
 _CONFIG = "${XDG_CONFIG_HOME:-~/.config}"
@@ -131,11 +144,14 @@ class Registration:
 
     command: str
     args: tuple[str, ...]
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """What the server has to know of this environment: hosts hand on little of theirs."""
 
     def entry(self, host: Host) -> dict[str, object]:
         """Return the entry as *host* has it."""
         kind = {"type": "stdio"} if host.is_typed else {}
-        return {**kind, "command": self.command, "args": list(self.args)}
+        known = {"env": dict(self.environ)} if self.environ else {}
+        return {**kind, "command": self.command, "args": list(self.args), **known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,37 +162,66 @@ class Change:
     """``registration`` or ``skill``."""
     path: Path
     before: str | None
-    after: str
+    after: str | None
 
     @property
     def action(self) -> str:
-        """``create``, ``update`` or ``unchanged``."""
+        """``create``, ``update``, ``remove`` or ``unchanged``."""
         if self.before is None:
-            return "create"
+            return "unchanged" if self.after is None else "create"
+        if self.after is None:
+            return "remove"
         return "unchanged" if self.before == self.after else "update"
 
 
-def plan(
-    host: Host,
-    registration: Registration,
-    *,
-    project: Path | None,
-    locate: Callable[[str], Path],
-    platform: str,
-) -> list[Change]:
-    """Return what would change; *locate* makes a path of a template."""
-    if project is None:
-        file = locate(host.file_for(platform))
-        skills = locate(host.user_skills) if host.user_skills else None
-    elif host.project_file is None:
-        raise InvalidInput(f"{host.title} has no files of a project", hint="leave out --project")
-    else:
-        file = project / host.project_file
-        skills = project / host.project_skills if host.project_skills else None
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a host's files are looked for: a project, or what is the person's alone."""
+
+    project: Path | None
+    locate: Callable[[str], Path]
+    """Makes a path of a template."""
+    platform: str
+
+    def files_of(self, host: Host) -> tuple[Path, Path | None]:
+        """Return the files of the registration and of the skill, if *host* has skills."""
+        if self.project is None:
+            file = self.locate(host.file_for(self.platform))
+            skills = self.locate(host.user_skills) if host.user_skills else None
+        elif host.project_file is None:
+            message = f"{host.title} has no files of a project"
+            raise InvalidInput(message, hint="leave out --project")
+        else:
+            file = self.project / host.project_file
+            skills = self.project / host.project_skills if host.project_skills else None
+        return file, skills / NAME / "SKILL.md" if skills else None
+
+
+def plan(host: Host, registration: Registration, site: Site) -> list[Change]:
+    """Return what registering would change."""
+    file, skill = site.files_of(host)
     changes = [_registered(host, registration, file)]
-    if skills is not None:
-        skill = skills / NAME / "SKILL.md"
+    if skill is not None:
         changes.append(Change("skill", skill, _text(skill), skill_text()))
+    return changes
+
+
+def plan_removal(host: Host, site: Site) -> list[Change]:
+    """Return what taking it out again would change; a skill that a person edited stays."""
+    file, skill = site.files_of(host)
+    before = _text(file)
+    try:
+        after = before and _drop(host, before, is_toml=file.suffix == ".toml")
+    except (jsonc.JsoncError, TomlError) as error:
+        raise ConfigInvalid(
+            f"{file} is left as it is: {error}",
+            hint=f"take {host.table}.{NAME} out of it by hand",
+            details={"path": str(file)},
+        ) from error
+    changes = [Change("registration", file, before, after)]
+    if skill is not None:
+        held = _text(skill)
+        changes.append(Change("skill", skill, held, None if held == skill_text() else held))
     return changes
 
 
@@ -191,9 +236,11 @@ def skill_text() -> str:
 
 
 def write(changes: Sequence[Change]) -> None:
-    """Write what is not there yet; each file wholly or not at all."""
+    """Write what is not there yet and remove what goes; each file wholly or not at all."""
     for change in changes:
-        if change.action != "unchanged":
+        if change.action == "remove":
+            _remove(change.path)
+        elif change.after is not None and change.action != "unchanged":
             _write(change.path, change.after)
 
 
@@ -213,16 +260,31 @@ def _registered(host: Host, registration: Registration, file: Path) -> Change:
 
 def _put(host: Host, registration: Registration, text: str, *, is_toml: bool) -> str:
     entry = registration.entry(host)
+    held = _toml(text) if is_toml else jsonc.read(text)
+    own = held[host.table][NAME] if _has_entry(held, host.table) else {}
+    # What a person has added to the entry, to its environment, too, stays.
+    known = own.get("env")
+    if isinstance(known, Mapping) and "env" in entry:
+        entry["env"] = {**known, **registration.environ}
     if is_toml:
         return put_table(text, (host.table, NAME), entry)
-    held = jsonc.read(text)
-    if _has_entry(held, host.table):
-        # What a person has added to the entry, such as an environment, stays.
-        for key, value in entry.items():
-            if held[host.table][NAME].get(key) != value:
-                text = jsonc.put(text, (host.table, NAME, key), value)
-        return text
-    return jsonc.put(text, (host.table, NAME), entry)
+    if not own:
+        return jsonc.put(text, (host.table, NAME), entry)
+    for key, value in entry.items():
+        if own.get(key) != value:
+            text = jsonc.put(text, (host.table, NAME, key), value)
+    return text
+
+
+def _toml(text: str) -> Mapping[str, Any]:
+    with suppress(tomllib.TOMLDecodeError):  # whoever edits it says what is wrong
+        return tomllib.loads(text)
+    return {}
+
+
+def _drop(host: Host, text: str, *, is_toml: bool) -> str:
+    path = (host.table, NAME)
+    return drop_table(text, path) if is_toml else jsonc.drop(text, path)
 
 
 def _has_entry(held: object, table: str) -> bool:
@@ -242,6 +304,15 @@ def _text(file: Path) -> str | None:
         ) from error
     except OSError as error:
         raise IoError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+        with suppress(OSError):
+            file.parent.rmdir()  # only where nothing else is in it
+    except OSError as error:
+        raise IoError(f"{file} cannot be removed: {error.strerror}") from error
 
 
 def _write(file: Path, text: str) -> None:

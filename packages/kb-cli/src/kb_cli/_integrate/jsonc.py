@@ -1,8 +1,8 @@
-"""JSON with comments, as people keep their settings: read it, and set one value in it.
+"""JSON with comments, as people keep their settings: read it, set one value, take one out.
 
-``put`` changes nothing else: comments, order, indentation, trailing commas stay. It
-reads its own result back, and refuses to give one that holds anything but the old
-values and the new one.
+``put`` and ``drop`` change nothing else: comments, order, indentation, trailing commas
+stay. They read their own result back, and refuse to give one that holds anything but what
+was there and what was asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["JsoncError", "put", "read"]
+__all__ = ["JsoncError", "drop", "put", "read"]
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -35,6 +35,8 @@ class _Node:
     members: dict[str, _Node] = field(default_factory=dict)
     comma: int | None = None
     """Where the comma after it is, if there is one."""
+    key_start: int = 0
+    """Of a member: where its key begins."""
 
 
 def read(text: str) -> Any:  # noqa: ANN401 - a JSON value
@@ -52,6 +54,47 @@ def put(text: str, path: Sequence[str], value: object) -> str:
     if read(edited) != _merged(root.value, path, value):
         raise JsoncError("the value cannot be put in without touching others")
     return edited
+
+
+def drop(text: str, path: Sequence[str]) -> str:
+    """Return *text* without the member at *path*; its line goes with it."""
+    root = _parse(text)
+    holder = root
+    for key in path[:-1]:
+        if key not in holder.members:
+            return text
+        holder = holder.members[key]
+    if path[-1] not in holder.members:
+        return text
+    dropped = _cut(text, holder, path[-1])
+    if read(dropped) != _without(root.value, path):
+        raise JsoncError("the value cannot be taken out without touching others")
+    return dropped
+
+
+def _without(old: Any, path: Sequence[str]) -> Any:  # noqa: ANN401
+    if path[1:]:
+        return {**old, path[0]: _without(old[path[0]], path[1:])}
+    return {key: value for key, value in old.items() if key != path[0]}
+
+
+def _cut(text: str, holder: _Node, key: str) -> str:
+    members = list(holder.members.values())
+    member = holder.members[key]
+    at = members.index(member)
+    start, end = member.key_start, member.end if member.comma is None else member.comma + 1
+    line = text.rfind("\n", 0, start) + 1
+    rest = _REST_OF_LINE.match(text, end)
+    if rest is not None and not text[line:start].strip():
+        start, end = line, text.index("\n", rest.end()) + 1
+    elif at + 1 < len(members):
+        end = members[at + 1].key_start
+    before = text[:start]
+    if at and at + 1 == len(members) and member.comma is None:
+        comma = members[at - 1].comma
+        assert comma is not None, "between two members there is a comma"  # noqa: S101
+        before = text[:comma] + text[comma + 1 : start]
+    return before + text[end:]
 
 
 def _merged(old: Any, path: Sequence[str], value: object) -> Any:  # noqa: ANN401
@@ -162,6 +205,7 @@ def _object(text: str, start: int) -> _Node:
         if match is None or not text.startswith(":", colon):
             raise _error(text, at)
         member = _value(text, _skip(text, colon + 1))
+        member.key_start = at
         at = _separator(text, member, "}")
         members[json.loads(match[0])] = member
     return _Node({key: node.value for key, node in members.items()}, start, at + 1, members)

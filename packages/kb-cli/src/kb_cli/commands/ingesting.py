@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kb_cli._command import command
+from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, pass_cli
 from kb_core.errors import InvalidInput
 
@@ -19,7 +19,7 @@ kebab ingest ~/notes/rust --no-embed
 
 
 @command("ingest", example=_INGEST)
-@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=completed_by("file"))
 @click.option("--force-reingest", is_flag=True, help="Process files again that did not change.")
 @click.option("--summary-only", is_flag=True, help="Report counts, not every file.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
@@ -66,7 +66,7 @@ kebab ingest-file --remove ~/Downloads/minutes.md
 
 
 @command("ingest-file", example=_INGEST_FILE)
-@click.argument("path")
+@click.argument("path", shell_complete=completed_by("file"))
 @click.option("--remove", is_flag=True, help="Remove what was added: by path, source URI or id.")
 @click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
 @pass_cli

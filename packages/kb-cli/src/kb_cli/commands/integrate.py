@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kb_app.shown import printable
-from kb_cli._command import command
+from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._integrate import HOSTS, Host
 
@@ -24,6 +24,7 @@ _EXAMPLE = """
 kebab integrate claude-code
 kebab integrate cursor --write
 kebab integrate vscode --project . --write
+kebab integrate cursor --remove --write
 """
 
 
@@ -33,15 +34,22 @@ kebab integrate vscode --project . --write
 @click.option(
     "--project",
     metavar="DIR",
+    shell_complete=completed_by("dir"),
     help="Register it for this folder alone, in files that its people can share.",
 )
 @click.option("--no-skill", is_flag=True, help="Leave out the skill file.")
+@click.option("--remove", is_flag=True, help="Take the registration and the skill out again.")
 @pass_cli
-def integrate(cli: CliContext, host: str, write: bool, project: str | None, no_skill: bool) -> None:
+def integrate(
+    cli: CliContext, host: str, write: bool, project: str | None, no_skill: bool, remove: bool
+) -> None:
     """Register the server for language models with a host.
 
     Shows the files that it would change and what it would put into them. Files that are
     there keep all that they hold; what cannot be read for sure is left alone.
+
+    Hosts hand on little of their environment, so what of yours says where things are goes
+    into the registration: KEBAB_ and XDG_ variables. Not into files that others share.
     """
     from kb_app import paths
     from kb_cli import _integrate as planning
@@ -50,24 +58,37 @@ def integrate(cli: CliContext, host: str, write: bool, project: str | None, no_s
         cli.writes("integrate --write")
     folder = paths.from_argument(project, cli.environ) if project is not None else None
     registration = _registration(cli, in_project=folder is not None)
-    changes = planning.plan(
-        HOSTS[host],
-        registration,
-        project=folder,
-        locate=lambda text: paths.resolve(text, base=None, environ=cli.environ),
-        platform=sys.platform,
-    )
+
+    def locate(text: str) -> Path:
+        return paths.resolve(text, base=None, environ=cli.environ)
+
+    site = planning.Site(folder, locate, sys.platform)
+    if remove:
+        changes = planning.plan_removal(HOSTS[host], site)
+    else:
+        changes = planning.plan(HOSTS[host], registration, site)
     changes = [change for change in changes if not (no_skill and change.kind == "skill")]
     if write:
         planning.write(changes)
-    _show(cli, host, registration, changes, written=write)
+    _show(cli, host, registration, changes, written=write, is_removal=remove)
 
 
 def _registration(cli: CliContext, *, in_project: bool) -> Registration:
     from kb_cli._integrate import Registration
 
     config = ("--config", str(cli.config_path)) if cli.config_path else ()
-    return Registration(_program(cli.environ, in_project=in_project), (*config, "mcp"))
+    program = _program(cli.environ, in_project=in_project)
+    known = {} if in_project else _environment(cli.environ)
+    return Registration(program, (*config, "mcp"), known)
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what of an environment says where things are, and how they are set."""
+    return {
+        name: value
+        for name, value in sorted(environ.items())
+        if value and (name in _PLACES or (name.startswith("KEBAB_") and name not in _OF_A_SHELL))
+    }
 
 
 def _program(environ: Mapping[str, str], *, in_project: bool) -> str:
@@ -82,6 +103,11 @@ def _program(environ: Mapping[str, str], *, in_project: bool) -> str:
     return str(own.resolve()) if own.name in {"kebab", "kb"} and own.is_file() else found or "kebab"
 
 
+_PLACES = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
+_OF_A_SHELL = frozenset({"KEBAB_PROGRESS", "KEBAB_READONLY"})
+"""How one command is to behave, not how the server is."""
+
+
 def _show(
     cli: CliContext,
     name: str,
@@ -89,19 +115,26 @@ def _show(
     changes: Sequence[Change],
     *,
     written: bool,
+    is_removal: bool,
 ) -> None:
     if cli.as_json:
         from kb_core import wire
 
         files = [(change.kind, str(change.path), change.action) for change in changes]
         entry = registration.entry(HOSTS[name])
-        cli.print_json(wire.integration_report(name, entry, files, written=written))
+        cli.print_json(
+            wire.integration_report(name, entry, files, written=written, removal=is_removal)
+        )
         return
     for change in changes:
-        click.echo(f"{_verb(change, written=written)} {printable(str(change.path))}")
-        if not written and change.action != "unchanged":
+        verb = _verb(change, written=written, is_removal=is_removal)
+        click.echo(f"{verb} {printable(str(change.path))}")
+        if not written and not is_removal and change.action != "unchanged":
             _show_content(HOSTS[name], registration, change)
-    if written:
+    edited = [change for change in changes if change.kind == "skill" and change.after is not None]
+    if is_removal and edited:
+        cli.note("the skill has been edited, and is left")
+    if written and not is_removal:
         cli.note(f"next: {HOSTS[name].then}")
     elif any(change.action != "unchanged" for change in changes):
         cli.note("nothing was written; add --write to do it")
@@ -110,12 +143,19 @@ def _show(
 def _show_content(host: Host, registration: Registration, change: Change) -> None:
     from kb_cli._integrate import snippet
 
-    text = snippet(host, registration) if change.kind == "registration" else change.after
-    click.echo("".join(f"    {printable(line)}".rstrip() + "\n" for line in text.splitlines()))
+    text = snippet(host, registration) if change.kind == "registration" else change.after or ""
+    for line in text.splitlines():
+        click.echo(f"    {printable(line.expandtabs(4))}".rstrip())
 
 
-def _verb(change: Change, *, written: bool) -> str:
+def _verb(change: Change, *, written: bool, is_removal: bool) -> str:
     if change.action == "unchanged":
-        return "up to date:"
-    verbs = {"create": ("would create", "created"), "update": ("would add to", "updated")}
+        return "nothing of ours in" if is_removal else "up to date:"
+    if is_removal and change.action == "update":
+        return "taken out of" if written else "would take it out of"
+    verbs = {
+        "create": ("would create", "created"),
+        "update": ("would add to", "updated"),
+        "remove": ("would remove", "removed"),
+    }
     return verbs[change.action][written]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kb_app.shown import bytes_text, count, flat, local_time, printable
-from kb_cli._command import command, subgroup
+from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._options import filter_options, filters_of
 from kb_cli._text import pairs, table
@@ -66,7 +66,7 @@ def inspect() -> None:
 
 
 @command("doc", example="kebab inspect doc 1c0ffee5")
-@click.argument("doc_id", metavar="ID")
+@click.argument("doc_id", metavar="ID", shell_complete=completed_by("document"))
 @pass_cli
 def _inspect_doc(cli: CliContext, doc_id: str) -> None:
     """Show what a parser found in a document."""
@@ -151,7 +151,12 @@ _STATES = ("indexed", "skipped", "failed", "pending", "deleted")
 
 
 @command("status", example="kebab status 'notes/**' --state failed")
-@click.argument("path_glob", metavar="[PATH_GLOB]", required=False)
+@click.argument(
+    "path_glob",
+    metavar="[PATH_GLOB]",
+    required=False,
+    shell_complete=completed_by("document"),
+)
 @click.option("--state", type=click.Choice(_STATES), help="Only files in this state.")
 @pass_cli
 def status(cli: CliContext, path_glob: str | None, state: str | None) -> None:
@@ -160,7 +165,10 @@ def status(cli: CliContext, path_glob: str | None, state: str | None) -> None:
     Every file that a run of ingest saw is here, the skipped and the failed ones too.
     """
     with cli.open() as kb:
-        cli.show(kb.status(path_glob, state), _status_lines)
+        found = kb.status(path_glob, state)
+    cli.show(found, _status_lines)
+    if not found["files"] and path_glob is not None:
+        cli.note(f"no file that was seen matches '{printable(path_glob)}'")
 
 
 def _status_lines(status: Mapping[str, Any]) -> Iterator[str]:

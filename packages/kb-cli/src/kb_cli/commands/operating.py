@@ -196,12 +196,19 @@ def reset(cli: CliContext, /, yes: bool, **flags: bool) -> None:
         )
     with cli.open() as kb:
         if not yes:
-            cli.note(*_reset_lines(kb.reset(scope, dry_run=True)))
+            cli.note(_whose(cli), *_reset_lines(kb.reset(scope, dry_run=True)))
             if not click.confirm("delete this?", err=True):
                 cli.note("nothing was deleted")
                 return
         done = kb.reset(scope, dry_run=False)
     cli.show(done, _reset_lines)
+
+
+def _whose(cli: CliContext) -> str:
+    config = cli.config
+    sources = ", ".join(flat(source.id) for source in config.sources) or "none"
+    file = f"of {printable(str(config.file))}" if config.is_found else "without a configuration"
+    return f"the data {file} in {printable(str(config.storage.data_dir))}; sources: {sources}"
 
 
 for _name, _help in reversed(_SCOPES.items()):

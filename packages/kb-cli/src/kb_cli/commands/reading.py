@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb_app.shown import count, flat, printable
-from kb_cli._command import command, subgroup
+from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._text import shorten
 from kb_core.errors import InvalidInput, IoError
@@ -52,7 +51,7 @@ def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
 
 
 @command("doc", example="kebab fetch doc 1c0ffee5 --max-tokens 2000")
-@click.argument("doc_id", metavar="ID")
+@click.argument("doc_id", metavar="ID", shell_complete=completed_by("document"))
 @_TOKENS
 @pass_cli
 def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
@@ -63,7 +62,7 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
 
 
 @command("span", example="kebab fetch span 1c0ffee5 12 34")
-@click.argument("doc_id", metavar="DOC_ID")
+@click.argument("doc_id", metavar="DOC_ID", shell_complete=completed_by("document"))
 @click.argument("start", type=int)
 @click.argument("end", type=int)
 @_TOKENS
@@ -91,11 +90,18 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
 
 
 @command("cite", example=_EXAMPLE)
-@click.argument("words", metavar="[verify] URI...", nargs=-1)
+@click.argument(
+    "words", metavar="[verify] URI...", nargs=-1, shell_complete=completed_by("document")
+)
 @click.option(
     "--open", "opens", is_flag=True, help="Open the file at the place: $VISUAL, $EDITOR, a viewer."
 )
-@click.option("--source", metavar="ID", help="The source, where several have the same path.")
+@click.option(
+    "--source",
+    metavar="ID",
+    help="The source, where several have the same path.",
+    shell_complete=completed_by("source"),
+)
 @pass_cli
 @click.pass_context
 def cite(
@@ -171,9 +177,10 @@ def _items(words: Iterable[str]) -> Iterator[str | dict[str, Any]]:
 
 
 def _stdin_lines() -> list[str]:
-    data = b"" if sys.stdin is None else sys.stdin.buffer.read()
+    from kb_cli._stdin import binary
+
     try:
-        lines = data.decode("utf-8-sig").split("\n")
+        lines = binary().decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InvalidInput("standard input is not UTF-8", details={"field": "stdin"}) from error
     return [line.strip() for line in lines if line.strip()]
@@ -182,15 +189,17 @@ def _stdin_lines() -> list[str]:
 def _item(line: str) -> str | dict[str, Any]:
     if not line.startswith("{"):
         return line
+    from kb_cli._stdin import NotJson, parsed
+
     try:
-        found: dict[str, Any] = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        found = parsed(line.encode("utf-8", "surrogateescape"))
+    except NotJson as error:
         raise InvalidInput(
             f"{shorten(line, 40)!r} is not JSON in one line",
             hint="write one URI, one citation or one search response a line",
             details={"field": "stdin", "error": str(error)},
         ) from error
-    return found
+    return found if isinstance(found, dict) else line
 
 
 def _check_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -242,6 +251,9 @@ def _show(cli: CliContext, result: Mapping[str, Any]) -> None:
             f"cut: {count(result.get('omitted_chars', 0), 'character')} left out; "
             "raise --max-tokens for more"
         )
+    flags = result.get("flags") or result.get("chunk", {}).get("flags")
+    if flags:
+        cli.note(f"flags: {', '.join(map(flat, flags))}")
     if result["stale"]:
         cli.note("stale: the file has changed since, or was not checked for long")
 

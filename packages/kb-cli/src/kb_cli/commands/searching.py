@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb_app.shown import printable
-from kb_cli._command import command
+from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, leave_at_once, pass_cli
 from kb_cli._options import filter_options, filters_of, hits_option, mode_option, page_options
 from kb_cli._text import pairs
@@ -55,11 +54,11 @@ def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None: 
     if bulk or aggregate:
         _search_bulk(cli, options, bulk=bulk, aggregate=aggregate)
         return
-    from kb_cli._hits import show
+    from kb_cli._hits import for_people, show
 
     query = _query(cli, words, **options)
     with cli.open() as kb:
-        response = kb.search(query)
+        response = kb.search(for_people(cli, query))
         show(cli, query, response)
         if query.deadline_ms is not None and kb.is_working:
             leave_at_once()
@@ -167,13 +166,15 @@ def _request() -> dict[str, Any]:
     """Return the object on standard input; without one, nothing is asked."""
     if sys.stdin is None or sys.stdin.isatty():
         return {}
-    text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
-    if not text.strip():
+    from kb_cli._stdin import NotJson, binary, parsed
+
+    data = binary()
+    if not data.strip():
         return {}
     try:
-        given = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _bad(f"is not JSON: {error}") from None
+        given = parsed(data)
+    except NotJson as error:
+        raise _bad(str(error)) from None
     if not isinstance(given, dict):
         raise _bad("is not a JSON object")
     return given
@@ -194,7 +195,7 @@ kebab similar 5669ef1867462f24 --media code
 
 
 @command("similar", example=_SIMILAR)
-@click.argument("origin", metavar="CHUNK_OR_DOC")
+@click.argument("origin", metavar="CHUNK_OR_DOC", shell_complete=completed_by("document"))
 @hits_option("How many hits.")
 @page_options
 @filter_options
@@ -205,7 +206,7 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
     Give an id, the beginning of one, or the path of a document. By meaning where there
     are embeddings, else by the words that are special to it.
     """
-    from kb_cli._hits import show
+    from kb_cli._hits import for_people, show
     from kb_core.search import SearchQuery
 
     query = SearchQuery(
@@ -217,7 +218,7 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
         filters=filters_of(options),
     )
     with cli.open() as kb:
-        show(cli, query, kb.similar(origin, query))
+        show(cli, query, kb.similar(origin, for_people(cli, query)), about="")
 
 
 _MISS = """
@@ -228,7 +229,13 @@ kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
 
 @command("explain-miss", example=_MISS)
 @click.argument("query", metavar="QUERY")
-@click.option("--doc", required=True, metavar="PATH_OR_ID", help="The document that is missed.")
+@click.option(
+    "--doc",
+    required=True,
+    metavar="PATH_OR_ID",
+    help="The document that is missed.",
+    shell_complete=completed_by("document"),
+)
 @hits_option("How many hits the search asked for.")
 @mode_option("The mode of the search.")
 @click.option("--max-tokens", type=click.IntRange(1), help="The budget of the search.")

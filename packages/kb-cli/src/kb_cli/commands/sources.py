@@ -7,24 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb_app.shown import printable
-from kb_cli._command import command
+from kb_app.shown import bytes_text, count, printable
+from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, pass_cli
+from kb_cli._text import table
 from kb_core.media import TrustLevel
 
 if TYPE_CHECKING:
-    from kb_app.config import Config
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kb_app.config import Config, Source
 
 __all__ = ["add", "remove"]
+
+_KINDS, _REASONS = 8, 8
+_LARGE = 1_000_000
+"""Files from this size on are named before anything is read."""
 
 _ADDING = """
 kebab add ~/notes
 kebab add ~/src/kebab --id kebab --source-type code
+kebab add ~/Documents --dry-run
 """
 
 
 @command("add", example=_ADDING)
-@click.argument("path")
+@click.argument("path", shell_complete=completed_by("dir"))
 @click.option("--id", metavar="ID", help="Its name, instead of the folder's.")
 @click.option("--source-type", metavar="WORD", help="A word to filter by, such as note or code.")
 @click.option(
@@ -32,6 +40,7 @@ kebab add ~/src/kebab --id kebab --source-type code
     type=click.Choice([level.value for level in TrustLevel]),
     help="How far it is to be trusted.",
 )
+@click.option("--dry-run", is_flag=True, help="Say what is in it; write nothing.")
 @pass_cli
 def add(
     cli: CliContext,
@@ -39,13 +48,18 @@ def add(
     id: str | None,  # noqa: A002 - the word that people read
     source_type: str | None,
     trust: str | None,
+    dry_run: bool,
 ) -> None:
     """Add a folder to what is indexed.
 
-    Writes a source into the configuration, and the configuration too if there is none.
+    Writes a source into the configuration, and the configuration too if there is none. Says
+    what will be read of the folder, and what will be left alone: nothing is read yet.
     """
     from kb_app.config import add_source
 
+    if dry_run:
+        _preview(cli, cli.config, path)
+        return
     cli.writes("add")
     edit = add_source(
         path,
@@ -61,11 +75,12 @@ def add(
     if edit.is_new_file:
         click.echo(f"made {printable(str(edit.config.file))}")
     click.echo(f"source {edit.source.id!r} is {printable(str(edit.source.root))}")
+    _preview(cli, edit.config, str(edit.source.root), edit.source)
     cli.note("next: kebab ingest")
 
 
 @command("remove", example="kebab remove notes")
-@click.argument("id")
+@click.argument("id", shell_complete=completed_by("source"))
 @pass_cli
 def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that people read
     """Take a source out of the configuration.
@@ -81,6 +96,60 @@ def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that peop
         return
     click.echo(f"source {edit.source.id!r}, {printable(str(edit.source.root))}, is removed")
     cli.note("its documents stay; `kebab reset --orphans-only` deletes them")
+
+
+def _preview(cli: CliContext, config: Config, path: str, source: Source | None = None) -> None:
+    """Say what is in a folder, as far as names and sizes tell."""
+    from kb_app.paths import from_argument
+
+    with cli.open_kb(config, True) as kb:
+        if source is None:
+            found = kb.preview_source(str(from_argument(path, cli.environ)))
+        else:
+            found = kb.preview_source(
+                str(source.root),
+                include=source.include,
+                exclude=source.exclude,
+                follow_links=source.follow_links,
+            )
+    click.echo("\n".join(_held(found)))
+
+
+def _held(found: Mapping[str, Any]) -> Iterator[str]:
+    more = "" if found["complete"] else "at least "
+    amount = f"{more}{count(found['files'], 'file')}, {bytes_text(found['bytes'])}"
+    yield f"to be read: {amount}" if found["files"] else "nothing in it can be read"
+    yield from _indented(
+        ("KIND", "FILES", "SIZE"),
+        [
+            (row["code_lang"] or row["media"], row["files"], bytes_text(row["bytes"]))
+            for row in found["kinds"][:_KINDS]
+        ],
+    )
+    if len(found["kinds"]) > _KINDS:
+        yield f"  and {count(len(found['kinds']) - _KINDS, 'more kind')}"
+    large = [row for row in found["largest"] if row["bytes"] >= _LARGE]
+    if large:
+        yield "largest"
+        yield from _indented(
+            ("SIZE", "PATH"), [(bytes_text(row["bytes"]), row["path"]) for row in large]
+        )
+    if found["left_alone"]:
+        yield "left alone"
+        rows = found["left_alone"][:_REASONS]
+        yield from _indented(("ENTRIES", "WHY", "SUCH AS"), map(_left, rows))
+
+
+def _left(row: Mapping[str, Any]) -> tuple[object, ...]:
+    why = ": ".join(filter(None, (row["reason"], row["detail"])))
+    slash = "/" if row["folders"] and not row["files"] else ""
+    return row["files"] + row["folders"], why, row["example"] + slash
+
+
+def _indented(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    found = list(rows)
+    if found:
+        yield from ("  " + line for line in table(head, found))
 
 
 def _source_list(

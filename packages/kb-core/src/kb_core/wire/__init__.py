@@ -47,6 +47,7 @@ from kb_core.wire._operations import (
     stats,
     stats_report,
 )
+from kb_core.wire._reading import read_citation, read_hit, read_search_response
 from kb_core.wire._search import (
     aggregated_search_response,
     bulk_search_item,
@@ -96,6 +97,9 @@ __all__ = [
     "init_report",
     "integration_report",
     "model_list",
+    "read_citation",
+    "read_hit",
+    "read_search_response",
     "reset_report",
     "schema_report",
     "search_response",

@@ -229,12 +229,23 @@ def integration_report(
     files: Iterable[tuple[str, str, str]],
     *,
     written: bool,
+    removal: bool = False,
 ) -> Json:
-    """Return integration_report.v1; *files* are kinds, absolute paths and actions."""
+    """Return integration_report.v1; *files* are kinds, absolute paths and actions.
+
+    The action ``remove`` says that a file goes.
+    """
     return {
         "schema_version": "integration_report.v1",
         "host": host,
         "written": written,
+        **({"removal": True} if removal else {}),
         "entry": dict(entry),
-        "files": [{"kind": kind, "path": path, "action": action} for kind, path, action in files],
+        "files": [_integrated(*file) for file in files],
     }
+
+
+def _integrated(kind: str, path: str, action: str) -> Json:
+    if action == "remove":
+        return {"kind": kind, "path": path, "action": "update", "removed": True}
+    return {"kind": kind, "path": path, "action": action}

@@ -142,10 +142,17 @@ CODEBASE_SEARCH = Tool(
         name="codebase_search",
         title="Search code",
         description=(
-            "Find code in the indexed repositories by what it does; whole passages with paths "
-            "and lines, as text. Use it with several wordings at once: what more of them find "
-            "comes first. Do not use it for notes and documents, or where you need filters: "
-            "that is search with media code."
+            "Find code in the indexed repositories by what it does, asked in any language; whole "
+            "passages with paths and lines, as text. Use it with simple terms, one thing a query, "
+            "and several wordings in one call: doubles are merged, and each further query that "
+            "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
+            "not use it for notes and documents, for exact names or where you need filters: that "
+            "is search with media code. Examples: "
+            '{"query": "authentication validation", "path": "src/auth"}; '
+            '{"queries": ["error handling", "exception handling", "try catch"]}; '
+            '{"queries": [{"query": "error handling", "path": "src/utils"}, '
+            '{"query": "exception handling", "path": "src/api"}]}; '
+            '{"queries": ["database connection", "connection pool"], "maxResults": 10}'
         ),
         input_schema=schema_of(_INPUT),
         output_schema=outline("codebase_search_response"),

@@ -1,0 +1,218 @@
+"""Excerpts: the part of a passage that shows a person why it was found.
+
+A passage is read as pieces: sentences of prose, which flow, and lines of code, of tables and
+of lists, which stand alone and whole. The excerpt is the run of pieces in which the most
+different words of the query stand, as far as there is room. What says nothing to a reader
+is left out: front matter, fences, rules of tables, and headings that are shown anyway. ``…``
+stands where the text was cut inside a sentence.
+
+Pure, and for the eye only: the snippet on the wire is a slice of the text and stays one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from kb_app.shown.marks import marks
+
+__all__ = ["Excerpt", "Line", "Passage", "excerpt"]
+
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)")
+_HEADING = re.compile(r"#{1,6}[ \t]+\S")
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*$")
+_RULE = re.compile(r"[ \t|:=*_-]{3,}")
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\S")
+_SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
+_LINKS = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
+_LINES_ONLY = frozenset({"code", "csv", "notebook"})
+_WIDE = frozenset("WF")
+_STEM = 4
+_RAGGED = 12
+"""One column in so many is lost where a word does not fit any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of an excerpt; one that *flows* may be broken where there is no more room."""
+
+    text: str
+    flows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """What is shown of a passage, and on which of its lines, from 0, it first matches."""
+
+    lines: tuple[Line, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    text: str
+    line: int
+    """Where it begins, from 0."""
+    flows: bool
+    starts_paragraph: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A passage, and what there is to know of it."""
+
+    text: str
+    medium: str
+    shown: Collection[str] = ()
+    """Headings and titles that a reader sees above it."""
+    starts: bool = False
+    """Whether the document begins here."""
+
+
+def excerpt(passage: Passage, query: str, *, columns: int = 96, rows: int = 3) -> Excerpt:
+    """Return what of *passage* to show for *query* in *rows* of so many *columns*."""
+    hidden = {_plain(each) for each in passage.shown}
+    pieces = list(_pieces(passage.text, passage.medium, hidden))
+    first, last = _best(pieces, query, columns * rows, columns)
+    chosen = pieces[first:last]
+    if len(chosen) == 1:
+        chosen = [_cut(chosen[0], query, columns * rows)]
+    if chosen and not passage.starts and _begins_inside(chosen[0]):
+        chosen[0] = replace(chosen[0], text=f"… {chosen[0].text}")
+    matching = next((piece for piece in chosen if marks(piece.text, query)), None)
+    at = matching or (chosen[0] if chosen else None)
+    return Excerpt(tuple(_joined(chosen)), at.line if at else 0)
+
+
+def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
+    """Yield what of *passage* a reader may see, in order."""
+    front = _FRONT_MATTER.match(passage)
+    at = passage.count("\n", 0, front.end()) if front else 0
+    lines = passage.split("\n")
+    if medium in _LINES_ONLY:
+        yield from (_Piece(line, n, flows=False) for n, line in enumerate(lines) if line.strip())
+        return
+    paragraph: list[str] = []
+    begun, is_code = at, False
+    for number, line in enumerate(lines[at:], start=at):
+        kind = _kind(line, is_code=is_code)
+        if kind != "prose":
+            yield from _sentences(paragraph, begun)
+            paragraph = []
+        if kind == "fence":
+            is_code = not is_code
+        elif kind in {"prose", "item"}:
+            begun = begun if paragraph else number
+            paragraph.append(line)
+        elif kind == "heading" and _plain(line) not in shown:
+            yield _Piece(_readable(line), number, flows=False)
+        elif kind in {"code", "row"}:
+            yield _Piece(line, number, flows=False)
+    yield from _sentences(paragraph, begun)
+
+
+def _kind(line: str, *, is_code: bool) -> str:
+    if _FENCE.match(line):
+        return "fence"
+    if not line.strip() or (_RULE.fullmatch(line) and not is_code):
+        return "nothing"
+    if is_code:
+        return "code"
+    kinds = (("heading", _HEADING), ("row", _ROW), ("item", _ITEM))
+    return next((kind for kind, pattern in kinds if pattern.match(line)), "prose")
+
+
+def _sentences(lines: Sequence[str], first: int) -> Iterator[_Piece]:
+    """Yield the sentences of a paragraph, each with the line on which it begins."""
+    text = "\n".join(lines)
+    ends = [match.end() for match in _SENTENCE.finditer(text)]
+    for number, (start, end) in enumerate(pairwise([0, *ends, len(text)])):
+        sentence = text[start:end]
+        if sentence.strip():
+            lead = len(sentence) - len(sentence.lstrip())
+            line = first + text.count("\n", 0, start + lead)
+            yield _Piece(_readable(sentence), line, flows=True, starts_paragraph=number == 0)
+
+
+def _readable(text: str) -> str:
+    """Return prose on one line; of a link, what it says."""
+    return " ".join(_LINKS.sub(r"\1", text).split())
+
+
+def _plain(heading: str) -> str:
+    return re.sub(r"[\W_]+", "", heading).casefold()
+
+
+def _best(pieces: Sequence[_Piece], query: str, room: int, columns: int) -> tuple[int, int]:
+    """Return the run of pieces within *room* that says the most of *query*; the first such."""
+    words = [frozenset(_words(piece.text, query)) for piece in pieces]
+    sizes = [_size(piece, columns) for piece in pieces]
+    most, best = (-1, False), (0, 0)
+    for first in range(len(pieces)):
+        taken, said, last = 0, frozenset[str](), first
+        while last < len(pieces) and (last == first or taken + sizes[last] <= room):
+            taken, said = taken + sizes[last], said | words[last]
+            last += 1
+        score = (len(said), bool(words[first]))
+        if score > most:
+            most, best = score, (first, last)
+        if last == len(pieces):
+            break  # what begins later says no more
+    first, last = best
+    while first and sum(sizes[first - 1 : last]) <= room:
+        first -= 1
+    return first, last
+
+
+def _size(piece: _Piece, columns: int) -> int:
+    """Return how many columns a piece takes; one that stands alone takes whole rows."""
+    wide = sum(unicodedata.east_asian_width(letter) in _WIDE for letter in piece.text)
+    size = len(piece.text) + wide + 1
+    return size + size // _RAGGED if piece.flows else -(-size // columns) * columns
+
+
+def _words(text: str, query: str) -> Iterator[str]:
+    for start, end in marks(text, query):
+        yield text[start:end].casefold()[:_STEM]
+
+
+def _cut(piece: _Piece, query: str, room: int) -> _Piece:
+    """Return a piece that is too long as the part of it around the first match."""
+    text = piece.text.strip() if piece.flows else piece.text.rstrip()
+    if len(text) <= room:
+        return replace(piece, text=text)
+    found = marks(text, query)
+    start = max(0, min(found[0][0] - room // 4 if found else 0, len(text) - room))
+    if start:
+        space = text.find(" ", start, start + room // 4)
+        start = space + 1 if space >= 0 else start
+    stop = min(len(text), start + room)
+    if stop < len(text):
+        space = text.rfind(" ", stop - room // 4, stop)
+        stop = space if space >= 0 else stop
+    before, after = "… " if start else "", " …" if stop < len(text) else ""
+    return replace(piece, text=f"{before}{text[start:stop].strip()}{after}")
+
+
+def _begins_inside(piece: _Piece) -> bool:
+    """Say whether a piece at the beginning of the passage seems to go on with a sentence."""
+    return piece.flows and not piece.line and piece.text[:1].islower()
+
+
+def _joined(pieces: Sequence[_Piece]) -> Iterator[Line]:
+    """Yield the lines that *pieces* make: sentences of one paragraph are one line."""
+    flowing: list[str] = []
+    for piece in pieces:
+        if flowing and (not piece.flows or piece.starts_paragraph):
+            yield Line(" ".join(flowing), flows=True)
+            flowing = []
+        if piece.flows:
+            flowing.append(piece.text)
+        else:
+            yield Line(piece.text.rstrip(), flows=False)
+    if flowing:
+        yield Line(" ".join(flowing), flows=True)

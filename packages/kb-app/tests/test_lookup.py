@@ -1,0 +1,176 @@
+"""What is printed is accepted: one resolver, in every operation that takes a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb_app import Config, KnowledgeBase
+from kb_app._parts import Parts
+from kb_app.testing.parts import memory_parts
+from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
+from kb_core.records import FileState
+from kb_core.search import SearchFilters, SearchQuery
+from kb_core.testing.documents import Corpus, file_row
+from kb_core.testing.fakes import HashEmbedder, MemoryIndex
+
+PATH = "deep/My Notes/Callouts.md"
+TEXT = "# Callouts\n\nThe walrus sleeps.\n\n## Late\n\nThe otter does not.\n"
+Ask = Callable[[KnowledgeBase, str], Any]
+EVERYTHING = SearchFilters()
+QUERY = SearchQuery(text="walrus")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config, Parts]:
+    """Return a source's folder, and a knowledge base of what is said to be in it."""
+    root = tmp_path_factory.mktemp("notes").resolve()
+    (root / "deep" / "My Notes").mkdir(parents=True)
+    (root / PATH).write_text(TEXT, "utf-8")
+    embedder = HashEmbedder()
+    corpus = Corpus(embedder)
+    step = corpus.publication(
+        corpus.document(PATH, TEXT),
+        corpus.document("a/twin.md", "# Twin\n\nof a\n"),
+        corpus.document("b/twin.md", "# Twin\n\nof b\n"),
+        corpus.document("same.md", "one\n"),
+        corpus.document("same.md", "other\n", source_id="work"),
+        corpus.document("odd #1: 50%.md", "odd\n"),
+        files=[file_row("bad file.pdf", FileState.FAILED, reason="encrypted"), file_row(PATH)],
+    )
+    index = MemoryIndex()
+    index.publish(replace(step, sources={"notes": {"root": str(root)}, "work": {}}))
+    return root, Config.inside(root / "nowhere"), memory_parts(index, embedder)
+
+
+@pytest.fixture
+def kb(world: tuple[Path, Config, Parts]) -> KnowledgeBase:
+    _, config, parts = world
+    return KnowledgeBase(config, parts)
+
+
+def ids(kb: KnowledgeBase) -> tuple[str, str]:
+    doc = next(d["doc_id"] for d in kb.list_docs(EVERYTHING)["items"] if d["doc_path"] == PATH)
+    chunk = kb.chunks_of(doc)[-1]["chunk_id"]
+    return doc, chunk
+
+
+def spelled(kb: KnowledgeBase, root: Path) -> dict[str, str]:
+    """Return every way in which the document is printed or typed."""
+    doc, chunk = ids(kb)
+    return {
+        "path": PATH,
+        "dotted": f"./{PATH}",
+        "percent": "deep/My%20Notes/Callouts.md",
+        "absolute": str(root / PATH),
+        "file uri": (root / PATH).as_uri(),
+        "citation": "deep/My%20Notes/Callouts.md#L7",
+        "line": f"{PATH}:7",
+        "line and column": f"{PATH}:7:2",
+        "absolute line": f"{root / PATH}:7",
+        "end": "Callouts.md",
+        "end of two": "My Notes/Callouts.md",
+        "end and line": "Callouts.md:7",
+        "document id": doc,
+        "eight digits": doc[:8].upper(),
+        "chunk id": chunk,
+    }
+
+
+DOCUMENT: dict[str, Ask] = {
+    "fetch_doc": lambda kb, text: kb.fetch_doc(text)["doc_path"],
+    "fetch_span": lambda kb, text: kb.fetch_span(text, 1, 2)["doc_path"],
+    "inspect_doc": lambda kb, text: kb.inspect_doc(text)["doc_path"],
+    "chunks_of": lambda kb, text: kb.chunks_of(text)[0]["doc_path"],
+    "explain_miss": lambda kb, text: kb.explain_miss(text, QUERY)["doc_path"],
+    "similar": lambda kb, text: PATH if kb.similar(text).hits else "",
+    "locate": lambda kb, text: str(kb.locate(text).path).removeprefix("/")[-len(PATH) :],
+    "status": lambda kb, text: "".join(row["doc_path"] for row in kb.status(text)["files"]),
+}
+
+
+@pytest.mark.parametrize("operation", DOCUMENT)
+def test_a_document_is_named_by_whatever_is_printed_of_it(
+    kb: KnowledgeBase, world: tuple[Path, Config, Parts], operation: str
+) -> None:
+    named = {how: DOCUMENT[operation](kb, text) for how, text in spelled(kb, world[0]).items()}
+
+    assert named == dict.fromkeys(named, PATH)
+
+
+@pytest.mark.parametrize("how", ["citation", "line", "absolute line", "end and line", "chunk id"])
+def test_a_passage_is_named_by_its_place(
+    kb: KnowledgeBase, world: tuple[Path, Config, Parts], how: str
+) -> None:
+    text = spelled(kb, world[0])[how]
+
+    assert kb.fetch_chunk(text)["chunk"]["chunk_id"] == ids(kb)[1]
+    assert kb.inspect_chunk(text)["chunk_id"] == ids(kb)[1]
+    assert "otter" in str(kb.cite(text))
+
+
+def test_a_path_alone_cites_all_of_its_document(kb: KnowledgeBase) -> None:
+    assert (kb.cite("Callouts.md")["kind"], kb.cite("Callouts.md")["text"]) == ("doc", TEXT)
+
+
+def test_from_where_one_stands_a_path_leads_to_the_file_there(
+    kb: KnowledgeBase, world: tuple[Path, Config, Parts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(world[0] / "deep")
+
+    assert kb.inspect_doc("My Notes/Callouts.md")["doc_path"] == PATH
+    assert kb.status("My Notes")["total"] == 1
+
+
+@pytest.mark.parametrize("text", ["twin.md", "same.md", "twin.md:1"])
+def test_what_several_are_called_lists_them(kb: KnowledgeBase, text: str) -> None:
+    asking: tuple[Callable[[str], Any], ...]
+    asking = (kb.fetch_doc, kb.inspect_chunk, kb.similar, kb.cite)
+    for ask in asking:
+        with pytest.raises(InvalidInput) as refused:
+            ask(text)
+
+        candidates: Any = refused.value.details["candidates"]
+        assert len(candidates) == 2
+        said = f"{refused.value} {refused.value.hint}"
+        assert all(one in said for one in candidates) or "several sources: notes, work" in said
+
+
+def test_a_name_that_looks_like_a_place_is_a_name_first(kb: KnowledgeBase) -> None:
+    for text in ("odd #1: 50%.md", "odd%20%231:%2050%25.md", "odd #1: 50%.md:1"):
+        assert kb.inspect_doc(text)["doc_path"] == "odd #1: 50%.md"
+
+
+def test_a_source_says_which_of_two_is_cited(kb: KnowledgeBase) -> None:
+    assert kb.cite("same.md#L1", source="work")["text"] == "other\n"
+
+
+def test_a_document_is_no_passage_unless_it_has_just_one(kb: KnowledgeBase) -> None:
+    assert kb.fetch_chunk("odd #1: 50%.md")["chunk"]["text"] == "odd"
+    with pytest.raises(InvalidInput, match="names no passage") as refused:
+        kb.fetch_chunk(PATH)
+
+    assert f"{PATH}:12" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    "text", ["nowhere.md", "zz", "0" * 32, "a.md#L3", "\0", "a\udcff", "x" * 9999]
+)
+def test_what_names_nothing_is_said_to(kb: KnowledgeBase, text: str) -> None:
+    with pytest.raises(DocNotFound):
+        kb.fetch_doc(text)
+    with pytest.raises(ChunkNotFound):
+        kb.fetch_chunk(text)
+    assert kb.explain_miss(text, QUERY)["verdict"] == "not_in_ledger"
+
+
+def test_a_file_that_became_no_document_is_named_so_too(
+    kb: KnowledgeBase, world: tuple[Path, Config, Parts]
+) -> None:
+    for text in ("bad file.pdf", "bad%20file.pdf", str(world[0] / "bad file.pdf")):
+        assert kb.explain_miss(text, QUERY)["verdict"] == "not_indexed"
+        assert [row["doc_path"] for row in kb.status(text)["files"]] == ["bad file.pdf"]
