@@ -52,6 +52,7 @@ def do(what):
         case "pid": return os.getpid()
         case "big": return b"x" * 50_000_000
         case "memory": return len(b"x" * 2_000_000_000)
+        case _ if what.startswith("wait "): wait_for(what[5:])
     return what
 
 def size(data):
@@ -258,6 +259,34 @@ def test_children_start_with_the_tasks_and_only_as_many() -> None:
         assert len(made.pids) == 1
 
 
+def test_one_worker_does_what_another_would_not_pay_for() -> None:
+    made = ProcessExecutor[str, Any]("executor_tasks:do", workers=4, expected=40, worth_secs=60)
+    with made:
+        pids = {outcome.value for outcome in made.run(["pid"] * 40)}
+        assert len(pids) == len(made.pids) == 1
+
+
+def test_more_workers_join_where_the_rest_takes_long() -> None:
+    made = ProcessExecutor[str, Any](
+        "executor_tasks:do", workers=2, expected=400, worth_secs=0.000001
+    )
+    with made:
+        pids = {outcome.value for outcome in made.run(["pid"] * 400)}
+        assert len(made.pids) == 2
+        assert len(pids) == 2
+
+
+def test_a_slow_task_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    made = ProcessExecutor[str, Any]("executor_tasks:do", workers=2, expected=3, worth_secs=0.2)
+    with made:
+        outcomes = made.run([f"wait {gate}", "pid", "pid"])
+        first = next(outcomes)
+        assert first.task == "pid"
+        gate.touch()
+        assert {outcome.task for outcome in outcomes} == {f"wait {gate}", "pid"}
+
+
 def test_children_are_kept_from_run_to_run() -> None:
     with executor() as made:
         assert values(made.run(["pid"])) == values(made.run(["pid"]))
@@ -321,7 +350,9 @@ def test_what_the_main_module_defines_is_refused() -> None:
 
 
 PARENT = """
-import sys
+import signal, sys
+# A shell that starts something in the background has it ignore the key.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path[:0] = {path!r}
 from kb_app._ingest.workers.executor import InlineExecutor, ProcessExecutor
 made = ProcessExecutor("executor_tasks:do", workers=2, ahead=1)

@@ -1,6 +1,5 @@
 """Languages: right where it is certain, ``und`` where it is not."""
 
-import subprocess
 import sys
 
 import pytest
@@ -32,34 +31,42 @@ def test_languages(text: str, code: str) -> None:
     assert detect_language(text) == code
 
 
-ENGLISH = "You can use this with the store, and it will not be read by those that have no key."
-GERMAN = "Der Index wird aus dem Speicher gemacht, und er ist nicht für die Ewigkeit, auch bei uns."
+PLAIN = {
+    "en": "The index is made from what the store has, and it can be made again when that is lost. "
+    "A search that finds nothing in one of them is not asked of the other, since they are the same "
+    "in what they know of the notes.",
+    "de": "Der Index wird aus dem gemacht, was im Speicher ist, und er kann auch wieder gemacht "
+    "werden, wenn er nicht mehr da ist. Eine Suche, die in einem von ihnen nichts findet, wird "
+    "nicht an den anderen gestellt, und sie sind sich mit der Zeit auch gleich.",
+    "fr": "Les notes sont dans un dossier, et une recherche est faite avec les mots que vous avez "
+    "dans la tête. Nous les gardons pour vous, et cette page est une aide pour ceux qui sont "
+    "perdus dans les dossiers, avec une liste des mots.",
+    "es": "Las notas están en una carpeta y el índice está en otra, pero los dos son una sola cosa "
+    "para la búsqueda. Más tarde el programa lee los cambios y las palabras, porque una nota que "
+    "cambia está mal en el índice hasta que se lee otra vez.",
+    "it": "Il testo che è nel file è diviso in parti, e le parti sono anche più piccole di una "
+    "pagina. Gli indici della raccolta sono nel disco, e il programma che li legge è più veloce "
+    "delle altre cose che sono state provate nel mese.",
+    "nl": "Het bestand wordt niet gelezen als het niet is veranderd, maar een kopie van het "
+    "bestand wordt ook voor later bewaard. De woorden zijn van een lijst, en een zoekvraag gaat "
+    "naar het register voor de woorden, niet naar het bestand.",
+    "pt": "O texto não está em uma pasta só, mas em várias, e os arquivos são lidos com uma ordem "
+    "dos mais novos. Você também pode ler uma nota que não foi mudada, com os nomes dos arquivos "
+    "em uma lista que é feita para você, mais tarde.",
+}
 
 
-@pytest.mark.parametrize(("text", "code"), [(ENGLISH, "en"), (GERMAN, "de")])
-def test_the_commonest_languages_are_told_without_statistics(text: str, code: str) -> None:
-    """Loading them takes half a second, in every process."""
-    program = f"""
-import sys
-from kb_app._ingest.making.metadata import detect_language
-print(detect_language({text!r}), "py3langid" in sys.modules)
-"""
-    run = [sys.executable, "-c", program]
-    told = subprocess.run(run, capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("code", PLAIN)
+def test_what_is_full_of_common_words_needs_no_model(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid", None)
 
-    assert told.stdout.split() == [code, "False"]
+    assert detect_language(PLAIN[code]) == code
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        (
-            "De index wordt gemaakt uit de opslag en is niet voor de eeuwigheid, ook bij ons niet.",
-            "nl",
-        ),
-        ("Indekset lages av lageret, og det er ikke for evigheten, heller ikke hos oss her.", "no"),
-        (f"{ENGLISH} {GERMAN}", None),
-    ],
-)
-def test_their_neighbours_are_not_taken_for_them(text: str, code: str | None) -> None:
-    assert detect_language(text) in ({code} if code else {"en", "de", "und"})
+def test_a_text_in_two_languages_is_left_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid", None)
+
+    with pytest.raises(ImportError):
+        detect_language(PLAIN["en"] + "\n" + PLAIN["de"])

@@ -50,6 +50,16 @@ class DataDir:
         return self.root / "run" / "job.json"
 
     @property
+    def seal(self) -> Path:
+        """What the store and the index looked like when a run had seen everything."""
+        return self.root / "run" / "seal.json"
+
+    @property
+    def quiet_runs(self) -> Path:
+        """The newest runs that had nothing to do, and opened no store."""
+        return self.root / "run" / "quiet.json"
+
+    @property
     def assets(self) -> Path:
         """Bytes that exist nowhere else."""
         return self.root / "assets"

@@ -15,6 +15,7 @@ from kb_app._models import quality_of
 from kb_app._parts import Parts
 from kb_app._search.hits import Freshness
 from kb_app.config import Config
+from kb_app.jobs import last_ingest_at
 from kb_core import wire
 from kb_core.clock import to_epoch
 from kb_core.errors import InvalidInput, KbError, NotIndexed
@@ -150,8 +151,9 @@ def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
         days = config.search.stale_threshold_days
         fresh = Freshness(snapshot, now=now, threshold_days=days)
         stale = fresh.count_overdue()
+    last = last_ingest_at(config.storage.data_dir, control.stats)
     return wire.stats(
-        control.stats,
+        {**control.stats, "last_ingest_at": last},
         index_bytes=part_bytes(config.storage.data_dir),
         stale_doc_count=stale,
         corpus_revision=control.corpus_revision,

@@ -109,7 +109,7 @@ def fetch_span(
     if cut == len(wanted):
         found = wire.fetch_span(doc, wanted, asked, last, stale=stale)
         return found | _flags(snapshot, doc, range(first_char, stop))
-    delivered = start - 1 + len(wanted[:cut].rstrip("\n").split("\n"))
+    delivered = start - 1 + len(LineIndex(wanted[:cut]))
     found = wire.fetch_span(
         doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
     )

@@ -33,6 +33,8 @@ R = TypeVar("R")
 
 _FILE_TIMEOUT_SECS = 120.0
 """Longer than any honest file takes; a parser that loops is one file's error."""
+_WORKER_WORTH_SECS = 4.0
+"""How long the rest of a run has to take for one worker more: several times its start."""
 
 
 def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
@@ -122,4 +124,10 @@ def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executo
 
     most = config.ingest.workers or os.cpu_count() or 1
     count = max(1, min(most, wanted))
-    return ProcessExecutor(task, workers=count, timeout_secs=_FILE_TIMEOUT_SECS)
+    return ProcessExecutor(
+        task,
+        workers=count,
+        timeout_secs=_FILE_TIMEOUT_SECS,
+        expected=wanted,
+        worth_secs=_WORKER_WORTH_SECS,
+    )

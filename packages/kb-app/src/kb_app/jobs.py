@@ -2,8 +2,9 @@
 
 ``run/job.json`` is what the running one is doing, for other processes to read: replaced
 atomically, at most a few times a second, removed at the end. After a kill it stays; its
-pid tells that nobody is behind it. What is over is in the published state. The store is not
-asked, so looking at an ingest does not wait for it.
+pid tells that nobody is behind it. What is over is in the published state, and the newest
+runs that had nothing to do in ``run/quiet.json``. The store is not asked, so looking at an
+ingest does not wait for it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,9 @@ from kb_app._data_dir import DataDir
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
-__all__ = ["JobFile", "Jobs", "PastRun", "RunningJob", "jobs"]
+__all__ = ["JobFile", "Jobs", "PastRun", "RunningJob", "jobs", "last_ingest_at", "note_quiet_run"]
 
+_QUIET_KEPT = 30
 _EVERY_SECS = 0.3
 _OF_ONE_FILE = frozenset({"doc_path", "phase"})
 
@@ -63,8 +65,33 @@ class Jobs:
 
 def jobs(data_dir: Path, snapshot: IndexSnapshot | None) -> Jobs:
     """Return the jobs of the knowledge base in *data_dir*."""
+    data = DataDir(data_dir)
     rows = snapshot.control.stats.get("runs", ()) if snapshot else ()
-    return Jobs(_running(DataDir(data_dir).job), tuple(PastRun(**row) for row in rows))
+    past = [*_quiet_runs(data), *(PastRun(**row) for row in rows)]
+    past.sort(key=lambda run: run.started_at, reverse=True)
+    return Jobs(_running(data.job), tuple(past[: max(len(rows), _QUIET_KEPT)]))
+
+
+def note_quiet_run(data: DataDir, run: PastRun) -> None:
+    """Add a run that had nothing to do to those that are over."""
+    kept = [run, *_quiet_runs(data)][:_QUIET_KEPT]
+    new = data.quiet_runs.with_name(f"{data.quiet_runs.name}.{os.getpid()}")
+    new.write_text(json.dumps([asdict(one) for one in kept]), "utf-8")
+    new.chmod(0o600)
+    new.replace(data.quiet_runs)
+
+
+def last_ingest_at(data_dir: Path, stats: Mapping[str, Any]) -> int | None:
+    """Return when the last ingest ended, by the published *stats* or after them."""
+    ends = [stats.get("last_ingest_at"), *(r.finished_at for r in _quiet_runs(DataDir(data_dir)))]
+    return max((end for end in ends if end is not None), default=None)
+
+
+def _quiet_runs(data: DataDir) -> list[PastRun]:
+    try:
+        return [PastRun(**row) for row in json.loads(data.quiet_runs.read_bytes())]
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def _running(path: Path) -> RunningJob | None:

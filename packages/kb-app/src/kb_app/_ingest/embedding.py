@@ -11,11 +11,14 @@ from collections.abc import Callable, Generator
 from dataclasses import asdict
 from datetime import datetime
 from threading import Event
+from typing import TYPE_CHECKING
 
-from kb_app._write import WriteSession
 from kb_core.ingest import IngestEvent
 from kb_core.ports import Embedder
 from kb_core.records import Changes
+
+if TYPE_CHECKING:
+    from kb_app._write import WriteSession
 
 __all__ = ["embed_missing"]
 

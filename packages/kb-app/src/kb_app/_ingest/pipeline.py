@@ -11,23 +11,21 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._ingest import outcomes
 from kb_app._ingest.added.assets import given_trust
 from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
-from kb_app._ingest.plan import Plan, Wanted, make_plan
+from kb_app._ingest.plan import Plan, Wanted, source_row
 from kb_app._ingest.seeing.repository import RepositoryFinder
-from kb_app._ingest.seeing.walk import walk
-from kb_app._ingest.settings import Settings, SourceSpec, unjudging
+from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.workers.worker import error_of
 from kb_app._parts import Parts
-from kb_app._write import WriteSession
 from kb_app.config import Config
 from kb_core.clock import to_epoch
 from kb_core.documents import SourceFile
@@ -37,12 +35,17 @@ from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
 from kb_core.ports import Clock
 from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
 
-__all__ = ["Run", "plan_sources", "process"]
+if TYPE_CHECKING:
+    from kb_app._write import WriteSession
+
+__all__ = ["Run", "process"]
 
 logger = logging.getLogger(__name__)
 
 _ROWS_PER_BATCH = 5000
 _CHUNKS_PER_BATCH = 4000
+_PUBLISHING_SHARE = 10
+"""A batch is collected for this many times as long as the last one took to publish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,41 +88,13 @@ class _Batch:
             sources=sources,
         )
 
-    def is_full(self, run: Run) -> bool:
+    def is_full(self, run: Run, least_secs: float) -> bool:
+        if self.chunks >= _CHUNKS_PER_BATCH or len(self.files) >= _ROWS_PER_BATCH:
+            return True
         documents, limits = len(self.documents) + len(self.moves), run.config.ingest
-        return (
-            documents >= limits.batch_docs
-            or self.chunks >= _CHUNKS_PER_BATCH
-            or len(self.files) >= _ROWS_PER_BATCH
-            or (bool(documents) and time.perf_counter() - self.opened > limits.batch_secs)
-        )
-
-
-def plan_sources(
-    sources: Sequence[SourceSpec],
-    ledger_of: Callable[[str], Mapping[str, FileRecord]],
-    settings: Settings,
-    options: IngestOptions,
-    known_sources: Mapping[str, Mapping[str, Any]],
-) -> Iterator[Plan]:
-    """Walk every source and decide what has to be done."""
-    for source in sources:
-        seen = walk(
-            source.root,
-            source_id=source.source_id,
-            include=source.include,
-            exclude=source.exclude,
-            follow_links=source.follow_links,
-            narrow=source.narrow,
-        )
-        yield make_plan(
-            source,
-            seen,
-            ledger_of(source.source_id),
-            settings,
-            options,
-            known_sources.get(source.source_id, {}).get("device"),
-        )
+        secs = time.perf_counter() - self.opened
+        enough = documents >= limits.batch_docs or (documents > 0 and secs > limits.batch_secs)
+        return enough and secs >= least_secs
 
 
 def process(run: Run, plans: Sequence[Plan]) -> Generator[IngestEvent]:
@@ -141,8 +116,9 @@ class _Writing:
     def __init__(self, run: Run, plans: Sequence[Plan]) -> None:
         self._run = run
         self._batch = _Batch()
+        self._published_secs = 0.0
         self._now = run.clock()
-        self._sources = {plan.source.source_id: _source_row(plan) for plan in plans}
+        self._sources = {plan.source.source_id: source_row(plan) for plan in plans}
         self._pending_sources: dict[str, Mapping[str, Any]] = {}
         self._describe(plans)
         self._gone = {(row.source_id, row.path): row for plan in plans for row in plan.gone}
@@ -239,14 +215,15 @@ class _Writing:
     def flush(self, *, force: bool = False) -> Generator[IngestEvent]:
         """Commit and publish the batch when it is full, or anyway."""
         batch, run = self._batch, self._run
-        if not (force or batch.is_full(run)):
+        if not (force or batch.is_full(run, self._published_secs * _PUBLISHING_SHARE)):
             return
         changes = batch.changes(self._pending_sources)
         if changes == Changes():
             return
         started = time.perf_counter()
         control = self._commit(changes)
-        run.tally.phase_secs["store"] += time.perf_counter() - started
+        self._published_secs = time.perf_counter() - started
+        run.tally.phase_secs["store"] += self._published_secs
         self._batch, self._pending_sources = _Batch(), {}
         if batch.documents or batch.moves or batch.deleted:
             yield self._run.event(
@@ -403,13 +380,3 @@ def _task(plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder) ->
         title=want.title,
         follow_links=plan.source.follow_links,
     )
-
-
-def _source_row(plan: Plan) -> dict[str, Any]:
-    source = plan.source
-    return {
-        "root": source.root,
-        "trust_level": source.trust_level,
-        "source_type": source.source_type,
-        "device": plan.device,
-    }

@@ -6,19 +6,28 @@ ledger is not read; a file that is gone is told apart from one that could not be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
 from kb_app._ingest.judging.secrets import check_secret_name
-from kb_app._ingest.seeing.walk import Seen, Walk
+from kb_app._ingest.seeing.walk import Seen, Walk, walk
 from kb_app._ingest.settings import UNKNOWN, Settings, SourceSpec, settings_hash
 from kb_core.documents import SourceFile
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media
 from kb_core.records import FileRecord, FileState
 
-__all__ = ["Plan", "Wanted", "has_these_settings", "judge_unread", "make_plan"]
+__all__ = [
+    "Known",
+    "Plan",
+    "Wanted",
+    "has_these_settings",
+    "judge_unread",
+    "plan_sources",
+    "source_row",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +62,65 @@ class Plan:
     """The whole source was seen: its unchanged documents count as verified."""
     device: int = 0
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.wanted or self.rows or self.gone)
 
-def make_plan(
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known before a run: of the store, or of what is published of it."""
+
+    ledger: Callable[[str], Mapping[str, FileRecord]]
+    """Gives the rows of a source by path."""
+    sources: Mapping[str, Mapping[str, Any]]
+    """What readers are told of each source."""
+    sequence: int = 0
+    corpus_revision: int = 0
+
+
+def plan_sources(
+    sources: Sequence[SourceSpec], known: Known, settings: Settings, options: IngestOptions
+) -> Iterator[Plan]:
+    """Walk every source and decide what has to be done."""
+    for source in sources:
+        seen = walk(
+            source.root,
+            source_id=source.source_id,
+            include=source.include,
+            exclude=source.exclude,
+            follow_links=source.follow_links,
+            narrow=source.narrow,
+        )
+        yield _make_plan(
+            source,
+            seen,
+            known.ledger(source.source_id),
+            settings,
+            options,
+            known.sources.get(source.source_id, {}).get("device"),
+        )
+
+
+def _make_plan(
     source: SourceSpec,
-    walk: Walk,
+    walked: Walk,
     ledger: Mapping[str, FileRecord],
     settings: Settings,
     options: IngestOptions,
     device_before: int | None = None,
 ) -> Plan:
     """Walk *source* and compare with its ledger."""
-    plan = Plan(source, device=walk.device)
+    plan = Plan(source, device=walked.device)
     seen: set[str] = set()
-    for found in walk:
+    for found in walked:
         seen.add(found.path)
         _consider(plan, found, ledger.get(found.path), settings, options)
     missing = [row for path, row in ledger.items() if path not in seen and _counts(row)]
-    if _may_sweep(plan, walk, missing, device_before, empty=not seen and not options.allow_empty):
-        _sweep(plan, walk, missing)
-    plan.verified = walk.root_exists and not source.narrow
+    if _may_sweep(plan, walked, missing, device_before, empty=not seen and not options.allow_empty):
+        _sweep(plan, walked, missing)
+    plan.verified = walked.root_exists and not source.narrow
     return plan
 
 
@@ -184,7 +233,7 @@ def _differs(known: FileRecord, row: FileRecord) -> bool:
 
 def _may_sweep(
     plan: Plan,
-    walk: Walk,
+    walked: Walk,
     missing: Sequence[FileRecord],
     device_before: int | None,
     *,
@@ -194,9 +243,9 @@ def _may_sweep(
     source = plan.source
     indexed = sum(row.state is FileState.INDEXED for row in missing)
     problem = None
-    if not walk.root_exists:
+    if not walked.root_exists:
         problem = f"{source.root} cannot be read; what was indexed is kept"
-    elif device_before and walk.device != device_before:
+    elif device_before and walked.device != device_before:
         problem = f"{source.root} is on another device now; nothing is removed"
     elif indexed and empty and not source.narrow:
         problem = (
@@ -208,9 +257,9 @@ def _may_sweep(
     return problem is None
 
 
-def _sweep(plan: Plan, walk: Walk, missing: Sequence[FileRecord]) -> None:
+def _sweep(plan: Plan, walked: Walk, missing: Sequence[FileRecord]) -> None:
     for row in missing:
-        fate = walk.fate_of(row.path)
+        fate = walked.fate_of(row.path)
         if fate == "gone":
             plan.gone.append(_gone(row, None))
         elif fate == "ignored":
@@ -256,3 +305,14 @@ def failed_item(file: SourceFile, known: FileRecord) -> IngestItem:
         error={"code": known.error_code or "internal", "message": known.detail or ""},
         reason="failed before; use --retry-failed",
     )
+
+
+def source_row(plan: Plan) -> dict[str, Any]:
+    """Return what readers are told of the source."""
+    source = plan.source
+    return {
+        "root": source.root,
+        "trust_level": source.trust_level,
+        "source_type": source.source_type,
+        "device": plan.device,
+    }

@@ -10,8 +10,9 @@ report, whatever ended it.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -20,17 +21,18 @@ from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.added.planning import plan_added, record_of_row, unrecorded, used_assets
 from kb_app._ingest.embedding import embed_missing
 from kb_app._ingest.outcomes import Tally
-from kb_app._ingest.pipeline import Run, plan_sources, process
-from kb_app._ingest.plan import Plan
-from kb_app._ingest.settings import ingest_settings, source_specs
+from kb_app._ingest.pipeline import Run, process
+from kb_app._ingest.plan import Known, Plan, plan_sources
+from kb_app._ingest.quiet import nothing_to_do, published, seal, sealed
+from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
 from kb_app._parts import Parts
 from kb_app.config import Config
-from kb_app.jobs import JobFile
-from kb_core.clock import from_epoch, to_epoch, to_rfc3339
+from kb_app.jobs import JobFile, PastRun, note_quiet_run
+from kb_core.clock import to_epoch, to_rfc3339
 from kb_core.control import ADDED_SOURCE
+from kb_core.errors import NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
-from kb_core.records import FileRecord, FileState
 
 __all__ = ["embed", "embed_if_wanted", "ingest", "now_ns", "open_run", "recorded", "sweep_assets"]
 
@@ -49,8 +51,28 @@ def ingest(
     if options.dry_run:
         yield from _rehearse(config, options, parts, scope)
         return
-    with open_run(config, options, parts, stop) as run:
-        yield from recorded(run, "ingest", scope, _both_phases)
+    begun, tally = to_epoch(parts.clock()), Tally()
+    settings, ready = ingest_settings(config), None
+    if state := sealed(config, options, parts):
+        ready = yield from _scan(specs, state.known, settings, options, (parts.clock, tally))
+        data = DataDir(config.storage.data_dir)
+        if seen := nothing_to_do(ready, state, data, settings):
+            tally.embeddings_missing = state.missing
+            tally.corpus_revision = state.known.corpus_revision
+            for plan in seen:
+                if not (options.paths and plan.source.source_id == ADDED_SOURCE):
+                    tally.add_plan(plan.items, plan.scanned, plan.warnings)
+            note_quiet_run(data, _past(tally, begun, parts.clock))
+            yield _last_event(tally, scope, options, parts.clock, aborted=False)
+            return
+    with open_run(config, options, parts, stop, tally) as run:
+        if state is None or state.known.sequence != run.session.control.sequence:
+            ready = None
+        yield from recorded(run, "ingest", scope, partial(_both_phases, ready=ready))
+        model, data = parts.model(), run.session.data
+        is_whole = not (options.paths or stop.is_set() or run.session.shows_another)
+    if is_whole:  # and closed: nothing of it is written after this
+        seal(data, {model.key: tally.embeddings_missing} if model is not None else {})
 
 
 def embed(config: Config, parts: Parts, stop: Event) -> Generator[IngestEvent]:
@@ -59,39 +81,44 @@ def embed(config: Config, parts: Parts, stop: Event) -> Generator[IngestEvent]:
         yield from recorded(run, "embed", {}, _second_phase)
 
 
-def _both_phases(run: Run) -> Generator[IngestEvent]:
+def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:
+    """Run both phases; *ready* is what the walks gave, if they were made already."""
     run.session.store.forget_expired(run.clock())
-    plans = yield from _scan(run)
+    if ready is None:
+        specs = source_specs(run.config, run.options.paths)
+        known = Known(ledger=run.session.store.ledger, sources=run.session.control.sources)
+        ready = yield from _scan(specs, known, run.settings, run.options, (run.clock, run.tally))
+    plans = ready
+    if not run.options.paths:
+        plans = [*ready, *(plan for plan in [_look_at_added(run)] if plan.scanned)]
     yield from process(run, plans)
     if not run.options.paths:
         sweep_assets(run)
-        if not run.stop.is_set() and all(plan.verified for plan in plans):
+        # Who sees no source has not seen every one.
+        if plans and not run.stop.is_set() and all(plan.verified for plan in plans):
             run.session.whole()
     yield from embed_if_wanted(run)
 
 
-def _scan(run: Run) -> Generator[IngestEvent, None, list[Plan]]:
+def _scan(
+    specs: Sequence[SourceSpec],
+    known: Known,
+    settings: Settings,
+    options: IngestOptions,
+    told: tuple[Clock, Tally],
+) -> Generator[IngestEvent, None, list[Plan]]:
+    """Walk every source, and return what has to be done for each."""
+    clock, tally = told
     plans = []
-    with run.tally.phase("scan"):
-        for spec in source_specs(run.config, run.options.paths):
-            yield run.event("scan_started", source_id=spec.source_id, root=spec.root)
-            sources = run.session.control.sources
-            ledger = run.session.store.ledger
-            plan = next(plan_sources([spec], ledger, run.settings, run.options, sources))
+    with tally.phase("scan"):
+        for spec in specs:
+            where = {"source_id": spec.source_id}
+            yield IngestEvent(kind="scan_started", at=clock(), data={**where, "root": spec.root})
+            plan = next(plan_sources([spec], known, settings, options))
             plans.append(plan)
-            yield _scanned(run, plan)
-        if not run.options.paths:
-            plans += [plan for plan in [_look_at_added(run)] if plan.scanned]
+            counts = {"scanned": plan.scanned, "candidates": len(plan.wanted)}
+            yield IngestEvent(kind="scan_completed", at=clock(), data={**where, **counts})
     return plans
-
-
-def _scanned(run: Run, plan: Plan) -> IngestEvent:
-    return run.event(
-        "scan_completed",
-        source_id=plan.source.source_id,
-        scanned=plan.scanned,
-        candidates=len(plan.wanted),
-    )
 
 
 def _look_at_added(run: Run) -> Plan:
@@ -105,30 +132,33 @@ def _look_at_added(run: Run) -> Plan:
     return plan_added(ledger, assets.records(), assets, run.settings, run.options)
 
 
+def _past(tally: Tally, begun: int, clock: Clock) -> PastRun:
+    counts = {**tally.counts(), "embedded": 0}
+    return PastRun(
+        kind="ingest",
+        state="completed",
+        started_at=begun,
+        finished_at=to_epoch(clock()),
+        counts={name: count for name, count in counts.items() if count},
+    )
+
+
 def _rehearse(
     config: Config, options: IngestOptions, parts: Parts, scope: Mapping[str, Any]
 ) -> Generator[IngestEvent]:
     """Say what a run would do, from the published ledger; nothing is read or written."""
-    from kb_core.errors import NotIndexed
-
-    rows: list[FileRecord] = []
-    sources: Mapping[str, Mapping[str, Any]] = {}
     try:
-        snapshot = parts.reader().snapshot()
-        rows = [_file_record(row) for row in snapshot.files(None)]
-        sources = snapshot.control.sources
+        known = published(parts)
     except NotIndexed:
-        pass
+        known = Known(ledger=lambda _: {}, sources={})
     tally = Tally()
-
-    def ledger(source_id: str) -> dict[str, FileRecord]:
-        return {row.path: row for row in rows if row.source_id == source_id}
-
     specs, settings = source_specs(config, options.paths), ingest_settings(config)
-    plans = [*plan_sources(specs, ledger, settings, options, sources)]
+    plans = [*plan_sources(specs, known, settings, options)]
     if not options.paths:
         assets = Assets(DataDir(config.storage.data_dir).assets)
-        plans.append(plan_added(ledger(ADDED_SOURCE), assets.records(), assets, settings, options))
+        plans.append(
+            plan_added(known.ledger(ADDED_SOURCE), assets.records(), assets, settings, options)
+        )
     for plan in plans:
         tally.add_plan([*plan.items, *_guesses(plan)], plan.scanned, plan.warnings)
     yield _last_event(tally, scope, options, parts.clock, aborted=False)
@@ -159,16 +189,10 @@ def _guesses(plan: Plan) -> list[IngestItem]:
     return items
 
 
-def _file_record(row: Mapping[str, Any]) -> FileRecord:
-    times = {
-        name: from_epoch(row[name]) if row.get(name) else None
-        for name in ("processed_at", "changed_at")
-    }
-    return FileRecord(**{**row, "state": FileState(row["state"]), **times})
-
-
 @contextmanager
-def open_run(config: Config, options: IngestOptions, parts: Parts, stop: Event) -> Generator[Run]:
+def open_run(
+    config: Config, options: IngestOptions, parts: Parts, stop: Event, tally: Tally | None = None
+) -> Generator[Run]:
     """Become the one writer; raise ``StoreBusy`` if another process is, for too long."""
     with parts.session() as session:
         yield Run(
@@ -178,7 +202,7 @@ def open_run(config: Config, options: IngestOptions, parts: Parts, stop: Event) 
             parts=parts,
             session=session,
             stop=stop,
-            tally=Tally(),
+            tally=tally or Tally(),
         )
 
 

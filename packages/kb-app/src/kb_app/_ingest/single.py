@@ -39,7 +39,8 @@ from kb_app._ingest.added.planning import (
 )
 from kb_app._ingest.judging.secrets import check_secret_name
 from kb_app._ingest.outcomes import deleted_item
-from kb_app._ingest.pipeline import Run, plan_sources, process
+from kb_app._ingest.pipeline import Run, process
+from kb_app._ingest.plan import Known, plan_sources
 from kb_app._ingest.run import embed_if_wanted, now_ns, recorded, sweep_assets
 from kb_app._ingest.seeing.files import open_below
 from kb_app._ingest.settings import ingest_settings, source_specs
@@ -144,8 +145,8 @@ def _indexed(place: Place, where: Path, open_run: OpenRun) -> Generator[IngestEv
 
 def _index(run: Run, place: Place, where: Path) -> Generator[IngestEvent]:
     store, spec, settings = run.session.store, place.spec, ingest_settings(run.config)
-    known = run.session.control.sources
-    plans = [*plan_sources([spec], store.ledger, settings, run.options, known)]
+    known = Known(ledger=store.ledger, sources=run.session.control.sources)
+    plans = [*plan_sources([spec], known, settings, run.options)]
     yield from process(run, plans)
     if any(item.kind in {ItemKind.SKIPPED, ItemKind.DELETED} for item in run.tally.items):
         rows, left = store.ledger(spec.source_id), [item.doc_path for item in run.tally.items]

@@ -303,6 +303,7 @@ def _first(ranked: Sequence[Scored], keys: set[int]) -> Standing | None:
 
 
 _MIN_CHARS = 3
+_LONGEST_TYPED = 20
 _EXAMINED = 60
 """Words whose rarity is looked up."""
 _TRIED = 6
@@ -340,10 +341,28 @@ def _texts(words: Sequence[str], shared: Sequence[str]) -> Iterator[str]:
 
 
 def _rarest(engine: Engine, chunks: Sequence[StoredChunk]) -> list[str]:
-    """Return the document's words by the number of chunks that have them, rarest first."""
+    """Return words of the document that a person may type, best first.
+
+    Those of its title and headings come first, then those that few chunks have. Numbers,
+    dates and identifiers stand only where there is nothing else.
+    """
     counted = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
     long_enough = [word for word in counted if len(word) >= _MIN_CHARS or not word.isascii()]
+    long_enough = [word for word in long_enough if _is_typed(word)] or long_enough
     # Long words and words that return in the document are likelier to be its own.
     examined = sorted(long_enough, key=lambda w: (-counted[w] * len(w), w))[:_EXAMINED]
     spread = {word: engine.snapshot.count(Words("body", word)) for word in examined}
-    return sorted((w for w in examined if spread[w]), key=lambda w: (spread[w], -counted[w], w))
+    named = {
+        word.lower()
+        for chunk in chunks
+        for text in (chunk["title"], *chunk["heading_path"])
+        for word in words_of(text)
+    }
+    return sorted(
+        (w for w in examined if spread[w]),
+        key=lambda w: (w not in named, spread[w], -counted[w], w),
+    )
+
+
+def _is_typed(word: str) -> bool:
+    return len(word) <= _LONGEST_TYPED and word.replace("-", "").replace("'", "").isalpha()

@@ -112,6 +112,8 @@ def search_response(response: SearchResponse) -> Json:
         out["degraded"] = list(response.degraded)
     if response.warnings:
         out["warnings"] = list(response.warnings)
+    if response.confidence is not None:
+        out["confidence"] = decimal(response.confidence)
     if response.stages is not None:
         out["stages"] = list(response.stages)
     if response.trace is not None:

@@ -361,14 +361,11 @@ class WordCounter:
 
     def _count_new(self, texts: list[list[str]]) -> list[int]:
         known = self._known
-        new = [word for word in set(chain.from_iterable(texts)) if word not in known]
+        found = {word: known.get(word) for word in set(chain.from_iterable(texts))}
+        new = [word for word, n in found.items() if n is None]
         counts = dict(zip(new, self._tokenizer.lengths(new), strict=True))
-        get = known.get
-        totals = [
-            # A word that is not among the new ones was known when they were chosen.
-            sum(counts[word] if (n := get(word)) is None else n for word in words)
-            for words in texts
-        ]
+        every = {word: n for word, n in found.items() if n is not None} | counts
+        totals = [sum(map(every.__getitem__, words)) for words in texts]
         self._remember(counts)
         return totals
 

@@ -148,6 +148,15 @@ class Assets:
                 unknown.append(path.name)
         return unknown
 
+    def are_settled(self, used: Collection[str]) -> bool:
+        """Say whether ``sweep`` would do nothing, and return nothing."""
+        records = self.records()
+        named = {record.asset for record in records.values()} | {*used}
+        return not any(r.replaces or r.is_removed for r in records.values()) and not any(
+            path.name not in named and _OURS.match(path.name) and path.suffix != _RECORD
+            for path in self.folder.glob("*")
+        )
+
     def _delete(self, name: str, *, unless: Collection[str]) -> bool:
         """Delete an asset that is in nobody's use; say whether it needs no more looking after."""
         if name in unless or not _OURS.fullmatch(name):

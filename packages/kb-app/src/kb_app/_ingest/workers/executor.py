@@ -9,9 +9,12 @@ tasks are taken from the iterable only in the caller's thread.
 from __future__ import annotations
 
 import pickle
+import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from queue import Empty
+from statistics import median
 from typing import Any, Generic, TypeVar
 
 from kb_app._ingest.workers.process import Done, Feeder, Queues
@@ -25,6 +28,8 @@ R = TypeVar("R")
 
 _AHEAD = 3
 """Tasks per worker that are taken before the caller has consumed the outcome of the first."""
+_RECENT = 25
+_LOOK_SECS = 0.5
 
 
 class InlineExecutor(Generic[T, R]):
@@ -69,9 +74,12 @@ class ProcessExecutor(Generic[T, R]):
     *init* runs once in each child. A task that takes longer than *timeout_secs* (0: no
     limit) is ended with its child, which is replaced. *memory_mb* limits each child's
     address space. Tasks and values have to be picklable.
+
+    With *worth_secs*, one worker begins, and another joins where what is left of the
+    *expected* tasks takes longer than that, since each has to load all that it needs.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a limit of its own
         self,
         task: Callable[[T], R] | str,
         *,
@@ -80,6 +88,8 @@ class ProcessExecutor(Generic[T, R]):
         timeout_secs: float = 0,
         memory_mb: int = 0,
         ahead: int = _AHEAD,
+        expected: int = 0,
+        worth_secs: float = 0,
     ) -> None:
         if workers < 1:
             raise ValueError(f"workers is {workers}; expected at least 1")
@@ -87,6 +97,7 @@ class ProcessExecutor(Generic[T, R]):
         self._timeout = timeout_secs or None
         self._workers = workers
         self._ahead = ahead
+        self._pace = _Pace(expected, worth_secs)
         self._feeders: list[Feeder] = []
         self._queues = Queues()
         self._current: object = None
@@ -115,11 +126,11 @@ class ProcessExecutor(Generic[T, R]):
             for index, task in enumerate(tasks):
                 self._submit(index, task, under_way)
                 under_way += 1
-                while done := _take(queues, wait=under_way >= self._workers * self._ahead):
+                while done := self._take(queues, wait=under_way >= self._workers * self._ahead):
                     told = _told(done)
                     under_way -= isinstance(told, Outcome)
                     yield told
-            while under_way and (done := _take(queues, wait=True)):
+            while under_way and (done := self._take(queues, wait=True)):
                 told = _told(done)
                 under_way -= isinstance(told, Outcome)
                 yield told
@@ -142,20 +153,56 @@ class ProcessExecutor(Generic[T, R]):
 
     def _submit(self, index: int, task: T, under_way: int) -> None:
         self._queues.tasks.put((index, task))
-        if len(self._feeders) <= min(under_way, self._workers - 1):
-            feeder = Feeder(self._work, self._queues, self._timeout)
-            self._feeders.append(feeder)
-            feeder.start()
+        if not self._feeders or (len(self._feeders) <= under_way and self._may_grow()):
+            self._grow()
+
+    def _may_grow(self) -> bool:
+        return len(self._feeders) < self._workers and self._pace.pays(len(self._feeders))
+
+    def _grow(self) -> None:
+        feeder = Feeder(self._work, self._queues, self._timeout)
+        self._feeders.append(feeder)
+        feeder.start()
+
+    def _take(self, queues: Queues, *, wait: bool) -> Done | None:
+        while True:
+            may_grow = wait and 0 < len(self._feeders) < self._workers
+            try:
+                done = queues.done.get(block=wait, timeout=_LOOK_SECS if may_grow else None)
+            except Empty:
+                if not wait:
+                    return None
+                if queues.tasks.qsize() and self._may_grow():
+                    self._grow()  # what waits behind a slow one
+                continue
+            if isinstance(done, BaseException):
+                raise done
+            self._pace.note(done[2])
+            return done
 
 
-def _take(queues: Queues, *, wait: bool) -> Done | None:
-    try:
-        done = queues.done.get(block=wait)
-    except Empty:
-        return None
-    if isinstance(done, BaseException):
-        raise done
-    return done
+class _Pace:
+    """Says whether one worker more pays, by how long tasks took so far."""
+
+    def __init__(self, expected: int, worth_secs: float) -> None:
+        self._left = expected
+        self._worth = worth_secs
+        self._recent: deque[float] = deque(maxlen=_RECENT)
+        self._heard = time.monotonic()
+
+    def note(self, said: Reply | Phase) -> None:
+        """Take in what a worker said."""
+        self._heard = time.monotonic()
+        if isinstance(said, Reply):
+            self._left -= 1
+            self._recent.append(said.seconds)
+
+    def pays(self, workers: int) -> bool:
+        """Say so where the rest takes *workers* too long, or a task holds up the others."""
+        if not self._worth or time.monotonic() - self._heard > self._worth:
+            return True
+        # Not the mean: the first ones load what all of them need.
+        return bool(self._recent) and median(self._recent) * self._left > self._worth * workers
 
 
 def _outcomes(told: Generator[Outcome[T, R] | Notice[T]]) -> Generator[Outcome[T, R]]:
