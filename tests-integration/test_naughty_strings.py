@@ -108,9 +108,8 @@ def test_every_string_is_a_query(kb: KnowledgeBase) -> None:
             continue
         try:
             response = kb.search(query)
-        except InvalidInput as error:
-            assert text.startswith("-"), text
-            assert "only says what not to find" in str(error)
+        except InvalidInput:
+            assert text.startswith("-"), text  # it only excludes
             continue
         json.loads(wire.dumps(wire.search_response(response)))
 

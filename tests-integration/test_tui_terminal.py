@@ -151,7 +151,7 @@ def test_a_search_in_a_real_terminal(kebab: InstalledKebab, terminal: Terminal) 
     terminal.type("q")
     left = terminal.wait_for("left with 0")
 
-    assert "▌  1." in found
+    assert "▌  1 ━" in found
     assert ">3 ┃ 한국어 형태소와 바이그램을 함께 찾는다." in found
     assert all(len(line) <= 80 for line in found.splitlines())
     assert "┃" not in left
@@ -168,9 +168,9 @@ def take_the_tour(terminal: Terminal, words: str, keep: Callable[[str, str], Non
     pane = terminal.settled()
     keep("search-normal", pane)
     terminal.type("t")
-    terminal.wait_for("Lexical: ")
+    terminal.wait_for("[Why this hit]")
     keep("trace", terminal.settled())
-    terminal.escape("Lexical: ", shown=False)
+    terminal.escape("[Why this hit]", shown=False)
     terminal.wait_for_body(pane)
     terminal.type("f")
     terminal.wait_for("Enter applies")
@@ -188,7 +188,7 @@ def take_the_tour(terminal: Terminal, words: str, keep: Callable[[str, str], Non
     keep("ledger", terminal.settled())
     terminal.type("l")
     terminal.type("Enter")
-    terminal.wait_for("▾ Metadata")
+    terminal.wait_for("▾ About")
     keep("inspect-document", terminal.settled())
     terminal.type("3")
     terminal.wait_for("Ask a question")
@@ -253,6 +253,31 @@ def test_the_screen_is_whole_after_the_editor(notes: InstalledKebab, terminal: T
     terminal.wait_for("left with 0")
 
 
+def test_the_first_minute_leads_from_nothing_to_a_hit(
+    kebab: InstalledKebab, terminal: Terminal
+) -> None:
+    """No sources, no documents: a folder is offered, completed, looked into and ingested."""
+    kebab.write("locks.md", "# Locks\n\nA search stays readable while ingest runs.\n")
+    text = kebab.config.read_text("utf-8")
+    kebab.config.write_text(text[: text.index("[[sources]]")], "utf-8")
+
+    terminal.type(f"{tui(kebab)}; echo left with $?", "Enter")
+    terminal.wait_for("Add a folder")
+    terminal.type("C-u")
+    terminal.type(f"{kebab.notes}"[:-2])
+    terminal.wait_for("notes/")
+    terminal.type("Tab")
+    terminal.type("Enter")
+    terminal.wait_for("1 file (1 markdown)")
+    terminal.type("Enter")
+    terminal.wait_for("ingest done: 1 new")
+    terminal.wait_for("1 document, ")
+    terminal.type("readable")
+    terminal.wait_for("1 hit in")
+    terminal.type("C-c")
+    terminal.wait_for("left with 0")
+
+
 def test_an_editor_that_is_not_there_is_an_error(notes: InstalledKebab, terminal: Terminal) -> None:
     start(terminal, tui(notes), EDITOR="/no/such/editor")
     terminal.type("형태소")
@@ -285,7 +310,7 @@ def test_a_resized_terminal_is_drawn_anew(notes: InstalledKebab, terminal: Termi
                 and rows[1].startswith(" hybrid: 형태소")
                 and rows[-2].startswith(" kebab ")
                 and rows[-1].startswith(" F1 help")
-                and any("1." in row and "검색.md" in row for row in rows)
+                and any("  1 ━" in row and "검색" in row for row in rows)
             )
 
         screen = terminal.wait_until(is_whole)
@@ -366,7 +391,7 @@ def test_a_killed_interface_leaves_no_broken_state(
 
 def test_esc_cancels_and_the_next_run_goes_on(notes: InstalledKebab, terminal: Terminal) -> None:
     begin_an_ingest(notes, terminal)
-    terminal.escape("ingest cancelled in")
+    terminal.escape("ingest cancelled")
     cancelled = terminal.wait_for("aborted")
     terminal.type("q")
     terminal.wait_for("left with 0")

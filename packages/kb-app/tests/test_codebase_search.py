@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,7 @@ def engine(world: SearchWorld) -> Engine:
     return world.engine()
 
 
-def search(engine: Engine, max_results: int = 20, **given: Any) -> dict[str, Any]:  # noqa: ANN401
+def search(engine: Engine, max_results: int = 20, **given: Any) -> Mapping[str, Any]:  # noqa: ANN401
     response = codebase_search(engine, given, max_results=max_results)
     Draft202012Validator(closed_schema("codebase_search_response")).validate(
         json.loads(wire.dumps(response))
@@ -191,7 +192,7 @@ def search(engine: Engine, max_results: int = 20, **given: Any) -> dict[str, Any
     return response
 
 
-def paths(response: dict[str, Any]) -> set[str]:
+def paths(response: Mapping[str, Any]) -> set[str]:
     return {hit["doc_path"] for hit in response["hits"]}
 
 
@@ -294,7 +295,7 @@ def test_the_order_of_the_queries_does_not_matter(engine: Engine) -> None:
     there = search(engine, queries=["token", "error handling"])
     back = search(engine, queries=["error handling", "token"])
 
-    def ranking(response: dict[str, Any]) -> list[tuple[str, float]]:
+    def ranking(response: Mapping[str, Any]) -> list[tuple[str, float]]:
         return [(hit["chunk_id"], hit["score"]) for hit in response["hits"]]
 
     assert ranking(there) == ranking(back)

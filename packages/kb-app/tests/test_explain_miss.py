@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def world(tmp_path: Path) -> SearchWorld:
     return world
 
 
-def explained(engine: Engine, doc: str, query: SearchQuery) -> dict[str, Any]:
+def explained(engine: Engine, doc: str, query: SearchQuery) -> Mapping[str, Any]:
     report = explain_miss(engine, query, doc)
     Draft202012Validator(closed_schema("explain_miss")).validate(report)
     return report

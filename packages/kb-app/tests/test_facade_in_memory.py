@@ -33,6 +33,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "codebase_search": ({"query": "walrus"},),
     "doctor": (),
     "explain_miss": ("a.md", QUERY),
+    "facets": (QUERY,),
     "fetch_chunk": (CHUNK.chunk_id,),
     "fetch_doc": (WALRUS.doc_id,),
     "fetch_span": (WALRUS.doc_id, 1, 3),
@@ -47,6 +48,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "search_aggregated": ([QUERY],),
     "search_many": ([QUERY],),
     "similar": ("a.md",),
+    "sources": (),
     "stats": (),
     "status": (),
     "verify_citations": (["a.md#L3"],),
@@ -71,7 +73,7 @@ def operations() -> dict[str, Any]:
 
 def test_every_operation_is_tried_here() -> None:
     assert (
-        operations().keys() - {"close", "reset", "locate", "preview_source"}
+        operations().keys() - {"add_source", "close", "reset", "locate", "preview_source"}
         == READING.keys() | RUNS.keys()
     )
 

@@ -5,6 +5,8 @@ KEBAB_UPDATE_GOLDEN=1 writes them anew; the difference is to be read like code.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -32,15 +34,27 @@ JOBS = Jobs(
         kind="ingest",
         pid=4711,
         started="2026-02-02T02:40:00Z",
-        told={"event": "asset_phase", "phase": "parse", "doc_path": "노트/검색.md"},
+        told={
+            "event": "asset_phase",
+            "phase": "parse",
+            "doc_path": "노트/검색.md",
+            "done": 30,
+            "total": 120,
+        },
     ),
     (PAST, PastRun(kind="embed", state="interrupted", started_at=1_760_000_000)),
 )
 
 
 @pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _patient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No search of half a word; and times are those of a person in Seoul."""
     monkeypatch.setattr(SearchPane, "DELAY_S", 5.0)
+    with monkeypatch.context() as there:
+        there.setenv("TZ", "Asia/Seoul")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 async def look(pilot: Pilot[None], name: str, *keys: str) -> None:
@@ -134,7 +148,7 @@ async def test_ask(size: tuple[int, int]) -> None:
         await idle(pilot)
         await look(pilot, "ask_start", "escape", "3")
         await look(pilot, "ask_evidence", *"why", "enter")
-        await look(pilot, "ask_explained", "escape", "e", "g")
+        await look(pilot, "ask_explained", "escape", "e", "home")
         await look(pilot, "ask_help", "f1")
 
 

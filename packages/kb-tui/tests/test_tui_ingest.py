@@ -6,9 +6,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from textual.widgets import Static
 
-from kb_app.jobs import Jobs, PastRun
+from kb_app.jobs import Jobs, PastRun, RunningJob
 from kb_app.testing.facade import event
 from kb_core.errors import StoreBusy
 from kb_tui.popups import ErrorPopup
@@ -44,17 +43,35 @@ async def test_a_run_is_told_while_it_goes_on_and_after(release: threading.Event
         kb.jobs_told = Jobs(None, (PastRun(kind="ingest", state="completed", started_at=0),))
         release.set()
         await until(pilot, lambda: not app.runner.is_running)
-        await until(pilot, lambda: "done" in shown(app, "#state"))
+        await until(pilot, lambda: "done" in shown(app, "#job"))
         await idle(pilot)
 
         assert "[#####...............]  25%  1/4 files" in screen
         assert "parse b/노트.md" in screen
         assert "1 new; searchable: 1 document, 7 chunks" in screen
         assert "ingest: indexing 25%" in screen
-        assert shown(app, "#state") == "ingest done in 1.5 s: 2 new, 1 error"
-        assert shown(app, "#job") == ""
+        assert "ingest done in 1.5 s: 2 new, 1 error" in on_screen(app)
+        assert shown(app, "#job") == "ingest done: 2 new, 1 error"
         assert "2 documents, 9 chunks" in shown(app, "#about")
         assert "1970-01-01" in on_screen(app)
+
+
+async def test_what_came_of_a_run_stays_until_it_is_taken_note_of() -> None:
+    """Neither the counts that are read then, nor another pane, nor a search wipe it away."""
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "r")
+        await until(pilot, lambda: "done" in shown(app, "#job"))
+        for keys in (["2", "x", "enter"], ["escape", "5"]):
+            await pilot.press(*keys)
+            await idle(pilot)
+            assert shown(app, "#job") == "ingest done: 2 new, 1 error"
+        assert "ingest done in 1.5 s: 2 new, 1 error" in on_screen(app)
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert shown(app, "#job") == ""
 
 
 async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -> None:
@@ -69,7 +86,7 @@ async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -
         await until(pilot, lambda: "finishing the batch" in shown(app, "#job"))
         assert app.runner.is_running
         release.set()
-        await until(pilot, lambda: "cancelled" in shown(app, "#state"))
+        await until(pilot, lambda: "cancelled" in shown(app, "#job"))
 
     assert kb.stop.is_set()
     assert kb.has_ended
@@ -118,7 +135,7 @@ async def test_a_run_that_fails_is_a_popup_and_the_next_one_may_begin() -> None:
         assert shown(app, "#state") == "ingest failed: store_busy"
         kb.events = []
         await pilot.press("escape", "r")
-        await until(pilot, lambda: "done" in shown(app, "#state"))
+        await until(pilot, lambda: "done" in shown(app, "#job"))
 
 
 async def test_reading_only_refuses_to_ingest() -> None:
@@ -173,19 +190,24 @@ async def test_an_ingest_is_never_on_the_thread_of_the_screen() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.press("escape", "1", "l", "f", "escape", "enter", "4", "5", "r")
-        await until(pilot, lambda: "done" in shown(app, "#state"))
+        await until(pilot, lambda: "done" in shown(app, "#job"))
 
     assert kb.ingests
     assert threading.get_ident() not in kb.threads
 
 
-async def test_the_jobs_pane_tells_of_another_process() -> None:
+async def test_the_run_of_another_process_shows_its_bar() -> None:
     kb = TuiKnowledgeBase()
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.press("escape", "5")
         await idle(pilot)
+        assert "no job is running: r begins an ingest" in on_screen(app)
+        told = {"event": "asset_phase", "phase": "parse", "doc_path": "a.md", "done": 1, "total": 4}
+        job = RunningJob(kind="ingest", pid=4711, started="2026-02-02T02:40:00Z", told=told)
+        kb.jobs_told = Jobs(job, ())
+        await until(pilot, lambda: "4711" in on_screen(app))
 
-        running = str(app.pane.query_one("#running", Static).content)
-        assert running == "no job is running: r begins an ingest"
+        assert "indexing  [#####...............]  25%  1/4" in on_screen(app)
+        assert "parse a.md" in on_screen(app)

@@ -18,11 +18,12 @@ from textual.widgets import ContentSwitcher, Input
 
 from kb_tui._filters import FilterPopup
 from kb_tui._keys import ASK, INSPECT, JOBS, LIBRARY, PANES, SEARCH, Key
+from kb_tui._trace import TracePopup
 from kb_tui.app import KbTui
-from kb_tui.popups import CheatSheet, TracePopup
+from kb_tui.popups import AddFolder, CheatSheet, QueryHistory
 from kb_tui.screens.inspect import FoldList
 from kb_tui.screens.search import SearchPane
-from kb_tui.testing import CODE, PAPER, TuiKnowledgeBase, app_of, idle, on_screen, shown
+from kb_tui.testing import CODE, KOREAN, PAPER, TuiKnowledgeBase, app_of, idle, on_screen, shown
 from kb_tui.widgets.hit_list import HitList
 from kb_tui.widgets.lines import Lines
 from kb_tui.widgets.lists import ChoiceList
@@ -44,7 +45,7 @@ class Seen:
 
     @property
     def chosen(self) -> int:
-        return self.app.pane.query(ChoiceList).first().chosen
+        return next(each for each in self.app.pane.query(ChoiceList) if each.can_focus).chosen
 
     @property
     def scrolled(self) -> float:
@@ -64,9 +65,10 @@ Look = Callable[[Seen], Any]
 _TO = {"library": "1", "search": "2", "ask": "3", "inspect": "4", "jobs": "5"}
 _INSPECTED = ["1", "enter"]
 _SEARCHED = ["2", *"x", "enter", "escape"]
+_AGAIN = [*_SEARCHED, "i", "y", "enter", "escape"]
 _ASKED = ["3", *"why", "enter", "escape"]
 _RUNNING = ["1", "r"]
-_ASK_NOTHING = {"escape", "g", "G", "j", "k", "c", "f1", *"wxy"}
+_ASK_NOTHING = {"escape", "home", "G", "j", "k", "c", "f1", "shift+home", *"wxy"}
 
 
 def on_popup(kind: type) -> Look:
@@ -97,6 +99,14 @@ EVERYWHERE: list[tuple[str, list[str], str, Look]] = [
     ("q in NORMAL", ["1"], "q", lambda s: not s.app.is_running),
     ("q in INSERT is text", ["2"], "q", lambda s: s.app.is_running and s.value == "q"),
     ("Ctrl-Q in INSERT", ["2"], "ctrl+q", lambda s: not s.app.is_running),
+    ("Ctrl-C in INSERT", ["2", "x"], "ctrl+c", lambda s: not s.app.is_running),
+    ("Ctrl-C in a popup", ["1", "f1"], "ctrl+c", lambda s: not s.app.is_running),
+    (
+        "Ctrl-C copies what is selected",
+        ["2", *"xy", "shift+home"],
+        "ctrl+c",
+        lambda s: s.app.clipboard == "xy" and s.app.is_running,
+    ),
     ("i enters INSERT", ["2", "escape"], "i", lambda s: shown(s.app, "#typing") == "INSERT"),
     ("Esc leaves INSERT", ["2"], "escape", lambda s: shown(s.app, "#typing") == "NORMAL"),
     ("Esc closes a popup", ["1", "f1"], "escape", lambda s: s.app.screen is s.app.pane),
@@ -118,6 +128,7 @@ OF_LIBRARY: list[tuple[str, list[str], str, Look]] = [
     ),
     ("r", ["1"], "r", lambda s: s.kb.ingests == 1),
     ("Esc cancels", _RUNNING, "escape", lambda s: s.kb.stop.is_set()),
+    ("a", ["1"], "a", on_popup(AddFolder)),
     ("l", ["1"], "l", lambda s: s.app.pane.query_one(ContentSwitcher).current == "ledger"),
 ]
 OF_SEARCH: list[tuple[str, list[str], str, Look]] = [
@@ -131,16 +142,26 @@ OF_SEARCH: list[tuple[str, list[str], str, Look]] = [
     ("t", _SEARCHED, "t", on_popup(TracePopup)),
     ("n", _SEARCHED, "n", lambda s: s.app.pane.query_one(HitList).count == 4),
     ("f", _SEARCHED, "f", on_popup(FilterPopup)),
+    ("Ctrl-R", _SEARCHED, "ctrl+r", on_popup(QueryHistory)),
+    ("Ctrl-R in INSERT", ["2", "x"], "ctrl+r", on_popup(QueryHistory)),
+    ("Enter takes a query", [*_AGAIN, "ctrl+r", "j"], "enter", lambda s: s.value == "x"),
+    ("a", _SEARCHED, "a", on_popup(AddFolder)),
+    ("r", _SEARCHED, "r", lambda s: s.kb.ingests == 1),
 ]
 OF_ASK: list[tuple[str, list[str], str, Look]] = [
     ("Enter", ["3", "x"], "enter", lambda s: [q.text for q in s.kb.queries] == ["x"]),
-    ("e", _ASKED, "e", lambda s: "why: rrf 0.8700" in on_screen(s.app)),
-    ("G", [*_ASKED, "g"], "G", lambda s: s.scrolled > 0 and s.app.pane.query_one(Lines).follow),
-    ("g", [*_ASKED, "G"], "g", lambda s: s.scrolled == 0),
+    ("e", _ASKED, "e", lambda s: "why: score 0.87" in on_screen(s.app)),
+    ("G", [*_ASKED, "home"], "G", lambda s: s.scrolled > 0 and s.app.pane.query_one(Lines).follow),
+    ("Home", [*_ASKED, "G"], "home", lambda s: s.scrolled == 0),
     ("k leaves the tail", _ASKED, "k", lambda s: not s.app.pane.query_one(Lines).follow),
-    ("j", [*_ASKED, "g"], "j", lambda s: s.scrolled == 1),
-    ("PgDn", [*_ASKED, "g"], "pagedown", lambda s: s.scrolled > 1),
+    ("j", [*_ASKED, "home"], "j", lambda s: s.scrolled == 1),
+    ("PgDn", [*_ASKED, "home"], "pagedown", lambda s: s.scrolled > 1),
     ("PgUp", _ASKED, "pageup", lambda s: not s.app.pane.query_one(Lines).follow),
+    ("n", _ASKED, "n", lambda s: "▌[2]" in on_screen(s.app)),
+    ("p", [*_ASKED, "n"], "p", lambda s: "▌[1]" in on_screen(s.app)),
+    ("o", [*_ASKED, "n"], "o", lambda s: "Chunk 1 of src/parse.py" in on_screen(s.app)),
+    ("y", [*_ASKED, "n"], "y", lambda s: s.app.clipboard == "src/parse.py#L1-L2"),
+    ("g", _ASKED, "g", lambda s: ("locate", KOREAN.citation.uri, "notes") in s.kb.asked),
     ("Ctrl-L", _ASKED, "ctrl+l", lambda s: "Ask a question" in on_screen(s.app)),
 ]
 OF_INSPECT: list[tuple[str, list[str], str, Look]] = [
@@ -153,8 +174,8 @@ OF_INSPECT: list[tuple[str, list[str], str, Look]] = [
         "pageup",
         lambda s: s.chosen < s.app.pane.query_one(FoldList).count - 5,
     ),
-    ("c folds", _INSPECTED, "c", lambda s: "▸ Metadata" in on_screen(s.app)),
-    ("c unfolds", [*_INSPECTED, "c"], "c", lambda s: "▾ Metadata" in on_screen(s.app)),
+    ("c folds", _INSPECTED, "c", lambda s: "▸ About" in on_screen(s.app)),
+    ("c unfolds", [*_INSPECTED, "c"], "c", lambda s: "▾ About" in on_screen(s.app)),
     ("Esc", _INSPECTED, "escape", on_pane("library")),
 ]
 OF_JOBS: list[tuple[str, list[str], str, Look]] = [
@@ -300,7 +321,7 @@ async def test_keys_of_a_hit_say_so_where_there_is_none(key: str) -> None:
         assert kb.queries == []
         assert shown(app, "#state") in {
             "no hit is chosen",
-            "nothing to trace: search first",
+            "nothing to trace: there are no hits",
             "no hits yet",
         }
 
@@ -312,9 +333,9 @@ async def test_a_click_goes_to_a_pane_chooses_a_row_and_a_second_one_inspects() 
         await pilot.click("#panes", offset=(2, 0))
         await idle(pilot)
         assert app.pane.NAME == "library"
-        await pilot.click("#documents", offset=(10, 3))
+        await pilot.click("#documents", offset=(10, 4))
         assert app.pane.query(ChoiceList).first().chosen == 2
-        await pilot.click("#documents", offset=(10, 2), times=2)
+        await pilot.click("#documents", offset=(10, 3), times=2)
         await idle(pilot)
 
         assert app.pane.NAME == "inspect"

@@ -20,6 +20,7 @@ from kb_tui.app import KbTui
 from kb_tui.popups import CheatSheet, ErrorPopup
 from kb_tui.screens.search import SearchPane
 from kb_tui.testing import (
+    HITS,
     KOREAN,
     TuiKnowledgeBase,
     app_of,
@@ -37,6 +38,10 @@ from kb_tui.widgets.hit_list import HitList
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine the keys of one word come slowly: no search of half a word."""
     monkeypatch.setattr(SearchPane, "DELAY_S", 1.0)
+
+
+MANY = HITS * 3
+"""More hits than fit, so that no page is asked for before somebody wants it."""
 
 
 def hits_of(app: KbTui) -> HitList:
@@ -160,11 +165,12 @@ async def test_no_hits_is_said_and_is_no_error() -> None:
 async def test_an_empty_knowledge_base_says_what_to_do() -> None:
     kb = TuiKnowledgeBase()
     kb.counts = {}
+    kb.answers["sources"] = [("notes", "/notes")]
     app = app_of(kb)
     async with app.run_test() as pilot:
         await idle(pilot)
 
-        assert "nothing is indexed yet: run 'kebab add FOLDER'" in on_screen(app)
+        assert "nothing is indexed yet: Esc, then r ingests" in on_screen(app)
         assert "0 documents, 0 chunks" in on_screen(app)
 
 
@@ -190,13 +196,53 @@ async def test_counts_are_read_again_when_the_revision_moves() -> None:
         assert "1 document, 2 chunks" in shown(app, "#about")
 
 
-async def test_read_only_is_said() -> None:
-    kb = TuiKnowledgeBase(readonly=True)
-    app = app_of(kb)
-    async with app.run_test() as pilot:
-        await pilot.pause()
-
+async def test_read_only_is_said_and_no_key_that_writes_is_offered() -> None:
+    app = app_of(TuiKnowledgeBase(readonly=True))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await idle(pilot)
         assert "Search (read-only)" in shown(app, "#about")
+        await pilot.press("escape", "1", "f1")
+        await idle(pilot)
+        screen = on_screen(app)
+
+    assert "r ingest" not in screen
+    assert "ingest in the background" not in screen
+    assert "add a folder" not in screen
+
+
+async def test_the_next_hits_come_as_soon_as_the_last_one_is_in_sight() -> None:
+    kb = TuiKnowledgeBase()
+    kb.more = (replace(KOREAN, chunk_id="9" * 32),)
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "x")
+        await until(pilot, lambda: hits_of(app).count == 4)
+
+        assert hits_of(app).chosen == 0
+        assert [query.cursor for query in kb.queries] == [None, "next"]
+
+
+async def test_hits_of_several_sources_say_theirs() -> None:
+    kb = TuiKnowledgeBase((KOREAN, replace(KOREAN, chunk_id="9" * 32, source_id="diary")))
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "x")
+        rows = [row for row in on_screen(app).splitlines() if "검색 › " in row]
+
+    assert [row.split()[-2] for row in rows] == ["notes", "diary"]
+
+
+async def test_a_click_on_a_facet_filters_by_it() -> None:
+    kb = TuiKnowledgeBase()
+    app = app_of(kb)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await search(pilot, "x")
+        await until(pilot, lambda: "Kind" in on_screen(app))
+        await pilot.click("#facet-bar", offset=(6, 2))
+        await idle(pilot)
+
+        assert len(kb.queries[-1].filters.media) == 1
+        assert "✓ " in on_screen(app)
 
 
 async def test_m_goes_through_the_modes_and_searches_again() -> None:
@@ -225,7 +271,7 @@ async def test_keys_that_choose_a_hit() -> None:
 
             assert hits_of(app).chosen == chosen, key
             assert kb.fetched[-1] == kb.hits[chosen].chunk_id
-            assert f"▌  {chosen + 1}." in on_screen(app)
+            assert f"▌  {chosen + 1} ━" in on_screen(app)
 
 
 async def test_the_choice_stops_at_both_ends() -> None:
@@ -440,7 +486,7 @@ async def test_no_row_is_wider_than_the_terminal() -> None:
 
 async def test_a_page_that_failed_is_asked_for_again() -> None:
     """Whatever went wrong, there are more hits: that there are none is never said."""
-    kb = TuiKnowledgeBase()
+    kb = TuiKnowledgeBase(MANY)
     kb.more = (KOREAN,)
     app = app_of(kb)
     async with app.run_test() as pilot:
@@ -456,14 +502,14 @@ async def test_a_page_that_failed_is_asked_for_again() -> None:
         await pilot.press("n")
         await idle(pilot)
 
-        assert hits_of(app).count == 4
-        assert shown(app, "#state") == "4 hits"
+        assert hits_of(app).count == 10
+        assert shown(app, "#state") == "10 hits"
         await pilot.press("n")
         assert shown(app, "#state") == "no more hits"
 
 
 async def test_a_list_that_has_become_empty_says_so() -> None:
-    kb = TuiKnowledgeBase()
+    kb = TuiKnowledgeBase(MANY)
     kb.more = (KOREAN,)
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:

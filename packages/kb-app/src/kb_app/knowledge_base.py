@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from kb_core.clock import to_epoch
-from kb_core.errors import NotIndexed, ReadonlyMode
+from kb_core.errors import KbError, NotIndexed, ReadonlyMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 
 if TYPE_CHECKING:
@@ -26,10 +28,10 @@ if TYPE_CHECKING:
     from kb_app.editors import FilePlace
     from kb_app.jobs import Jobs
     from kb_app.preferences import Preferences
-    from kb_core.errors import KbError
     from kb_core.ingest import IngestEvent, IngestOptions
     from kb_core.ports import IndexReader, IndexSnapshot
     from kb_core.search import AggregatedResponse, Outcome
+    from kb_core.wire import types
 
 __all__ = ["KnowledgeBase"]
 
@@ -86,6 +88,15 @@ class KnowledgeBase:
         """Return the best passages for *query*, best first; *stop* says that nobody waits."""
         return self._engine(stop).search(query)
 
+    def facets(self, query: SearchQuery) -> dict[str, dict[str, int]]:
+        """Return how often each value to filter by occurs among all candidates of *query*.
+
+        By the names of filters, ``media``, ``lang``, ``code_lang``, ``source`` and ``repo``;
+        counted over the whole list that pages are cut out of.
+        """
+        engine = self._engine()
+        return engine.facets(engine.ranking(query))
+
     def search_many(
         self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
     ) -> Generator[Outcome, None, None]:
@@ -119,7 +130,7 @@ class KnowledgeBase:
         engine = self._engine(stop)
         return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
 
-    def codebase_search(self, request: Mapping[str, Any]) -> Json:
+    def codebase_search(self, request: Mapping[str, Any]) -> types.CodebaseSearchResponse:
         """Return codebase_search_response.v1: one list of code for one or several queries.
 
         *request* has ``query`` or ``queries`` (texts, or objects of ``query`` and
@@ -130,14 +141,14 @@ class KnowledgeBase:
         most = self._config.codebase_search.max_results
         return codebase_search(self._engine(), request, max_results=most)
 
-    def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> Json:
+    def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
         """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""
         from kb_app import _reading
 
         snapshot = self._snapshot()
         return _reading.fetch_chunk(snapshot, chunk_id, context, self._freshness(snapshot))
 
-    def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> Json:
+    def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> types.FetchResult:
         """Return fetch_result.v1 of a document's text, cut to ``4 * max_tokens`` characters."""
         from kb_app import _reading
 
@@ -146,7 +157,7 @@ class KnowledgeBase:
 
     def fetch_span(
         self, doc_id: str, start: int, end: int, *, max_tokens: int | None = None
-    ) -> Json:
+    ) -> types.FetchResult:
         """Return fetch_result.v1 of lines *start* to *end*, from 1 and inclusive."""
         from kb_app import _reading
 
@@ -154,7 +165,7 @@ class KnowledgeBase:
         fresh = self._freshness(snapshot)
         return _reading.fetch_span(snapshot, doc_id, (start, end), max_tokens, fresh)
 
-    def cite(self, uri: str, *, source: str | None = None) -> Json:
+    def cite(self, uri: str, *, source: str | None = None) -> types.FetchResult:
         """Return fetch_result.v1 of what the URI of a citation points at, as it was indexed.
 
         *source* says which is meant of several sources that have its path.
@@ -166,7 +177,7 @@ class KnowledgeBase:
 
     def verify_citations(
         self, items: Iterable[str | Mapping[str, Any]], *, source: str | None = None
-    ) -> Json:
+    ) -> types.CitationCheck:
         """Return citation_check.v1: whether citations still say the same, as files are now.
 
         An item is a URI, a citation with its ``content_hash``, a search hit, or a search
@@ -199,13 +210,15 @@ class KnowledgeBase:
         asked = query or SearchQuery(text=origin or " ")
         return similar(engine, origin_of(engine.snapshot, origin), asked)
 
-    def explain_miss(self, doc: str, query: SearchQuery) -> Json:
+    def explain_miss(self, doc: str, query: SearchQuery) -> types.ExplainMiss:
         """Return explain_miss.v1: why a document (an id, or a path) is not among the hits."""
         from kb_app._search.explaining import explain_miss
 
         return explain_miss(self._engine(), query, doc)
 
-    def list_docs(self, filters: SearchFilters, *, limit: int = 100, offset: int = 0) -> Json:
+    def list_docs(
+        self, filters: SearchFilters, *, limit: int = 100, offset: int = 0
+    ) -> types.DocSummaryList:
         """Return doc_summary_list.v1: documents by source and path; empty where there are none."""
         from kb_app import _reading
         from kb_core import wire
@@ -215,13 +228,13 @@ class KnowledgeBase:
             return wire.doc_list([], total=0)
         return _reading.list_docs(snapshot, filters, limit, offset)
 
-    def inspect_doc(self, doc_id: str) -> Json:
+    def inspect_doc(self, doc_id: str) -> types.DocInspection:
         """Return doc_inspection.v1."""
         from kb_app import _reading
 
         return _reading.inspect_doc(self._snapshot(), doc_id)
 
-    def inspect_chunk(self, chunk_id: str) -> Json:
+    def inspect_chunk(self, chunk_id: str) -> types.ChunkInspection:
         """Return chunk_inspection.v1."""
         from kb_app import _reading
 
@@ -234,7 +247,7 @@ class KnowledgeBase:
         *,
         limit: int | None = None,
         offset: int = 0,
-    ) -> Json:
+    ) -> types.FileStatus:
         """Return file_status.v1: what became of every file, and why; with *limit*, a page."""
         from kb_app import _reading
         from kb_core import wire
@@ -244,7 +257,7 @@ class KnowledgeBase:
             return wire.file_status([], wire.coverage([], chunks=0, embedded=0))
         return _reading.status(snapshot, path_glob, state, limit=limit, offset=offset)
 
-    def chunks_of(self, doc_id: str) -> list[Json]:
+    def chunks_of(self, doc_id: str) -> list[types.ChunkInspection]:
         """Return a document's chunks in order, each as in chunk_inspection.v1."""
         from kb_app import _reading
 
@@ -256,29 +269,42 @@ class KnowledgeBase:
 
         return jobs(self._config.storage.data_dir, self._snapshot_or_none())
 
-    def schema(self) -> Json:
+    def schema(self) -> types.Schema:
         """Return schema.v1: what this installation can do, and what it holds."""
         from kb_app import _operations
 
         return _operations.schema(self._config, self._parts, self._snapshot_or_none())
 
-    def stats(self) -> Json:
+    def stats(self) -> types.Stats:
         """Return stats.v1."""
         from kb_app import _operations
 
         return _operations.stats(self._config, self._snapshot_or_none(), self._now())
 
-    def models(self) -> Json:
+    def models(self) -> types.ModelList:
         """Return model_list.v1."""
         from kb_app import _operations
 
         return _operations.models(self._config, self._snapshot_or_none())
 
-    def doctor(self, *, deep: bool = False) -> Json:
+    def doctor(self, *, deep: bool = False) -> types.Doctor:
         """Return doctor.v1; *deep* opens the store, waiting for a writer for a bounded time."""
         from kb_app import _operations
 
         return _operations.doctor(self._config, self._parts, self._snapshot, deep=deep)
+
+    def sources(self) -> list[tuple[str, str]]:
+        """Return the sources, id and folder, as the configuration has them now.
+
+        Another program may have added one since this was opened: what runs from here on
+        knows it, too. A configuration that cannot be read changes nothing.
+        """
+        from kb_app.config import load_config
+
+        with suppress(KbError, OSError):
+            fresh = load_config(self._config.file)
+            self._config = replace(self._config, sources=fresh.sources)
+        return [(source.id, str(source.root)) for source in self._config.sources]
 
     def preview_source(
         self,
@@ -398,6 +424,15 @@ class KnowledgeBase:
 
         return remove(key, self._new_run(embed=False, stop=stop))
 
+    def add_source(self, root: str) -> str:
+        """Make the folder *root* a source, in the configuration too; return its id."""
+        self._refuse_readonly("add")
+        from kb_app.config import add_source
+
+        edit = add_source(root, path=self._config.file)
+        self._config = replace(self._config, sources=edit.config.sources)
+        return edit.source.id
+
     def ingest_apart(
         self, options: IngestOptions, *, stop: threading.Event | None = None
     ) -> Iterator[IngestEvent]:
@@ -408,6 +443,8 @@ class KnowledgeBase:
         self._refuse_readonly("ingest")
         from kb_app._ingest.apart import ingest_apart
 
+        self.sources()
+
         return ingest_apart(self._config, options, stop or threading.Event())
 
     def embed(self, *, stop: threading.Event | None = None) -> Iterator[IngestEvent]:
@@ -417,7 +454,7 @@ class KnowledgeBase:
 
         return embed(self._config, self._parts, stop or threading.Event())
 
-    def reset(self, scope: str, *, dry_run: bool) -> Json:
+    def reset(self, scope: str, *, dry_run: bool) -> types.ResetReport:
         """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
         if not dry_run:
             self._refuse_readonly("reset")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb_app.shown import count, flat, printable
+from kb_app.shown import NO_ANSWER, count, flat, is_doubtful, printable
 from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
 from kb_cli._text import terminal_width, width, wrap
@@ -115,6 +115,8 @@ def _roots(cli: CliContext) -> dict[str, Path]:
 
 
 def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
+    if response.hits and is_doubtful(response.confidence):
+        yield click.style(NO_ANSWER, fg="yellow")
     for hit in response.hits:
         yield from _hit(page, hit)
     if response.trace:

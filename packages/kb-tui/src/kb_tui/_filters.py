@@ -24,7 +24,7 @@ from kb_core.filters import FILTERS
 from kb_core.search import SearchFilters
 from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 
-__all__ = ["Facet", "FilterPopup", "Filtered", "facets_of", "parse_filter", "toggled"]
+__all__ = ["Facet", "FilterPopup", "Filtered", "counted", "facets_of", "parse_filter", "toggled"]
 
 _KEYS = {row.key: row for row in sorted(FILTERS, key=lambda row: row.place) if row.key}
 _STATE = "state"
@@ -105,6 +105,16 @@ def facets_of(stats: Mapping[str, Any]) -> list[Facet]:
         rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
         found += [Facet(key, value, count) for value, count in rows if count and value != "null"]
     return found
+
+
+def counted(found: Mapping[str, Mapping[str, int]]) -> list[Facet]:
+    """Return the facets of what ``facets`` of the facade counted, the most frequent first."""
+    shown = []
+    for key in _COUNTED:
+        rows = found.get(_KEYS[key].name) or {}
+        ordered = sorted(rows.items(), key=lambda row: (-row[1], row[0]))
+        shown += [Facet(key, value, number) for value, number in ordered]
+    return shown
 
 
 def toggled(text: str, facet: Facet) -> str:

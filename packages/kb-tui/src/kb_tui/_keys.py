@@ -7,7 +7,7 @@ those that work on every pane. Panes without a field have NORMAL only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
@@ -24,6 +24,7 @@ __all__ = [
     "bindings",
     "cheat_sheet",
     "hint",
+    "offered",
 ]
 
 Typing: TypeAlias = Literal["INSERT", "NORMAL"]
@@ -37,7 +38,8 @@ class Key:
     ``names`` are textual's, comma separated; ``shown`` is what a person reads, empty for
     the second of a pair; ``hint`` is what the hint line says, empty where it says nothing.
     A key without an action is one that something else handles. ``command`` names the
-    action in the palette, for those that make sense without the key.
+    action in the palette, for those that make sense without the key. What ``writes`` is
+    not offered where the knowledge base is open for reading only.
     """
 
     names: str
@@ -48,10 +50,16 @@ class Key:
     normal: bool = True
     hint: str = ""
     command: str = ""
+    writes: bool = False
 
     def works_in(self, mode: Typing) -> bool:
         """Say whether the key does this in *mode*."""
         return self.insert if mode == "INSERT" else self.normal
+
+
+def offered(keys: Iterable[Key], *, is_readonly: bool) -> tuple[Key, ...]:
+    """Return the keys that a person is told of."""
+    return tuple(key for key in keys if not (is_readonly and key.writes))
 
 
 def bindings(keys: Iterable[Key]) -> list[BindingType]:
@@ -105,6 +113,7 @@ _LAST = (
     Key(names="ctrl+p", shown="Ctrl-P", does="commands, themes", insert=True),
     Key(names="q", shown="q", does="quit", action="app.quit", hint="q quit"),
     Key(names="ctrl+q", shown="Ctrl-Q", does="quit", insert=True),
+    Key(names="ctrl+c", shown="Ctrl-C", does="copy what is selected, else quit", insert=True),
 )
 _INSERT = Key(names="i", shown="i", does="go on typing", action="insert", hint="i type")
 
@@ -124,6 +133,36 @@ def _escape(does: str) -> tuple[Key, Key]:
     )
 
 
+def _on(what: str) -> tuple[Key, ...]:
+    """What can be done with a hit or a passage."""
+    return (
+        Key(
+            names="o",
+            shown="o",
+            does=f"inspect the {what}",
+            action="inspect",
+            hint="o inspect",
+            command=f"Inspect the {what}",
+        ),
+        Key(
+            names="g",
+            shown="g",
+            does="open the citation in $EDITOR",
+            action="open",
+            hint="g open",
+            command="Open the citation in $EDITOR",
+        ),
+        Key(
+            names="y",
+            shown="y",
+            does="copy the citation",
+            action="copy",
+            hint="y copy",
+            command="Copy the citation",
+        ),
+    )
+
+
 def _ends(what: str) -> tuple[Key, ...]:
     return (
         Key(names="g,home", shown="g G", does=f"first, last {what}", action="first"),
@@ -133,14 +172,13 @@ def _ends(what: str) -> tuple[Key, ...]:
 
 def _walk(what: str, *, typing: bool = False) -> tuple[Key, ...]:
     does = f"next, previous {what}"
-    hint = "" if typing else "j k"
     if not typing:
         return (
-            Key(names="j,down", shown="j k ↓ ↑", does=does, action="move(1)", hint=hint),
+            Key(names="j,down", shown="j k ↓ ↑", does=does, action="move(1)"),
             Key(names="k,up", action="move(-1)"),
         )
     return (
-        Key(names="j", shown="j k", does=does, action="move(1)", hint=hint),
+        Key(names="j", shown="j k", does=does, action="move(1)"),
         Key(names="k", action="move(-1)"),
         Key(names="down", shown="↓ ↑", does=does, action="move(1)", insert=True),
         Key(names="up", action="move(-1)", insert=True),
@@ -160,16 +198,32 @@ def _pages(what: str, *, insert: bool = False) -> tuple[Key, ...]:
     )
 
 
+_ADD = Key(
+    names="a",
+    shown="a",
+    does="add a folder",
+    action="add",
+    hint="a add",
+    command="Add a folder",
+    writes=True,
+)
+
+
+_INGEST = Key(
+    names="r",
+    shown="r",
+    does="ingest in the background",
+    action="ingest",
+    hint="r ingest",
+    command="Ingest in the background",
+    writes=True,
+)
+
+
 def _jobs(*, cancel: str = "") -> tuple[Key, ...]:
     return (
-        Key(
-            names="r",
-            shown="r",
-            does="ingest in the background",
-            action="ingest",
-            hint="r ingest",
-            command="Ingest in the background",
-        ),
+        _ADD,
+        _INGEST,
         Key(
             names="escape",
             shown="Esc",
@@ -177,6 +231,7 @@ def _jobs(*, cancel: str = "") -> tuple[Key, ...]:
             action="escape",
             hint=cancel,
             command="Cancel the ingest",
+            writes=True,
         ),
     )
 
@@ -219,6 +274,14 @@ SEARCH = (
     *_escape("stop typing"),
     Key(names="ctrl+u", shown="Ctrl-U", does="clear the query", insert=True, normal=False),
     Key(
+        names="ctrl+r",
+        shown="Ctrl-R",
+        does="a query of before",
+        action="history",
+        insert=True,
+        command="Queries of before",
+    ),
+    Key(
         names="enter",
         shown="Enter",
         does="search now",
@@ -246,40 +309,19 @@ SEARCH = (
     *_walk("hit", typing=True),
     Key(names="home", shown="Home End", does="first, last hit", action="first"),
     Key(names="G,end", action="last"),
-    Key(names="n", shown="n", does="next page of hits", action="next_hits", command="More hits"),
+    Key(names="n", shown="n", does="more hits", action="next_hits", command="More hits"),
     *_pages("scroll the preview", insert=True),
-    Key(
-        names="o",
-        shown="o",
-        does="inspect the hit",
-        action="inspect",
-        hint="o inspect",
-        command="Inspect the hit",
-    ),
-    Key(
-        names="g",
-        shown="g",
-        does="open the citation in $EDITOR",
-        action="open",
-        hint="g open",
-        command="Open the citation in $EDITOR",
-    ),
-    Key(
-        names="y",
-        shown="y",
-        does="copy the citation",
-        action="copy",
-        hint="y copy",
-        command="Copy the citation",
-    ),
+    *_on("hit"),
     Key(
         names="t",
         shown="t",
-        does="trace: how the hits were found",
+        does="trace: why this hit, and how all were found",
         action="trace",
         hint="t trace",
         command="Trace the search",
     ),
+    replace(_ADD, hint=""),
+    replace(_INGEST, hint=""),
     *_LAST,
 )
 
@@ -292,8 +334,8 @@ ASK = (
         does="ask",
         action="submit",
         insert=True,
-        hint="Enter ask",
     ),
+    Key(names="enter", insert=True, normal=False, hint="Enter ask"),
     Key(
         names="e",
         shown="e",
@@ -302,12 +344,21 @@ ASK = (
         hint="e explain",
         command="Explain the evidence",
     ),
-    Key(names="j", shown="j k", does="scroll", action="move(1)", hint="j k scroll"),
+    Key(
+        names="n",
+        shown="n p",
+        does="next, previous passage",
+        action="choose(1)",
+        hint="n p passage",
+    ),
+    Key(names="p", action="choose(-1)"),
+    *_on("passage"),
+    Key(names="j", shown="j k", does="scroll", action="move(1)"),
     Key(names="k", action="move(-1)"),
     Key(names="down", shown="↓ ↑", does="scroll", action="move(1)", insert=True),
     Key(names="up", action="move(-1)", insert=True),
     *_pages("scroll a page", insert=True),
-    Key(names="g,home", shown="g", does="the beginning", action="first"),
+    Key(names="home", shown="Home", does="the beginning", action="first"),
     Key(names="G,end", shown="G", does="follow the tail", action="last", hint="G tail"),
     Key(
         names="ctrl+l",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -23,11 +23,14 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from kb_app import KnowledgeBase
+from kb_app.editors import FilePlace
 from kb_app.preferences import Preferences
 from kb_core.errors import KbError, ReadonlyMode
-from kb_tui._keys import PANES, Key, Typing, cheat_sheet, hint
+from kb_core.search import Hit
+from kb_tui._keys import PANES, Key, Typing, cheat_sheet, hint, offered
 from kb_tui._runner import IngestRunner
-from kb_tui.popups import CheatSheet, ErrorPopup
+from kb_tui._terminal import OpenPlace
+from kb_tui.popups import AddFolder, CheatSheet, ErrorPopup
 from kb_tui.widgets.bars import HintLine, StatusBar, TopLine
 
 __all__ = [
@@ -149,8 +152,16 @@ class InspectTarget(Message):
         self.target = target
 
 
-class Counted(Reply[dict[str, Any]]):
+class Counted(Reply[Mapping[str, Any]]):
     """The size of the knowledge base, as stats.v1."""
+
+
+class Located(Reply[FilePlace]):
+    """Where the cited file is."""
+
+
+class Added(Reply[str]):
+    """A folder is a source; its id."""
 
 
 class Pane(FacadeScreen):
@@ -160,7 +171,7 @@ class Pane(FacadeScreen):
     KEYS: ClassVar[tuple[Key, ...]]
     IS_TYPING: ClassVar[bool] = False
     """Whether the pane is for typing: it starts in INSERT."""
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - textual's type
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide"), (140, "-broad")]  # noqa: RUF012 - textual's type
     VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012 - textual's type
     AUTO_FOCUS: ClassVar[str | None] = "Input, ChoiceList"
     """Where keys go when the pane is first shown: no key is taken before that is settled."""
@@ -184,6 +195,11 @@ class Pane(FacadeScreen):
         yield HintLine()
 
     @property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys that work here, as far as a person may use them."""
+        return offered(self.KEYS, is_readonly=self.kb.readonly)
+
+    @property
     def is_ready(self) -> bool:
         """Whether all of it is there to be drawn on: not before it is shown, nor at the end."""
         return self.is_mounted and bool(self.query("StatusBar #job"))
@@ -203,7 +219,7 @@ class Pane(FacadeScreen):
 
     def _show_typing(self) -> None:
         self.query_one(TopLine).show_typing(self.typing)
-        self.query_one(HintLine).show(hint(self.KEYS, self.typing))
+        self.query_one(HintLine).show(hint(self.keys, self.typing))
 
     def begin(self) -> None:
         """Take the mode that the pane starts in."""
@@ -228,7 +244,7 @@ class Pane(FacadeScreen):
 
     def action_help(self) -> None:
         has_modes = self.IS_TYPING
-        sheet = cheat_sheet(self.KEYS, has_modes=has_modes)
+        sheet = cheat_sheet(self.keys, has_modes=has_modes)
         self.app.push_screen(CheatSheet(f"Keys of {self.NAME.title()}", sheet))
 
     def action_pane(self, name: str) -> None:
@@ -249,6 +265,45 @@ class Pane(FacadeScreen):
             self.app.push_screen(ErrorPopup(refusal))
         elif not self.shared.runner.start():
             self.state("an ingest is running already")
+
+    def action_add(self) -> None:
+        """Ask for a folder, make it a source, and ingest."""
+        if self.kb.readonly:
+            hint = "run without --readonly"
+            refusal = ReadonlyMode("add writes, and this is open for reading only", hint=hint)
+            self.app.push_screen(ErrorPopup(refusal))
+        else:
+            self.app.push_screen(AddFolder(self.kb), self._add)
+
+    def _add(self, folder: str | None) -> None:
+        if folder is not None:
+            self.ask(Added, lambda: self.kb.add_source(folder))
+
+    @on(Added)
+    def _show_added(self, reply: Added) -> None:
+        if not self.is_stale(reply):
+            self.action_ingest()
+            self.state(f"added {reply.value}; ingesting")
+
+    # ---------------------------------------------------------------- a hit
+
+    def inspect_hit(self, hit: Hit) -> None:
+        """Show all that is known of the hit."""
+        self.post_message(InspectTarget(Target(hit.doc_id, hit.chunk_id)))
+
+    def copy_citation(self, hit: Hit) -> None:
+        """Copy the hit's citation through the terminal."""
+        self.app.copy_to_clipboard(hit.citation.uri)
+        self.state(f"copied {hit.citation.uri}")
+
+    def open_citation(self, hit: Hit) -> None:
+        """Open the hit's file where it stands now."""
+        self.ask(Located, lambda: self.kb.locate(hit.citation.uri, source=hit.source_id))
+
+    @on(Located)
+    def open_place(self, reply: Located) -> None:
+        if not self.is_stale(reply):
+            self.post_message(OpenPlace(reply.value))
 
     # ---------------------------------------------------------------- what is shown
 
@@ -273,7 +328,7 @@ class Pane(FacadeScreen):
         self.query_one(StatusBar).show_size(documents, chunks)
         self.counted(reply.value)
 
-    def counted(self, stats: dict[str, Any]) -> None:
+    def counted(self, stats: Mapping[str, Any]) -> None:
         """Take in new counts; nothing by default."""
 
     def changed(self) -> None:

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from kb_app.shown import visible
 
-__all__ = ["Line", "passage", "plain"]
+__all__ = ["Line", "Span", "passage", "plain"]
 
 Chunk: TypeAlias = Mapping[str, Any]
+
+
+class Span(NamedTuple):
+    """A part of a line, and the name of how it is shown."""
+
+    start: int
+    end: int
+    style: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,7 @@ class Line:
     number: int | None
     inside: bool
     """Part of the chunk, and not of what is around it."""
+    spans: tuple[Span, ...] = ()
 
 
 def plain(text: str) -> list[Line]:

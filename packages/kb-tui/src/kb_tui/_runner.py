@@ -16,9 +16,9 @@ from kb_app import KnowledgeBase
 from kb_app.shown import brief_duration, count, visible
 from kb_app.shown.progress import Progress, advance, bar
 from kb_core.errors import KbError
-from kb_core.ingest import IngestOptions, IngestReport
+from kb_core.ingest import IngestOptions, IngestReport, ItemKind
 
-__all__ = ["IngestRunner", "details", "outcome", "summary"]
+__all__ = ["IngestRunner", "brief_outcome", "details", "outcome", "summary"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,10 @@ class IngestRunner:
         self._is_abandoned = False
         self._thread: threading.Thread | None = None
         self._progress: Progress | None = None
+        self.told = ""
+        """What came of the last run, in a few words, until it was taken note of."""
+        self.last: tuple[str, ...] = ()
+        """What came of the last run, in lines."""
 
     @property
     def progress(self) -> Progress | None:
@@ -66,6 +70,7 @@ class IngestRunner:
         if self.is_running:
             return False
         self._stop = threading.Event()
+        self.told, self.last = "", ()
         self._progress = Progress(began=self._clock())
         self._thread = threading.Thread(target=self._run, name="kebab-ingest", daemon=True)
         self._thread.start()
@@ -150,9 +155,28 @@ def _how_far(progress: Progress, now: float) -> str:
     return f"{line}  {speed.rate:,.1f}/s  {brief_duration(speed.left_s)} left" if speed else line
 
 
-def outcome(report: IngestReport) -> str:
-    """Return in one line what came of a run."""
-    counts = ", ".join(f"{n:,} {kind}" for kind, n in report.counts.items() if n) or "no files"
+def brief_outcome(report: IngestReport) -> str:
+    """Return in a few words what came of a run, for the status line."""
+    return f"ingest {_ended(report)}: {_counts(report)}"
+
+
+def outcome(report: IngestReport) -> tuple[str, ...]:
+    """Return what came of a run, in lines for the pane of jobs."""
+    took = brief_duration(report.duration_ms / 1000)
     embedded = f", {count(report.embedded, 'chunk')} embedded" if report.embedded else ""
-    ended = "cancelled" if report.aborted else "done"
-    return f"ingest {ended} in {brief_duration(report.duration_ms / 1000)}: {counts}{embedded}"
+    reasons = ", ".join(f"{n:,} {visible(why)}" for why, n in report.skipped_by_reason.items())
+    failed = [item for item in report.items or () if item.kind == ItemKind.ERROR]
+    return (
+        f"ingest {_ended(report)} in {took}: {_counts(report)}{embedded}",
+        *([f"left out: {reasons}"] if reasons else []),
+        *(visible(f"failed: {item.doc_path}") for item in failed[:2]),
+        *(visible(warning) for warning in report.warnings[:2]),
+    )
+
+
+def _ended(report: IngestReport) -> str:
+    return "cancelled" if report.aborted else "done"
+
+
+def _counts(report: IngestReport) -> str:
+    return ", ".join(f"{n:,} {kind}" for kind, n in report.counts.items() if n) or "no files"

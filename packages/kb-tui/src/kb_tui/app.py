@@ -13,8 +13,10 @@ from typing import Any, ClassVar
 
 from textual import on
 from textual.app import App, SuspendNotSupported, SystemCommand
+from textual.binding import Binding, BindingType
 from textual.logging import TextualHandler
 from textual.screen import Screen
+from textual.widgets import Input
 
 from kb_app import KnowledgeBase
 from kb_app.editors import open_command
@@ -22,7 +24,7 @@ from kb_core.errors import IoError, KbError
 from kb_core.ingest import IngestReport
 from kb_tui._keys import PANES
 from kb_tui._pane import GoTo, InspectTarget, Pane, Shared
-from kb_tui._runner import IngestRunner, outcome, summary
+from kb_tui._runner import IngestRunner, brief_outcome, outcome, summary
 from kb_tui._terminal import (
     OpenPlace,
     forget_exported_size,
@@ -58,6 +60,9 @@ class KbTui(App[None]):
 
     TITLE = "kebab"
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "interrupt", show=False, priority=True, system=True)
+    ]
     # All at once: a sheet that comes with a screen has every other one parsed again.
     CSS_PATH: ClassVar[list[str | PurePath]] = [f"screens/{name}.tcss" for name in PANES]
 
@@ -140,7 +145,7 @@ class KbTui(App[None]):
                 name.title(), f"Show the pane {name.title()}", partial(self._palette_go, name)
             )
         pane = self.pane
-        for key in pane.KEYS:
+        for key in pane.keys:
             if key.command and key.action:
                 does = partial(pane.run_action, key.action)
                 yield SystemCommand(key.command, f"{key.does} ({key.shown})", does)
@@ -162,7 +167,7 @@ class KbTui(App[None]):
         if not pane.is_ready:
             return
         progress = self.runner.progress
-        pane.show_job("" if progress is None else summary(progress))
+        pane.show_job(self.runner.told if progress is None else summary(progress))
 
     def _run_ended(self, report: IngestReport | None, error: Exception | None) -> None:
         """Called on the run's thread."""
@@ -176,10 +181,10 @@ class KbTui(App[None]):
         pane = self.pane
         if not pane.is_ready:
             return
+        if report is not None:
+            self.runner.told, self.runner.last = brief_outcome(report), outcome(report)
         self._draw_job(pane)
         pane.changed()
-        if report is not None:
-            pane.state(outcome(report))
         if error is not None:
             pane.state(f"ingest failed: {getattr(error, 'code', 'internal')}")
             self.push_screen(ErrorPopup(error))
@@ -234,6 +239,17 @@ class KbTui(App[None]):
             self._is_leaving = True
             self.runner.stop()
             self.pane.state("leaving after the batch; q again: at once")
+
+    async def action_interrupt(self) -> None:
+        """Copy what is selected, in a field or with the mouse; else leave, as q does."""
+        field = self.screen.focused
+        selected = field.selected_text if isinstance(field, Input) else ""
+        selected = selected or self.screen.get_selected_text() or ""
+        if selected:
+            self.copy_to_clipboard(selected)
+            self.pane.state("copied what was selected")
+        else:
+            await self.action_quit()
 
     def _hang_up(self) -> None:
         """Leave without a word: the ingest ends at its next event, whole documents stay."""

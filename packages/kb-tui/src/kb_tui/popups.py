@@ -6,35 +6,46 @@ when one opens does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
-from kb_app.shown import count, visible
-from kb_app.shown.trace import Listing, listings
+from kb_app import KnowledgeBase
+from kb_app.shown import bytes_text, count, visible
 from kb_core import wire
-from kb_core.media import SearchMode
-from kb_core.search import SearchResponse, Trace
-from kb_tui.widgets.lines import Lines, Row
+from kb_core.errors import KbError
+from kb_tui.widgets.lists import ChoiceList, middle
 
-__all__ = ["CheatSheet", "ErrorPopup", "Popup", "TracePopup"]
+__all__ = ["AddFolder", "CheatSheet", "ErrorPopup", "Popup", "QueryHistory", "scrolling"]
 
 
-def _scrolling(*rows: tuple[str, str]) -> list[BindingType]:
+_FOLDER_HINT = "all of a folder is indexed, but for what is ignored"
+_MOST_FOLDERS = 200
+_KINDS = 4
+"""Kinds of files to name."""
+
+
+def scrolling(*rows: tuple[str, str]) -> list[BindingType]:
+    """Return the bindings of a popup, which nobody is told of but its frame."""
     return [Binding(keys, action, show=False) for keys, action in rows]
 
 
 class Popup(ModalScreen[None]):
     """A box with a title and a text."""
 
-    BINDINGS: ClassVar[list[BindingType]] = _scrolling(
+    BINDINGS: ClassVar[list[BindingType]] = scrolling(
         ("escape", "dismiss"),
         ("j,down", "scroll(1)"),
         ("k,up", "scroll(-1)"),
@@ -89,65 +100,201 @@ class ErrorPopup(Popup):
         super().__init__(f"Error: {shown['code']}", visible(told, keep="\n"))
 
 
-class TracePopup(Popup):
-    """How a search was answered: the lists of both channels and the fused one."""
+class QueryHistory(ModalScreen[str | None]):
+    """Queries of before, the newest first; returns the one that was taken."""
 
+    BINDINGS: ClassVar[list[BindingType]] = scrolling(
+        ("escape", "dismiss(None)"),
+        ("j,down,ctrl+r", "move(1)"),
+        ("k,up", "move(-1)"),
+        ("enter", "take"),
+    )
     DEFAULT_CSS = """
-    TracePopup > Lines {
-        width: 90%; height: 90%; border: heavy $primary; padding: 0 1; background: $surface;
+    QueryHistory { align: center middle; background: $background 60%; }
+    QueryHistory > Names {
+        width: 76; max-width: 100%; height: auto; max-height: 80%; min-height: 5;
+        border: heavy $primary; background: $surface;
     }
     """
 
-    def __init__(self, query: str, response: SearchResponse) -> None:
-        super().__init__("Trace", "")
-        self._rows = _trace_rows(query, response)
+    def __init__(self, queries: Sequence[str]) -> None:
+        super().__init__()
+        self._queries = queries
 
     def compose(self) -> ComposeResult:
-        lines = Lines()
-        lines.border_title = self._title
-        lines.border_subtitle = "Esc closes, j k scroll"
-        yield lines
+        names = Names()
+        names.border_title = "Queries of before"
+        names.border_subtitle = "Enter takes, Esc closes, j k"
+        yield names
 
     def on_mount(self) -> None:
-        self.query_one(Lines).show(self._rows)
+        self.query_one(Names).show(self._queries, "nothing was searched for yet")
 
-    def action_scroll(self, by: int) -> None:
-        self.query_one(Lines).move(by)
+    @on(ChoiceList.Opened)
+    def action_take(self) -> None:
+        self.dismiss(self.query_one(Names).name_chosen)
 
-    def action_page(self, pages: int) -> None:
-        self.query_one(Lines).page(pages)
-
-
-def _trace_rows(query: str, response: SearchResponse) -> list[Row]:
-    """Return what the popup shows of *response*, which was asked for with a trace."""
-    story = response.trace or Trace()
-    lexical, vector, fused = listings(story)
-    embed_ms = story.timing.embed_ms
-    embed = f" and {embed_ms} ms for the query's vector" if embed_ms else ""
-    hits = count(len(response.hits), "hit")
-    return [
-        Row(f"{response.mode}: {query}", "head"),
-        Row(f"{hits} in {story.timing.total_ms} ms, revision {response.corpus_revision}"),
-        *(Row(remark, "note") for remark in (*response.degraded, *response.warnings)),
-        *_listed(lexical, is_off=response.mode is SearchMode.VECTOR),
-        *_listed(vector, embed, is_off=response.mode is SearchMode.LEXICAL),
-        *_listed(fused),
-    ]
+    def action_move(self, by: int) -> None:
+        self.query_one(Names).chosen += by
 
 
-def _listed(listing: Listing, spent: str = "", *, is_off: bool = False) -> Iterator[Row]:
-    size = count(len(listing.rows), "candidate")
-    yield Row("")
-    yield Row(f"{listing.name.title()}: {size} in {listing.spent_ms} ms{spent}", "head")
-    if not listing.rows:
-        yield Row("  (not asked in this mode)" if is_off else "  (nothing)", "note")
-        return
-    titles = "  lexical  vector" if listing.name == "fused" else ""
-    yield Row(f"  rank    score{titles}  chunk     document", "note")
-    for row in listing.rows:
-        ranks = "".join(map(_rank, row.ranks or (), (7, 6)))
-        yield Row(f"  {row.rank:>4}  {row.score:>7.4f}{ranks}  {row.chunk_id[:8]}  {row.doc_path}")
+class AddFolder(ModalScreen[str | None]):
+    """Asks for a folder, completing its path; Enter says what is in it, and once more takes it.
+
+    Folders are looked at on threads: one on a slow disk holds up no key.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = scrolling(
+        ("escape", "dismiss(None)"),
+        ("down", "move(1)"),
+        ("up", "move(-1)"),
+        ("tab", "complete"),
+    )
+    DEFAULT_CSS = """
+    AddFolder { align: center middle; background: $background 60%; }
+    AddFolder > Vertical {
+        width: 76; max-width: 100%; height: 70%; min-height: 9;
+        border: heavy $primary; padding: 0 1; background: $surface;
+    }
+    AddFolder Input { height: 1; }
+    AddFolder #said { height: auto; color: $foreground 75%; }
+    AddFolder Names { height: 1fr; }
+    """
+
+    class Looked(Message):
+        """What there is to complete *text* by, or what is in the folder."""
+
+        def __init__(self, text: str, folders: list[str], said: str = "") -> None:
+            super().__init__()
+            self.text = text
+            self.folders = folders
+            self.said = said
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        super().__init__()
+        self._kb = kb
+        self._told_of = ""
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Add a folder"
+            box.border_subtitle = "Tab completes, ↓ ↑ choose, Enter adds, Esc leaves it"
+            yield Input("~/", placeholder="~/notes", compact=True, select_on_focus=False)
+            yield Static(_FOLDER_HINT, id="said")
+            yield Names()
+
+    def on_mount(self) -> None:
+        self.query_one(Names).can_focus = False
+        field = self.query_one(Input)
+        field.cursor_position = len(field.value)
+
+    @on(Input.Changed)
+    def _look(self, event: Input.Changed) -> None:
+        text, self._told_of = event.value, ""
+        self.query_one("#said", Static).update(_FOLDER_HINT)
+        work = partial(self._complete, text)
+        self.run_worker(work, group="look", exclusive=True, thread=True)
+
+    def _complete(self, text: str) -> None:
+        self.post_message(self.Looked(text, folders_below(text)))
+
+    @on(Looked)
+    def _show_looked(self, event: Looked) -> None:
+        if event.text != self.query_one(Input).value:
+            return
+        if event.said:
+            self.query_one("#said", Static).update(Content(event.said))
+            self._told_of = event.text
+        else:
+            self.query_one(Names).show(event.folders, "no folder begins so")
+
+    @on(Input.Submitted)
+    def _submit(self) -> None:
+        """Say what is in the folder; the second time, take it."""
+        text = self.query_one(Input).value
+        if not text.strip():
+            return
+        if text == self._told_of:
+            self.dismiss(text.rstrip("/") or "/")
+            return
+        self.query_one("#said", Static).update("looking…")
+        self.run_worker(partial(self._tell, text), group="tell", exclusive=True, thread=True)
+
+    def _tell(self, text: str) -> None:
+        folder = os.path.expanduser(text)  # noqa: PTH111 - as a shell reads it
+        try:
+            said = f"{contents(self._kb.preview_source(folder))} Enter adds it."
+        except KbError as error:
+            self.app.call_from_thread(self._refuse, str(error))
+            return
+        self.post_message(self.Looked(text, [], visible(said)))
+
+    def _refuse(self, why: str) -> None:
+        self.query_one("#said", Static).update(Content(visible(why)))
+
+    @on(ChoiceList.Opened)
+    def action_complete(self) -> None:
+        """Put the chosen folder into the field."""
+        chosen = self.query_one(Names).name_chosen
+        if chosen is not None:
+            field = self.query_one(Input)
+            field.value = chosen
+            field.cursor_position = len(chosen)
+
+    def action_move(self, by: int) -> None:
+        self.query_one(Names).chosen += by
 
 
-def _rank(rank: int | None, columns: int) -> str:
-    return f"  {'-' if rank is None else rank:>{columns}}"
+class Names(ChoiceList):
+    """A list of names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: Sequence[str] = ()
+
+    @property
+    def name_chosen(self) -> str | None:
+        """The chosen one."""
+        return self._names[self.chosen] if self._names else None
+
+    def show(self, names: Sequence[str], note: str = "") -> None:
+        """Replace the names."""
+        self._names = names
+        self.styles.min_height = 1
+        self.replace_rows(len(names), note)
+
+    def line(self, index: int, row: int, width: int) -> tuple[str | Content, str]:  # noqa: ARG002
+        return middle(visible(self._names[index]), width), "main"
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        return max(1, self.count)
+
+
+def folders_below(text: str) -> list[str]:
+    """Return the folders that *text* may become, written as it is; hidden ones when asked for."""
+    base, _, begun = text.rpartition("/")
+    above = f"{base}/" if "/" in text else ""
+    try:
+        with os.scandir(os.path.expanduser(above or ".")) as entries:  # noqa: PTH111
+            names = [entry.name for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
+    wanted = begun.casefold()
+    fits = (n for n in names if n.casefold().startswith(wanted))
+    shown = (n for n in fits if begun.startswith(".") or not n.startswith("."))
+    return [f"{above}{name}/" for name in sorted(shown, key=str.casefold)][:_MOST_FOLDERS]
+
+
+def contents(found: Mapping[str, Any]) -> str:
+    """Say what a folder holds, of what the facade found there before anything was read."""
+    kinds = Counter[str]()
+    for row in found["kinds"]:
+        kinds[row["code_lang"] or row["media"]] += row["files"]
+    parts = [f"{n:,} {kind}" for kind, n in kinds.most_common(_KINDS)]
+    parts += ["others"] if len(kinds) > _KINDS else []
+    left = sum(row["files"] + row["folders"] for row in found["left_alone"])
+    more = "" if found["complete"] else " and more"
+    said = f"{count(found['files'], 'file')}{more}"
+    said += f" ({', '.join(parts)})" if parts else ""
+    said += f", {bytes_text(found['bytes'])}"
+    return f"{said}; {left:,} left alone." if left else f"{said}."

@@ -21,7 +21,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._search.aggregate import Gathering, remarks
 from kb_app._search.bulk import Asked
@@ -34,6 +34,9 @@ from kb_core.filters import And, Filter, Glob, OneOf, Or
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
 from kb_core.search import MAX_QUERIES, SearchFilters, SearchQuery
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = [
     "CodebaseQuery",
@@ -237,7 +240,7 @@ class _Question:
 
 def codebase_search(
     engine: Engine, given: Mapping[str, Any], *, max_results: int
-) -> dict[str, Any]:
+) -> types.CodebaseSearchResponse:
     """Return codebase_search_response.v1; raise ``InvalidInput`` where nothing can be asked.
 
     A query that fails does not fail the others; if all of them do, the first failure is

@@ -9,6 +9,7 @@ on the page, and a cursor carries what tells whether a list is still the same.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "RankedList", "SearchSettings", "pool_size", "search_settings"]
 
+_FACETS = (
+    ("media", "media"),
+    ("lang", "lang"),
+    ("code_lang", "code_lang"),
+    ("source", "source_id"),
+    ("repo", "repo"),
+)
+"""Filters whose values are counted, and where a chunk has them."""
 _POOL_FACTOR = 5
 _POOL_MIN = 100
 
@@ -166,6 +175,14 @@ class Engine:
             hits = list_digest(ranking.rows, run.offset, self.renderer.places)
             run.cursor.check(hits, self._state(run.wanted), proposals.degraded)
         return ranking
+
+    def facets(self, ranking: RankedList) -> dict[str, dict[str, int]]:
+        """Count the values to filter by among all rows of a ranking, by the names of filters."""
+        chunks = self.renderer.chunks([row.chunk_key for row in ranking.rows]).values()
+        counted = {name: Counter(chunk.get(key) for chunk in chunks) for name, key in _FACETS}
+        return {
+            name: {str(v): n for v, n in counts.items() if v} for name, counts in counted.items()
+        }
 
     def without_hits(self, ranking: RankedList) -> SearchResponse:
         """Return what there is to say of a list beside its hits, which are shown elsewhere."""

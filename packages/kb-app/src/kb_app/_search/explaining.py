@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
@@ -30,6 +30,9 @@ from kb_core.media import SearchMode
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import Clause, LexicalQuery, Scored, SearchFilters, SearchQuery
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = ["Standing", "explain_miss", "shortest_query", "standings"]
 
@@ -56,7 +59,7 @@ class _Case:
     """Whether the search, budget and all, delivers it."""
 
 
-def explain_miss(engine: Engine, query: SearchQuery, text: str) -> Json:
+def explain_miss(engine: Engine, query: SearchQuery, text: str) -> types.ExplainMiss:
     """Return explain_miss.v1 for the document that *text* names, or for a path that has none."""
     asked = replace(query, cursor=None, deadline_ms=None, trace=False)
     head = {"query": query.text, "mode": query.mode.value, "k": query.k}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +155,7 @@ def _indented(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator
 
 def _source_list(
     config: Config, *, added: str | None = None, removed: str | None = None
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """Return source_list.v1 of a configuration that was changed."""
     from kb_core import wire
 

@@ -19,6 +19,7 @@ from kb_app.shown import count
 from kb_core.search import Hit, SearchQuery, SearchResponse
 from kb_tui._keys import ASK, Key, bindings
 from kb_tui._pane import Failed, Pane, Reply, Shared
+from kb_tui.widgets.hit_list import place_of
 from kb_tui.widgets.lines import Lines, Row
 
 __all__ = ["NOTICE", "AskPane", "Turn", "transcript"]
@@ -40,14 +41,21 @@ class Turn:
     remark: str = ""
 
 
-def transcript(turns: Sequence[Turn], *, explain: bool) -> list[Row]:
-    """Return the whole conversation."""
+def transcript(
+    turns: Sequence[Turn], *, explain: bool, chosen: tuple[int, int] | None = None
+) -> list[Row]:
+    """Return the whole conversation; *chosen* is a turn and a passage of it."""
     if not turns:
         return [Row(NOTICE, "note")]
-    return [row for turn in turns for row in _turn(turn, explain=explain)]
+    at, passage = chosen or (-1, -1)
+    return [
+        row
+        for number, turn in enumerate(turns)
+        for row in _turn(turn, explain=explain, chosen=passage if number == at else None)
+    ]
 
 
-def _turn(turn: Turn, *, explain: bool) -> Iterator[Row]:
+def _turn(turn: Turn, *, explain: bool, chosen: int | None) -> Iterator[Row]:
     yield Row(f"> {turn.question}", "head")
     if turn.hits is None:
         yield Row(turn.remark or "searching…", "note")
@@ -58,16 +66,17 @@ def _turn(turn: Turn, *, explain: bool) -> Iterator[Row]:
         if turn.remark:
             yield Row(turn.remark, "note")
         for number, hit in enumerate(turn.hits, start=1):
-            yield from _passage(number, hit, turn.question, explain=explain)
+            sign = "▌" if number - 1 == chosen else " "
+            yield from _passage(f"{sign}[{number}]", hit, turn.question, explain=explain)
     yield Row("")
 
 
-def _passage(number: int, hit: Hit, question: str, *, explain: bool) -> Iterator[Row]:
+def _passage(sign: str, hit: Hit, question: str, *, explain: bool) -> Iterator[Row]:
     yield Row("")
     stale = "  [stale]" if hit.stale else ""
-    yield Row(f"[{number}] {hit.citation.uri}{stale}", "head")
-    if hit.heading_path:
-        yield Row(" › ".join(hit.heading_path), "note", indent="    ")
+    yield Row(f"{sign} {hit.title or hit.doc_path}{stale}", "head")
+    above = f"  {' › '.join(hit.heading_path)}" if hit.heading_path else ""
+    yield Row(f"{hit.doc_path}{place_of(hit)}{above}", "note", indent="    ")
     if explain:
         yield Row(_why(hit), "note", indent="    ")
     for line in hit.snippet.strip("\n").split("\n"):
@@ -77,7 +86,7 @@ def _passage(number: int, hit: Hit, question: str, *, explain: bool) -> Iterator
 def _why(hit: Hit) -> str:
     """Say how both channels saw the hit."""
     found = hit.retrieval
-    parts = [f"why: {hit.score_kind} {hit.score:.4f}"]
+    parts = [f"why: score {hit.score:.2f}"]
     for name, rank, score in (
         ("words", found.lexical_rank, found.lexical_score),
         ("meaning", found.vector_rank, found.vector_score),
@@ -85,8 +94,8 @@ def _why(hit: Hit) -> str:
         if rank is None:
             parts.append(f"not found by {name}")
         else:
-            at = f" ({score:.3f})" if score is not None else ""
-            parts.append(f"by {name} at rank {rank}{at}")
+            at = f" ({score:.2f})" if score is not None else ""
+            parts.append(f"place {rank} by {name}{at}")
     return "; ".join(parts)
 
 
@@ -111,6 +120,8 @@ class AskPane(Pane):
         self._turns: list[Turn] = []
         self._is_waiting = False
         self._explain = False
+        self._chosen: tuple[int, int] | None = None
+        """The turn and its passage that o, g and y are about."""
 
     def body(self) -> ComposeResult:
         yield Lines(follow=True, id="transcript")
@@ -149,6 +160,7 @@ class AskPane(Pane):
             return
         found = reply.value
         remark = "; ".join([*found.degraded, *found.warnings])
+        self._chosen = (len(self._turns) - 1, 0) if found.hits else self._chosen
         self._end(hits=found.hits, remark=remark)
         self.state(f"{count(len(found.hits), 'passage')} in {found.elapsed_ms:.0f} ms")
 
@@ -182,9 +194,45 @@ class AskPane(Pane):
         """Begin a new conversation."""
         self.forget(Answered)
         self._is_waiting = False
-        self._turns = []
+        self._turns, self._chosen = [], None
         self._draw()
         self.state("new conversation")
+
+    # ---------------------------------------------------------------- passages
+
+    def action_choose(self, by: int) -> None:
+        """Choose the next passage, or the one before, over all turns."""
+        places = [(t, n) for t, turn in enumerate(self._turns) for n in range(len(turn.hits or ()))]
+        if self._chosen not in places:
+            self.state("no passage to choose")
+            return
+        at = max(0, min(places.index(self._chosen) + by, len(places) - 1))
+        self._chosen = places[at]
+        self._draw()
+        rows = self._rows()
+        self.query_one(Lines).reveal(next(n for n, row in enumerate(rows) if row.text[:1] == "▌"))
+
+    def _hit(self) -> Hit | None:
+        if self._chosen is None:
+            self.state("no passage is chosen")
+            return None
+        turn, number = self._chosen
+        return (self._turns[turn].hits or ())[number]
+
+    def action_inspect(self) -> None:
+        hit = self._hit()
+        if hit is not None:
+            self.inspect_hit(hit)
+
+    def action_copy(self) -> None:
+        hit = self._hit()
+        if hit is not None:
+            self.copy_citation(hit)
+
+    def action_open(self) -> None:
+        hit = self._hit()
+        if hit is not None:
+            self.open_citation(hit)
 
     def action_move(self, by: int) -> None:
         self.query_one(Lines).move(by)
@@ -199,8 +247,10 @@ class AskPane(Pane):
         self.query_one(Lines).last()
         self.state("following the tail")
 
+    def _rows(self) -> list[Row]:
+        return transcript(self._turns, explain=self._explain, chosen=self._chosen)
+
     def _draw(self) -> None:
-        rows = transcript(self._turns, explain=self._explain)
         before = transcript(self._turns[:-1], explain=self._explain) if self._turns[1:] else []
         # The best passage comes first: who waits for the evidence sees the turn from its top.
-        self.query_one(Lines).show(rows, anchor=len(before))
+        self.query_one(Lines).show(self._rows(), anchor=len(before))

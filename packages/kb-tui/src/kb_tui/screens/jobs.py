@@ -11,7 +11,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kb_app.jobs import Jobs, PastRun, RunningJob
-from kb_app.shown import brief_duration, utc_time, visible
+from kb_app.shown import brief_duration, local_time, visible
+from kb_app.shown.progress import bar
 from kb_core.clock import from_epoch
 from kb_tui._keys import JOBS, Key, bindings
 from kb_tui._pane import Pane, Reply, Shared
@@ -23,6 +24,7 @@ __all__ = ["JobsPane"]
 _NONE_RUNS = "no job is running: r begins an ingest"
 _NONE_RAN = "nothing was ever ingested here"
 _LOOK_EVERY_S = 1.0
+_CELLS = 20
 _DOING = {"scan": "scanning", "asset": "indexing", "committed": "indexing", "embed": "embedding"}
 """What a run does when its last event begins so."""
 
@@ -36,7 +38,7 @@ class RunTable(RowTable[PastRun]):
 
     def columns_for(self, width: int) -> list[Column[PastRun]]:  # noqa: ARG002
         return [
-            Column("began (UTC)", 16, lambda r: from_epoch(r.started_at).isoformat(" ")[:16]),
+            Column("began", 16, lambda r: local_time(from_epoch(r.started_at).isoformat())),
             Column("run", 6, lambda r: r.kind),
             Column("ended", 11, lambda r: r.state),
             Column("took", -9, _took),
@@ -66,7 +68,6 @@ class JobsPane(Pane):
 
     def body(self) -> ComposeResult:
         yield Static("", id="running")
-        yield Static("", id="head")
         yield RunTable(id="past")
 
     def on_mount(self) -> None:
@@ -113,17 +114,16 @@ class JobsPane(Pane):
         elif self._elsewhere is not None:
             lines = _told(self._elsewhere)
         else:
-            lines = [_NONE_RUNS]
+            lines = [*runner.last, "" if self.kb.readonly else _NONE_RUNS]
         self.query_one("#running", Static).update(Content("\n".join(lines)))
-        self.query_one("#head", Static).update(Content(f" {self.query_one(RunTable).head()}"))
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._show_running)
 
     def action_escape(self) -> None:
         """Cancel the ingest after its batch."""
         if self.shared.runner.stop():
             self.state("cancelling the ingest after its batch")
+        else:
+            self.shared.runner.told = ""
+            self.show_job("")
 
     def action_move(self, by: int) -> None:
         self.query_one(RunTable).chosen += by
@@ -142,12 +142,16 @@ class JobsPane(Pane):
 def _told(job: RunningJob) -> list[str]:
     """Return what another process says of its run."""
     told = job.told
-    amount = f"{told['done']:,}/{told['total']:,}" if {"done", "total"} <= told.keys() else ""
+    done, total = told.get("done"), told.get("total")
     what = " ".join(filter(None, (told.get("phase"), told.get("doc_path"))))
     event = str(told.get("event", ""))
     doing = next((said for kind, said in _DOING.items() if event.startswith(kind)), "running")
+    far = ""
+    if isinstance(done, int) and isinstance(total, int) and total > 0:
+        share = min(1.0, done / total)
+        far = f"{bar(share, _CELLS)} {share:4.0%}  {done:,}/{total:,}"
     return [
-        f"{job.kind} by process {job.pid}, since {visible(utc_time(job.started))}",
-        f"{doing} {amount}".strip(),
+        f"{job.kind} by process {job.pid}, since {visible(local_time(job.started))}",
+        f"{doing}  {far}".strip(),
         visible(what),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from textual import on
@@ -11,7 +11,8 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
-from kb_app.shown import bytes_text, utc_time, visible
+from kb_app.shown import bytes_text, local_time, visible
+from kb_core.search import SearchFilters
 from kb_tui._filters import Filtered, FilterPopup, facets_of, parse_filter
 from kb_tui._keys import LIBRARY, Key, bindings
 from kb_tui._pane import InspectTarget, Pane, Reply, Shared, Target
@@ -20,26 +21,31 @@ from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 __all__ = ["LibraryPane"]
 
 _WIDE = 110
+_NARROW = 56
 _MOST = 10_000
 """Documents to list; a filter shows others."""
-_NOTHING = "nothing is indexed yet: run 'kebab add FOLDER', then press r"
+_NOTHING = "nothing is indexed yet: a adds a folder"
+_NOTHING_TO_READ = "nothing is indexed yet, and this is open for reading only"
+_TO_INGEST = "nothing is indexed yet: r ingests"
 _FILTERED = "nothing passes the filter: f changes it"
 
 
-class Listed(Reply[dict[str, Any]]):
+class Listed(Reply[Mapping[str, Any]]):
     """The documents, as doc_summary_list.v1."""
 
 
-class Told(Reply[dict[str, Any]]):
+class Told(Reply[Mapping[str, Any]]):
     """The ledger, as file_status.v1."""
 
 
-class DocumentTable(RowTable[dict[str, Any]]):
+class DocumentTable(RowTable[Mapping[str, Any]]):
     """Documents as ``doc_summary_list.v1`` has them."""
 
-    def columns_for(self, width: int) -> list[Column[dict[str, Any]]]:
-        title: Column[dict[str, Any]] = Column("title", 0, lambda d: d["title"] or d["doc_path"])
-        path: Column[dict[str, Any]] = Column("path", 0, lambda d: d["doc_path"])
+    def columns_for(self, width: int) -> list[Column[Mapping[str, Any]]]:
+        title: Column[Mapping[str, Any]] = Column("title", 0, lambda d: d["title"] or d["doc_path"])
+        path: Column[Mapping[str, Any]] = Column("path", 0, lambda d: d["doc_path"])
+        if width < _NARROW:
+            return [title, Column("chunks", -6, lambda d: f"{d['chunk_count']:,}")]
         return [
             *([title, path] if width >= _WIDE else [title]),
             Column("tags", 14, lambda d: " ".join(d["tags"])),
@@ -48,14 +54,19 @@ class DocumentTable(RowTable[dict[str, Any]]):
         ]
 
 
-def _updated(doc: dict[str, Any]) -> str:
-    return utc_time(doc["updated_at"] or doc.get("doc_date") or doc["indexed_at"])[:10]
+def _updated(doc: Mapping[str, Any]) -> str:
+    return local_time(doc["updated_at"] or doc.get("doc_date") or doc["indexed_at"])[:10]
 
 
-class LedgerTable(RowTable[dict[str, Any]]):
+class LedgerTable(RowTable[Mapping[str, Any]]):
     """Files as ``file_status.v1`` has them."""
 
-    def columns_for(self, width: int) -> list[Column[dict[str, Any]]]:
+    def columns_for(self, width: int) -> list[Column[Mapping[str, Any]]]:
+        if width < _NARROW:
+            return [
+                Column("state", 8, lambda f: str(f["state"])),
+                Column("path", 0, lambda f: str(f["doc_path"])),
+            ]
         return [
             Column("state", 8, lambda f: str(f["state"])),
             Column("reason", 36 if width >= _WIDE else 20, _reason),
@@ -64,7 +75,7 @@ class LedgerTable(RowTable[dict[str, Any]]):
         ]
 
 
-def _reason(file: dict[str, Any]) -> str:
+def _reason(file: Mapping[str, Any]) -> str:
     known = ": ".join(filter(None, (file.get("reason"), file.get("detail"))))
     return known or file.get("error_code") or ""
 
@@ -79,13 +90,19 @@ class LibraryPane(Pane):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._filter = Filtered()
-        self._stats: dict[str, Any] = {}
-        self._listed: dict[str, Any] = {"items": [], "total": 0}
-        self._told: dict[str, Any] = {"files": [], "coverage": {}}
+        self._stats: Mapping[str, Any] = {}
+        self._listed: Mapping[str, Any] = {"items": [], "total": 0}
+        self._told: Mapping[str, Any] = {"files": [], "coverage": {}}
         self._listed_revision: int | None = None
 
+    @property
+    def _nothing(self) -> str:
+        """What an empty list says."""
+        if self.kb.readonly:
+            return _NOTHING_TO_READ
+        return _TO_INGEST if self._listed.get("sources") else _NOTHING
+
     def body(self) -> ComposeResult:
-        yield Static("", id="head")
         with ContentSwitcher(initial="documents"):
             yield DocumentTable(id="documents")
             yield LedgerTable(id="ledger")
@@ -110,6 +127,9 @@ class LibraryPane(Pane):
         """Cancel the ingest after its batch."""
         if self.shared.runner.stop():
             self.state("cancelling the ingest after its batch")
+        else:
+            self.shared.runner.told = ""
+            self.show_job("")
 
     def action_move(self, by: int) -> None:
         self._table.chosen += by
@@ -155,7 +175,7 @@ class LibraryPane(Pane):
 
     # ---------------------------------------------------------------- what is shown
 
-    def counted(self, stats: dict[str, Any]) -> None:
+    def counted(self, stats: Mapping[str, Any]) -> None:
         self._stats = stats
         if stats["corpus_revision"] != self._listed_revision:
             self._listed_revision = stats["corpus_revision"]
@@ -164,8 +184,27 @@ class LibraryPane(Pane):
     def _list(self) -> None:
         filters = self._filter.filters
         self.state("reading…")
-        self.ask(Listed, lambda: self.kb.list_docs(filters, limit=_MOST))
-        self.ask(Told, self.kb.status)
+        self.ask(Listed, lambda: self._read_documents(filters))
+        self.ask(Told, lambda: self._read_ledger(filters))
+
+    def _read_documents(self, filters: SearchFilters) -> Mapping[str, Any]:
+        listed = self.kb.list_docs(filters, limit=_MOST)
+        return {**listed, "sources": [] if listed["total"] else self.kb.sources()}
+
+    def _read_ledger(self, filters: SearchFilters) -> Mapping[str, Any]:
+        """Return file_status.v1, and the ids of the documents that *filters* let pass.
+
+        What a file is, in which language, with which tags, its document knows; paths and
+        sources belong to files that became none, too.
+        """
+        told = [self.kb.status(glob) for glob in filters.path_glob or (None,)]
+        files = {(row["source_id"], row["doc_path"]): row for one in told for row in one["files"]}
+        admitted = None
+        if filters != SearchFilters():
+            found = self.kb.list_docs(filters, limit=_MOST)
+            admitted = {doc["doc_id"] for doc in found["items"]}
+        rows = [row for row in files.values() if _admits(row, filters, admitted)]
+        return {**told[0], "files": rows}
 
     @on(Listed)
     def show_listed(self, reply: Listed) -> None:
@@ -178,7 +217,7 @@ class LibraryPane(Pane):
             for doc in reply.value["items"]
             if admits(doc["title"] or "", doc["doc_path"], " ".join(doc["tags"]))
         ]
-        note = _FILTERED if self._filter.text else _NOTHING
+        note = _FILTERED if self._filter.text else self._nothing
         self.query_one(DocumentTable).show(rows, note, chosen=None)
         self.state("ready")
         self._show_head()
@@ -188,14 +227,14 @@ class LibraryPane(Pane):
         if self.is_stale(reply):
             return
         self._told = reply.value
-        states, admits = self._filter.states, self._filter.admits
+        filtered = self._filter
         rows = [
             row
             for row in reply.value["files"]
-            if (not states or row["state"] in states)
-            and admits(row["doc_path"], row.get("reason") or "")
+            if (not filtered.states or row["state"] in filtered.states)
+            and filtered.admits(row["doc_path"], row.get("reason") or "")
         ]
-        note = _FILTERED if self._filter.text else _NOTHING
+        note = _FILTERED if self._filter.text else self._nothing
         self.query_one(LedgerTable).show(rows, note, chosen=None)
         self._show_head()
 
@@ -205,9 +244,6 @@ class LibraryPane(Pane):
         text = "" if row is None else _about(row)
         self.query_one("#about-row", Static).update(Content(visible(text)))
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._show_head)
-
     def _show_head(self) -> None:
         documents, ledger = self.query_one(DocumentTable), self.query_one(LedgerTable)
         for table, title in (
@@ -216,12 +252,23 @@ class LibraryPane(Pane):
         ):
             narrowed = f", filter {self._filter.text}" if self._filter.text else ""
             table.border_title = Content(visible(f"{title}{narrowed}"))
-        self.query_one("#head", Static).update(Content(f" {self._table.head()}"))
 
     def _coverage(self) -> str:
         counts = self._told["coverage"]
         parts = [f"{counts[s]:,} {s}" for s in ("indexed", "skipped", "failed") if counts.get(s)]
         return f" ({', '.join(parts)})" if parts else ""
+
+
+def _admits(
+    row: Mapping[str, Any], filters: SearchFilters, documents: Collection[str] | None
+) -> bool:
+    """Say whether a file passes: its document does, or what is known without one."""
+    if documents is None or row.get("doc_id") in documents:
+        return True
+    if row.get("doc_id"):
+        return False
+    known = SearchFilters(path_glob=filters.path_glob, source=filters.source)
+    return known == filters and (not filters.source or row["source_id"] in filters.source)
 
 
 def _of(shown: int, total: int) -> str:
@@ -231,7 +278,7 @@ def _of(shown: int, total: int) -> str:
 def _about(row: Mapping[str, Any]) -> str:
     """Return what the columns have no room for."""
     if "state" in row:
-        changed = utc_time(row.get("changed_at") or row.get("indexed_at"))
+        changed = local_time(row.get("changed_at") or row.get("indexed_at"))
         why = " ".join(filter(None, (row.get("reason"), row.get("detail"), row.get("error_code"))))
         parts = [row["source_id"], row["doc_path"], f"{row['state']} {changed}", why]
     else:
@@ -242,6 +289,6 @@ def _about(row: Mapping[str, Any]) -> str:
             row["doc_path"],
             kind,
             size,
-            f"indexed {utc_time(row['indexed_at'])}",
+            f"indexed {local_time(row['indexed_at'])}",
         ]
     return "  │  ".join(part for part in parts if part)

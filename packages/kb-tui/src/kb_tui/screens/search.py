@@ -7,7 +7,7 @@ comes back for an older query, mode, filter or hit is dropped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,19 +19,28 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from kb_app.editors import FilePlace
 from kb_app.shown import count, visible
 from kb_core.errors import StaleCursor
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
-from kb_tui._filters import Filtered, FilterPopup, facets_of, parse_filter
+from kb_tui._filters import (
+    Facet,
+    Filtered,
+    FilterPopup,
+    counted,
+    facets_of,
+    parse_filter,
+    toggled,
+)
 from kb_tui._keys import SEARCH, Key, bindings
-from kb_tui._pane import InspectTarget, Pane, Reply, Shared, Target
-from kb_tui._passage import passage, plain
-from kb_tui._terminal import OpenPlace
-from kb_tui.popups import TracePopup
+from kb_tui._pane import Pane, Reply, Shared
+from kb_tui._passage import Line, passage, plain
+from kb_tui._rendering import rendered
+from kb_tui._trace import TracePopup
+from kb_tui.popups import QueryHistory
 from kb_tui.widgets.bars import QueryLine
-from kb_tui.widgets.hit_list import HitList
+from kb_tui.widgets.facet_bar import FacetBar
+from kb_tui.widgets.hit_list import HitList, place_of
 from kb_tui.widgets.lists import ChoiceList
 from kb_tui.widgets.preview import Preview
 
@@ -84,7 +93,11 @@ def _beginning(search: Search, query: SearchQuery, count: int) -> SearchResponse
 
 
 _NOTHING_YET = "type to search"
-_NOTHING_INDEXED = "nothing is indexed yet: run 'kebab add FOLDER', then 'kebab ingest'"
+_NOTHING_INDEXED = "nothing is indexed yet: Esc, then a adds a folder"
+_NOTHING_INGESTED = "nothing is indexed yet: Esc, then r ingests"
+_NOTHING_TO_READ = "nothing is indexed yet, and this is open for reading only"
+_HISTORY = 100
+"""Queries to keep."""
 _CONTEXT = 1
 """Chunks to show on either side of the chosen one."""
 
@@ -97,16 +110,20 @@ class FoundMore(Reply[More]):
     """The next page of a search, or its list anew."""
 
 
+class Sourced(Reply[list[tuple[str, str]]]):
+    """The sources of a knowledge base in which nothing is."""
+
+
+class Tallied(Reply[list[Facet]]):
+    """Of what all candidates are."""
+
+
 class Traced(Reply[SearchResponse]):
     """The search once more, with its trace."""
 
 
-class Fetched(Reply[dict[str, Any]]):
-    """The chosen hit's passage came back, as fetch_result.v1."""
-
-
-class Located(Reply[FilePlace]):
-    """Where the cited file is."""
+class Fetched(Reply[list[Line]]):
+    """The chosen hit's passage came back, as it is read."""
 
 
 class SearchPane(Pane):
@@ -125,23 +142,26 @@ class SearchPane(Pane):
         self._asked: SearchQuery | None = None
         self._next_cursor: str | None = None
         self._timer: Timer | None = None
-        self._stats: dict[str, Any] = {}
+        self._stats: Mapping[str, Any] = {}
         self._is_empty = False
+        self._sources: list[tuple[str, str]] = []
+        self._has_offered = False
+        self._loads_on = False
+        self._history: list[str] = []
 
     def body(self) -> ComposeResult:
         yield QueryLine(self._mode)
         yield Static("", id="facets")
         with Container(id="found"):
+            yield FacetBar(id="facet-bar")
             yield HitList(id="hits")
             yield Preview(id="preview")
 
     def on_mount(self) -> None:
         self.query_one("#hits").border_title = "Hits"
         self.query_one("#preview").border_title = "Preview"
+        self.query_one("#facet-bar").border_title = "Facets"
         self._clear()
-
-    def leave_insert(self) -> None:
-        self.query_one(HitList).focus()
 
     # ---------------------------------------------------------------- asking
 
@@ -158,6 +178,26 @@ class SearchPane(Pane):
     def action_search(self) -> None:
         self.forget_error()
         self._search()
+        self._remember()
+
+    def leave_insert(self) -> None:
+        self._remember()
+        self.query_one(HitList).focus()
+
+    def action_history(self) -> None:
+        self._remember()
+        self.app.push_screen(QueryHistory(list(reversed(self._history))), self._take_query)
+
+    def _take_query(self, text: str | None) -> None:
+        if text is not None:
+            self.query_one(QueryLine).put(text)
+            self._search()
+
+    def _remember(self) -> None:
+        """Keep the query, as the newest; asked again it moves there."""
+        text = self._text.strip()
+        if text:
+            self._history = [*(one for one in self._history[-_HISTORY:] if one != text), text]
 
     def action_next_mode(self) -> None:
         modes = list(SearchMode)
@@ -191,13 +231,21 @@ class SearchPane(Pane):
         if not self._text.strip():
             return
         self.state("searching…")
+        hits = self.query_one(HitList)
         self._asked = query = SearchQuery(
             text=self._text,
             mode=self._mode,
-            k=self.shared.preferences.default_k,
+            k=min(MAX_K, max(self.shared.preferences.default_k, hits.capacity + 1)),
             filters=self._filter.as_search(),
         )
         self.ask(Found, lambda: self.kb.search(query))
+
+    @on(HitList.NearEnd)
+    def load_on(self) -> None:
+        """Put more hits below before somebody has to ask for them."""
+        if self._loads_on and self._next_cursor is not None:
+            self._loads_on = False
+            self.action_next_hits()
 
     def action_next_hits(self) -> None:
         """Ask for the page below the hits that are shown."""
@@ -213,16 +261,16 @@ class SearchPane(Pane):
             self.ask(FoundMore, lambda: next_page(self.kb.search, query, cursor, loaded))
 
     def action_trace(self) -> None:
-        """Ask once more, for how the hits came to be; a search without hits has a trace, too."""
-        if self._asked is None:
-            self.state("nothing to trace: search first")
+        """Ask once more, for how the chosen hit came to be one."""
+        if self._asked is None or self.query_one(HitList).hit is None:
+            self.state("nothing to trace: there are no hits")
             return
         self.state("tracing…")
         query = replace(self._asked, trace=True)
         self.ask(Traced, lambda: self.kb.search(query))
 
     def _forget_answers(self) -> None:
-        for kind in (Found, FoundMore, Traced):
+        for kind in (Found, FoundMore, Traced, Tallied):
             self.forget(kind)
 
     def _stop_timer(self) -> None:
@@ -243,25 +291,23 @@ class SearchPane(Pane):
         hits.chosen = hits.count - 1
 
     def action_page(self, pages: int) -> None:
-        preview = self.query_one(Preview)
-        preview.scroll_relative(y=pages * max(1, preview.size.height - 1), animate=False)
+        self.query_one(Preview).page(pages)
 
     @on(ChoiceList.Opened)
     def action_inspect(self) -> None:
         hit = self._hit()
         if hit is not None:
-            self.post_message(InspectTarget(Target(hit.doc_id, hit.chunk_id)))
+            self.inspect_hit(hit)
 
     def action_copy(self) -> None:
         hit = self._hit()
         if hit is not None:
-            self.app.copy_to_clipboard(hit.citation.uri)
-            self.state(f"copied {hit.citation.uri}")
+            self.copy_citation(hit)
 
     def action_open(self) -> None:
         hit = self._hit()
         if hit is not None:
-            self.ask(Located, lambda: self.kb.locate(hit.citation.uri, source=hit.source_id))
+            self.open_citation(hit)
 
     def _hit(self) -> Hit | None:
         hit = self.query_one(HitList).hit
@@ -278,9 +324,13 @@ class SearchPane(Pane):
         if hit is None:
             return
         preview = self.query_one(Preview)
-        preview.border_title = Content(visible(hit.citation.uri))
+        preview.border_title = Content(f"{visible(hit.doc_path)}{place_of(hit)}")
         preview.show(plain(hit.snippet), self._query_text)
-        self.ask(Fetched, lambda: self.kb.fetch_chunk(hit.chunk_id, context=_CONTEXT))
+        self.ask(Fetched, lambda: self._fetched(hit))
+
+    def _fetched(self, hit: Hit) -> list[Line]:
+        fetched = self.kb.fetch_chunk(hit.chunk_id, context=_CONTEXT)
+        return rendered(passage(fetched), hit.media, hit.code_lang)
 
     @property
     def _query_text(self) -> str:
@@ -295,6 +345,34 @@ class SearchPane(Pane):
         self._show_hits(found.hits, f"no hits for {self._query_text}")
         self._note(found)
         self.state(f"{self._counted_hits} in {found.elapsed_ms:.0f} ms")
+        self._tally_facets()
+
+    def _tally_facets(self) -> None:
+        """Count what all candidates are, where there is room to show it."""
+        query = self._asked
+        if query is not None and self.query_one(FacetBar).display and self._is_broad:
+            self.ask(Tallied, lambda: counted(self.kb.facets(query)))
+
+    @property
+    def _is_broad(self) -> bool:
+        return self.has_class("-broad")
+
+    @on(Tallied)
+    def show_tallied(self, reply: Tallied) -> None:
+        if not self.is_stale(reply):
+            self._show_bar(reply.value)
+
+    def _show_bar(self, facets: list[Facet]) -> None:
+        ticked = {facet.token for facet in facets if facet.token in self._filter.text.split()}
+        note = "nothing to filter by" if self._asked else "counts come with hits"
+        self.query_one(FacetBar).show(facets, ticked, note)
+
+    @on(FacetBar.Picked)
+    def pick_facet(self, event: FacetBar.Picked) -> None:
+        self._apply_filter(toggled(self._filter.text, event.facet))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._tally_facets)
 
     @on(FoundMore)
     def show_more(self, reply: FoundMore) -> None:
@@ -314,6 +392,7 @@ class SearchPane(Pane):
     def _note(self, found: SearchResponse) -> None:
         """Take in what a page says beside its hits."""
         self._next_cursor = found.next_cursor
+        self._loads_on = True
         remarks = "; ".join([*found.degraded, *found.warnings])
         self.query_one(HitList).border_subtitle = Content(visible(remarks))
         if found.corpus_revision != self.revision:
@@ -328,38 +407,59 @@ class SearchPane(Pane):
     def show_trace(self, reply: Traced) -> None:
         if not self.is_stale(reply):
             self.state("ready")
-            self.app.push_screen(TracePopup(self._query_text, reply.value))
-
-    @on(Located)
-    def open_place(self, reply: Located) -> None:
-        if not self.is_stale(reply):
-            self.post_message(OpenPlace(reply.value))
+            hit = self.query_one(HitList).hit
+            if hit is not None:
+                self.app.push_screen(TracePopup(self._query_text, reply.value, hit))
 
     @on(Fetched)
     def show_fetched(self, reply: Fetched) -> None:
         if not self.is_stale(reply):
-            self.query_one(Preview).show(passage(reply.value), self._query_text)
+            self.query_one(Preview).show(reply.value, self._query_text)
 
-    def counted(self, stats: dict[str, Any]) -> None:
+    def counted(self, stats: Mapping[str, Any]) -> None:
         self._stats = stats
         self._is_empty = stats["doc_count"] == 0
+        if self._is_empty:
+            self.ask(Sourced, self.kb.sources)
         if not self._text.strip():
             self._clear()
 
+    @on(Sourced)
+    def show_sourced(self, reply: Sourced) -> None:
+        """Offer to add a folder, once, where there is none."""
+        if self.is_stale(reply):
+            return
+        self._sources = reply.value
+        if not self._text.strip():
+            self._clear()
+        if not (self._sources or self._has_offered or self.kb.readonly):
+            self._has_offered = True
+            if self.is_current:
+                self.action_add()
+
     def _clear(self) -> None:
         self._asked = self._next_cursor = None
-        self._show_hits((), _NOTHING_INDEXED if self._is_empty else _NOTHING_YET)
+        nothing = _NOTHING_INGESTED if self._sources else _NOTHING_INDEXED
+        nothing = _NOTHING_TO_READ if self.kb.readonly else nothing
+        self._show_hits((), nothing if self._is_empty else _NOTHING_YET)
+        self._show_bar([])
         self.query_one(HitList).border_subtitle = ""
         self.state("ready")
 
     def _show_hits(self, hits: tuple[Hit, ...], note: str, *, keep_choice: bool = False) -> None:
-        self.query_one(HitList).show(hits, note, keep_choice=keep_choice)
+        shown = self.query_one(HitList)
+        known = {row for row, number in self._counts("source_breakdown").items() if number}
+        shown.names_sources = len(known | {hit.source_id for hit in hits}) > 1
+        shown.show(hits, note, query=self._query_text, keep_choice=keep_choice)
         self._show_facets(hits)
         if not hits:
             self.forget(Fetched)
             preview = self.query_one(Preview)
             preview.border_title = "Preview"
             preview.show(())
+
+    def _counts(self, name: str) -> dict[str, int]:
+        return self._stats.get(name) or {}
 
     def _show_facets(self, hits: tuple[Hit, ...]) -> None:
         """Say what is filtered by, and of what the hits are."""

@@ -82,6 +82,13 @@ class QueryLine(Horizontal):
         """The query as it stands."""
         return self.query_one(Input).value
 
+    def put(self, text: str) -> None:
+        """Replace the query, without a search by itself."""
+        field = self.query_one(Input)
+        with field.prevent(Input.Changed):
+            field.value = text
+        field.cursor_position = len(text)
+
     def show_mode(self, mode: SearchMode) -> None:
         """Say how the query is searched for."""
         self.query_one("#mode", Static).update(f"{mode}:")

@@ -56,6 +56,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._rows: tuple[Row, ...] = ()
         self._anchor: int | None = None
         self._drawn: list[Content] = []
+        self._tops: list[int] = []
 
     @property
     def height_of_all(self) -> int:
@@ -91,6 +92,11 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._anchor = None
         self._to_end()
 
+    def reveal(self, row: int) -> None:
+        """Put *row* near the top, and leave the end."""
+        self.follow = False
+        self.scroll_to(y=max(0, self._tops[row] - 1), animate=False, force=True)
+
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         at = y + self.scroll_offset.y
@@ -99,9 +105,10 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
-        self._drawn, top = [], None
+        self._drawn, self._tops, top = [], [], None
         for number, row in enumerate(self._rows):
             top = len(self._drawn) if number == self._anchor else top
+            self._tops.append(len(self._drawn))
             self._drawn += self._wrapped(row, width)
         self.virtual_size = Size(0, len(self._drawn))
         self.refresh()

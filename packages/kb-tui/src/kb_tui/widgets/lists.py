@@ -6,21 +6,24 @@ in cells, so wide characters never push anything apart. A bar marks the chosen r
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events
+from textual.color import Color
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.style import Style
 
 from kb_app.shown import visible
 
-__all__ = ["ChoiceList", "Column", "RowTable", "columns", "fit"]
+__all__ = ["ChoiceList", "Column", "RowTable", "columns", "fit", "middle"]
 
 
 def fit(text: str, width: int, *, right: bool = False) -> str:
@@ -32,27 +35,48 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
     return Content(text).truncate(width, ellipsis=True, pad=True).plain
 
 
+def middle(text: str, width: int) -> str:
+    """Return *text* in at most *width* cells: what is too much is left out of its middle.
+
+    Both ends of a path tell it from others: where it begins, and the file itself.
+    """
+    whole = Content(text)
+    if whole.cell_length <= width:
+        return text
+    room = max(0, width - 1)
+    starts = range(len(text) + 1)
+    start = bisect_left(starts, -(room * 2 // 3), key=lambda at: -Content(text[at:]).cell_length)
+    tail = text[start:]
+    before = Content(text).truncate(room - Content(tail).cell_length).plain.rstrip()
+    return f"{before}…{tail}" if width > 0 else ""
+
+
 def columns(cells: Iterable[tuple[str, int]]) -> str:
     """Return one row of a table; a cell of negative width is set to the right."""
     return "  ".join(fit(visible(text), abs(width), right=width < 0) for text, width in cells)
 
 
 _BAR = "▌"
+_NO_GROUND = Color(0, 0, 0, 0)
 
 
 class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows ``count`` rows of ``LINES`` lines; posts ``Chosen`` when another is chosen.
 
-    Subclasses say what a row's lines are with ``line``.
+    Subclasses say what a row's lines are with ``line``. ``HEAD`` lines above them stay where
+    they are while the rows scroll.
     """
 
     LINES: ClassVar[int] = 1
+    HEAD: ClassVar[int] = 0
+    MARKS_CHOICE: ClassVar[bool] = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "choice--chosen",
         "choice--main",
         "choice--detail",
         "choice--head",
         "choice--note",
+        "choice--titles",
     }
     DEFAULT_CSS = """
     ChoiceList { overflow-x: hidden; scrollbar-gutter: stable; scrollbar-size-vertical: 1; }
@@ -61,6 +85,7 @@ class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
     ChoiceList > .choice--detail { color: $foreground 75%; }
     ChoiceList > .choice--head { color: $primary; text-style: bold; }
     ChoiceList > .choice--note { color: $foreground 75%; text-style: italic; }
+    ChoiceList > .choice--titles { color: $secondary; text-style: bold; }
     """
 
     chosen: reactive[int] = reactive(0)
@@ -86,15 +111,20 @@ class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self._count = 0
         self._note = ""
+        self.lines_each = self.LINES
 
     @property
     def count(self) -> int:
         """How many rows there are."""
         return self._count
 
-    def line(self, index: int, row: int, width: int) -> tuple[str, str]:
+    def line(self, index: int, row: int, width: int) -> tuple[str | Content, str]:
         """Return line *row* of item *index* and its kind: main, detail or head."""
         raise NotImplementedError
+
+    def head(self) -> str:
+        """Return the line above the rows."""
+        return ""
 
     def replace_rows(self, count: int, note: str = "", *, chosen: int | None = 0) -> None:
         """Take *count* new rows; *note* is what an empty list says.
@@ -103,7 +133,7 @@ class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
         """
         self._count = count
         self._note = note
-        self.virtual_size = Size(0, self.LINES * count)
+        self.virtual_size = Size(0, self.lines_each * count + self.HEAD)
         wanted = self.chosen if chosen is None else chosen
         self.set_reactive(ChoiceList.chosen, max(0, min(wanted, count - 1)))
         self._show_chosen()
@@ -116,22 +146,27 @@ class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _show_chosen(self) -> None:
         self.refresh()
-        at = Region(0, self.LINES * self.chosen, 1, self.LINES)
+        at = Region(0, self.lines_each * self.chosen, 1, self.lines_each + self.HEAD)
         self.scroll_to_region(at, animate=False, force=True)
         if self._count:
             self.post_message(self.Chosen(self, self.chosen))
 
+    def ink(self, name: str) -> Style:
+        """Return a component's style without a ground: that of the row is seen through it."""
+        return replace(self.get_visual_style(name), background=_NO_GROUND)
+
     def page(self, pages: int) -> None:
         """Choose the row a page on, or back."""
-        rows = max(1, self.scrollable_content_region.height // self.LINES - 1)
+        height = self.scrollable_content_region.height - self.HEAD
+        rows = max(1, height // self.lines_each - 1)
         self.chosen += pages * rows
 
     def on_click(self, event: events.Click) -> None:
         at = event.get_content_offset(self)
         if at is None:  # on the border
             return
-        row = (at.y + self.scroll_offset.y) // self.LINES
-        if row >= self._count:
+        row = (at.y - self.HEAD + self.scroll_offset.y) // self.lines_each
+        if at.y < self.HEAD or row >= self._count:
             return
         self.chosen = row
         if event.chain > 1:
@@ -139,18 +174,24 @@ class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        index, row = divmod(y + self.scroll_offset.y, self.LINES)
+        if y < self.HEAD:
+            return self._strip(f" {self.head()}", "titles", width)
+        index, row = divmod(y - self.HEAD + self.scroll_offset.y, self.lines_each)
         if index >= self._count:
-            note = self._note if not self._count and y == 0 else ""
+            note = self._note if not self._count and y == self.HEAD else ""
             return self._strip(f" {visible(note)}", "note", width)
-        is_chosen = index == self.chosen
+        is_chosen = self.MARKS_CHOICE and index == self.chosen
         text, kind = self.line(index, row, width - 1)
-        return self._strip(f"{_BAR if is_chosen else ' '}{text}", kind, width, is_chosen=is_chosen)
+        bar = Content(_BAR if is_chosen else " ")
+        return self._strip(bar + text, kind, width, is_chosen=is_chosen)
 
-    def _strip(self, text: str, kind: str, width: int, *, is_chosen: bool = False) -> Strip:
+    def _strip(
+        self, text: str | Content, kind: str, width: int, *, is_chosen: bool = False
+    ) -> Strip:
         names = (f"choice--{kind}", "choice--chosen") if is_chosen else (f"choice--{kind}",)
         style = self.get_visual_style(*names)
-        line = Content(text).truncate(width, ellipsis=True, pad=True)
+        whole = Content(text) if isinstance(text, str) else text
+        line = whole.truncate(width, ellipsis=True, pad=True)
         return Strip(line.render_segments(style), width)
 
 
@@ -170,7 +211,9 @@ class Column(Generic[T]):
 
 
 class RowTable(ChoiceList, Generic[T]):
-    """Shows rows of one type in the columns that fit the width."""
+    """Shows rows of one type in the columns that fit the width, under their titles."""
+
+    HEAD: ClassVar[int] = 1
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
         super().__init__(id=id)
@@ -196,10 +239,10 @@ class RowTable(ChoiceList, Generic[T]):
         raise NotImplementedError
 
     def head(self) -> str:
-        """Return the titles of the columns, as they stand over the rows."""
+        """Return the titles of the columns, each over what it names."""
         width = self.scrollable_content_region.width - 1
         wanted = self.columns_for(width)
-        return " " + columns(
+        return columns(
             zip((column.title for column in wanted), _widths(wanted, width), strict=True)
         )
 

@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from kb_app.shown.marks import marks
 from kb_tui._passage import Line
+from kb_tui._rendering import STYLES
 
 __all__ = ["Preview"]
 
@@ -23,7 +24,7 @@ _INSIDE, _OUTSIDE = "┃", "│"
 
 
 class Preview(ScrollView):
-    """Shows lines, wrapped to its width, from a little above the best place to look."""
+    """Shows lines, wrapped to its width, with the best place to look at a third of its height."""
 
     can_focus = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -31,12 +32,24 @@ class Preview(ScrollView):
         "preview--inside",
         "preview--match",
         "preview--outside",
+        *(f"preview--{name}" for name in STYLES),
     }
     DEFAULT_CSS = """
     Preview { overflow-x: hidden; scrollbar-gutter: stable; scrollbar-size-vertical: 1; }
     Preview > .preview--gutter { color: $foreground 60%; }
     Preview > .preview--inside { color: $foreground; }
     Preview > .preview--outside { color: $foreground 60%; }
+    Preview > .preview--heading { color: $primary; text-style: bold; }
+    Preview > .preview--strong { text-style: bold; }
+    Preview > .preview--emph { text-style: italic; }
+    Preview > .preview--code { color: $success; }
+    Preview > .preview--link { color: $secondary; text-style: underline; }
+    Preview > .preview--sign { color: $foreground 60%; }
+    Preview > .preview--keyword { color: $primary; text-style: bold; }
+    Preview > .preview--string { color: $success; }
+    Preview > .preview--comment { color: $foreground 60%; text-style: italic; }
+    Preview > .preview--number { color: $accent; }
+    Preview > .preview--name { color: $secondary; text-style: bold; }
     Preview > .preview--match { color: $warning; text-style: bold underline; }
     """
 
@@ -45,15 +58,25 @@ class Preview(ScrollView):
         self._lines: tuple[Line, ...] = ()
         self._query = ""
         self._rows: list[Content] = []
+        self._is_scrolled = False
 
     def show(self, lines: Sequence[Line], query: str = "") -> None:
         """Show *lines*, with the words of *query* marked."""
         self._lines = tuple(lines)
         self._query = query
+        self._is_scrolled = False
         self.scroll_to(y=self._lay_out(), animate=False, force=True)
 
+    def page(self, pages: int) -> None:
+        """Scroll by pages; from then on a resize leaves it where it is."""
+        self._is_scrolled = True
+        height = max(1, self.scrollable_content_region.height - 1)
+        self.scroll_relative(y=pages * height, animate=False)
+
     def on_resize(self) -> None:
-        self._lay_out()
+        top = self._lay_out()
+        if not self._is_scrolled:
+            self.scroll_to(y=top, animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
@@ -76,14 +99,8 @@ class Preview(ScrollView):
             self._rows += self._wrapped(line, ranges, digits)
         self.virtual_size = Size(0, len(self._rows))
         self.refresh()
-        return self._top(chunk_row or 0, match_row)
-
-    def _top(self, chunk_row: int, match_row: int | None) -> int:
-        """Choose the chunk's first row, unless the match would then be out of sight."""
-        height = max(1, self.scrollable_content_region.height)
-        if match_row is not None and match_row >= chunk_row - 1 + height:
-            return match_row - height // 2
-        return max(0, chunk_row - 1)
+        best = next(row for row in (match_row, chunk_row, 0) if row is not None)
+        return max(0, best - self.scrollable_content_region.height // 3)
 
     def _wrapped(self, line: Line, ranges: Sequence[tuple[int, int]], digits: int) -> list[Content]:
         bar = _INSIDE if line.inside else _OUTSIDE
@@ -92,6 +109,9 @@ class Preview(ScrollView):
         blank = f" {'':>{digits}} {bar} "
         kind = "preview--inside" if line.inside else "preview--outside"
         text = Content.styled(line.text, self.get_visual_style(kind))
+        for start, end, name in line.spans:
+            if name and line.inside:
+                text = text.stylize(self.get_visual_style(f"preview--{name}"), start, end)
         for start, end in ranges:
             text = text.stylize(self.get_visual_style("preview--match"), start, end)
         room = max(8, self.scrollable_content_region.width - len(gutter))

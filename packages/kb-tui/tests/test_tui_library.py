@@ -1,0 +1,117 @@
+"""The library: what a filter narrows, and the folder that is added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from kb_tui.popups import AddFolder, folders_below
+from kb_tui.testing import TuiKnowledgeBase, app_of, idle, on_screen, until
+from kb_tui.widgets.lists import RowTable
+
+
+@pytest.mark.parametrize(
+    ("line", "paths"),
+    [
+        ("source:notes", {"노트/검색.md", "노트/빈.md", "big/dump.sql", "bad.md"}),
+        ("path:big/**", {"big/dump.sql"}),
+        ("path:big/** path:bad.md", {"big/dump.sql", "bad.md"}),
+        ("media:markdown", {"노트/검색.md"}),
+        ("media:code", set()),
+        ("state:skipped path:노트/**", {"노트/빈.md"}),
+    ],
+)
+async def test_the_ledger_obeys_its_filter(line: str, paths: set[str]) -> None:
+    """What became no document has a path and a source, and no kind, language or tag."""
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "l", "f")
+        app.screen.query_one(Input).value = line
+        await pilot.press("enter")
+        await idle(pilot)
+        table = app.pane.query_one("#ledger", RowTable)
+
+        assert {row["doc_path"] for row in table.rows} == paths
+
+
+async def test_column_heads_stand_over_their_columns_at_every_width() -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "l")
+        for width in (40, 77, 80, 109, 110, 111, 140, 200):
+            await pilot.resize_terminal(width, 24)
+            await pilot.pause()
+            rows = on_screen(app).splitlines()
+            head = next(row for row in rows if " state " in row)
+            row = next(row for row in rows if "big/dump.sql" in row)
+
+            assert head.index("path") == row.index("big/dump.sql"), width
+            assert ("size" in head) == (width > 60)
+            assert "size" not in head or head.index("size") + 4 == row.index(" MB") + 3, width
+
+
+async def test_an_empty_knowledge_base_offers_to_add_a_folder_and_ingests_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "my notes").mkdir()
+    (tmp_path / "my notes" / "a.md").write_text("# A\n", "utf-8")
+    (tmp_path / "other").mkdir()
+    kb = TuiKnowledgeBase()
+    kb.counts = {}
+    kb.answers |= {"sources": [], "add_source": "my-notes"}
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, AddFolder))
+        app.screen.query_one(Input).value = f"{tmp_path}/m"
+        await until(pilot, lambda: "my notes/" in on_screen(app))
+        assert "other/" not in on_screen(app)
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: "1 file (1 markdown)" in on_screen(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: kb.ingests == 1)
+
+    assert ("add_source", f"{tmp_path}/my notes") in kb.asked
+
+
+async def test_a_folder_that_is_none_is_refused_in_place(tmp_path: Path) -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "a")
+        app.screen.query_one(Input).value = str(tmp_path / "nowhere")
+        await pilot.press("enter")
+        await until(pilot, lambda: "no folder" in on_screen(app))
+        await pilot.press("enter")
+        await pilot.pause()
+
+        assert isinstance(app.screen, AddFolder)
+
+
+async def test_reading_only_offers_nothing() -> None:
+    kb = TuiKnowledgeBase(readonly=True)
+    kb.counts = {}
+    kb.answers["sources"] = []
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+
+        assert app.screen is app.pane
+        assert "open for reading only" in on_screen(app)
+
+
+def test_folders_are_written_as_they_were_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("Notes", "news", ".hidden", "x"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "note.md").touch()
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert folders_below("~/n") == ["~/news/", "~/Notes/"]
+    assert folders_below("~/.") == ["~/.hidden/"]
+    assert folders_below(f"{tmp_path}/x/") == []
+    assert folders_below("~/gone/x") == []
