@@ -1,11 +1,13 @@
 """Chunks of Markdown and of plain text."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from textwrap import dedent
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import chunker_for, parser_for
-from kb_core.documents import ChunkLimits, SourceFile
+from kb_core.documents import ChunkDraft, ChunkLimits, SourceFile
+from kb_core.ports import TokenCounter
 from kb_core.testing.fakes import WordCounter
 
 LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=12, max_tokens=60)
@@ -18,8 +20,41 @@ def chunks(text: str, media: str = "markdown") -> list[tuple[tuple[str, ...], st
     return [(draft.heading_path, document.text[draft.start : draft.end]) for draft in drafts]
 
 
+def drafts(text: str, counter: TokenCounter, limits: ChunkLimits) -> list[ChunkDraft]:
+    file = SourceFile(source_id="s", path="a.md", media="markdown")
+    document = parser_for("markdown")(FileContent(text.encode()), file)
+    return list(chunker_for("markdown")(document, counter, limits))
+
+
+def chunked(text: str, counter: TokenCounter, limits: ChunkLimits) -> list[str]:
+    return [text[draft.start : draft.end] for draft in drafts(text, counter, limits)]
+
+
 def words(count: int, word: str = "word") -> str:
     return " ".join([word] * count)
+
+
+class LoudCounter:
+    """Counts as models do: a word in capitals is three tokens."""
+
+    def count(self, text: str, /) -> int:
+        return sum(3 if word.isupper() else 1 for word in text.split())
+
+    def count_many(self, texts: Sequence[str], /) -> list[int]:
+        return [self.count(text) for text in texts]
+
+
+def test_text_in_capitals_is_chunked_as_its_words_are() -> None:
+    """As far as the maximum allows: what no model could read is no chunk."""
+    text = "\n\n".join(f"{words(9, 'walrus')}." for _ in range(60))
+    limits = ChunkLimits(target_tokens=60, overlap_tokens=0, max_tokens=120)
+    loud, calm = (chunked(made, LoudCounter(), limits) for made in (text.upper(), text))
+    tokens = [LoudCounter().count(chunk) for chunk in loud]
+
+    assert max(tokens) <= limits.max_tokens
+    assert sum(tokens) / len(tokens) > 100
+    assert len(calm) <= len(loud) <= 1.6 * len(calm)
+    assert [draft.token_count for draft in drafts(text.upper(), LoudCounter(), limits)] == tokens
 
 
 def test_a_heading_starts_a_chunk_and_is_part_of_it() -> None:

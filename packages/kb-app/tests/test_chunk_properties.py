@@ -143,6 +143,7 @@ TEXTS = st.lists(
     st.one_of(WORDS, MARKS, GAPS, st.text(max_size=6).filter(lambda s: s.isprintable())),
     max_size=120,
 ).map("".join)
+TEXTS |= TEXTS.map(str.upper)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]}-{kind[1] or kind[2]}")

@@ -38,14 +38,14 @@ SETTINGS = Settings(
 @pytest.mark.parametrize(
     ("media", "code_lang", "version"),
     [
-        ("markdown", None, "markdown-1"),
-        ("text", None, "text-1"),
+        ("markdown", None, "markdown-2"),
+        ("text", None, "text-2"),
         ("code", "python", "code-1"),
         ("code", "jsx", "code-1"),
         ("code", "shell", "code-1"),
         ("code", "yaml", "outline-1"),
-        ("code", "json", "text-1"),
-        ("code", None, "text-1"),
+        ("code", "json", "text-2"),
+        ("code", None, "text-2"),
     ],
 )
 def test_every_file_has_a_parser(media: str, code_lang: str | None, version: str) -> None:
@@ -93,18 +93,18 @@ def test_every_medium_has_a_row() -> None:
 def test_code_has_three_parsers() -> None:
     versions = {parser.version for parser in parsers_of("code")}
 
-    assert versions == {"code-1", "outline-1", "text-1"}
+    assert versions == {"code-1", "outline-1", "text-2"}
 
 
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "5e63b21cf66ca686"),
-        ("text", None, "49a79e3fff26ab18"),
+        ("markdown", None, "78da5cb7d26b025c"),
+        ("text", None, "b79eddc26260b24d"),
         ("code", "python", "bad69e6eaeb902d9"),
         ("code", "yaml", "35e088074a9661c7"),
-        ("code", "json", "01317d6e82f6774c"),
-        ("unknown", None, "18317196efc76d36"),
+        ("code", "json", "425b7c11c7f7dae2"),
+        ("unknown", None, "b6b374ec95ac10b9"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

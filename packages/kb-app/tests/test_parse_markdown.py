@@ -99,6 +99,7 @@ def test_what_no_rule_claims_is_a_paragraph() -> None:
         ("Two\nlines\n===", "Two lines"),
         ("# 한국어 `x`", "한국어 x"),
         ("#hashtag\n\n# Real", "Real"),
+        ("#### The first block", "The first block"),
     ],
 )
 def test_headings_lose_their_markup(source: str, title: str) -> None:
@@ -150,15 +151,61 @@ def test_a_link_in_a_table_may_escape_its_bar() -> None:
     ("text", "path", "title"),
     [
         ("---\ntitle: From the front\n---\n# Heading\n", "a.md", "From the front"),
-        ("intro\n\n## Heading\n", "a.md", "Heading"),
-        ("- **The first line**\n\nmore\n", "a.md", "The first line"),
-        ("x" * 100, "a.md", "x" * 80),
+        ("# Heading\n\n# Another\n", "a.md", "Heading"),
+        (
+            "---\ntags: [x]\n---\n\n### Of any level, first\n\n# One\n",
+            "a.md",
+            "Of any level, first",
+        ),
+        (
+            "<p align='center'>\n<b>X</b>\n</p>\n\n[![ci](a.svg)](b) ![](c)\n\n# Tool\n",
+            "a.md",
+            "Tool",
+        ),
+        ("#project #area/work\n\n# Plan\n", "a.md", "Plan"),
+        ("intro\n\n# Heading\n", "a.md", "a"),
+        ("![logo](a.png)\n\n## Shiny new things\n", "Obsidian 1.5.md", "Obsidian 1.5"),
+        ("<!-- draft -->\n\n## Part\n\n# One\n", "a.md", "a"),
+        ("- **The first line**\n\nmore\n", "Daily notes.md", "Daily notes"),
+        ("text", "x/how_to_deploy.md", "how to deploy"),
+        ("text", "x/daily-notes.md", "daily notes"),
+        ("text", "2026-05-10-plan-b.md", "2026-05-10 plan b"),
+        ("text", "UTF-8 and Rolls-Royce.md", "UTF-8 and Rolls-Royce"),
+        ("text", "COVID-19.md", "COVID-19"),
+        ("text", "Use_of_E-mail.md", "Use of E-mail"),
+        ("x" * 300, "", "x" * 80),
+        ("> **Quoted** words", "", "Quoted** words"),
         ("", "notes/2026-05-10 plan.md", "2026-05-10 plan"),
         ("   \n\n", ".md", ".md"),
     ],
 )
 def test_a_title_comes_from_the_nearest_source(text: str, path: str, title: str) -> None:
     assert parse(text, path).metadata.title == title
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("#one and #two/three, (no #four-5).\n#six", ["one", "two/three", "four-5", "six"]),
+        (
+            "# Heading #tagged\n\n- item #in-list\n\n> quote #quoted",
+            ["tagged", "in-list", "quoted"],
+        ),
+        ("#y1984 #1984 #2024/05 #_x #-- #/ #a/", ["y1984", "2024/05", "_x", "a"]),
+        ("#프로젝트 #été #हिन्दी", ["프로젝트", "été", "हिन्दी"]),
+        ("#Same #same #SAME", ["Same"]),
+        ("`#code` ``#more`` \\#escaped\n\n```\n#fenced\n```\n\n    #indented", []),
+        ("a#b C# issue#5 https://x.org/#part http://x.org/", []),
+        ("[see #link](b.md#part) [[Note#Heading|shown #too]] ![#alt](c.png)", []),
+        ("<span style='color: #fff'>x</span> <!-- #hidden -->", []),
+        ("#!/bin/sh # spaced (#in-brackets)", []),
+        ("---\ntags: [Given, '#one']\n---\n#given #one #two", ["Given", "one", "two"]),
+        ("---\nx: '#front'\n---\ntext", []),
+        ("| a |\n|---|\n| #cell |", ["cell"]),
+    ],
+)
+def test_tags_in_the_text(text: str, tags: list[str]) -> None:
+    assert list(parse(text).metadata.tags) == tags
 
 
 def test_lines_end_at_line_feeds_only() -> None:

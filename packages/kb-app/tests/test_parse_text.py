@@ -73,7 +73,11 @@ def test_marked_headings(path: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("path", "text", "title"),
     [
-        ("a.txt", "\n\n  The first line\nsecond\n", "The first line"),
+        ("rfc_793.txt", "\n\n  The first line\nsecond\n", "rfc 793"),
+        ("a.rst", ".. _ref:\n\nThe title\n=========\n", "The title"),
+        ("a.rst", "Words first.\n\nA part\n======\n", "a"),
+        ("a.adoc", ":toc:\n// comment\n\n= The title\n", "The title"),
+        ("a.org", "words\n* One\n", "a"),
         ("a.org", "#+TITLE: The title\n* One\n", "The title"),
         ("a.adoc", "= The title\n", "The title"),
         ("notes/a.txt", "", "a"),

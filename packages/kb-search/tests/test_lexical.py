@@ -115,6 +115,26 @@ def test_function_words_of_any_language_cannot_outrank_a_telling_word(tmp_path: 
     assert search(snapshot, "was ist das und die der Zeppelin")[0].startswith("Zeppelin")
 
 
+@pytest.mark.parametrize("query", ["daily notes", "callouts", "the Daily Note"])
+def test_a_note_is_found_first_by_its_name(tmp_path: Path, query: str) -> None:
+    """Among notes that speak of the same thing more often than it does itself."""
+    corpus = Corpus()
+    told = "## {0}\n\n{0} open faster, {0} have a template, and {0} are found by their date."
+    others = [
+        corpus.document(f"Releases/v1.{n}.md", told.format(what), title=f"v1.{n}")
+        for n in range(12)
+        for what in ("Daily notes" if n % 2 else "Callouts",)
+    ]
+    named = [
+        corpus.document("Plugins/Daily notes.md", "With this plugin a day has a page.", title="D"),
+        corpus.document("Editing/a.md", "A box that draws the eye.", title="Callouts"),
+    ]
+    with closing(Writer(tmp_path)) as writer:
+        writer.publish(corpus.publication(*others, *named))
+
+    assert search(Reader(tmp_path).snapshot(), query)[0] in {doc.text for doc in named}
+
+
 def test_a_passage_of_nothing_but_common_words_is_still_found(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, ["the end", "the beginning", "the middle"])
 

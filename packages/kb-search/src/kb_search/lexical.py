@@ -166,6 +166,7 @@ _TOLD_BY_ANY_WORD = 0.5
 _LEAST = 0.05
 _ADJACENT_RARITY = 0.05
 _MOST_PAIRS = 8
+_MOST_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +179,9 @@ class Weights:
     ident: float = 0.1
     whole: float = 0.5
     head: float = 0.3
+    called: float = 1.0
+    """For what a document is called, its title and the name of its file, where that holds every
+    word of the query: a name is asked for, and not a question that shares words with it."""
     symbol: float = 0.3
     name: float = 4.0
     """For what is written as an identifier: a plain word is the name of too many things."""
@@ -251,6 +255,7 @@ def build_ranking(
     near = [phrase for phrase in phrases if phrase is not None]
     if scorer.postings <= weights.adjacent_postings:
         near += _adjacent(schema, statistics, plain, weights.adjacent)
+    near += _called(schema, statistics, query_terms(plain, langs), weights.called)
     if not words and not near:
         return None
     return Ranking(
@@ -401,6 +406,24 @@ def _phrase(
             return None
         parts.append(Query.boost_query(in_order(schema, field, terms), weight * factor))
     return all_of(parts) if parts else None
+
+
+def _called(
+    schema: tantivy.Schema, statistics: TermStatistics, terms: Iterable[Term], weight: float
+) -> list[Query]:
+    """Return the query for names that hold all of *terms*, if there are any; compounds aside."""
+    parts: list[Query] = []
+    for forms in (term.forms or term.stems for term in terms):
+        held = [
+            Query.boost_query(term_of(schema, "called", form), weight * factor)
+            for form in dict.fromkeys(forms)
+            if (factor := statistics.factor("called", [form]))
+        ]
+        if held:
+            parts.append(any_of(held))
+        elif forms:
+            return []
+    return [all_of(parts)] if 0 < len(parts) <= _MOST_NAMED else []
 
 
 def _adjacent(

@@ -87,7 +87,7 @@ class Mirror:
         return mirrored
 
 
-INDEX_VERSION = f"i4-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i5-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 CONTROL = "control"

@@ -46,7 +46,7 @@ __all__ = [
     "tombstone",
 ]
 
-CHUNK_STREAMS = ("stem", "exact", "ident", "cjk", "head", "symbol", "name", "title", "path_words")
+CHUNK_STREAMS = (*SCORED_FIELDS, "title", "path_words")
 RAW_FIELDS = (
     "chunk_id",
     "code_lang",
@@ -120,6 +120,7 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
         "ident": streams.ident,
         "cjk": streams.cjk,
         "head": _head(chunk, doc),
+        "called": _called(doc),
         "symbol": _terms(chunk.symbol, None) if chunk.symbol else "",
         "name": " ".join(map(fold, names)),
     }
@@ -298,6 +299,14 @@ def _doc_payload(doc: DocumentRecord) -> dict[str, Any]:
 def _head(chunk: ChunkRecord, doc: DocumentRecord) -> str:
     parts = (doc.title, *chunk.heading_path, doc.path)
     return " ".join(_terms(part, doc.lang) for part in parts if part)
+
+
+def _called(doc: DocumentRecord) -> str:
+    """Return the terms of what a document is called: its title and its file's name, each once."""
+    name = doc.path.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    terms = (term for part in (doc.title, stem) for term in _terms(part, doc.lang).split())
+    return " ".join(dict.fromkeys(terms))
 
 
 @lru_cache(maxsize=8192)

@@ -49,7 +49,7 @@ __all__ = [
     "pivots",
 ]
 
-SCORED_FIELDS = ("stem", "exact", "ident", "cjk", "head", "symbol", "name")
+SCORED_FIELDS = ("stem", "exact", "ident", "cjk", "head", "called", "symbol", "name")
 """Fields that BM25 scores in."""
 
 FILLING = "\u00b7"

@@ -186,12 +186,17 @@ _MIN_DISTINCT = 9
 _BORDER = r"\b"
 _WORD = re.compile(r"\w")
 
+_SAID_IN_ORDERS = (
+    *("ignore", "disregard", "forget", "override", "are now", "are\nnow", "prompt"),
+    *("im_start", "system", "endoftext", "inst]"),
+)
+"""One of these is in whatever the pattern finds; most texts hold none."""
 _ORDERS = re.compile(
     r"""
     \b(?:ignore|disregard|forget|override)\s+(?:all\s+|any\s+|the\s+|your\s+|my\s+)*
       (?:previous|prior|above|earlier|preceding|existing)\s+
       (?:instructions?|prompts?|rules|messages?|context|directions?)
-  | \byou\s+are\s+now\s+(?:a|an|in|the)\b.{0,40}\b(?:assistant|model|mode|ai|agent)\b
+  | \byou\s+are\snow\s+(?:a|an|in|the)\b.{0,40}\b(?:assistant|model|mode|ai|agent)\b
   | \b(?:reveal|print|repeat|show)\s+(?:me\s+)?(?:your|the)\s+(?:system|hidden|initial)\s+prompt\b
   | <\|?(?:im_start|system|endoftext)\|?>
   | \[/?INST\]
@@ -233,4 +238,6 @@ def _is_placeholder(token: str) -> bool:
 
 def flags_of(text: str) -> tuple[str, ...]:
     """Return ``("instructions",)`` where *text* looks like orders to a model."""
-    return ("instructions",) if _ORDERS.search(text) else ()
+    small = text.lower()
+    told = any(word in small for word in _SAID_IN_ORDERS) and _ORDERS.search(text)
+    return ("instructions",) if told else ()

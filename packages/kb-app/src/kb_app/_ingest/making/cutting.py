@@ -10,6 +10,9 @@ without spaces, and tokenizers that join words.
 Counting is what costs: each piece is counted once for each kind of joint it is cut at, in
 few large calls, and each group once. Whatever the text, time is linear, and no group is
 above the maximum unless it is one single character.
+
+A model cuts words in capitals into two or three times as many tokens. A text in capitals is
+packed as its words in small letters would be, so far as the maximum allows it.
 """
 
 from __future__ import annotations
@@ -153,6 +156,11 @@ _CHARACTERS_PER_TOKEN = 32
 """A token counts for at least so many characters: what a model calls one unknown token may
 be a whole line, and white space none at all."""
 _BATCH = 8192
+_CAPITALS = 0.3
+"""From this share of its letters on, a text is looked at piece by piece for capitals."""
+_LOOK = 1000
+"""How many characters are looked at for that, at the start and in the middle."""
+_MOSTLY = 0.7
 
 
 class Group(NamedTuple):
@@ -173,9 +181,25 @@ class Sizes:
         self._counter = counter
         self._most = limits.max_tokens
         self._target = min(limits.target_tokens, limits.max_tokens)
+        self._has_capitals = _capitals(_sample(text)) > _CAPITALS
 
     def of(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
-        """Return the size of each of *ranges*, in few calls of the counter."""
+        """Return the size of each of *ranges*, as it counts for the target."""
+        sizes = self._true(ranges)
+        if not self._has_capitals:
+            return sizes
+        loud = [at for at, (a, b) in enumerate(ranges) if _capitals(self._text[a:b]) > _MOSTLY]
+        calm = self._counter.count_many(
+            [self._text[a:b].lower() for a, b in map(ranges.__getitem__, loud)]
+        )
+        for at, tokens in zip(loud, calm, strict=True):
+            # As many of them as make the target are not above the maximum.
+            least = -(-sizes[at] * self._target // self._most)
+            sizes[at] = min(sizes[at], max(tokens, least))
+        return sizes
+
+    def _true(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
+        """Return how many tokens each of *ranges* is, in few calls of the counter."""
         sizes: list[int] = []
         for at in range(0, len(ranges), _BATCH):
             batch = ranges[at : at + _BATCH]
@@ -192,7 +216,8 @@ class Sizes:
         The cuts are at blank lines, at lines and, in prose, sentences, between words,
         and at last between characters.
         """
-        large = [piece for piece in pieces if piece.tokens > self._most]
+        most = self._target if self._has_capitals else self._most
+        large = [piece for piece in pieces if piece.tokens > most]
         if not large:
             return pieces
 
@@ -209,7 +234,7 @@ class Sizes:
         halved: list[Piece] = []
         while len(halved) != len(large):
             halved, large = large, self._cut(large, halves)
-        kept = [piece for piece in pieces if piece.tokens <= self._most]
+        kept = [piece for piece in pieces if piece.tokens <= most]
         return sorted(kept + large)
 
     def checked(self, packed: Iterable[Sequence[Piece]]) -> list[Group]:
@@ -218,11 +243,12 @@ class Sizes:
         waiting = list(packed)
         while waiting:
             ranges = [trimmed(self._text, pieces[0].start, pieces[-1].end) for pieces in waiting]
-            together = [found for found, pieces in zip(ranges, waiting, strict=True) if pieces[1:]]
-            measured = iter(self.of(together))
+            is_new = [bool(pieces[1:]) or self._has_capitals for pieces in waiting]
+            together = [found for found, new in zip(ranges, is_new, strict=True) if new]
+            measured = iter(self._true(together))
             halves: list[Sequence[Piece]] = []
-            for (start, end), pieces in zip(ranges, waiting, strict=True):
-                tokens = next(measured) if pieces[1:] else pieces[0].tokens
+            for (start, end), pieces, new in zip(ranges, waiting, is_new, strict=True):
+                tokens = next(measured) if new else pieces[0].tokens
                 if tokens <= self._most or not pieces[1:]:
                     groups.append(Group(start, end, tokens, pieces[0], pieces[-1]))
                 else:
@@ -250,6 +276,17 @@ class Sizes:
         sizes = self.of([(part.start, part.end) for part in parts])
         parts = [part._replace(tokens=size) for part, size in zip(parts, sizes, strict=True)]
         return sorted(whole + parts)
+
+
+def _sample(text: str) -> str:
+    middle = len(text) // 2
+    return text[:_LOOK] + text[middle : middle + _LOOK] if len(text) > 2 * _LOOK else text
+
+
+def _capitals(text: str) -> float:
+    """Return which share of the letters that have a small form are capitals."""
+    small, large = sum(map(str.islower, text)), sum(map(str.isupper, text))
+    return large / (small + large) if large else 0.0
 
 
 def pack(pieces: Sequence[Piece], limits: ChunkLimits, overlap: int = 0) -> list[Sequence[Piece]]:

@@ -1,17 +1,21 @@
 """Metadata: what a document says of itself, in front matter, in its text and by its name.
 
 Each known key is read by itself: a value of a wrong type or meaning costs that value and
-a warning. Unknown keys are kept under ``user``, cut down to what JSON can say. The title
-is that of the front matter, else the first heading, else the first line, else the
-file's stem.
+a warning. Unknown keys are kept under ``user``, cut down to what JSON can say.
+
+The title is that of the front matter, else a heading that opens the text, else the file's
+name, as a person would write it: ``daily_notes.md`` and ``daily-notes.md`` are *daily notes*.
+Only what has no name is called by its first line. Tags are those of the front matter and
+those in the text.
 
 ``parse_date`` reads ISO 8601 and its common relatives, never a form in which day and
 month could be confused. A date without a time is midnight, a time without a zone is UTC.
 
 A language is an ISO 639 code, or ``und`` where it is not certain. Scripts that one language
-owns decide by themselves, so that a short Korean or Japanese note is right; for the rest
-``py3langid`` is asked, and believed only if the runner-up is clearly behind. Only the first
-few thousand characters are looked at.
+owns decide by themselves, so that a short Korean or Japanese note is right, and so do words
+that a common language is full of; for the rest ``py3langid`` is asked, which takes half a
+second to load, and believed only if the runner-up is clearly behind. Only the first few
+thousand characters are looked at.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
@@ -38,6 +42,7 @@ _USER_DEPTH_MAX = 12
 _USER_TEXT_MAX = 4_000
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*")
 _FIRST_LINE = re.compile(r"\S[^\n]{0,1000}")
+_HYPHEN = re.compile(r"(?<!\d)-|-(?!\d)")
 _MARKUP = re.compile(r"^[\s#>*+=|~`_-]+|[\s#*=|~`_]+$")
 
 _LISTS = {"tags": "tags", "tag": "tags", "keywords": "tags", "aliases": "aliases",
@@ -51,6 +56,9 @@ class Hints:
 
     path: str
     heading: str = ""
+    """A heading that opens the text."""
+    tags: tuple[str, ...] = ()
+    """Those in the text."""
     body: str = ""
     """The text without its front matter."""
 
@@ -68,7 +76,7 @@ def text_metadata(values: Mapping[str, object], hints: Hints) -> tuple[Metadata,
     metadata = Metadata(
         title=title or _title_of(hints),
         aliases=reader.words("aliases", separators=","),
-        tags=tuple(tag.lstrip("#") for tag in reader.words("tags", separators=r",\s")),
+        tags=_tags(reader, hints.tags),
         lang=lang or (detect_language(hints.body) if hints.body else _UNDETERMINED),
         created=reader.date("created"),
         updated=reader.date("updated"),
@@ -160,14 +168,35 @@ def _word(value: object) -> str | None:
     return nfc(" ".join(value.split()))[:_TITLE_MAX] if isinstance(value, str) else None
 
 
+def _tags(reader: _Reader, inline: Iterable[str]) -> tuple[str, ...]:
+    """Return the tags of the front matter, then those in the text that are not among them."""
+    given = (tag.lstrip("#") for tag in reader.words("tags", separators=r",\s"))
+    found: dict[str, str] = {}
+    for tag in (*given, *inline):
+        found.setdefault(tag.casefold(), tag)
+    return tuple(found.values())[:_LIST_MAX]
+
+
 def _title_of(hints: Hints) -> str:
     if hints.heading:
         return hints.heading[:_TITLE_MAX]
-    if first := _FIRST_LINE.search(hints.body):
-        line = _MARKUP.sub("", first[0]).strip() or first[0].strip()
-        return nfc(" ".join(line.split()))[:_FIRST_LINE_MAX].rstrip()
-    name = hints.path[hints.path.rfind("/") + 1 :]
-    return name.rpartition(".")[0] or name
+    if name := _name_of(hints.path):
+        return name
+    first = _FIRST_LINE.search(hints.body)
+    if first is None:
+        return ""
+    line = _MARKUP.sub("", first[0]).strip() or first[0].strip()
+    return nfc(" ".join(line.split()))[:_FIRST_LINE_MAX].rstrip()
+
+
+def _name_of(path: str) -> str:
+    """Return the name of a file without its extension, its words parted by spaces."""
+    name = path[path.rfind("/") + 1 :]
+    stem = name.rpartition(".")[0] or name
+    words = stem if " " in stem else stem.replace("_", " ")
+    if " " not in stem and stem == stem.lower():
+        words = _HYPHEN.sub(" ", words)  # not in a date, nor in UTF-8 or Rolls-Royce
+    return " ".join(words.split())[:_TITLE_MAX] or stem[:_TITLE_MAX]
 
 
 class _Budget:

@@ -13,7 +13,12 @@ bounded, and no tag can construct anything but plain data.
 
 Links, ``[[target|text]]`` and ``[text](target)``, are found in the source, so that each has
 its offset. Those to the web, to mail and to places within the same document are no edges and
-are left out. What stands in code is not a link. Every pattern is bounded.
+are left out. What stands in code is not a link. Every pattern is bounded. ``#tags`` and nested
+ones, ``#area/work``, are found as Obsidian finds them: after white space, of letters, digits
+and ``_ - /``, not of digits alone, and not in code, links or HTML.
+
+A heading opens the text if it is its very first block, or of level 1 and nothing is before it
+but images, links, HTML and tags.
 
 Chunks are headings first, then whole blocks, up to the target size. A paragraph, code block,
 table or item of a list is not cut while it fits; where one has to be cut, the parts overlap
@@ -25,10 +30,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -45,6 +50,7 @@ from kb_core.documents import (
     SourceFile,
 )
 from kb_core.ports import Content, TokenCounter
+from kb_core.text import nfc
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -52,8 +58,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MarkdownChunker", "MarkdownParser", "read_front_matter"]
 
-_PARSER = "markdown-1"
-_CHUNKER = "markdown-2"
+_PARSER = "markdown-2"
+_CHUNKER = "markdown-3"
 
 _MOST_LINES = 100_000
 _TITLE_MAX = 200
@@ -90,9 +96,9 @@ class MarkdownParser:
             regions, code = _regions(lines, front)
         blocks, heading = _blocks(lines, regions)
         body = text[front.end if front else 0 :]
-        hints = Hints(path=file.path, heading=heading, body=body)
+        links, tags = _links_and_tags(text, code)
+        hints = Hints(path=file.path, heading=heading, body=body, tags=tags)
         metadata, wrong = text_metadata(front.values if front else {}, hints)
-        links = _find_links(text, code)
         if len(links) == _LINKS_MAX:
             warnings.append(f"links: only the first {_LINKS_MAX} were kept")
         return ParsedDocument(
@@ -170,18 +176,33 @@ def _plain_regions(lines: Lines, front: _FrontMatter | None) -> list[Region]:
 
 
 def _blocks(lines: Lines, regions: Iterable[Region]) -> tuple[tuple[Block, ...], str]:
-    """Return the blocks, and the first heading."""
+    """Return the blocks, and the heading that opens the text, if one does."""
     headings = Headings()
-    first = ""
+    opening = ""
+    is_first = is_open = True
     blocks = []
     for region in _parted(lines, regions):
+        texts = lines.texts[region.first : region.end]
         if region.kind == "heading":
-            title = _heading(lines.texts[region.first : region.end])
+            title = _heading(texts)
             headings.enter(region.level, title)
-            first = first or title
+            if is_first or (is_open and region.level == 1):
+                opening = title
+            is_first = is_open = False
+        elif region.kind != "front_matter":
+            is_first = False
+            is_open = is_open and (region.kind == "html" or _is_decoration(texts))
         if block := lines.block(region, headings.path):
             blocks.append(block)
-    return tuple(blocks), first
+    return tuple(blocks), opening
+
+
+def _is_decoration(texts: Sequence[str]) -> bool:
+    """Say whether a paragraph holds nothing but images, links, HTML, rules and tags."""
+    text = "\n".join(texts[:_DECORATION_LINES])
+    for pattern in (_DECORATION, _DECORATION):  # an image may stand in a link
+        text = pattern.sub("", text)
+    return len(texts) <= _DECORATION_LINES and not any(map(str.isalnum, text))
 
 
 def _parted(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:
@@ -342,22 +363,43 @@ _LINK = re.compile(
     """,
     re.VERBOSE,
 )
+_TAG = re.compile(
+    r"(?<!\S)#((?:[\w/-]|[\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e]){1,200})"
+    r"(?=[\s.,;:!?)\]}\"'*]|$)"
+)
+_TAGS_MAX = 200
+_HTML = re.compile(r"<[^<>]{0,1000}>")
+_DECORATION = re.compile(
+    r"!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,1000}\)|!\[\[[^\[\]\n]{0,300}\]\]|<[^<>]{0,1000}>"
+    r"|(?<!\S)#[\w/-]{1,200}"
+)
+_DECORATION_LINES = 20
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#|\?")
 _BACKTICKS = re.compile("`+")
 
 
-def _find_links(text: str, code: Iterable[tuple[int, int]]) -> tuple[Link, ...]:
-    """Return the links of *text* outside the ranges of *code*, in order."""
-    if "](" not in text and "[[" not in text and "]:" not in text:
-        return ()
+def _links_and_tags(
+    text: str, code: Iterable[tuple[int, int]]
+) -> tuple[tuple[Link, ...], tuple[str, ...]]:
+    """Return the links and the tags of *text* outside the ranges of *code*, in order."""
+    has_links = "](" in text or "[[" in text or "]:" in text
+    if not has_links and "#" not in text:
+        return (), ()
     visible = _blank_out(text, code)
     visible = _blank_out(visible, _code_spans(visible))
-    links = []
-    for link in _links(visible, text):
-        links.append(link)
-        if len(links) == _LINKS_MAX:
-            break
-    return tuple(links)
+    links = tuple(islice(_links(visible, text), _LINKS_MAX)) if has_links else ()
+    return links, _find_tags(visible, has_links=has_links)
+
+
+def _find_tags(visible: str, *, has_links: bool) -> tuple[str, ...]:
+    if "#" not in visible:
+        return ()
+    if has_links:
+        visible = _LINK.sub(lambda match: " " * len(match[0]), visible)
+    visible = _HTML.sub(lambda match: " " * len(match[0]), visible) if "<" in visible else visible
+    found = (match[1].strip("/-") for match in _TAG.finditer(visible))
+    tags = (nfc(tag) for tag in found if not tag.isdecimal() and any(map(str.isalnum, tag)))
+    return tuple(islice(dict.fromkeys(tags), _TAGS_MAX))
 
 
 def _blank_out(text: str, ranges: Iterable[tuple[int, int]]) -> str:

@@ -21,8 +21,8 @@ from kb_core.ports import Content, TokenCounter
 
 __all__ = ["ParagraphChunker", "TextParser"]
 
-_PARSER = "text-1"
-_CHUNKER = "paragraphs-1"
+_PARSER = "text-2"
+_CHUNKER = "paragraphs-2"
 
 _TITLE_MAX = 200
 _ORG = re.compile(r"(\*{1,20})[ \t]+(\S.*)")
@@ -30,6 +30,8 @@ _ORG_TITLE = re.compile(r"^[ \t]*#\+TITLE:[ \t]*(\S.*)$", re.IGNORECASE | re.MUL
 _ADOC = re.compile(r"(={1,6})[ \t]+(\S.*)")
 _ADORNMENT = re.compile(r"""([!-/:-@[-`{-~])\1{1,200}[ \t]*""")
 _ADORNED_MAX = 200
+_SETTING = re.compile(r"\s|$|\.\.|:|//|#")
+"""Lines that may stand before a heading that opens the text: settings, comments, blanks."""
 
 
 class TextParser:
@@ -77,19 +79,20 @@ class ParagraphChunker:
 def _blocks(lines: Lines, path: str) -> tuple[tuple[Block, ...], str]:
     extension = path.rpartition(".")[2].lower()
     find = _FINDERS.get(extension)
-    headings, at, title = Headings(), 0, ""
+    headings, at, opening = Headings(), 0, ""
     blocks: list[Block] = []
     for region, name in find(lines) if find else ():
         blocks += _between(lines, at, region.first, headings.path)
         path_here = headings.enter(region.level, name[:_TITLE_MAX])
-        title = title or name[:_TITLE_MAX]
+        if at == 0 and all(map(_SETTING.match, lines.texts[: region.first])):
+            opening = name[:_TITLE_MAX]
         if block := lines.block(region, path_here):
             blocks.append(block)
         at = region.end
     blocks += _between(lines, at, len(lines), headings.path)
     if extension == "org" and (match := _ORG_TITLE.search(lines.text, 0, 10_000)):
-        title = match[1].strip()[:_TITLE_MAX]
-    return tuple(blocks), title
+        opening = match[1].strip()[:_TITLE_MAX]
+    return tuple(blocks), opening
 
 
 def _between(lines: Lines, first: int, end: int, path: tuple[str, ...]) -> Iterator[Block]:
