@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
@@ -23,6 +24,8 @@ _ROOMY = 12
 """Lines from which on a hit gets a third one."""
 _INDENT = "      "
 _LEAST_SAID = 16
+_SIGNS = re.compile(r"\A(?:[-*+>] (?:\[[ xX]\] )?)+|\*\*|`+")
+"""Of Markdown; they say nothing on one line."""
 _LEAST_ABOVE = 12
 """Cells from which on headings above a passage say something."""
 
@@ -203,4 +206,5 @@ def _plain(hit: Hit, query: str, columns: int) -> str:
         starts=getattr(hit.citation.span, "start", 0) == 1,
     )
     lines = excerpt(passage, query, columns=columns, rows=1).lines
-    return " ".join(" ".join(line.text for line in lines).split())
+    text = " ".join(" ".join(line.text for line in lines).split())
+    return _SIGNS.sub("", text) if hit.media == "markdown" else text
