@@ -11,7 +11,7 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +271,7 @@ options = st.fixed_dictionaries(
 )
 
 
-def untimed(sent: dict[str, Any]) -> str:
+def untimed(sent: Mapping[str, Any]) -> str:
     sent.get("trace", {}).pop("timing", None)
     return wire.dumps(sent)
 

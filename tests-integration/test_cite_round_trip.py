@@ -13,7 +13,7 @@ import random
 import shutil
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -245,7 +245,7 @@ def expected(
     return found
 
 
-def told(check: dict[str, Any], expects: str) -> str:
+def told(check: Mapping[str, Any], expects: str) -> str:
     """Return a check in the oracle's words, no more precise than it was."""
     if check["status"] != "moved" or expects == "moved":
         return str(check["status"])

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,17 +55,16 @@ class World:
         assert last.report is not None
         assert not last.report.counts.get("errors")
 
-    def hit(self, text: str) -> dict[str, Any]:
+    def hit(self, text: str) -> Mapping[str, Any]:
         with self.kb() as kb:
             found = kb.search(SearchQuery(text=text, mode=SearchMode.LEXICAL)).hits
         return wire.hit(found[0])
 
-    def verify(self, *items: Any, source: str | None = None) -> list[dict[str, Any]]:  # noqa: ANN401
+    def verify(self, *items: Any, source: str | None = None) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401
         with self.kb() as kb:
             found = kb.verify_citations(items, source=source)
         Draft202012Validator(closed_schema("citation_check")).validate(found)
-        checks: list[dict[str, Any]] = found["checks"]
-        return checks
+        return found["checks"]
 
     def story(self, *items: Any) -> list[str]:  # noqa: ANN401
         """Return ``status``, or ``status → URI``, of each item."""

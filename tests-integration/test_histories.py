@@ -15,7 +15,7 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -295,9 +295,8 @@ class Histories(RuleBasedStateMachine):
         self.is_whole = False
 
 
-def _docs(kb: KnowledgeBase) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = kb.list_docs(SearchFilters(), limit=1000)["items"]
-    return items
+def _docs(kb: KnowledgeBase) -> Sequence[Mapping[str, Any]]:
+    return kb.list_docs(SearchFilters(), limit=1000)["items"]
 
 
 def _search(kb: KnowledgeBase, word: str) -> Found:

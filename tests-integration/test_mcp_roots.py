@@ -12,7 +12,7 @@ import os
 import random
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -503,9 +503,8 @@ async def test_no_tool_reads_or_shows_what_is_outside(
     assert texts == {"harmless", (fresh.home / "notes/tea.md").read_text("utf-8")}
 
 
-def _documents(kb: KnowledgeBase) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = kb.list_docs(SearchFilters())["items"]
-    return items
+def _documents(kb: KnowledgeBase) -> Sequence[Mapping[str, Any]]:
+    return kb.list_docs(SearchFilters())["items"]
 
 
 async def test_a_text_that_is_called_like_a_file_does_not_open_that_file(fresh: World) -> None:

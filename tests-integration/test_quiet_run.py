@@ -107,7 +107,7 @@ def test_a_quiet_run_is_told_like_any_other(world: World) -> None:
         {"unchanged": 3},
     )
     assert newest.started_at - first.started_at >= 300
-    assert datetime.fromisoformat(last).timestamp() == newest.finished_at
+    assert datetime.fromisoformat(str(last)).timestamp() == newest.finished_at
     assert world.opened == 1
 
 

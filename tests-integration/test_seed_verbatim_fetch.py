@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -65,14 +65,14 @@ def doc_id(kb: KnowledgeBase) -> str:
 
 
 @pytest.fixture
-def chunks(kb: KnowledgeBase, doc_id: str) -> list[dict[str, Any]]:
+def chunks(kb: KnowledgeBase, doc_id: str) -> Sequence[Mapping[str, Any]]:
     """Return its chunks, in order."""
     found = kb.chunks_of(doc_id)
     assert len(found) > 6
     return found
 
 
-def texts(chunks: list[dict[str, Any]]) -> list[str]:
+def texts(chunks: Sequence[Mapping[str, Any]]) -> list[str]:
     return [chunk["text"] for chunk in chunks]
 
 
@@ -80,7 +80,7 @@ def texts(chunks: list[dict[str, Any]]) -> list[str]:
 
 
 def test_seed_verbatim_fetch_01_chunk_without_context(
-    kb: KnowledgeBase, chunks: list[dict[str, Any]]
+    kb: KnowledgeBase, chunks: Sequence[Mapping[str, Any]]
 ) -> None:
     found = kb.fetch_chunk(chunks[3]["chunk_id"])
 
@@ -90,7 +90,7 @@ def test_seed_verbatim_fetch_01_chunk_without_context(
 
 
 def test_seed_verbatim_fetch_02_chunk_with_context_2(
-    kb: KnowledgeBase, chunks: list[dict[str, Any]]
+    kb: KnowledgeBase, chunks: Sequence[Mapping[str, Any]]
 ) -> None:
     found = kb.fetch_chunk(chunks[3]["chunk_id"], context=2)
 
@@ -102,7 +102,7 @@ def test_seed_verbatim_fetch_02_chunk_with_context_2(
 
 @pytest.mark.parametrize("context", [99, 2**32 - 1, 2**63])
 def test_seed_verbatim_fetch_03_context_is_clamped_at_both_ends(
-    kb: KnowledgeBase, chunks: list[dict[str, Any]], context: int
+    kb: KnowledgeBase, chunks: Sequence[Mapping[str, Any]], context: int
 ) -> None:
     found = kb.fetch_chunk(chunks[1]["chunk_id"], context=context)
 
@@ -204,7 +204,7 @@ def test_seed_verbatim_fetch_12_indexed_at_and_stale(kebab: InstalledKebab, doc_
     config = load_config(kebab.config, os.environ)
     days = config.search.stale_threshold_days
 
-    def at(moment: datetime) -> list[dict[str, Any]]:
+    def at(moment: datetime) -> Sequence[Mapping[str, Any]]:
         kb = KnowledgeBase(config, parts_of(config, clock=lambda: moment))
         with kb:
             chunk = kb.chunks_of(doc_id)[0]["chunk_id"]
@@ -230,7 +230,7 @@ def test_seed_verbatim_fetch_12_indexed_at_and_stale(kebab: InstalledKebab, doc_
 
 
 def test_seed_verbatim_fetch_13_cli_chunk(
-    kebab: InstalledKebab, chunks: list[dict[str, Any]]
+    kebab: InstalledKebab, chunks: Sequence[Mapping[str, Any]]
 ) -> None:
     found = kebab.json("fetch", "chunk", chunks[3]["chunk_id"], "--context", "1")
 
@@ -263,7 +263,7 @@ def test_seed_verbatim_fetch_16_cli_unknown_chunk(kebab: InstalledKebab) -> None
 
 
 def test_seed_verbatim_fetch_17_cli_plain_chunk(
-    kebab: InstalledKebab, chunks: list[dict[str, Any]]
+    kebab: InstalledKebab, chunks: Sequence[Mapping[str, Any]]
 ) -> None:
     chunk = chunks[3]
     heading = " › ".join(chunk["heading_path"])
@@ -292,7 +292,7 @@ async def fetched(kb: KnowledgeBase, **arguments: Any) -> tuple[bool, dict[str, 
 
 
 async def test_seed_verbatim_fetch_18_mcp_in_three_modes(
-    kb: KnowledgeBase, doc_id: str, chunks: list[dict[str, Any]]
+    kb: KnowledgeBase, doc_id: str, chunks: Sequence[Mapping[str, Any]]
 ) -> None:
     chunk_id = chunks[3]["chunk_id"]
 
@@ -327,7 +327,7 @@ async def test_seed_verbatim_fetch_19_mcp_without_what_the_mode_needs(
 
 
 def test_seed_verbatim_fetch_20_three_modes_are_of_the_schema(
-    kb: KnowledgeBase, doc_id: str, chunks: list[dict[str, Any]]
+    kb: KnowledgeBase, doc_id: str, chunks: Sequence[Mapping[str, Any]]
 ) -> None:
     validator = Draft202012Validator(closed_schema("fetch_result"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def test_a_request_has_three_forms_that_mean_the_same() -> None:
         {"queries": [], "query": "error handling", "path": "src"},
         {"queries": ["error handling", {"query": "error handling", "path": "src"}], "path": "src"},
         {"queries": ["error handling", "", " ", None, {"query": ""}, {}], "path": "src"},
-        {"queries": ["error handling"], "query": "ignored", "path": "src"},
+        {"queries": ["error handling"], "path": "src", "maxResults": 0},
+        {"queries": ["error handling"], "path": "src", "maxResults": "0"},
     ]
 
     wanted = CodebaseRequest((CodebaseQuery("error handling", "src"),), 20)
@@ -72,6 +74,20 @@ def test_seed_codebase_forms_of_the_tool_description() -> None:
     assert read_request(own, max_results=7).max_results == 10
 
 
+def test_a_number_may_be_written_as_a_text() -> None:
+    for three in (3, 3.0, "3", " 3 "):
+        assert read_request({"query": "a", "maxResults": three}, max_results=20).max_results == 3
+
+
+def test_of_query_and_queries_it_is_said_which_was_taken() -> None:
+    both = read_request({"queries": ["error handling"], "query": "other"}, max_results=20)
+    one = read_request({"queries": [], "query": "other"}, max_results=20)
+
+    assert [query.text for query in both.queries] == ["error handling"]
+    assert both.remarks == ('"queries" was taken, and "query" was not: a request has one of them',)
+    assert ([query.text for query in one.queries], one.remarks) == (["other"], ())
+
+
 def test_forms_may_be_mixed_and_an_own_path_wins() -> None:
     mixed = {"queries": ["a", {"query": "b"}, {"query": "c", "path": "lib"}], "path": "src"}
 
@@ -98,10 +114,14 @@ def test_seed_codebase_nothing_to_search_for(given: dict[str, Any]) -> None:
         ({"queries": [{"query": "a", "folder": "x"}]}, "'queries.0.folder'", "query, path"),
         ({"query": 5}, "query 5 is not a text", None),
         ({"queries": ["a", 5]}, "queries.1 5 is not a text", None),
-        ({"query": "a", "path": ["x"]}, "path ['x'] is not a folder", None),
-        ({"query": "a", "maxResults": 0}, "maxResults 0 is not", None),
+        ({"query": "a", "path": ["x"]}, 'path ["x"] is not a folder', None),
+        ({"query": "a", "quary": "b"}, "unknown parameter 'quary'", "did you mean 'query'?"),
+        ({"query": "a", "maxResults": -1}, "maxResults -1 is not", None),
+        ({"query": "a", "maxResults": "many"}, "maxResults 'many' is not", None),
+        ({"query": "a", "maxResults": "9" * 5000}, "is not a whole number", None),
+        ({"queries": 5}, "queries 5 is not a list of queries", None),
         ({"query": "a", "maxResults": 101}, "from 1 to 100", None),
-        ({"query": "a", "maxResults": True}, "maxResults True", None),
+        ({"query": "a", "maxResults": True}, "maxResults true", None),
         ({"queries": [f"q{n}" for n in range(101)]}, "queries: max 100 items", "several calls"),
     ],
 )
@@ -164,7 +184,7 @@ def engine(world: SearchWorld) -> Engine:
     return world.engine()
 
 
-def search(engine: Engine, max_results: int = 20, **given: Any) -> dict[str, Any]:  # noqa: ANN401
+def search(engine: Engine, max_results: int = 20, **given: Any) -> Mapping[str, Any]:  # noqa: ANN401
     response = codebase_search(engine, given, max_results=max_results)
     Draft202012Validator(closed_schema("codebase_search_response")).validate(
         json.loads(wire.dumps(response))
@@ -172,7 +192,7 @@ def search(engine: Engine, max_results: int = 20, **given: Any) -> dict[str, Any
     return response
 
 
-def paths(response: dict[str, Any]) -> set[str]:
+def paths(response: Mapping[str, Any]) -> set[str]:
     return {hit["doc_path"] for hit in response["hits"]}
 
 
@@ -275,7 +295,7 @@ def test_the_order_of_the_queries_does_not_matter(engine: Engine) -> None:
     there = search(engine, queries=["token", "error handling"])
     back = search(engine, queries=["error handling", "token"])
 
-    def ranking(response: dict[str, Any]) -> list[tuple[str, float]]:
+    def ranking(response: Mapping[str, Any]) -> list[tuple[str, float]]:
         return [(hit["chunk_id"], hit["score"]) for hit in response["hits"]]
 
     assert ranking(there) == ranking(back)

@@ -350,7 +350,9 @@ def test_what_the_main_module_defines_is_refused() -> None:
 
 
 PARENT = """
-import sys
+import signal, sys
+# A shell that starts something in the background has it ignore the key.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path[:0] = {path!r}
 from kb_app._ingest.workers.executor import InlineExecutor, ProcessExecutor
 made = ProcessExecutor("executor_tasks:do", workers=2, ahead=1)

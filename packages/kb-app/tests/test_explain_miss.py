@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def world(tmp_path: Path) -> SearchWorld:
     return world
 
 
-def explained(engine: Engine, doc: str, query: SearchQuery) -> dict[str, Any]:
+def explained(engine: Engine, doc: str, query: SearchQuery) -> Mapping[str, Any]:
     report = explain_miss(engine, query, doc)
     Draft202012Validator(closed_schema("explain_miss")).validate(report)
     return report
@@ -179,3 +180,20 @@ def test_without_vectors_neighbours_share_telling_words(tmp_path: Path) -> None:
 
     assert found.hits[0].doc_path == "1.md"
     assert found.degraded == ("vector: no embedding of this text yet; found by its words",)
+
+
+def test_what_is_suggested_is_what_a_person_would_type(world: SearchWorld) -> None:
+    noise = "2026-01-02 0xdeadbeef c0ffee99 v1.2.3 kb_search_index "
+    world.put(
+        world.corpus.document("log.md", f"{noise}harbour {noise}"),
+        world.corpus.document("numbers.md", "20260102 1234567"),
+        *(world.corpus.document(f"other/{n}.md", "sailing boats") for n in range(20)),
+    )
+    query = SearchQuery(text="sailing", mode=SearchMode.LEXICAL)
+
+    words, numbers = (
+        explained(world.engine(), path, query)["suggestion"] for path in ("log.md", "numbers.md")
+    )
+
+    assert words["query"] == "harbour"
+    assert numbers["query"] in {"20260102", "1234567"}

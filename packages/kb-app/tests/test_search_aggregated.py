@@ -213,6 +213,7 @@ def test_one_budget_holds_the_whole_object(
 
     sent = wire.aggregated_search_response(asked, found)
     for item in sent["results"]:
+        assert item["response"] is not None
         assert ("trace" in item["response"]) == traced
         item["response"].pop("trace", None)
     assert len(wire.dumps(sent)) <= 4 * max_tokens

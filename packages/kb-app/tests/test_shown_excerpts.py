@@ -57,7 +57,7 @@ def test_sentences_rows_items_and_lines_of_code_are_shown_whole(query: str, expe
 
 
 def test_the_row_of_a_table_is_whole_where_it_is_longer_than_the_room() -> None:
-    assert shown("meaning", columns=40, rows=2) == [
+    assert shown("meaning", columns=20, rows=2) == [
         "| recoll | 2.5 s | words only, with no idea of meaning, but very many formats |"
     ]
 

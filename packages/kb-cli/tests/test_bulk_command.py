@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +239,7 @@ def test_each_item_is_out_before_the_next_is_asked_for(tmp_path: Path) -> None:
 # -------------------------------------------------------------- codebase-search
 
 
-def code_response(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - of the emitter
+def code_response(**fields: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the emitter
     usual: dict[str, Any] = {"truncated": False, "errors": {}, "degraded": (), "warnings": ()}
     hits = fields.pop("hits", ())
     return wire.codebase_search_response([{"query": "x"}], hits, **usual | fields)

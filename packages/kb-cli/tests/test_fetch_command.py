@@ -27,7 +27,7 @@ def test_a_chunk_is_printed_under_its_path_and_heading() -> None:
 def test_context_is_set_apart() -> None:
     kb = knowledge_base()
     with kb:
-        result: dict[str, Any] = kb.fetch_chunk(ID)
+        result: dict[str, Any] = {**kb.fetch_chunk(ID)}
     before, after = ({**result["chunk"], "text": text} for text in ("zero\n", "two"))
     kb = knowledge_base(
         {"fetch_chunk": result | {"context_before": [before], "context_after": [after]}}

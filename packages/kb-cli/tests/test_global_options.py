@@ -155,7 +155,7 @@ def test_a_bug_shows_its_traceback_only_when_asked() -> None:
         ),
         (["fetch"], "missing command", "kebab fetch --help"),
         (["fetch", "chnk"], "no such command 'chnk'", "did you mean 'chunk'?"),
-        (["fetch", "doc"], "missing argument 'ID'", "kebab fetch doc --help"),
+        (["fetch", "doc"], "missing argument 'DOC'", "kebab fetch doc --help"),
         (["--quite", "stats"], "no such option '--quite'", "did you mean '--quiet'?"),
         (["stats", "x"], "got unexpected extra argument (x)", "kebab stats --help"),
         (["stats", "--config"], "option '--config' requires an argument", "kebab --help"),

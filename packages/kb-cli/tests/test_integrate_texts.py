@@ -246,6 +246,19 @@ def test_a_table_looks_as_if_a_person_had_written_it(text: str, expected: str) -
 
 
 @pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("a = = 1", "line 1, column 5"),
+        ('a = "x\n\t"', "line 1, column 7"),
+        ("a = [1", "end of document"),
+    ],
+)
+def test_what_is_not_toml_is_told_with_its_place(text: str, where: str) -> None:
+    with pytest.raises(TomlError, match=f"^{where} is not TOML$"):
+        put_table(text, TABLE, ENTRY)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "mcp_servers = {}",

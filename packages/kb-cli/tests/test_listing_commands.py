@@ -153,7 +153,7 @@ def test_inspect_doc_shows_metadata_blocks_and_warnings() -> None:
         "indexed   2026-01-02 03:04\n"
         "made by   p1, c1\n"
         "metadata\n"
-        "  aliases  ['Alpha']\n"
+        "  aliases  Alpha\n"
         "blocks: 2\n"
         "  KIND       START  END  HEADING\n"
         "  heading        0    4  A\n"
@@ -202,3 +202,10 @@ def test_a_glob_that_matches_nothing_says_so() -> None:
 
     assert result.exit_code == 0
     assert result.stderr == "no file that was seen matches 'no\\x1bpe/**'\n"
+
+
+def test_the_nearest_passage_is_named_as_an_editor_takes_it() -> None:
+    result = run("explain-miss", "one", "--doc", "notes/a.md", "--mode", "lexical")
+
+    assert "\nnearest " in result.stdout
+    assert result.stdout.split("nearest", 1)[1].split()[0] == "notes/a.md:3"

@@ -66,6 +66,18 @@ def test_a_person_sees_the_part_that_matches_and_no_heading_twice() -> None:
     assert len(lines) == 6
 
 
+@pytest.mark.parametrize(("confidence", "is_said"), [(0.02, True), (0.6, False), (None, False)])
+def test_hits_that_are_no_answer_are_said_to_be_none(
+    confidence: float | None, is_said: bool
+) -> None:
+    kb = finding(hit(), confidence=confidence)
+
+    lines = run("search", "x", kb=kb).stdout.splitlines()
+
+    assert (lines[0] == "nothing here seems to answer this") is is_said
+    assert lines[is_said].startswith(" 1. 0.82")
+
+
 def test_a_source_is_named_where_two_have_the_same_path() -> None:
     twins = hit(), hit(rank=2, source_id="copy"), hit(rank=3, doc_path="b.md")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -120,7 +121,7 @@ def codebase(
     errors: dict[int, KbError] | None = None,
     degraded: tuple[str, ...] = (),
     warnings: tuple[str, ...] = (),
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     made = wire.codebase_search_response(
         queries, hits, truncated=False, errors=errors or {}, degraded=degraded, warnings=warnings
     )

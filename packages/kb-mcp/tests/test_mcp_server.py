@@ -11,7 +11,7 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -657,7 +657,7 @@ async def test_the_facade_is_never_called_on_the_thread_of_the_protocol() -> Non
 # ------------------------------------------------------------- long calls
 
 
-def planted(tool: str, call: Callable[[Call], dict[str, Any]]) -> dict[str, Tool]:
+def planted(tool: str, call: Callable[[Call], Mapping[str, Any]]) -> dict[str, Tool]:
     return {**TOOLS, tool: replace(TOOLS[tool], call=call)}
 
 
@@ -666,7 +666,7 @@ async def test_a_long_call_reports_progress(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("kb_mcp._calls.BEAT_S", 0.01)
     kb, seen, heard = knowledge_base(), list[tuple[float, str]](), threading.Event()
 
-    def slow(call: Call) -> dict[str, Any]:
+    def slow(call: Call) -> Mapping[str, Any]:
         heard.wait(20)
         return call.kb.schema()
 
@@ -687,7 +687,7 @@ async def test_a_long_call_reports_progress(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_a_cancelled_call_tells_its_tool(mode: Mode) -> None:
     started, told = threading.Event(), threading.Event()
 
-    def slow(call: Call) -> dict[str, Any]:
+    def slow(call: Call) -> Mapping[str, Any]:
         started.set()
         if call.stop.wait(20):
             told.set()

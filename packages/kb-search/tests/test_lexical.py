@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given, strategies as st
@@ -11,11 +12,14 @@ from hypothesis import given, strategies as st
 from kb_core.filters import Glob
 from kb_core.search import Clause, ClauseKind, LexicalQuery
 from kb_core.testing.documents import Corpus
-from kb_search.lexical import Weights, build_ranking, inform
+from kb_search.lexical import Weights, build_ranking, inform, requirements, satisfiable
 from kb_search.opening import open_index
 from kb_search.reader import Reader
 from kb_search.snapshot import Snapshot
 from kb_search.writer import Writer
+
+if TYPE_CHECKING:
+    from tantivy import Searcher
 
 HELD = ["parseHTTPRequest", "snake_case_name", "os.path.join", "DEC-0054", "C++", "café"]
 HELD += ["write-ahead", "v1.2.3", "지식베이스", "検索", "running", "Größe", "module::item"]
@@ -194,3 +198,40 @@ def test_a_rarer_word_tells_more(total: int, data: st.DataObject) -> None:
 
 def test_a_word_that_everything_holds_tells_next_to_nothing() -> None:
     assert inform(1000, 1000) == inform(1000, 700) < 0.1 < inform(1000, 400)
+
+
+class Counting:
+    """A searcher that counts what it is asked."""
+
+    def __init__(self, searcher: Any) -> None:  # noqa: ANN401 - of tantivy
+        self._searcher = searcher
+        self.searches = 0
+
+    def search(self, *asked: Any, **options: Any) -> Any:  # noqa: ANN401 - as it has it
+        self.searches += 1
+        return self._searcher.search(*asked, **options)
+
+
+@pytest.mark.parametrize("words", [["lock"] * 2000, [f"lock{n}" for n in range(2000)]])
+def test_what_a_query_requires_takes_time_that_grows_with_its_length_alone(
+    tmp_path: Path, words: list[str]
+) -> None:
+    """Trying every requirement with all before it would take the square."""
+    snapshot = snapshot_of(tmp_path, ["the lock is held"])
+    searcher = Counting(snapshot._chunks)
+    query = LexicalQuery(tuple(Clause(word, kind="must") for word in words))
+
+    asked = requirements(snapshot._schema, query, ["en"])
+    kept = satisfiable(cast("Searcher", searcher), asked)
+
+    assert len(asked) == len(set(words))
+    assert [requirement.shown for requirement in kept] == (["lock"] if "lock" in words else [])
+    assert searcher.searches <= 50
+
+
+def test_a_word_that_is_required_twice_is_required_once(tmp_path: Path) -> None:
+    snapshot = snapshot_of(tmp_path, ["the lock is held", "the key is lost"])
+    twice = LexicalQuery((Clause("lock", kind="must"), Clause("lock", kind="must")))
+
+    assert search(snapshot, *twice.clauses) == ["the lock is held"]
+    assert snapshot.relaxation(LexicalQuery((*twice.clauses, Clause("none", kind="must"))))

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._data_dir import INDEX_PARTS, DataDir
 from kb_app._media import MEDIA, chunker_for, parsers_of
@@ -24,6 +24,9 @@ from kb_core.records import Control
 from kb_search.embed import describe, list_packs
 from kb_search.opening import INDEX_VERSION
 
+if TYPE_CHECKING:
+    from kb_core.wire import types
+
 __all__ = ["doctor", "models", "part_bytes", "preview_source", "schema", "stats"]
 
 _LOW_DISK_BYTES = 500 * 1024 * 1024
@@ -36,7 +39,7 @@ Json = dict[str, Any]
 Check = dict[str, Any]
 
 
-def schema(config: Config, parts: Parts, snapshot: IndexSnapshot | None) -> Json:
+def schema(config: Config, parts: Parts, snapshot: IndexSnapshot | None) -> types.Schema:
     """Return schema.v1: what this installation can do now, and what is in it."""
     return wire.schema_report(
         capabilities={
@@ -61,12 +64,12 @@ def schema(config: Config, parts: Parts, snapshot: IndexSnapshot | None) -> Json
     )
 
 
-def stats(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
+def stats(config: Config, snapshot: IndexSnapshot | None, now: int) -> types.Stats:
     """Return stats.v1."""
     return wire.stats_report(_counts(config, snapshot, now))
 
 
-def models(config: Config, snapshot: IndexSnapshot | None) -> Json:
+def models(config: Config, snapshot: IndexSnapshot | None) -> types.ModelList:
     """Return model_list.v1: packs that are present, selectable, active."""
     embedded = snapshot.control.stats.get("embedded", {}) if snapshot else {}
     rows = []
@@ -130,7 +133,7 @@ def part_bytes(data_dir: Path) -> dict[str, int]:
 
 def doctor(
     config: Config, parts: Parts, snapshot: Callable[[], IndexSnapshot], *, deep: bool = False
-) -> Json:
+) -> types.Doctor:
     """Return doctor.v1; *deep* opens the store. Checks do not stop at the first that fails."""
     checks = [
         *_check_configuration(config),
@@ -144,7 +147,7 @@ def doctor(
     return wire.doctor(checks)
 
 
-def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> Json:
+def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> types.Stats:
     control = snapshot.control if snapshot else Control(store_id="")
     stale = 0
     if snapshot is not None and config.search.stale_threshold_days:

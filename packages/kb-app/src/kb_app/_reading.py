@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._media import medium_of
 from kb_app._search.hits import Freshness
@@ -21,6 +21,9 @@ from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import SearchFilters
 from kb_core.text import LineIndex
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = [
     "chunks_of",
@@ -41,7 +44,9 @@ _SPACE = re.compile(r"\s")
 Json = dict[str, Any]
 
 
-def fetch_chunk(snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Freshness) -> Json:
+def fetch_chunk(
+    snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Freshness
+) -> types.FetchResult:
     """Return a chunk with up to *context* chunks before and after it in its document."""
     if context < 0:
         raise InvalidInput(
@@ -66,13 +71,13 @@ def fetch_chunk(snapshot: IndexSnapshot, chunk_id: str, context: int, fresh: Fre
 
 def fetch_doc(
     snapshot: IndexSnapshot, doc_id: str, max_tokens: int | None, fresh: Freshness
-) -> Json:
+) -> types.FetchResult:
     """Return a document's text, cut to the budget where that hurts least."""
     doc, text = _doc_and_text(snapshot, doc_id)
     cut = _cut(text, _budget(max_tokens))
     omitted = len(text) - cut if cut < len(text) else None
     found = wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
-    return found | _flags(snapshot, doc, range(cut))
+    return _flagged(found, snapshot, doc, range(cut))
 
 
 def fetch_span(
@@ -81,7 +86,7 @@ def fetch_span(
     asked: tuple[int, int],
     max_tokens: int | None,
     fresh: Freshness,
-) -> Json:
+) -> types.FetchResult:
     """Return lines *asked*, from 1 and inclusive, clamped to what there is."""
     start, end = asked
     if start < 1 or end < start:
@@ -108,43 +113,49 @@ def fetch_span(
     cut = _cut(wanted, budget)
     if cut == len(wanted):
         found = wire.fetch_span(doc, wanted, asked, last, stale=stale)
-        return found | _flags(snapshot, doc, range(first_char, stop))
+        return _flagged(found, snapshot, doc, range(first_char, stop))
     delivered = start - 1 + len(LineIndex(wanted[:cut]))
     found = wire.fetch_span(
         doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
     )
-    return found | _flags(snapshot, doc, range(first_char, first_char + cut))
+    return _flagged(found, snapshot, doc, range(first_char, first_char + cut))
 
 
-def _flags(snapshot: IndexSnapshot, doc: StoredDoc, shown: range) -> Json:
-    """Return the remarks on what is *shown* of a document's text, if there are any."""
+def _flagged(
+    found: types.FetchResult, snapshot: IndexSnapshot, doc: StoredDoc, shown: range
+) -> types.FetchResult:
+    """Return *found* with the remarks on what is *shown* of the text, if there are any."""
     flags = {
         flag
         for chunk in snapshot.doc_chunks(doc["doc_id"])
         if chunk["start"] < shown.stop and shown.start < chunk["end"]
         for flag in chunk["flags"]
     }
-    return {"flags": sorted(flags)} if flags else {}
+    if flags:
+        found["flags"] = sorted(flags)
+    return found
 
 
-def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> Json:
+def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> types.DocInspection:
     """Return all that is known of a document, but for its text."""
     return wire.doc_inspection(document_named(snapshot, doc_id))
 
 
-def inspect_chunk(snapshot: IndexSnapshot, chunk_id: str) -> Json:
+def inspect_chunk(snapshot: IndexSnapshot, chunk_id: str) -> types.ChunkInspection:
     """Return all that is known of a chunk."""
     found = chunk_named(snapshot, chunk_id)
     return wire.chunk_inspection(found, _embeddings(snapshot, found))
 
 
-def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[Json]:
+def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[types.ChunkInspection]:
     """Return the chunks of a document, by ordinal."""
     found = snapshot.doc_chunks(document_named(snapshot, doc_id)["doc_id"])
     return [_chunk(snapshot, chunk) for chunk in found]
 
 
-def list_docs(snapshot: IndexSnapshot, filters: SearchFilters, limit: int, offset: int) -> Json:
+def list_docs(
+    snapshot: IndexSnapshot, filters: SearchFilters, limit: int, offset: int
+) -> types.DocSummaryList:
     """Return one page of the documents that pass *filters*, by source and path."""
     found = snapshot.docs(compile_filters(filters, snapshot))
     page = found[offset : offset + limit]
@@ -159,7 +170,7 @@ def status(
     *,
     limit: int | None = None,
     offset: int = 0,
-) -> Json:
+) -> types.FileStatus:
     """Return the ledger, perhaps narrowed, perhaps a page of it; coverage counts all of it."""
     if state is not None and state not in {s.value for s in FileState}:
         known = ", ".join(s.value for s in FileState)
@@ -196,7 +207,7 @@ def _doc_and_text(snapshot: IndexSnapshot, doc_id: str) -> tuple[StoredDoc, str]
     return doc, snapshot.doc_text(doc["doc_id"]) or ""
 
 
-def _chunk(snapshot: IndexSnapshot, stored: StoredChunk) -> Json:
+def _chunk(snapshot: IndexSnapshot, stored: StoredChunk) -> types.ChunkInspection:
     return wire.chunk(stored, _embeddings(snapshot, stored))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kb_app._data_dir import INDEX_PARTS, PARTS, DataDir
 from kb_core import wire
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from kb_app._parts import Parts
     from kb_app._write import WriteSession
     from kb_app.config import Config
+    from kb_core.wire import types
 
 __all__ = ["SCOPES", "paths_of", "reset"]
 
 SCOPES = ("all", "data-only", "index-only", "vector-only", "config-only", "orphans-only")
 
 
-def reset(config: Config, parts: Parts, scope: str, *, dry_run: bool) -> dict[str, Any]:
+def reset(config: Config, parts: Parts, scope: str, *, dry_run: bool) -> types.ResetReport:
     """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
     if scope == "orphans-only":
         return _reset_orphans(config, parts, dry_run=dry_run)
@@ -84,7 +85,7 @@ def _delete(config: Config, paths: list[Path]) -> None:
         data.root.rmdir()
 
 
-def _reset_orphans(config: Config, parts: Parts, *, dry_run: bool) -> dict[str, Any]:
+def _reset_orphans(config: Config, parts: Parts, *, dry_run: bool) -> types.ResetReport:
     known = [ADDED_SOURCE, *(source.id for source in config.sources)]
     reader = parts.reader()
     try:

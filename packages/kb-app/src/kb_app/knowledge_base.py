@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kb_core.ingest import IngestEvent, IngestOptions
     from kb_core.ports import IndexReader, IndexSnapshot
     from kb_core.search import AggregatedResponse, Outcome
+    from kb_core.wire import types
 
 __all__ = ["KnowledgeBase"]
 
@@ -129,7 +130,7 @@ class KnowledgeBase:
         engine = self._engine(stop)
         return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
 
-    def codebase_search(self, request: Mapping[str, Any]) -> Json:
+    def codebase_search(self, request: Mapping[str, Any]) -> types.CodebaseSearchResponse:
         """Return codebase_search_response.v1: one list of code for one or several queries.
 
         *request* has ``query`` or ``queries`` (texts, or objects of ``query`` and
@@ -140,14 +141,14 @@ class KnowledgeBase:
         most = self._config.codebase_search.max_results
         return codebase_search(self._engine(), request, max_results=most)
 
-    def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> Json:
+    def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
         """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""
         from kb_app import _reading
 
         snapshot = self._snapshot()
         return _reading.fetch_chunk(snapshot, chunk_id, context, self._freshness(snapshot))
 
-    def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> Json:
+    def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> types.FetchResult:
         """Return fetch_result.v1 of a document's text, cut to ``4 * max_tokens`` characters."""
         from kb_app import _reading
 
@@ -156,7 +157,7 @@ class KnowledgeBase:
 
     def fetch_span(
         self, doc_id: str, start: int, end: int, *, max_tokens: int | None = None
-    ) -> Json:
+    ) -> types.FetchResult:
         """Return fetch_result.v1 of lines *start* to *end*, from 1 and inclusive."""
         from kb_app import _reading
 
@@ -164,7 +165,7 @@ class KnowledgeBase:
         fresh = self._freshness(snapshot)
         return _reading.fetch_span(snapshot, doc_id, (start, end), max_tokens, fresh)
 
-    def cite(self, uri: str, *, source: str | None = None) -> Json:
+    def cite(self, uri: str, *, source: str | None = None) -> types.FetchResult:
         """Return fetch_result.v1 of what the URI of a citation points at, as it was indexed.
 
         *source* says which is meant of several sources that have its path.
@@ -176,7 +177,7 @@ class KnowledgeBase:
 
     def verify_citations(
         self, items: Iterable[str | Mapping[str, Any]], *, source: str | None = None
-    ) -> Json:
+    ) -> types.CitationCheck:
         """Return citation_check.v1: whether citations still say the same, as files are now.
 
         An item is a URI, a citation with its ``content_hash``, a search hit, or a search
@@ -209,13 +210,15 @@ class KnowledgeBase:
         asked = query or SearchQuery(text=origin or " ")
         return similar(engine, origin_of(engine.snapshot, origin), asked)
 
-    def explain_miss(self, doc: str, query: SearchQuery) -> Json:
+    def explain_miss(self, doc: str, query: SearchQuery) -> types.ExplainMiss:
         """Return explain_miss.v1: why a document (an id, or a path) is not among the hits."""
         from kb_app._search.explaining import explain_miss
 
         return explain_miss(self._engine(), query, doc)
 
-    def list_docs(self, filters: SearchFilters, *, limit: int = 100, offset: int = 0) -> Json:
+    def list_docs(
+        self, filters: SearchFilters, *, limit: int = 100, offset: int = 0
+    ) -> types.DocSummaryList:
         """Return doc_summary_list.v1: documents by source and path; empty where there are none."""
         from kb_app import _reading
         from kb_core import wire
@@ -225,13 +228,13 @@ class KnowledgeBase:
             return wire.doc_list([], total=0)
         return _reading.list_docs(snapshot, filters, limit, offset)
 
-    def inspect_doc(self, doc_id: str) -> Json:
+    def inspect_doc(self, doc_id: str) -> types.DocInspection:
         """Return doc_inspection.v1."""
         from kb_app import _reading
 
         return _reading.inspect_doc(self._snapshot(), doc_id)
 
-    def inspect_chunk(self, chunk_id: str) -> Json:
+    def inspect_chunk(self, chunk_id: str) -> types.ChunkInspection:
         """Return chunk_inspection.v1."""
         from kb_app import _reading
 
@@ -244,7 +247,7 @@ class KnowledgeBase:
         *,
         limit: int | None = None,
         offset: int = 0,
-    ) -> Json:
+    ) -> types.FileStatus:
         """Return file_status.v1: what became of every file, and why; with *limit*, a page."""
         from kb_app import _reading
         from kb_core import wire
@@ -254,7 +257,7 @@ class KnowledgeBase:
             return wire.file_status([], wire.coverage([], chunks=0, embedded=0))
         return _reading.status(snapshot, path_glob, state, limit=limit, offset=offset)
 
-    def chunks_of(self, doc_id: str) -> list[Json]:
+    def chunks_of(self, doc_id: str) -> list[types.ChunkInspection]:
         """Return a document's chunks in order, each as in chunk_inspection.v1."""
         from kb_app import _reading
 
@@ -266,25 +269,25 @@ class KnowledgeBase:
 
         return jobs(self._config.storage.data_dir, self._snapshot_or_none())
 
-    def schema(self) -> Json:
+    def schema(self) -> types.Schema:
         """Return schema.v1: what this installation can do, and what it holds."""
         from kb_app import _operations
 
         return _operations.schema(self._config, self._parts, self._snapshot_or_none())
 
-    def stats(self) -> Json:
+    def stats(self) -> types.Stats:
         """Return stats.v1."""
         from kb_app import _operations
 
         return _operations.stats(self._config, self._snapshot_or_none(), self._now())
 
-    def models(self) -> Json:
+    def models(self) -> types.ModelList:
         """Return model_list.v1."""
         from kb_app import _operations
 
         return _operations.models(self._config, self._snapshot_or_none())
 
-    def doctor(self, *, deep: bool = False) -> Json:
+    def doctor(self, *, deep: bool = False) -> types.Doctor:
         """Return doctor.v1; *deep* opens the store, waiting for a writer for a bounded time."""
         from kb_app import _operations
 
@@ -451,7 +454,7 @@ class KnowledgeBase:
 
         return embed(self._config, self._parts, stop or threading.Event())
 
-    def reset(self, scope: str, *, dry_run: bool) -> Json:
+    def reset(self, scope: str, *, dry_run: bool) -> types.ResetReport:
         """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
         if not dry_run:
             self._refuse_readonly("reset")

@@ -8,9 +8,9 @@ never prints an error into somebody's command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from click.shell_completion import CompletionItem
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import click
 
     from kb_app.knowledge_base import KnowledgeBase
-    from kb_core.wire import Json
+    from kb_core.wire import types
 
 __all__ = ["KINDS", "SCRIPTS", "complete"]
 
@@ -56,7 +56,8 @@ def _counted(key: str) -> Callable[[click.Context], Sequence[str]]:
     """Return what reads the names of a breakdown of stats.v1, the most frequent first."""
 
     def names(kb: KnowledgeBase) -> Iterator[str]:
-        counts = kb.stats()[key]
+        stats: Mapping[str, Any] = kb.stats()
+        counts = stats[key]
         yield from sorted((name for name in counts if counts[name]), key=lambda n: -counts[n])
 
     return lambda ctx: _of_index(ctx, names)
@@ -70,11 +71,10 @@ def _paths(kb: KnowledgeBase) -> Iterable[str]:
     return (doc["doc_path"] for doc in _docs(kb))
 
 
-def _docs(kb: KnowledgeBase) -> list[Json]:
+def _docs(kb: KnowledgeBase) -> list[types.DocSummary]:
     from kb_core.search import SearchFilters
 
-    items: list[Json] = kb.list_docs(SearchFilters(), limit=_MOST_DOCS)["items"]
-    return items
+    return kb.list_docs(SearchFilters(), limit=_MOST_DOCS)["items"]
 
 
 def _of_index(ctx: click.Context, names: Callable[[KnowledgeBase], Iterable[str]]) -> Sequence[str]:

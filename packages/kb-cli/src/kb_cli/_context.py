@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from kb_app.config import Config
     from kb_app.knowledge_base import KnowledgeBase
 
-__all__ = ["CliContext", "OpenKb", "leave_at_once", "pass_cli"]
+__all__ = ["CliContext", "OpenKb", "Shown", "leave_at_once", "pass_cli"]
+
+Shown: TypeAlias = "Mapping[str, Any]"
+"""A wire object, to be printed."""
 
 OpenKb: TypeAlias = "Callable[[Config, bool], KnowledgeBase]"
 """Opens the knowledge base that a configuration describes, read-only or not."""
@@ -120,15 +123,13 @@ class CliContext:
                 details={"command": command},
             )
 
-    def print_json(self, obj: Mapping[str, Any]) -> None:
+    def print_json(self, obj: Shown) -> None:
         """Print one wire object as one line, at once."""
         from kb_core import wire
 
         click.echo(wire.dumps(obj))
 
-    def show(
-        self, found: Mapping[str, Any], lines: Callable[[Mapping[str, Any]], Iterable[str]]
-    ) -> None:
+    def show(self, found: Shown, lines: Callable[[Shown], Iterable[str]]) -> None:
         """Print a wire object: as JSON if that is wanted, else the lines made of it."""
         if self.as_json:
             self.print_json(found)

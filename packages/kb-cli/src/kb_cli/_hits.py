@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb_app.shown import count, flat, printable
+from kb_app.shown import NO_ANSWER, count, flat, is_doubtful, printable
 from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
 from kb_cli._text import terminal_width, width, wrap
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from kb_app.shown.excerpts import Excerpt
     from kb_app.shown.trace import TraceRow
     from kb_cli._context import CliContext
+    from kb_core.citations import Citation
     from kb_core.search import AggregatedResponse, Hit, SearchQuery, SearchResponse, Trace
 
-__all__ = ["for_people", "show", "show_aggregated"]
+__all__ = ["for_people", "place_of", "show", "show_aggregated"]
 
 _INDENT = "    "
 _CITATION_COLUMNS = 44
@@ -114,6 +115,8 @@ def _roots(cli: CliContext) -> dict[str, Path]:
 
 
 def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
+    if response.hits and is_doubtful(response.confidence):
+        yield click.style(NO_ANSWER, fg="yellow")
     for hit in response.hits:
         yield from _hit(page, hit)
     if response.trace:
@@ -163,22 +166,27 @@ def _head(page: _Page, hit: Hit, shown: Excerpt) -> str:
 
 def _place(page: _Page, hit: Hit, shown: Excerpt) -> tuple[str, str]:
     """Return ``path:line``, styled and leading to the file on a terminal, and without that."""
-    path, span = printable(hit.doc_path), hit.citation.span
-    styled, line = click.style(path, fg="cyan"), None
-    match span:
-        case LineSpan() | CodeSpan():
-            line = min(span.start + shown.line, span.end)
-            where = f":{line}"
-            styled += ":" + click.style(str(line), fg="green")
-        case PageSpan():
-            where = f", page {span.page}"
-            styled += where
-        case _:
-            fragment = printable(hit.citation.uri.rpartition("#")[2])
-            where = f"#{fragment}" if fragment else ""
-            styled += where
+    path, where, line = place_of(hit.citation, beyond=shown.line)
+    styled = click.style(path, fg="cyan")
+    styled += where if line is None else ":" + click.style(str(line), fg="green")
     file = page.file_of(hit)
     return (_link(styled, file, line) if file else styled), path + where
+
+
+def place_of(citation: Citation, *, beyond: int = 0) -> tuple[str, str, int | None]:
+    """Return a path and where in it as a person reads them, and the line if it has lines.
+
+    The line is so many *beyond* the first.
+    """
+    path, span = printable(citation.path), citation.span
+    match span:
+        case LineSpan() | CodeSpan():
+            line = min(span.start + beyond, span.end)
+            return path, f":{line}", line
+        case PageSpan():
+            return path, f", page {span.page}", None
+        case _:
+            return path, f"#{printable(citation.uri.rpartition('#')[2])}", None
 
 
 def _link(text: str, file: Path, line: int | None) -> str:

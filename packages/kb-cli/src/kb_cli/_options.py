@@ -20,7 +20,7 @@ _COMPLETED = frozenset({"source", "media", "lang", "code_lang", "repo", "tag"})
 
 def hits_option(help_text: str) -> Callable[[_Command], _Command]:
     """Return the option for the number of hits."""
-    return click.option("-k", type=click.IntRange(1, 100), help=help_text)
+    return click.option("-k", metavar="N", type=click.IntRange(1, 100), help=help_text)
 
 
 def mode_option(help_text: str) -> Callable[[_Command], _Command]:
@@ -39,10 +39,16 @@ def page_options(command: _Command) -> _Command:
     for option in (
         click.option("--cursor", metavar="C", help="Go on where an earlier page stopped."),
         click.option(
-            "--max-tokens", type=click.IntRange(1), help="Make the whole answer fit this budget."
+            "--max-tokens",
+            metavar="N",
+            type=click.IntRange(1),
+            help="Make the whole answer fit this budget.",
         ),
         click.option(
-            "--snippet-chars", type=click.IntRange(60, 10_000), help="Length of a snippet."
+            "--snippet-chars",
+            metavar="N",
+            type=click.IntRange(60, 10_000),
+            help="Length of a snippet.",
         ),
     ):
         command = option(command)

@@ -11,19 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
-from kb_core.control import Control, EmbeddingModel
-from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
-from kb_core.filters import Filter
-from kb_core.records import (
-    Changes,
-    DocumentRecord,
-    FileRecord,
-    PendingPassage,
-    Publication,
-)
-from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
+if TYPE_CHECKING:
+    from kb_core.control import Control, EmbeddingModel
+    from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
+    from kb_core.filters import Filter
+    from kb_core.records import (
+        Changes,
+        DocumentRecord,
+        FileRecord,
+        PendingPassage,
+        Publication,
+    )
+    from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 
 __all__ = [
     "Chunker",

@@ -310,6 +310,9 @@ class SearchResponse:
     omitted: Mapping[str, int] | None = None
     degraded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    confidence: float | None = None
+    """About the chance that the first hit answers the query; ``None`` where that cannot be
+    told."""
     stages: tuple[str, ...] | None = None
     """Stages that ran before the deadline; ``None`` where there was none."""
     trace: Trace | None = None

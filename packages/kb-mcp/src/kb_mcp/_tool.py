@@ -21,6 +21,7 @@ from kb_core import schemas
 __all__ = [
     "READ_ONLY",
     "REPLACES",
+    "Answer",
     "Arguments",
     "Call",
     "NoInput",
@@ -35,6 +36,9 @@ __all__ = [
 
 Arguments: TypeAlias = Mapping[str, Any]
 """What a model sent, not checked yet."""
+
+Answer: TypeAlias = Mapping[str, Any]
+"""A wire object."""
 
 READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -81,8 +85,8 @@ class Tool:
     """
 
     definition: types.Tool
-    call: Callable[[Call], Mapping[str, Any]]
-    render: Callable[[Mapping[str, Any]], str] | None = None
+    call: Callable[[Call], Answer]
+    render: Callable[[Answer], str] | None = None
 
     @property
     def name(self) -> str:

@@ -50,6 +50,7 @@ __all__ = [
     "satisfiable",
 ]
 
+_MOST_REQUIRED = 50
 _WORD_FIELDS = ("exact", "head", "symbol", "ident", "name")
 
 
@@ -69,17 +70,22 @@ class Requirement:
 def requirements(
     schema: tantivy.Schema, query: LexicalQuery, langs: Sequence[str]
 ) -> list[Requirement]:
-    """Return what the query says a passage has to hold, in its order."""
-    made = ((c, holding(schema, c, langs)) for c in query.clauses if c.kind == "must")
+    """Return what the query says a passage has to hold, each once, in its order."""
+    asked = dict.fromkeys(clause for clause in query.clauses if clause.kind == "must")
+    made = ((clause, holding(schema, clause, langs)) for clause in asked)
     return [Requirement(clause, query) for clause, query in made if query is not None]
 
 
 def satisfiable(
     searcher: tantivy.Searcher, asked: Sequence[Requirement]
 ) -> tuple[Requirement, ...]:
-    """Return those of *asked* that some passage meets, all of them at once, in order."""
+    """Return those of *asked* that some passage meets, all of them at once, in order.
+
+    Each is tried together with those before it, so more than a person would require are let
+    go untried: the time that a query takes must not grow with the square of its length.
+    """
     kept: tuple[Requirement, ...] = ()
-    for requirement in asked:
+    for requirement in asked[:_MOST_REQUIRED]:
         together = all_of(r.query for r in (*kept, requirement))
         found: Any = searcher.search(together, 1, count=True)
         if found.count:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -152,7 +152,7 @@ class InspectTarget(Message):
         self.target = target
 
 
-class Counted(Reply[dict[str, Any]]):
+class Counted(Reply[Mapping[str, Any]]):
     """The size of the knowledge base, as stats.v1."""
 
 
@@ -328,7 +328,7 @@ class Pane(FacadeScreen):
         self.query_one(StatusBar).show_size(documents, chunks)
         self.counted(reply.value)
 
-    def counted(self, stats: dict[str, Any]) -> None:
+    def counted(self, stats: Mapping[str, Any]) -> None:
         """Take in new counts; nothing by default."""
 
     def changed(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kb_app import _reading
 from kb_app._citing.files import Files
@@ -19,12 +20,16 @@ from kb_app.editors import FilePlace
 from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of, parse_citation
 from kb_core.errors import DocNotFound, InvalidInput, IoError, SpanNotSupported
 from kb_core.ports import IndexSnapshot, StoredDoc
-from kb_core.wire import Json
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = ["ambiguous", "cite", "locate"]
 
 
-def cite(snapshot: IndexSnapshot, uri: str, source: str | None, fresh: Freshness) -> Json:
+def cite(
+    snapshot: IndexSnapshot, uri: str, source: str | None, fresh: Freshness
+) -> types.FetchResult:
     """Return fetch_result.v1 of what *uri* points at, as it was indexed.
 
     Lines are a span. Of any other place it is the first chunk, with the place's further

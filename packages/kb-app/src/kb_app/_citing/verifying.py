@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_app._citing.files import Files, Now
 from kb_app._citing.matching import (
@@ -43,6 +43,9 @@ from kb_core.ids import content_hash
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.search import Clause, LexicalQuery
 from kb_core.wire import Json
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = ["Cited", "Elsewhere", "Found", "Item", "asked", "at_lines", "verify"]
 
@@ -224,7 +227,7 @@ class _Check:
 
 def verify(
     snapshot: IndexSnapshot, config: Config, items: Iterable[Item], source: str | None
-) -> Json:
+) -> types.CitationCheck:
     """Return citation_check.v1 of all citations that *items* name, in order."""
     wanted = asked(items, source)
     files = Files(snapshot, config)

@@ -114,7 +114,11 @@ def _look_at_added(known: Known, data: DataDir, settings: Settings) -> list[Plan
 
 def seal(data: DataDir, missing: Mapping[str, int]) -> None:
     """Leave the seal: the run saw everything, and what it wrote is complete."""
-    text = json.dumps({"marks": _marks(data), "missing": missing})
+    try:
+        marks = _marks(data)
+    except FileNotFoundError:  # a store or an index that is no file shows no change, either
+        return
+    text = json.dumps({"marks": marks, "missing": missing})
     new = data.seal.with_name(f"{data.seal.name}.new")
     new.write_text(text, "utf-8")
     new.chmod(0o600)

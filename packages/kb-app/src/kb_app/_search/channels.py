@@ -186,16 +186,16 @@ def propose(  # noqa: PLR0913 - the parts of one search
         proposals.ran |= Channel.LEXICAL
     if vectors is not None:
         _add_vectors(proposals, vectors, deadline)
-    if proposals.lexical and proposals.vector:
-        proposals.basis = _basis(snapshot, parsed, proposals, str(model_key))
+    if proposals.lexical:
+        proposals.basis = _basis(snapshot, parsed, proposals, model_key)
     return proposals
 
 
 def _basis(
-    snapshot: IndexSnapshot, parsed: ParsedQuery, proposals: Proposals, model_key: str
+    snapshot: IndexSnapshot, parsed: ParsedQuery, proposals: Proposals, model_key: str | None
 ) -> Basis:
     without: set[int] = set()
-    if proposals.basis.coverage < 1:
+    if proposals.vector and model_key is not None and proposals.basis.coverage < 1:
         found = [row.chunk_key for row in proposals.lexical]
         without = set(found) - snapshot.with_vector(found, model_key)
     return replace(

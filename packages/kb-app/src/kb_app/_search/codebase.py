@@ -21,7 +21,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._search.aggregate import Gathering, remarks
 from kb_app._search.bulk import Asked
@@ -34,6 +34,9 @@ from kb_core.filters import And, Filter, Glob, OneOf, Or
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
 from kb_core.search import MAX_QUERIES, SearchFilters, SearchQuery
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = [
     "CodebaseQuery",
@@ -97,6 +100,7 @@ def _bad_path(path: str, why: str) -> InvalidInput:
 
 _NAMES = ("queries", "query", "path", "maxResults")
 _MOST_RESULTS = 100
+_MOST_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,8 @@ class CodebaseRequest:
 
     queries: tuple[CodebaseQuery, ...]
     max_results: int
+    remarks: tuple[str, ...] = ()
+    """What was understood otherwise than it may have been meant."""
 
 
 def read_request(given: Mapping[str, Any], *, max_results: int) -> CodebaseRequest:
@@ -120,7 +126,7 @@ def read_request(given: Mapping[str, Any], *, max_results: int) -> CodebaseReque
 
     ``queries`` win over ``query``, and an empty list counts as missing. What is null or
     blank is ignored. A query's own ``path`` wins over the common one. *max_results* is for
-    those that name no ``maxResults``.
+    those that name no ``maxResults``, or 0.
     """
     _check_names(given, _NAMES, "")
     common = _path(given.get("path"), "path")
@@ -137,11 +143,20 @@ def read_request(given: Mapping[str, Any], *, max_results: int) -> CodebaseReque
             hint="ask in several calls",
             details={"field": "queries", "value": len(found), "max": MAX_QUERIES},
         )
-    return CodebaseRequest(tuple(found), _whole(given.get("maxResults"), max_results))
+    most = _whole(given.get("maxResults"), max_results)
+    return CodebaseRequest(tuple(found), most, tuple(_taken(given)))
+
+
+def _taken(given: Mapping[str, Any]) -> Iterator[str]:
+    query, queries = given.get("query"), given.get("queries")
+    if query not in {None, ""} and any(True for _ in _queries({"queries": queries}, None)):
+        yield '"queries" was taken, and "query" was not: a request has one of them'
 
 
 def _queries(given: Mapping[str, Any], common: str | None) -> Iterator[CodebaseQuery]:
     queries = given.get("queries")
+    if queries is not None and not isinstance(queries, list | tuple | str | Mapping):
+        raise _bad("queries", queries, "a list of queries")
     several = queries if isinstance(queries, list | tuple) else [queries]
     if any(one is not None for one in several):
         for at, one in enumerate(several):
@@ -170,10 +185,12 @@ def _path(value: object, field: str) -> str | None:
 
 
 def _whole(value: object, otherwise: int) -> int:
-    if value is None:
-        return otherwise
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < _MOST_DIGITS:
+        value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    if value is None or (value == 0 and not isinstance(value, bool)):
+        return otherwise
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_RESULTS:
         raise _bad("maxResults", value, f"a whole number from 1 to {_MOST_RESULTS}")
     return value
@@ -223,7 +240,7 @@ class _Question:
 
 def codebase_search(
     engine: Engine, given: Mapping[str, Any], *, max_results: int
-) -> dict[str, Any]:
+) -> types.CodebaseSearchResponse:
     """Return codebase_search_response.v1; raise ``InvalidInput`` where nothing can be asked.
 
     A query that fails does not fail the others; if all of them do, the first failure is
@@ -244,7 +261,11 @@ def codebase_search(
         truncated=len(merged) > request.max_results,
         errors=errors,
         degraded=remarks(outcomes, "degraded"),
-        warnings=[*remarks(outcomes, "warnings"), *_empty_paths(engine, questions)],
+        warnings=[
+            *request.remarks,
+            *remarks(outcomes, "warnings"),
+            *_empty_paths(engine, questions),
+        ],
     )
 
 

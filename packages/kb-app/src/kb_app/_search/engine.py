@@ -16,6 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kb_app._search.channels import Channel, Deadline, Late, Proposals, Stopwatch, propose
+from kb_app._search.confidence import confidence_of
 from kb_app._search.hits import Renderer
 from kb_app._search.page import Cursor, Delivery, Question, State, deliver
 from kb_app._search.query import (
@@ -302,6 +303,7 @@ class Engine:
             degraded=(*proposals.degraded, *run.remarks),
             warnings=filter_warnings(run.query.filters, self.snapshot),
             stages=None if run.query.deadline_ms is None else proposals.stages,
+            confidence=confidence_of(proposals, run.wanted, self.settings.model_key),
         )
 
     def _beyond_the_pool(self, run: _Run, proposals: Proposals) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
@@ -30,6 +30,9 @@ from kb_core.media import SearchMode
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import Clause, LexicalQuery, Scored, SearchFilters, SearchQuery
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = ["Standing", "explain_miss", "shortest_query", "standings"]
 
@@ -56,7 +59,7 @@ class _Case:
     """Whether the search, budget and all, delivers it."""
 
 
-def explain_miss(engine: Engine, query: SearchQuery, text: str) -> Json:
+def explain_miss(engine: Engine, query: SearchQuery, text: str) -> types.ExplainMiss:
     """Return explain_miss.v1 for the document that *text* names, or for a path that has none."""
     asked = replace(query, cursor=None, deadline_ms=None, trace=False)
     head = {"query": query.text, "mode": query.mode.value, "k": query.k}
@@ -303,6 +306,7 @@ def _first(ranked: Sequence[Scored], keys: set[int]) -> Standing | None:
 
 
 _MIN_CHARS = 3
+_LONGEST_TYPED = 20
 _EXAMINED = 60
 """Words whose rarity is looked up."""
 _TRIED = 6
@@ -340,10 +344,28 @@ def _texts(words: Sequence[str], shared: Sequence[str]) -> Iterator[str]:
 
 
 def _rarest(engine: Engine, chunks: Sequence[StoredChunk]) -> list[str]:
-    """Return the document's words by the number of chunks that have them, rarest first."""
+    """Return words of the document that a person may type, best first.
+
+    Those of its title and headings come first, then those that few chunks have. Numbers,
+    dates and identifiers stand only where there is nothing else.
+    """
     counted = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
     long_enough = [word for word in counted if len(word) >= _MIN_CHARS or not word.isascii()]
+    long_enough = [word for word in long_enough if _is_typed(word)] or long_enough
     # Long words and words that return in the document are likelier to be its own.
     examined = sorted(long_enough, key=lambda w: (-counted[w] * len(w), w))[:_EXAMINED]
     spread = {word: engine.snapshot.count(Words("body", word)) for word in examined}
-    return sorted((w for w in examined if spread[w]), key=lambda w: (spread[w], -counted[w], w))
+    named = {
+        word.lower()
+        for chunk in chunks
+        for text in (chunk["title"], *chunk["heading_path"])
+        for word in words_of(text)
+    }
+    return sorted(
+        (w for w in examined if spread[w]),
+        key=lambda w: (w not in named, spread[w], -counted[w], w),
+    )
+
+
+def _is_typed(word: str) -> bool:
+    return len(word) <= _LONGEST_TYPED and word.replace("-", "").replace("'", "").isalpha()

@@ -49,6 +49,7 @@ class Delivery:
     degraded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     stages: tuple[str, ...] | None = None
+    confidence: float | None = None
 
 
 def deliver(delivery: Delivery, renderer: Renderer, control: Control) -> SearchResponse:
@@ -94,6 +95,7 @@ def _without_hits(delivery: Delivery, control: Control) -> SearchResponse:
         degraded=delivery.degraded,
         warnings=delivery.warnings,
         stages=delivery.stages,
+        confidence=delivery.confidence,
         mode=SearchMode(delivery.query.mode),
         index_size={"documents": stats.get("doc_count", 0), "chunks": stats.get("chunk_count", 0)},
     )

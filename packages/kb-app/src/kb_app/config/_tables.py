@@ -16,6 +16,7 @@ from kb_app.config._files import edited
 
 __all__ = ["TomlError", "drop_table", "put_table"]
 
+_PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
 _HIDDEN_COMMENT = re.compile(r"#.*\n")
 _REFUSED = "the table cannot be changed without touching others"
 
@@ -52,7 +53,8 @@ def _read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise TomlError(str(error)) from error
+        place = _PLACE.search(str(error))
+        raise TomlError(f"{place[1] if place else 'it'} is not TOML") from error
 
 
 def _checked(text: str, expected: Mapping[str, Any]) -> str:

@@ -16,12 +16,15 @@ from collections.abc import Callable
 from datetime import datetime
 
 __all__ = [
+    "DOUBTFUL",
+    "NO_ANSWER",
     "as_given",
     "brief_duration",
     "bytes_text",
     "count",
     "duration",
     "flat",
+    "is_doubtful",
     "is_hidden",
     "local_time",
     "printable",
@@ -40,6 +43,17 @@ _PICTURES = 0x2400
 _MINUTE, _HOUR = 60, 3600
 _TENTHS_BELOW = 10
 _THOUSAND = 1000
+
+
+NO_ANSWER = "nothing here seems to answer this"
+"""What a person reads above hits of which ``is_doubtful`` says so."""
+DOUBTFUL = 0.06
+"""Confidence below which it is said: of questions that have an answer, hardly any is below."""
+
+
+def is_doubtful(confidence: float | None) -> bool:
+    """Say whether the best of a list is too weak to be taken for an answer."""
+    return confidence is not None and confidence < DOUBTFUL
 
 
 # ------------------------------------------------------------------ safe text

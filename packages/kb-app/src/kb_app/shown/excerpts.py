@@ -32,6 +32,8 @@ _LINKS = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
 _LINES_ONLY = frozenset({"code", "csv", "notebook"})
 _WIDE = frozenset("WF")
 _STEM = 4
+_WHOLE_LINE = 600
+"""Lines that stand alone are shown whole up to this length."""
 _RAGGED = 12
 """One column in so many is lost where a word does not fit any more."""
 
@@ -111,7 +113,7 @@ def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
         elif kind == "heading" and _plain(line) not in shown:
             yield _Piece(_readable(line), number, flows=False)
         elif kind in {"code", "row"}:
-            yield _Piece(line, number, flows=False)
+            yield _Piece(line if is_code else _readable(line), number, flows=False)
     yield from _sentences(paragraph, begun)
 
 
@@ -170,8 +172,9 @@ def _best(pieces: Sequence[_Piece], query: str, room: int, columns: int) -> tupl
 
 def _size(piece: _Piece, columns: int) -> int:
     """Return how many columns a piece takes; one that stands alone takes whole rows."""
-    wide = sum(unicodedata.east_asian_width(letter) in _WIDE for letter in piece.text)
-    size = len(piece.text) + wide + 1
+    size = len(piece.text) + 1
+    if not piece.text.isascii():
+        size += sum(unicodedata.east_asian_width(letter) in _WIDE for letter in piece.text)
     return size + size // _RAGGED if piece.flows else -(-size // columns) * columns
 
 
@@ -183,7 +186,7 @@ def _words(text: str, query: str) -> Iterator[str]:
 def _cut(piece: _Piece, query: str, room: int) -> _Piece:
     """Return a piece that is too long as the part of it around the first match."""
     text = piece.text.strip() if piece.flows else piece.text.rstrip()
-    if len(text) <= room:
+    if len(text) <= (room if piece.flows else max(room, _WHOLE_LINE)):
         return replace(piece, text=text)
     found = marks(text, query)
     start = max(0, min(found[0][0] - room // 4 if found else 0, len(text) - room))

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 __all__ = ["marks"]
 
@@ -46,32 +48,51 @@ _SMALL_WORDS = frozenset(
 
 def marks(text: str, query: str) -> list[tuple[int, int]]:
     """Return the half-open ranges of *text* to mark for *query*, in order, apart."""
-    words = {_fold(match[0]) for match in _WORD.finditer(_SYNTAX.sub(" ", query))}
-    wanted = (words - _SMALL_WORDS) or words
-    dense = {word for word in wanted if _is_dense(word)}
-    pairs = {word[i : i + 2] for word in dense for i in range(max(1, len(word) - 1))}
-    found = [*_same_words(text, wanted - dense), *_same_pairs(text, pairs)]
+    wanted = _wanted(query)
+    found = [*_same_words(text, wanted), *_same_pairs(text, wanted.pairs)]
     return _merged(sorted(found))
 
 
-def _same_words(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
-    stems = {stem for word in wanted for stem in _stems(word)}
+class _Wanted(NamedTuple):
+    words: frozenset[str]
+    stems: frozenset[str]
+    pairs: frozenset[str]
+
+
+@lru_cache(maxsize=64)
+def _wanted(query: str) -> _Wanted:
+    """Return what to look for; a page of hits asks for the same in every line."""
+    words = {_fold(match[0]) for match in _WORD.finditer(_SYNTAX.sub(" ", query))}
+    wanted = (words - _SMALL_WORDS) or words
+    dense = {word for word in wanted if _is_dense(word)}
+    apart = frozenset(wanted - dense)
+    return _Wanted(
+        apart,
+        frozenset(stem for word in apart for stem in _stems(word)),
+        frozenset(word[i : i + 2] for word in dense for i in range(max(1, len(word) - 1))),
+    )
+
+
+def _same_words(text: str, wanted: _Wanted) -> Iterator[tuple[int, int]]:
     for match in _WORD.finditer(text):
         word = _fold(match[0])
-        if word in wanted or not stems.isdisjoint(_stems(word)):
+        if word in wanted.words or not wanted.stems.isdisjoint(_stems(word)):
             yield match.span()
 
 
-def _same_pairs(text: str, pairs: set[str]) -> Iterator[tuple[int, int]]:
+def _same_pairs(text: str, pairs: frozenset[str]) -> Iterator[tuple[int, int]]:
     for pair in pairs:
         for match in re.finditer(f"(?={re.escape(pair)})", text):
             yield match.start(), match.start() + len(pair)
 
 
-def _stems(word: str) -> set[str]:
+@lru_cache(maxsize=4096)
+def _stems(word: str) -> frozenset[str]:
     """Return a word without each ending that it may have, as long as enough is left."""
+    if len(word) < _LEAST_STEM:
+        return frozenset()
     stems = (word.removesuffix(ending) for ending in _ENDINGS)
-    return {stem for stem in stems if len(stem) >= _LEAST_STEM}
+    return frozenset(stem for stem in stems if len(stem) >= _LEAST_STEM)
 
 
 def _fold(word: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from kb_app.shown import bytes_text, count, flat, local_time, printable
+from kb_app.shown import as_given, bytes_text, count, flat, local_time, printable
 from kb_cli._command import command, completed_by, subgroup
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._options import filter_options, filters_of
 from kb_cli._text import pairs, table
 
@@ -23,10 +23,19 @@ def list_() -> None:
 
 @command("docs", example="kebab list docs --tag rust --limit 20")
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many."
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="How many.",
 )
 @click.option(
-    "--offset", type=click.IntRange(min=0), default=0, help="How many to leave out before."
+    "--offset",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="How many to leave out before.",
 )
 @filter_options
 @pass_cli
@@ -62,11 +71,14 @@ list_.add_command(_docs)
 
 @subgroup("inspect", example="kebab inspect doc 1c0ffee5")
 def inspect() -> None:
-    """Show all that is known of one thing."""
+    """Show all that is known of one thing.
+
+    By its id, its path, or a path and a line.
+    """
 
 
-@command("doc", example="kebab inspect doc 1c0ffee5")
-@click.argument("doc_id", metavar="ID", shell_complete=completed_by("document"))
+@command("doc", example="kebab inspect doc notes/a.md")
+@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @pass_cli
 def _inspect_doc(cli: CliContext, doc_id: str) -> None:
     """Show what a parser found in a document."""
@@ -75,7 +87,7 @@ def _inspect_doc(cli: CliContext, doc_id: str) -> None:
 
 
 @command("chunk", example="kebab inspect chunk 5669ef18")
-@click.argument("chunk_id", metavar="ID")
+@click.argument("chunk_id", metavar="CHUNK")
 @pass_cli
 def _inspect_chunk(cli: CliContext, chunk_id: str) -> None:
     """Show where a chunk stands, and which models know it."""
@@ -87,7 +99,7 @@ inspect.add_command(_inspect_doc)
 inspect.add_command(_inspect_chunk)
 
 
-def _document(doc: Mapping[str, Any]) -> Iterator[str]:
+def _document(doc: Shown) -> Iterator[str]:
     yield from pairs(
         [
             ("document", doc["doc_id"]),
@@ -116,18 +128,27 @@ def _document(doc: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"warning: {flat(text)}" for text in doc.get("warnings", ()))
 
 
-def _values(metadata: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _values(metadata: Shown) -> Iterator[tuple[str, object]]:
     for key, value in sorted(metadata.items()):
-        yield flat(str(key)), value if isinstance(value, (str, int)) else str(value)
+        yield flat(str(key)), _value(value)
 
 
-def _blocks(doc: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
+def _value(value: object) -> object:
+    """Return a value of front matter as a person would write it."""
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return as_given(value)
+
+
+def _blocks(doc: Shown) -> Iterator[tuple[object, ...]]:
     for block in doc["blocks"]:
         name = block.get("symbol") or " › ".join(block["heading_path"])
         yield block["kind"], block["char_start"], block["char_end"], name
 
 
-def _chunk_lines(chunk: Mapping[str, Any]) -> Iterator[str]:
+def _chunk_lines(chunk: Shown) -> Iterator[str]:
     models = ", ".join(f"{e['model']} ({e['dimensions']})" for e in chunk["embeddings"])
     yield from pairs(
         [
@@ -171,20 +192,20 @@ def status(cli: CliContext, path_glob: str | None, state: str | None) -> None:
         cli.note(f"no file that was seen matches '{printable(path_glob)}'")
 
 
-def _status_lines(status: Mapping[str, Any]) -> Iterator[str]:
+def _status_lines(status: Shown) -> Iterator[str]:
     if rows := [_row(file) for file in status["files"]]:
         yield from table(("STATE", "CHANGED", "SIZE", "SOURCE", "PATH", "WHY"), rows)
     yield from _coverage(status["coverage"])
 
 
-def _row(file: Mapping[str, Any]) -> tuple[object, ...]:
+def _row(file: Shown) -> tuple[object, ...]:
     why = ": ".join(filter(None, (file.get("reason"), file.get("detail"))))
     when = file.get("changed_at") or file.get("indexed_at") or file["mtime"]
     place = (file["source_id"], file["doc_path"])
     return file["state"], local_time(when), bytes_text(file["size"]), *place, why
 
 
-def _coverage(totals: Mapping[str, Any]) -> Iterator[str]:
+def _coverage(totals: Shown) -> Iterator[str]:
     states = ", ".join(f"{totals[state]:,} {state}" for state in _STATES if totals.get(state))
     yield f"{count(totals['files'], 'file')}{f': {states}' if states else ''}"
     if reasons := totals.get("by_reason"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import click
 
 from kb_app.shown import bytes_text, count, flat, local_time, printable
 from kb_cli._command import command
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._text import pad, pairs, table, width
 from kb_core.errors import InvalidInput
 
@@ -34,7 +33,7 @@ def doctor(ctx: click.Context, cli: CliContext, deep: bool) -> None:
         ctx.exit(_UNHEALTHY)
 
 
-def _doctor_lines(doctor: Mapping[str, Any]) -> Iterator[str]:
+def _doctor_lines(doctor: Shown) -> Iterator[str]:
     checks = doctor["checks"]
     longest = max((width(check["name"]) for check in checks), default=0)
     for check in checks:
@@ -63,7 +62,7 @@ def stats(cli: CliContext) -> None:
         cli.show(kb.stats(), _stats_lines)
 
 
-def _stats_lines(stats: Mapping[str, Any]) -> Iterator[str]:
+def _stats_lines(stats: Shown) -> Iterator[str]:
     sizes = stats["index_bytes"]
     kept = ", ".join(f"{part} {bytes_text(size)}" for part, size in sizes.items() if size)
     yield from pairs(
@@ -93,7 +92,7 @@ def schema(cli: CliContext) -> None:
         cli.show(kb.schema(), _schema_lines)
 
 
-def _schema_lines(schema: Mapping[str, Any]) -> Iterator[str]:
+def _schema_lines(schema: Shown) -> Iterator[str]:
     stats = schema["stats"]
     able = sorted(name for name, can in schema["capabilities"].items() if can)
     unable = sorted(name for name, can in schema["capabilities"].items() if not can)
@@ -134,7 +133,7 @@ def models(cli: CliContext) -> None:
         cli.show(kb.models(), _models_lines)
 
 
-def _models_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _models_lines(found: Shown) -> Iterator[str]:
     models = found["items"]
     if not models:
         yield "there are no embedding models"
@@ -160,7 +159,7 @@ def _models_lines(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"  hint: {flat(model['hint'])}"
 
 
-def _state(model: Mapping[str, Any]) -> str:
+def _state(model: Shown) -> str:
     if model["active"]:
         return "active" if model["present"] else "active, missing"
     if model["selectable"]:
@@ -226,7 +225,7 @@ def _only_scope(given: list[str]) -> str:
     )
 
 
-def _reset_lines(report: Mapping[str, Any]) -> Iterator[str]:
+def _reset_lines(report: Shown) -> Iterator[str]:
     gone = report["removed"]
     verb = "would delete" if report["dry_run"] else "deleted"
     for row in gone:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by, subgroup
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._text import shorten
 from kb_core.errors import InvalidInput, IoError
 
@@ -21,25 +21,29 @@ if TYPE_CHECKING:
 __all__ = ["cite", "fetch"]
 
 _TOKENS = click.option(
-    "--max-tokens", type=click.IntRange(min=1), help="Print at most about this many tokens."
+    "--max-tokens",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Print at most about this many tokens.",
 )
 
 
-@subgroup("fetch", example="kebab fetch span 5669ef18 12 34")
+@subgroup("fetch", example="kebab fetch span notes/search.md 12 34")
 def fetch() -> None:
     """Print text exactly as it stands in a source.
 
-    An id may be shortened to its first eight characters or more, while it names one thing.
+    What is printed is taken: an id or its first eight characters, a path or its end, a path
+    and a line (notes/a.md:12), a citation. What names several lists them.
     """
 
 
-@command("chunk", example="kebab fetch chunk 5669ef18 --context 1")
-@click.argument("chunk_id", metavar="ID")
+@command("chunk", example="kebab fetch chunk 5669ef18 --context 1\nkebab fetch chunk notes/a.md:12")
+@click.argument("chunk_id", metavar="CHUNK", shell_complete=completed_by("document"))
 @click.option(
     "--context",
+    metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    metavar="N",
     help="Also print up to N chunks before and after it.",
 )
 @pass_cli
@@ -50,8 +54,8 @@ def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
     _show(cli, result)
 
 
-@command("doc", example="kebab fetch doc 1c0ffee5 --max-tokens 2000")
-@click.argument("doc_id", metavar="ID", shell_complete=completed_by("document"))
+@command("doc", example="kebab fetch doc notes/search.md --max-tokens 2000")
+@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @_TOKENS
 @pass_cli
 def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
@@ -61,8 +65,8 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
     _show(cli, result)
 
 
-@command("span", example="kebab fetch span 1c0ffee5 12 34")
-@click.argument("doc_id", metavar="DOC_ID", shell_complete=completed_by("document"))
+@command("span", example="kebab fetch span notes/search.md 12 34")
+@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @click.argument("start", type=int)
 @click.argument("end", type=int)
 @_TOKENS
@@ -109,8 +113,8 @@ def cite(
 ) -> None:
     """Print what a citation points at, or verify that it still says the same.
 
-    A URI is a path, relative to its source, and a place: notes/a.md#L12-L34. What is
-    printed is the text as it was indexed.
+    A URI is a path, relative to its source, and a place: notes/a.md#L12-L34, or as hits are
+    printed, notes/a.md:12. What is printed is the text as it was indexed.
 
     'verify' compares with the files as they are now and says of each citation: unchanged,
     moved, changed or gone. With - they are read from standard input, one a line: URIs, or
@@ -202,7 +206,7 @@ def _item(line: str) -> str | dict[str, Any]:
     return found if isinstance(found, dict) else line
 
 
-def _check_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _check_lines(found: Shown) -> Iterator[str]:
     longest = max(map(len, _COLORS))
     for check in found["checks"]:
         status = check["status"]
@@ -217,7 +221,7 @@ def _check_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{summary['total']:,} verified{f': {parts}' if parts else ''}"
 
 
-def _diff_lines(check: Mapping[str, Any]) -> list[str]:
+def _diff_lines(check: Shown) -> list[str]:
     return str(check.get("diff", "")).removesuffix("\n").split("\n") if "diff" in check else []
 
 
@@ -238,7 +242,7 @@ def _open(cli: CliContext, place: FilePlace) -> None:
         raise IoError(f"{words[0]!r} ended with {done.returncode}", details={"command": words})
 
 
-def _show(cli: CliContext, result: Mapping[str, Any]) -> None:
+def _show(cli: CliContext, result: Shown) -> None:
     """Print fetch_result.v1; what was cut or is stale is told on stderr."""
     if cli.as_json:
         cli.print_json(result)
@@ -258,7 +262,7 @@ def _show(cli: CliContext, result: Mapping[str, Any]) -> None:
         cli.note("stale: the file has changed since, or was not checked for long")
 
 
-def _parts(result: Mapping[str, Any]) -> Iterator[str]:
+def _parts(result: Shown) -> Iterator[str]:
     if result["kind"] != "chunk":
         lines = (
             f" § L{result['line_start']}-L{result['line_end']}" if "line_start" in result else ""

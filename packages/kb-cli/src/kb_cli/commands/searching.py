@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kb_app.shown import printable
 from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, leave_at_once, pass_cli
+from kb_cli._context import CliContext, Shown, leave_at_once, pass_cli
 from kb_cli._options import filter_options, filters_of, hits_option, mode_option, page_options
 from kb_cli._text import pairs
 from kb_core.errors import ConfigInvalid, InvalidInput
@@ -35,7 +35,9 @@ _ASKED = ("max_tokens", "cursor", "rerank", "deadline_ms", "trace")
 @mode_option("By words, by meaning, or by both.")
 @page_options
 @click.option("--rerank/--no-rerank", default=None, help="Read the first hits again, closely.")
-@click.option("--deadline-ms", type=click.IntRange(1), help="Answer with what is ready by then.")
+@click.option(
+    "--deadline-ms", metavar="N", type=click.IntRange(1), help="Answer with what is ready by then."
+)
 @click.option("--trace", is_flag=True, help="Show how the hits were found.")
 @click.option("--bulk", is_flag=True, help="Read queries from stdin, one JSON object a line.")
 @click.option("--aggregate", is_flag=True, help="With --bulk: one list for all queries.")
@@ -134,7 +136,9 @@ echo '{"queries": ["error handling", "try catch"], "maxResults": 5}' | kebab cod
 @command("codebase-search", example=_CODEBASE)
 @click.argument("queries", metavar="[QUERY]...", nargs=-1)
 @click.option("--path", metavar="DIR", help="Only below this folder of its source.")
-@click.option("--max-results", type=click.IntRange(1, 100), help="How many results in all.")
+@click.option(
+    "--max-results", metavar="N", type=click.IntRange(1, 100), help="How many results in all."
+)
 @pass_cli
 def codebase_search(
     cli: CliContext, /, queries: tuple[str, ...], path: str | None, max_results: int | None
@@ -238,7 +242,7 @@ kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
 )
 @hits_option("How many hits the search asked for.")
 @mode_option("The mode of the search.")
-@click.option("--max-tokens", type=click.IntRange(1), help="The budget of the search.")
+@click.option("--max-tokens", metavar="N", type=click.IntRange(1), help="The budget of the search.")
 @filter_options
 @pass_cli
 def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> None:  # noqa: ANN401
@@ -261,7 +265,7 @@ def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> No
         cli.show(kb.explain_miss(doc, asked), _miss_lines)
 
 
-def _miss_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _miss_lines(found: Shown) -> Iterator[str]:
     yield f"{printable(found['doc_path'])}: {printable(found['summary'])}"
     if "chunks" not in found:
         return
@@ -277,24 +281,32 @@ def _miss_lines(found: Mapping[str, Any]) -> Iterator[str]:
             ("by words", _standing(found["lexical"])),
             ("by meaning", _standing(found["vector"])),
             ("together", _standing(found["fused"])),
-            ("nearest", printable(nearest["citation"]["uri"]) if nearest else None),
+            ("nearest", _nearest(nearest["citation"]) if nearest else None),
             ("try", _suggestion(suggestion)),
         ]
     )
 
 
-def _filter(each: Mapping[str, Any]) -> str:
+def _nearest(citation: Shown) -> str:
+    from kb_cli._hits import place_of
+    from kb_core.wire import read_citation
+
+    path, where, _ = place_of(read_citation(citation))
+    return path + where
+
+
+def _filter(each: Shown) -> str:
     value = each["value"]
     shown = printable(value if isinstance(value, str) else ", ".join(value))
     name = "" if each["name"] == "query" else f"{each['name']} "
     return f"{name}{shown}: {'passes' if each['passes'] else 'keeps it out'}"
 
 
-def _standing(standing: Mapping[str, Any] | None) -> str:
+def _standing(standing: Shown | None) -> str:
     return f"rank {standing['rank']:,}, score {standing['score']:.4f}" if standing else "not found"
 
 
-def _suggestion(suggestion: Mapping[str, Any] | None) -> str | None:
+def _suggestion(suggestion: Shown | None) -> str | None:
     if suggestion is None:
         return None
     return f"kebab search {printable(suggestion['query'])!r} (rank {suggestion['rank']})"

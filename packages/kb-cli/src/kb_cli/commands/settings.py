@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,7 +113,7 @@ for _sub in (_show, _path, _migrate):
     config.add_command(_sub)
 
 
-def _report(config: Config) -> dict[str, Any]:
+def _report(config: Config) -> Mapping[str, Any]:
     from kb_core import wire
 
     settings = [
@@ -124,7 +124,7 @@ def _report(config: Config) -> dict[str, Any]:
     return wire.config_report(file, settings, map(asdict, config.sources))
 
 
-def _migration(done: Migration) -> dict[str, Any]:
+def _migration(done: Migration) -> Mapping[str, Any]:
     from kb_core import wire
 
     return wire.config_migration(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,12 @@ import click
 
 from kb_app.shown import bytes_text, count, printable
 from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._text import table
 from kb_core.media import TrustLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kb_app.config import Config, Source
 
@@ -115,7 +116,7 @@ def _preview(cli: CliContext, config: Config, path: str, source: Source | None =
     click.echo("\n".join(_held(found)))
 
 
-def _held(found: Mapping[str, Any]) -> Iterator[str]:
+def _held(found: Shown) -> Iterator[str]:
     more = "" if found["complete"] else "at least "
     amount = f"{more}{count(found['files'], 'file')}, {bytes_text(found['bytes'])}"
     yield f"to be read: {amount}" if found["files"] else "nothing in it can be read"
@@ -140,7 +141,7 @@ def _held(found: Mapping[str, Any]) -> Iterator[str]:
         yield from _indented(("ENTRIES", "WHY", "SUCH AS"), map(_left, rows))
 
 
-def _left(row: Mapping[str, Any]) -> tuple[object, ...]:
+def _left(row: Shown) -> tuple[object, ...]:
     why = ": ".join(filter(None, (row["reason"], row["detail"])))
     slash = "/" if row["folders"] and not row["files"] else ""
     return row["files"] + row["folders"], why, row["example"] + slash
@@ -154,7 +155,7 @@ def _indented(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator
 
 def _source_list(
     config: Config, *, added: str | None = None, removed: str | None = None
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """Return source_list.v1 of a configuration that was changed."""
     from kb_core import wire
 

@@ -9,7 +9,7 @@ The types of an ingest are imported where they are used: a search does not pay f
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kb_core.citations import citation_of
 from kb_core.clock import from_epoch
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from kb_core.ingest import IngestEvent, IngestItem, IngestReport
     from kb_core.ports import StoredChunk, StoredDoc, StoredFile
+    from kb_core.wire import types
 
 __all__ = [
     "chunk",
@@ -39,9 +40,9 @@ __all__ = [
 ]
 
 
-def chunk(stored: StoredChunk, embeddings: Mapping[str, int]) -> Json:
+def chunk(stored: StoredChunk, embeddings: Mapping[str, int]) -> types.ChunkInspection:
     """Return a chunk as part of a larger object; *embeddings*: model key → dimensions."""
-    out: Json = {
+    out: types.ChunkInspection = {
         "chunk_id": stored["chunk_id"],
         "doc_id": stored["doc_id"],
         "doc_path": stored["path"],
@@ -57,23 +58,29 @@ def chunk(stored: StoredChunk, embeddings: Mapping[str, int]) -> Json:
             {"model": model, "dimensions": size} for model, size in sorted(embeddings.items())
         ],
     }
-    if stored["symbol"]:
-        out["symbol"] = stored["symbol"]
-    if stored["part"]:
-        out["part"] = stored["part"]
+    if symbol := stored["symbol"]:
+        out["symbol"] = symbol
+    if part := stored["part"]:
+        out["part"] = part
     if stored["flags"]:
         out["flags"] = list(stored["flags"])
     return out
 
 
-def chunk_inspection(stored: StoredChunk, embeddings: Mapping[str, int]) -> Json:
+def chunk_inspection(stored: StoredChunk, embeddings: Mapping[str, int]) -> types.ChunkInspection:
     """Return chunk_inspection.v1."""
-    return {"schema_version": "chunk_inspection.v1", **chunk(stored, embeddings)}
+    out = {"schema_version": "chunk_inspection.v1", **chunk(stored, embeddings)}
+    return cast("types.ChunkInspection", out)
 
 
 def fetch_chunk(
-    target: Json, before: Iterable[Json], after: Iterable[Json], *, indexed_at: int, stale: bool
-) -> Json:
+    target: types.ChunkInspection,
+    before: Iterable[types.ChunkInspection],
+    after: Iterable[types.ChunkInspection],
+    *,
+    indexed_at: int,
+    stale: bool,
+) -> types.FetchResult:
     """Return fetch_result.v1 of a chunk; all three hold what ``chunk`` makes."""
     head = _fetched("chunk", target["doc_id"], target["doc_path"], indexed_at, stale=stale)
     return {
@@ -84,10 +91,12 @@ def fetch_chunk(
     }
 
 
-def fetch_doc(doc: StoredDoc, text: str, *, stale: bool, omitted_chars: int | None = None) -> Json:
+def fetch_doc(
+    doc: StoredDoc, text: str, *, stale: bool, omitted_chars: int | None = None
+) -> types.FetchResult:
     """Return fetch_result.v1 of a document; with *omitted_chars*, a budget cut it."""
     head = _fetched("doc", doc["doc_id"], doc["path"], doc["indexed_at"], stale=stale)
-    return {**head, "text": text, **_cut(omitted_chars)}
+    return _cut({**head, "text": text}, omitted_chars)
 
 
 def fetch_span(
@@ -98,14 +107,22 @@ def fetch_span(
     *,
     stale: bool,
     omitted_chars: int | None = None,
-) -> Json:
+) -> types.FetchResult:
     """Return fetch_result.v1 of lines; with *omitted_chars*, a budget cut them."""
     head = _fetched("span", doc["doc_id"], doc["path"], doc["indexed_at"], stale=stale)
-    lines = {"line_start": asked[0], "line_end": asked[1], "effective_end": effective_end}
-    return {**head, "text": text, **lines, **_cut(omitted_chars)}
+    out: types.FetchResult = {
+        **head,
+        "text": text,
+        "line_start": asked[0],
+        "line_end": asked[1],
+        "effective_end": effective_end,
+    }
+    return _cut(out, omitted_chars)
 
 
-def _fetched(kind: str, doc_id: str, path: str, indexed_at: int, *, stale: bool) -> Json:
+def _fetched(
+    kind: str, doc_id: str, path: str, indexed_at: int, *, stale: bool
+) -> types.FetchResult:
     return {
         "schema_version": "fetch_result.v1",
         "kind": kind,
@@ -117,13 +134,15 @@ def _fetched(kind: str, doc_id: str, path: str, indexed_at: int, *, stale: bool)
     }
 
 
-def _cut(omitted_chars: int | None) -> Json:
-    return {} if omitted_chars is None else {"truncated": True, "omitted_chars": omitted_chars}
+def _cut(out: types.FetchResult, omitted_chars: int | None) -> types.FetchResult:
+    if omitted_chars is None:
+        return out
+    return {**out, "truncated": True, "omitted_chars": omitted_chars}
 
 
-def doc_summary(doc: StoredDoc) -> Json:
+def doc_summary(doc: StoredDoc) -> types.DocSummary:
     """Return a document as it stands in a list."""
-    out: Json = {
+    out: types.DocSummary = {
         "doc_id": doc["doc_id"],
         "doc_path": doc["path"],
         "source_id": doc["source_id"],
@@ -143,7 +162,11 @@ def doc_summary(doc: StoredDoc) -> Json:
     }
     if (dated := doc["doc_date"]) is not None:
         out["doc_date"] = timestamp(dated)
-    return out | {key: doc[key] for key in ("code_lang", "repo") if doc.get(key)}
+    if code_lang := doc["code_lang"]:
+        out["code_lang"] = code_lang
+    if repo := doc["repo"]:
+        out["repo"] = repo
+    return out
 
 
 def doc_list(
@@ -152,21 +175,29 @@ def doc_list(
     total: int,
     next_cursor: str | None = None,
     warnings: Sequence[str] = (),
-) -> Json:
+) -> types.DocSummaryList:
     """Return doc_summary_list.v1: one page of *total* documents."""
-    out: Json = {
+    out: types.DocSummaryList = {
         "schema_version": "doc_summary_list.v1",
         "items": [doc_summary(doc) for doc in docs],
         "total": total,
         "next_cursor": next_cursor,
     }
-    return out | ({"warnings": list(warnings)} if warnings else {})
+    if warnings:
+        out["warnings"] = list(warnings)
+    return out
 
 
-def doc_inspection(doc: StoredDoc) -> Json:
+def doc_inspection(doc: StoredDoc) -> types.DocInspection:
     """Return doc_inspection.v1: all that is known of a document, but for its text."""
-    out = {"schema_version": "doc_inspection.v1", **doc_summary(doc)}
-    out |= {key: doc[key] for key in ("repo_branch", "repo_commit", "bytes_hash") if doc.get(key)}
+    head = {"schema_version": "doc_inspection.v1", **doc_summary(doc)}
+    out = cast("types.DocInspection", head)
+    if branch := doc["repo_branch"]:
+        out["repo_branch"] = branch
+    if commit := doc["repo_commit"]:
+        out["repo_commit"] = commit
+    if digest := doc["bytes_hash"]:
+        out["bytes_hash"] = digest
     out["aliases"] = list(doc["aliases"])
     out["metadata"] = dict(doc["metadata"])
     out["blocks"] = [_block(block) for block in doc["blocks"]]
@@ -176,33 +207,34 @@ def doc_inspection(doc: StoredDoc) -> Json:
     return out
 
 
-def _block(block: Mapping[str, Any]) -> Json:
+def _block(block: Mapping[str, Any]) -> types.DocInspectionBlocks:
     out = {
         "kind": block["kind"],
         "heading_path": list(block.get("heading_path") or ()),
         "char_start": block["start"],
         "char_end": block["end"],
     }
-    return out | {k: block[k] for k in ("level", "symbol", "symbol_kind") if block.get(k)}
+    known = {k: block[k] for k in ("level", "symbol", "symbol_kind") if block.get(k)}
+    return cast("types.DocInspectionBlocks", out | known)
 
 
-def _link(link: Mapping[str, Any]) -> Json:
+def _link(link: Mapping[str, Any]) -> types.DocInspectionLinks:
     known = {key: link.get(key) for key in ("kind", "target", "text")}
-    return given({**known, "char_start": link.get("start")})
+    return cast("types.DocInspectionLinks", given({**known, "char_start": link.get("start")}))
 
 
-def _provenance(doc: StoredDoc) -> Iterable[Json]:
-    modified = from_epoch(int(doc["mtime_ns"]) // 1_000_000_000)
-    yield given({"kind": "modified", "at": timestamp(modified), "detail": doc["bytes_hash"]})
-    for kind in ("parsed", "chunked"):
-        version = doc["parser_version" if kind == "parsed" else "chunker_version"]
-        yield {"kind": kind, "at": timestamp(doc["indexed_at"]), "detail": version}
+def _provenance(doc: StoredDoc) -> Iterable[types.DocInspectionProvenance]:
+    modified = timestamp(from_epoch(doc["mtime_ns"] // _NANOSECONDS))
+    yield {"kind": "modified", "at": modified, "detail": doc["bytes_hash"]}
+    at = timestamp(doc["indexed_at"])
+    yield {"kind": "parsed", "at": at, "detail": doc["parser_version"]}
+    yield {"kind": "chunked", "at": at, "detail": doc["chunker_version"]}
 
 
 _NANOSECONDS = 1_000_000_000
 
 
-def ingest_event(event: IngestEvent) -> Json:
+def ingest_event(event: IngestEvent) -> types.IngestProgress:
     """Return one line of ingest_progress.v1; the event's data stand beside its kind.
 
     Data are JSON values under the names of the schema; ``item`` may be an ``IngestItem``.
@@ -213,38 +245,41 @@ def ingest_event(event: IngestEvent) -> Json:
     out["at"] = timestamp(event.at)
     for name, value in event.data.items():
         out[name] = ingest_item(value) if isinstance(value, IngestItem) else value
-    return out
+    return cast("types.IngestProgress", out)
 
 
-def ingest_item(item: IngestItem) -> Json:
+def ingest_item(item: IngestItem) -> types.IngestItem:
     """Return one file's outcome."""
     out = given({name: getattr(item, name) for name in item.__dataclass_fields__})
     out["kind"] = str(item.kind)
     out["warnings"] = list(item.warnings)
     if item.error is not None:
         out["error"] = dict(item.error)
-    return out
+    return cast("types.IngestItem", out)
 
 
-def ingest_report(report: IngestReport) -> Json:
+def ingest_report(report: IngestReport) -> types.IngestReport:
     """Return ingest_report.v1; ``counts`` of the report is keyed by ``ItemKind``."""
     from kb_core.ingest import ItemKind
 
     counts = {kind: report.counts.get(kind, 0) for kind in ItemKind}
-    errors = counts.pop(ItemKind.ERROR)
-    items = None if report.items is None else [ingest_item(item) for item in report.items]
     return {
         "schema_version": "ingest_report.v1",
         "scope": dict(report.scope),
         "scanned": report.scanned,
-        **{str(kind): count for kind, count in counts.items()},
-        "errors": errors,
+        "new": counts[ItemKind.NEW],
+        "updated": counts[ItemKind.UPDATED],
+        "moved": counts[ItemKind.MOVED],
+        "unchanged": counts[ItemKind.UNCHANGED],
+        "skipped": counts[ItemKind.SKIPPED],
+        "deleted": counts[ItemKind.DELETED],
+        "errors": counts[ItemKind.ERROR],
         "duration_ms": report.duration_ms,
         "skipped_by_reason": _sorted(report.skipped_by_reason),
         "skipped_by_extension": _sorted(report.skipped_by_extension),
         "skip_examples": {k: list(v) for k, v in sorted(report.skip_examples.items())},
-        "slowest": [dict(row) for row in report.slowest],
-        "items": items,
+        "slowest": [cast("types.IngestReportSlowest", dict(row)) for row in report.slowest],
+        "items": None if report.items is None else [ingest_item(item) for item in report.items],
         "aborted": report.aborted,
         "corpus_revision": report.corpus_revision,
         "embedded": report.embedded,
@@ -254,7 +289,9 @@ def ingest_report(report: IngestReport) -> Json:
     }
 
 
-def file_status(files: Iterable[StoredFile], totals: Json, *, total: int | None = None) -> Json:
+def file_status(
+    files: Iterable[StoredFile], totals: types.FileStatusCoverage, *, total: int | None = None
+) -> types.FileStatus:
     """Return file_status.v1; *files* may be narrowed, *totals* (``coverage``) are not.
 
     *total* is for a page: how many files there are on all of its kind.
@@ -270,40 +307,47 @@ def file_status(files: Iterable[StoredFile], totals: Json, *, total: int | None 
 
 def coverage(
     files: Iterable[StoredFile], *, chunks: int | None = None, embedded: int | None = None
-) -> Json:
+) -> types.FileStatusCoverage:
     """Count ledger rows by state and skipped ones by reason; add what is given."""
-    from kb_core.records import FileState
-
     states: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     for row in files:
         states[str(row["state"])] += 1
         if row["state"] == "skipped":
             reasons[row["reason"] or "unknown"] += 1
-    out: Json = {"files": states.total()}
-    out |= {str(state): states[state] for state in FileState}
-    out["by_reason"] = _sorted(reasons)
-    return out | given({"chunks": chunks, "embedded": embedded})
+    out: types.FileStatusCoverage = {
+        "files": states.total(),
+        "indexed": states["indexed"],
+        "skipped": states["skipped"],
+        "failed": states["failed"],
+        "pending": states["pending"],
+        "deleted": states["deleted"],
+        "by_reason": _sorted(reasons),
+    }
+    if chunks is not None:
+        out["chunks"] = chunks
+    if embedded is not None:
+        out["embedded"] = embedded
+    return out
 
 
-def _file(row: StoredFile) -> Json:
-    known = {key: row.get(key) for key in ("reason", "detail", "error_code", "doc_id", "media")}
-    processed = row["processed_at"] if row["state"] == "indexed" else None
-    return {
+def _file(row: StoredFile) -> types.FileStatusFiles:
+    known = {
         "source_id": row["source_id"],
         "doc_path": row["path"],
         "state": str(row["state"]),
-        **given(known),
-        **given(
-            {
-                "indexed_at": timestamp_or_none(processed),
-                "changed_at": timestamp_or_none(row["changed_at"]),
-            }
-        ),
-        "mtime": timestamp(int(row["mtime_ns"]) // _NANOSECONDS),
+        "reason": row["reason"],
+        "detail": row["detail"],
+        "error_code": row["error_code"],
+        "doc_id": row["doc_id"],
+        "media": row["media"],
+        "indexed_at": timestamp_or_none(row["processed_at"] if row["state"] == "indexed" else None),
+        "changed_at": timestamp_or_none(row["changed_at"]),
+        "mtime": timestamp(row["mtime_ns"] // _NANOSECONDS),
         "size": row["size"],
     }
+    return cast("types.FileStatusFiles", given(known))
 
 
-def _sorted(counts: Mapping[str, Any]) -> Json:
+def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
     return {str(key): counts[key] for key in sorted(counts)}

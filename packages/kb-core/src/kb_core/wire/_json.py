@@ -6,10 +6,13 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_core.clock import from_epoch, to_rfc3339
 from kb_core.errors import KbError
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = ["Json", "decimal", "dumps", "error", "given", "timestamp", "timestamp_or_none"]
 
@@ -54,7 +57,7 @@ def given(fields: Mapping[str, Any]) -> Json:
 _BUG_HINT = "this is a bug in kebab: please report it, with the output of --verbose"
 
 
-def error(failure: BaseException) -> Json:
+def error(failure: BaseException) -> types.Error:
     """Return error.v1 for whatever was raised; never a traceback.
 
     An exception that is not a ``KbError`` is a bug, says so, and asks for a report.
@@ -70,7 +73,7 @@ def error(failure: BaseException) -> Json:
     return _error(KbError.code, message, _BUG_HINT, {"exception": name})
 
 
-def _error(code: str, message: str, hint: str | None, details: Json) -> Json:
+def _error(code: str, message: str, hint: str | None, details: Json) -> types.Error:
     return {
         "schema_version": "error.v1",
         "code": code,

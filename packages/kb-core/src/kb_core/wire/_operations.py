@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kb_core.media import MEDIA_ALWAYS_COUNTED
 from kb_core.version import __version__
-from kb_core.wire._json import Json, given, timestamp_or_none
+from kb_core.wire._json import given, timestamp_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from kb_core.wire import types
 
 __all__ = [
     "CAPABILITIES",
@@ -51,17 +53,14 @@ CAPABILITIES = (
 """What schema.v1 always answers; one that is not given is false."""
 
 _MODELS = ("parser", "chunker", "embedding", "prompt", "index")
-_PARTS = ("duckdb", "tantivy", "vectors", "assets")
-_COUNTS = ("doc_count", "chunk_count", "asset_count")
-_BREAKDOWNS = ("lang_breakdown", "code_lang_breakdown", "repo_breakdown", "source_breakdown")
 
 
 def schema_report(
     *,
     capabilities: Mapping[str, bool],
     models: Mapping[str, str | None],
-    counts: Json,
-) -> Json:
+    counts: types.Stats,
+) -> types.Schema:
     """Return schema.v1; *counts* is what ``stats`` makes."""
     # Listing package data costs more than everything else in this module.
     from kb_core import schemas
@@ -71,7 +70,7 @@ def schema_report(
         "kebab_version": __version__,
         "wire": {"schemas": [f"{name}.v1" for name in schemas.names()]},
         "capabilities": dict.fromkeys(CAPABILITIES, False) | dict(sorted(capabilities.items())),
-        "models": dict.fromkeys(_MODELS) | dict(models),
+        "models": cast("types.SchemaModels", dict.fromkeys(_MODELS) | dict(models)),
         "stats": counts,
     }
 
@@ -82,38 +81,49 @@ def stats(
     index_bytes: Mapping[str, int],
     stale_doc_count: int = 0,
     corpus_revision: int = 0,
-) -> Json:
+) -> types.Stats:
     """Return the counts of schema.v1; *counts* is ``Control.stats``, empty for nothing yet."""
-    out: Json = {name: counts.get(name, 0) for name in _COUNTS}
-    out["last_ingest_at"] = timestamp_or_none(counts.get("last_ingest_at"))
     media = _breakdown(counts.get("media_breakdown"))
-    out["media_breakdown"] = dict.fromkeys(MEDIA_ALWAYS_COUNTED, 0) | media
-    out |= {name: _breakdown(counts.get(name)) for name in _BREAKDOWNS}
-    out["index_bytes"] = {part: index_bytes.get(part, 0) for part in _PARTS}
-    out["stale_doc_count"] = stale_doc_count
-    out["corpus_revision"] = corpus_revision
-    return out
+    return {
+        "doc_count": counts.get("doc_count", 0),
+        "chunk_count": counts.get("chunk_count", 0),
+        "asset_count": counts.get("asset_count", 0),
+        "last_ingest_at": timestamp_or_none(counts.get("last_ingest_at")),
+        "media_breakdown": dict.fromkeys(MEDIA_ALWAYS_COUNTED, 0) | media,
+        "lang_breakdown": _breakdown(counts.get("lang_breakdown")),
+        "code_lang_breakdown": _breakdown(counts.get("code_lang_breakdown")),
+        "repo_breakdown": _breakdown(counts.get("repo_breakdown")),
+        "source_breakdown": _breakdown(counts.get("source_breakdown")),
+        "index_bytes": {
+            "duckdb": index_bytes.get("duckdb", 0),
+            "tantivy": index_bytes.get("tantivy", 0),
+            "vectors": index_bytes.get("vectors", 0),
+            "assets": index_bytes.get("assets", 0),
+        },
+        "stale_doc_count": stale_doc_count,
+        "corpus_revision": corpus_revision,
+    }
 
 
-def stats_report(counts: Json) -> Json:
+def stats_report(counts: types.Stats) -> types.Stats:
     """Return stats.v1; *counts* is what ``stats`` makes."""
-    return {"schema_version": "stats.v1", **counts}
+    return cast("types.Stats", {"schema_version": "stats.v1", **counts})
 
 
-def _breakdown(counts: Mapping[str | None, int] | None) -> Json:
+def _breakdown(counts: Mapping[str | None, int] | None) -> dict[str, int]:
     named = {"null" if key is None else str(key): n for key, n in (counts or {}).items()}
     return dict(sorted(named.items()))
 
 
-def doctor(checks: Iterable[Mapping[str, Any]]) -> Json:
+def doctor(checks: Iterable[Mapping[str, Any]]) -> types.Doctor:
     """Return doctor.v1; a check has ``name``, ``ok``, ``detail`` and perhaps ``hint``."""
-    rows = [given(check) for check in checks]
+    rows = [cast("types.DoctorChecks", given(check)) for check in checks]
     return {"schema_version": "doctor.v1", "ok": all(row["ok"] for row in rows), "checks": rows}
 
 
-def model_list(models: Iterable[Mapping[str, Any]]) -> Json:
+def model_list(models: Iterable[Mapping[str, Any]]) -> types.ModelList:
     """Return model_list.v1; fields as the schema names them, absent ones ``None``."""
-    rows = [given(model) for model in models]
+    rows = [cast("types.ModelListItems", given(model)) for model in models]
     return {
         "schema_version": "model_list.v1",
         "items": rows,
@@ -122,16 +132,21 @@ def model_list(models: Iterable[Mapping[str, Any]]) -> Json:
     }
 
 
-def source(configured: Mapping[str, Any]) -> Json:
+def source(configured: Mapping[str, Any]) -> types.Source:
     """Return a configured source; paths as text."""
-    out: Json = {
+    out: types.Source = {
         "id": configured["id"],
         "root": str(configured["root"]),
         "trust_level": str(configured["trust_level"]),
         "source_type": configured["source_type"],
     }
-    out |= {key: list(configured[key]) for key in ("include", "exclude") if key in configured}
-    return out | {key: configured[key] for key in ("follow_links",) if key in configured}
+    if "include" in configured:
+        out["include"] = list(configured["include"])
+    if "exclude" in configured:
+        out["exclude"] = list(configured["exclude"])
+    if "follow_links" in configured:
+        out["follow_links"] = configured["follow_links"]
+    return out
 
 
 def source_list(
@@ -140,21 +155,23 @@ def source_list(
     *,
     added: str | None = None,
     removed: str | None = None,
-) -> Json:
+) -> types.SourceList:
     """Return source_list.v1, the result of adding or removing a source."""
-    return {
-        "schema_version": "source_list.v1",
-        "sources": [source(configured) for configured in sources],
-        **given({"added": added, "removed": removed}),
-        "config_path": config_path,
-    }
+    listed = [source(configured) for configured in sources]
+    out = cast("types.SourceList", {"schema_version": "source_list.v1", "sources": listed})
+    if added is not None:
+        out["added"] = added
+    if removed is not None:
+        out["removed"] = removed
+    out["config_path"] = config_path
+    return out
 
 
 def config_report(
     config_path: str | None,
     settings: Iterable[Mapping[str, Any]],
     sources: Iterable[Mapping[str, Any]],
-) -> Json:
+) -> types.ConfigReport:
     """Return config_report.v1; a setting has ``key``, ``value``, ``origin``, ``detail``.
 
     A value may be ``None``; a detail that is ``None`` is left out.
@@ -162,7 +179,10 @@ def config_report(
     return {
         "schema_version": "config_report.v1",
         "config_path": config_path,
-        "settings": [{"value": None, **given(setting)} for setting in settings],
+        "settings": [
+            cast("types.ConfigReportSettings", {"value": None, **given(setting)})
+            for setting in settings
+        ],
         "sources": [source(configured) for configured in sources],
     }
 
@@ -175,20 +195,22 @@ def config_migration(
     removed: Iterable[str] = (),
     dry_run: bool = False,
     backup_path: str | None = None,
-) -> Json:
+) -> types.ConfigMigration:
     """Return config_migration.v1; *versions* are those before and after."""
-    keys = {"added": list(added), "removed": list(removed)}
-    changed = bool(keys["added"] or keys["removed"] or versions[0] != versions[1])
-    return {
+    gained, lost = list(added), list(removed)
+    out: types.ConfigMigration = {
         "schema_version": "config_migration.v1",
         "config_path": config_path,
         "from_version": versions[0],
         "to_version": versions[1],
-        "changed": changed,
+        "changed": bool(gained or lost or versions[0] != versions[1]),
         "dry_run": dry_run,
-        **keys,
-        **given({"backup_path": backup_path}),
+        "added": gained,
+        "removed": lost,
     }
+    if backup_path is not None:
+        out["backup_path"] = backup_path
+    return out
 
 
 def reset_report(
@@ -197,22 +219,24 @@ def reset_report(
     *,
     dry_run: bool = False,
     documents: int | None = None,
-) -> Json:
+) -> types.ResetReport:
     """Return reset_report.v1; *removed* are absolute paths and their bytes."""
     gone = list(removed)
-    return {
+    out: types.ResetReport = {
         "schema_version": "reset_report.v1",
         "scope": scope,
         "dry_run": dry_run,
         "removed": [{"path": path, "bytes": size} for path, size in gone],
         "bytes": sum(size for _, size in gone),
-        **given({"documents": documents}),
     }
+    if documents is not None:
+        out["documents"] = documents
+    return out
 
 
 def init_report(
     config_path: str, data_dir: str, *, created: Iterable[str], existing: Iterable[str] = ()
-) -> Json:
+) -> types.InitReport:
     """Return init_report.v1."""
     return {
         "schema_version": "init_report.v1",
@@ -230,22 +254,24 @@ def integration_report(
     *,
     written: bool,
     removal: bool = False,
-) -> Json:
+) -> types.IntegrationReport:
     """Return integration_report.v1; *files* are kinds, absolute paths and actions.
 
     The action ``remove`` says that a file goes.
     """
-    return {
+    out: dict[str, Any] = {
         "schema_version": "integration_report.v1",
         "host": host,
         "written": written,
-        **({"removal": True} if removal else {}),
-        "entry": dict(entry),
-        "files": [_integrated(*file) for file in files],
     }
+    if removal:
+        out["removal"] = True
+    out["entry"] = dict(entry)
+    out["files"] = [_integrated(*file) for file in files]
+    return cast("types.IntegrationReport", out)
 
 
-def _integrated(kind: str, path: str, action: str) -> Json:
+def _integrated(kind: str, path: str, action: str) -> types.IntegrationReportFiles:
     if action == "remove":
         return {"kind": kind, "path": path, "action": "update", "removed": True}
     return {"kind": kind, "path": path, "action": action}

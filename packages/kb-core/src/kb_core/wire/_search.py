@@ -5,15 +5,15 @@ A code search is prose, too, for language models: a pure function of the wire ob
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, cast
 
 from kb_core.citations import kind_of, span_fields
 from kb_core.errors import KbError
 from kb_core.wire._json import Json, decimal, error, given, timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kb_core.citations import Citation
     from kb_core.search import (
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         SearchResponse,
         Trace,
     )
+    from kb_core.wire import types
 
 __all__ = [
     "aggregated_search_response",
@@ -44,10 +45,11 @@ __all__ = [
 ]
 
 
-def citation(place: Citation) -> Json:
+def citation(place: Citation) -> types.Citation:
     """Return a citation, flat; ``kind`` says which fields of the span there are."""
     span = place.span
-    out: Json = {"kind": kind_of(span), "path": place.path, "uri": place.uri, **span_fields(span)}
+    head = {"kind": kind_of(span), "path": place.path, "uri": place.uri}
+    out = cast("types.Citation", head | span_fields(span))
     if "bbox" in out:
         out["bbox"] = [decimal(side) for side in out["bbox"]]
     if place.content_hash:
@@ -55,9 +57,9 @@ def citation(place: Citation) -> Json:
     return out
 
 
-def hit(found: Hit) -> Json:
+def hit(found: Hit) -> types.SearchHit:
     """Return a hit as it stands in a response."""
-    out: Json = {
+    out: types.SearchHit = {
         "rank": found.rank,
         "score": decimal(found.score),
         "score_kind": found.score_kind,
@@ -97,9 +99,9 @@ def hit(found: Hit) -> Json:
     return out
 
 
-def search_response(response: SearchResponse) -> Json:
+def search_response(response: SearchResponse) -> types.SearchResponse:
     """Return search_response.v1."""
-    out: Json = {
+    out: types.SearchResponse = {
         "schema_version": "search_response.v1",
         "hits": [hit(found) for found in response.hits],
         "next_cursor": response.next_cursor,
@@ -107,11 +109,13 @@ def search_response(response: SearchResponse) -> Json:
         "corpus_revision": response.corpus_revision,
     }
     if response.omitted is not None:
-        out["omitted"] = dict(response.omitted)
+        out["omitted"] = _omitted(response.omitted)
     if response.degraded:
         out["degraded"] = list(response.degraded)
     if response.warnings:
         out["warnings"] = list(response.warnings)
+    if response.confidence is not None:
+        out["confidence"] = decimal(response.confidence)
     if response.stages is not None:
         out["stages"] = list(response.stages)
     if response.trace is not None:
@@ -119,10 +123,14 @@ def search_response(response: SearchResponse) -> Json:
     return out
 
 
-def trace(story: Trace) -> Json:
+def _omitted(counts: Mapping[str, int]) -> types.SearchResponseOmitted:
+    return {"hits": counts["hits"], "snippets_shortened": counts["snippets_shortened"]}
+
+
+def trace(story: Trace) -> types.SearchResponseTrace:
     """Return the trace of one query."""
     timing = story.timing
-    out: Json = {
+    out: types.SearchResponseTrace = {
         "lexical": _candidates(story.lexical),
         "vector": _candidates(story.vector),
         "rrf_inputs": [_fusion_input(row) for row in story.fused],
@@ -133,18 +141,18 @@ def trace(story: Trace) -> Json:
             "total_ms": timing.total_ms,
         },
     }
-    further = {
-        "embed_ms": timing.embed_ms,
-        "hydrate_ms": timing.hydrate_ms,
-        "rerank_ms": timing.rerank_ms,
-    }
-    out["timing"] |= given(further)
+    if timing.embed_ms is not None:
+        out["timing"]["embed_ms"] = timing.embed_ms
+    if timing.hydrate_ms is not None:
+        out["timing"]["hydrate_ms"] = timing.hydrate_ms
+    if timing.rerank_ms is not None:
+        out["timing"]["rerank_ms"] = timing.rerank_ms
     if story.relaxation is not None:
         out["relaxation"] = _relaxation(story.relaxation)
     return out
 
 
-def _relaxation(relaxed: Relaxation) -> Json:
+def _relaxation(relaxed: Relaxation) -> types.SearchResponseTraceRelaxation:
     return {
         "asked": list(relaxed.asked),
         "required": list(relaxed.required),
@@ -153,8 +161,8 @@ def _relaxation(relaxed: Relaxation) -> Json:
     }
 
 
-def _retrieval(origin: Retrieval) -> Json:
-    out: Json = {
+def _retrieval(origin: Retrieval) -> types.SearchHitRetrieval:
+    out: types.SearchHitRetrieval = {
         "method": origin.method,
         "fusion_score": _nullable(origin.fusion_score),
         "lexical_score": _nullable(origin.lexical_score),
@@ -167,7 +175,7 @@ def _retrieval(origin: Retrieval) -> Json:
     return out
 
 
-def _candidates(proposed: Iterable[Candidate]) -> list[Json]:
+def _candidates(proposed: Iterable[Candidate]) -> list[types.SearchResponseCandidate]:
     return [
         {
             "chunk_id": candidate.chunk_id,
@@ -180,7 +188,7 @@ def _candidates(proposed: Iterable[Candidate]) -> list[Json]:
     ]
 
 
-def _fusion_input(row: FusionInput) -> Json:
+def _fusion_input(row: FusionInput) -> types.SearchResponseFusionInput:
     return {
         "chunk_id": row.chunk_id,
         "lexical_rank": row.lexical_rank,
@@ -193,7 +201,7 @@ def _nullable(score: float | None) -> float | None:
     return None if score is None else decimal(score)
 
 
-def bulk_search_item(asked: Mapping[str, Any], outcome: Outcome) -> Json:
+def bulk_search_item(asked: Mapping[str, Any], outcome: Outcome) -> types.BulkSearchItem:
     """Return bulk_search_item.v1; *asked* is the input as it came."""
     failure = outcome if isinstance(outcome, KbError) else None
     return {
@@ -204,12 +212,14 @@ def bulk_search_item(asked: Mapping[str, Any], outcome: Outcome) -> Json:
     }
 
 
-def bulk_search_summary(outcomes: Iterable[Outcome]) -> Json:
+def bulk_search_summary(outcomes: Iterable[Outcome]) -> types.BulkSearchSummary:
     """Return bulk_search_summary.v1."""
     return {"schema_version": "bulk_search_summary.v1", **_counts(outcomes)}
 
 
-def bulk_search_response(asked: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> Json:
+def bulk_search_response(
+    asked: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]
+) -> types.BulkSearchResponse:
     """Return bulk_search_response.v1: each query with what became of it."""
     items = zip(asked, outcomes, strict=True)
     return {
@@ -221,13 +231,13 @@ def bulk_search_response(asked: Sequence[Mapping[str, Any]], outcomes: Sequence[
 
 def aggregated_search_response(
     asked: Sequence[Mapping[str, Any]], found: AggregatedResponse
-) -> Json:
+) -> types.BulkSearchResponse:
     """Return bulk_search_response.v1 whose hits are in one list."""
     out = bulk_search_response(asked, found.outcomes)
     out["aggregated"] = [hit(one) for one in found.hits]
     out["truncated"] = found.truncated
     if found.omitted is not None:
-        out["omitted"] = dict(found.omitted)
+        out["omitted"] = _omitted(found.omitted)
     return out
 
 
@@ -239,11 +249,11 @@ def codebase_search_response(
     errors: Mapping[int, KbError],
     degraded: Sequence[str],
     warnings: Sequence[str],
-) -> Json:
+) -> types.CodebaseSearchResponse:
     """Return codebase_search_response.v1; *errors* are by the position of their query."""
-    out: Json = {
+    out: types.CodebaseSearchResponse = {
         "schema_version": "codebase_search_response.v1",
-        "queries": [dict(query) for query in queries],
+        "queries": [cast("types.CodebaseSearchResponseQueries", dict(query)) for query in queries],
         "hits": [hit(found) for found in hits],
         "truncated": truncated,
     }
@@ -256,25 +266,30 @@ def codebase_search_response(
     return out
 
 
-def _counts(outcomes: Iterable[Outcome]) -> Json:
+def _counts(outcomes: Iterable[Outcome]) -> types.BulkSearchResponseSummary:
     failures = [isinstance(outcome, KbError) for outcome in outcomes]
     failed = sum(failures)
     return {"total": len(failures), "succeeded": len(failures) - failed, "failed": failed}
 
 
-_STATUSES = ("unchanged", "moved", "changed", "gone")
 _WELL = ("unchanged", "moved")
 
 
-def citation_check(checks: Iterable[Mapping[str, Any]]) -> Json:
+def citation_check(checks: Iterable[Mapping[str, Any]]) -> types.CitationCheck:
     """Return citation_check.v1; fields as the schema names them, absent ones ``None``."""
-    rows = [given(check) for check in checks]
-    counts = {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
+    rows = [cast("types.CitationCheckChecks", given(check)) for check in checks]
+    counts = Counter(row["status"] for row in rows)
     return {
         "schema_version": "citation_check.v1",
         "ok": all(row["status"] in _WELL for row in rows),
         "checks": rows,
-        "summary": {"total": len(rows), **counts},
+        "summary": {
+            "total": len(rows),
+            "unchanged": counts["unchanged"],
+            "moved": counts["moved"],
+            "changed": counts["changed"],
+            "gone": counts["gone"],
+        },
     }
 
 
@@ -286,7 +301,7 @@ _FIELDS = (
 _STANDINGS = frozenset({"lexical", "vector", "fused"})
 
 
-def explain_miss(case: Mapping[str, Any], *, corpus_revision: int) -> Json:
+def explain_miss(case: Mapping[str, Any], *, corpus_revision: int) -> types.ExplainMiss:
     """Return explain_miss.v1; fields as the schema names them, absent ones left out."""
     out: Json = {"schema_version": "explain_miss.v1"}
     for name in _FIELDS:
@@ -294,7 +309,7 @@ def explain_miss(case: Mapping[str, Any], *, corpus_revision: int) -> Json:
             out[name] = _standing(case[name]) if name in _STANDINGS else case[name]
     if "file" in out:
         out["file"] = given(out["file"])
-    return out | {"corpus_revision": corpus_revision}
+    return cast("types.ExplainMiss", out | {"corpus_revision": corpus_revision})
 
 
 def _standing(found: Mapping[str, Any] | None) -> Json | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import mcp_types as types
 from pydantic import Field
@@ -13,7 +13,7 @@ from kb_app.wire_models import Input, Text, choice, read
 from kb_core import wire
 from kb_core.ingest import IngestEvent
 from kb_core.media import Media
-from kb_mcp._tool import REPLACES, Call, Tool, input_schema, outline
+from kb_mcp._tool import REPLACES, Answer, Call, Tool, input_schema, outline
 
 __all__ = ["INGEST_FILE", "INGEST_STDIN", "IngestFileInput", "IngestTextInput", "TextKind"]
 
@@ -26,7 +26,7 @@ class IngestFileInput(Input):
     path: str = Field(description="Absolute path of the file.")
 
 
-def _ingest_file(call: Call) -> Mapping[str, Any]:
+def _ingest_file(call: Call) -> Answer:
     asked = read(IngestFileInput, call.arguments)
     return follow(call, call.kb.ingest_file_by_model(asked.path, stop=call.stop))
 
@@ -78,7 +78,7 @@ class IngestTextInput(Input):
     )
 
 
-def _ingest_stdin(call: Call) -> Mapping[str, Any]:
+def _ingest_stdin(call: Call) -> Answer:
     asked = read(IngestTextInput, call.arguments)
     events = call.kb.ingest_text_by_model(
         asked.content,
@@ -108,7 +108,7 @@ INGEST_STDIN = Tool(
 )
 
 
-def follow(call: Call, events: Iterator[IngestEvent]) -> Mapping[str, Any]:
+def follow(call: Call, events: Iterator[IngestEvent]) -> Answer:
     """Take all *events*, and return ingest_report.v1 from the last of them."""
     report = None
     for event in events:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import mcp_types as types
 from pydantic import Field
@@ -12,7 +12,7 @@ from kb_app.wire_models import FilteredInput, Input, MaybeWhole, Text, Whole, ch
 from kb_core.media import SearchMode
 from kb_core.records import FileState
 from kb_core.search import MAX_K, SearchQuery
-from kb_mcp._tool import READ_ONLY, Call, NoInput, Tool, input_schema, outline
+from kb_mcp._tool import READ_ONLY, Answer, Call, NoInput, Tool, input_schema, outline
 
 __all__ = ["DOCTOR", "EXPLAIN_MISS", "SCHEMA", "STATUS", "MissInput", "StatusInput"]
 
@@ -33,7 +33,7 @@ class MissInput(FilteredInput):
     )
 
 
-def _explain_miss(call: Call) -> Mapping[str, Any]:
+def _explain_miss(call: Call) -> Answer:
     asked = read(MissInput, call.arguments)
     query = SearchQuery(
         text=asked.query,
@@ -63,7 +63,7 @@ EXPLAIN_MISS = Tool(
 )
 
 
-def _schema(call: Call) -> Mapping[str, Any]:
+def _schema(call: Call) -> Answer:
     read(NoInput, call.arguments)
     return call.kb.schema()
 
@@ -102,7 +102,7 @@ class StatusInput(Input):
     offset: Whole = Field(default=0, ge=0, description="How many to leave out before.")
 
 
-def _status(call: Call) -> Mapping[str, Any]:
+def _status(call: Call) -> Answer:
     asked = read(StatusInput, call.arguments)
     state = asked.state.value if asked.state else None
     return call.kb.status(asked.path_glob, state, limit=asked.limit, offset=asked.offset)
@@ -126,7 +126,7 @@ STATUS = Tool(
 )
 
 
-def _doctor(call: Call) -> Mapping[str, Any]:
+def _doctor(call: Call) -> Answer:
     read(NoInput, call.arguments)
     return call.kb.doctor()
 

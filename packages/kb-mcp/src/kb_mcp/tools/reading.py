@@ -11,7 +11,7 @@ from pydantic import Field, WithJsonSchema
 
 from kb_app.wire_models import FilteredInput, Input, MaybeWhole, Text, Whole, choice, read
 from kb_core.errors import InvalidInput
-from kb_mcp._tool import READ_ONLY, Call, Tool, at_least, input_schema, outline
+from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
 
 __all__ = [
     "CITE_VERIFY",
@@ -59,8 +59,8 @@ class FetchInput(Input):
         description="chunk needs chunk_id; doc needs doc_id; span needs doc_id, line_start and "
         "line_end."
     )
-    chunk_id: Text = Field(default=None, description="Of a hit.")
-    doc_id: Text = Field(default=None, description="Of a hit, or from list_docs.")
+    chunk_id: Text = Field(default=None, description="Of a hit, or path:line.")
+    doc_id: Text = Field(default=None, description="Of a hit or list_docs, or a path.")
     line_start: MaybeWhole = Field(
         default=None, description="First line, from 1: the L of a citation."
     )
@@ -89,7 +89,7 @@ def _check(asked: FetchInput) -> None:
         )
 
 
-def _fetch(call: Call) -> Mapping[str, Any]:
+def _fetch(call: Call) -> Answer:
     asked = read(FetchInput, call.arguments)
     _check(asked)
     match asked.kind:
@@ -138,7 +138,7 @@ class ListInput(FilteredInput):
     offset: Whole = Field(default=0, ge=0, description="How many to leave out before.")
 
 
-def _list_docs(call: Call) -> Mapping[str, Any]:
+def _list_docs(call: Call) -> Answer:
     asked = read(ListInput, call.arguments)
     return call.kb.list_docs(asked.to_filters(), limit=asked.limit, offset=asked.offset)
 
@@ -184,7 +184,7 @@ class VerifyInput(Input):
     source: Text = Field(default=None, description="Source of URIs whose path several have.")
 
 
-def _cite_verify(call: Call) -> Mapping[str, Any]:
+def _cite_verify(call: Call) -> Answer:
     asked = read(VerifyInput, call.arguments)
     if not asked.citations:
         raise InvalidInput(

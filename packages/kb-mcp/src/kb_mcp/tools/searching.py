@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import mcp_types as types
 from pydantic import Field
@@ -11,12 +11,12 @@ from pydantic import Field
 from kb_app.wire_models import FilteredInput, MaybeWhole, SearchInput, Text, read, whole
 from kb_core import wire
 from kb_core.search import MAX_K, MIN_SNIPPET_CHARS, SearchQuery
-from kb_mcp._tool import READ_ONLY, Call, Tool, input_schema, outline, output_schema
+from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline, output_schema
 
 __all__ = ["SEARCH", "SIMILAR", "SimilarInput"]
 
 
-def _search(call: Call) -> Mapping[str, Any]:
+def _search(call: Call) -> Answer:
     usual = call.kb.preferences()
     asked = read(SearchInput, call.arguments)
     query = asked.to_query(k=usual.default_k, snippet_chars=usual.snippet_chars)
@@ -66,7 +66,7 @@ class SimilarInput(FilteredInput):
     cursor: Text = Field(default=None, description="next_cursor of an earlier response.")
 
 
-def _similar(call: Call) -> Mapping[str, Any]:
+def _similar(call: Call) -> Answer:
     asked = read(SimilarInput, call.arguments)
     usual = call.kb.preferences()
     page = SearchQuery(

@@ -13,7 +13,7 @@ from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whol
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_K, MAX_QUERIES, SearchQuery
-from kb_mcp._tool import READ_ONLY, Call, Tool, input_schema, outline, schema_of
+from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline, schema_of
 
 __all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
 
@@ -48,7 +48,7 @@ class BulkInput(Input):
     )
 
 
-def _bulk_search(call: Call) -> Mapping[str, Any]:
+def _bulk_search(call: Call) -> Answer:
     given = read(BulkInput, call.arguments)
     asked = [_object(at, one) for at, one in enumerate(given.queries)]
     usual = call.kb.preferences()
@@ -62,9 +62,7 @@ def _bulk_search(call: Call) -> Mapping[str, Any]:
     return _search_each(call, asked, queries)
 
 
-def _search_each(
-    call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries
-) -> Mapping[str, Any]:
+def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries) -> Answer:
     outcomes = []
     with closing(call.kb.search_many(queries, stop=call.stop)) as answers:
         for outcome in answers:
@@ -133,7 +131,7 @@ _INPUT = {
 }
 
 
-def _codebase_search(call: Call) -> Mapping[str, Any]:
+def _codebase_search(call: Call) -> Answer:
     return call.kb.codebase_search(call.arguments)
 
 

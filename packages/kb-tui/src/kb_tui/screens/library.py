@@ -30,20 +30,20 @@ _TO_INGEST = "nothing is indexed yet: r ingests"
 _FILTERED = "nothing passes the filter: f changes it"
 
 
-class Listed(Reply[dict[str, Any]]):
+class Listed(Reply[Mapping[str, Any]]):
     """The documents, as doc_summary_list.v1."""
 
 
-class Told(Reply[dict[str, Any]]):
+class Told(Reply[Mapping[str, Any]]):
     """The ledger, as file_status.v1."""
 
 
-class DocumentTable(RowTable[dict[str, Any]]):
+class DocumentTable(RowTable[Mapping[str, Any]]):
     """Documents as ``doc_summary_list.v1`` has them."""
 
-    def columns_for(self, width: int) -> list[Column[dict[str, Any]]]:
-        title: Column[dict[str, Any]] = Column("title", 0, lambda d: d["title"] or d["doc_path"])
-        path: Column[dict[str, Any]] = Column("path", 0, lambda d: d["doc_path"])
+    def columns_for(self, width: int) -> list[Column[Mapping[str, Any]]]:
+        title: Column[Mapping[str, Any]] = Column("title", 0, lambda d: d["title"] or d["doc_path"])
+        path: Column[Mapping[str, Any]] = Column("path", 0, lambda d: d["doc_path"])
         if width < _NARROW:
             return [title, Column("chunks", -6, lambda d: f"{d['chunk_count']:,}")]
         return [
@@ -54,14 +54,14 @@ class DocumentTable(RowTable[dict[str, Any]]):
         ]
 
 
-def _updated(doc: dict[str, Any]) -> str:
+def _updated(doc: Mapping[str, Any]) -> str:
     return local_time(doc["updated_at"] or doc.get("doc_date") or doc["indexed_at"])[:10]
 
 
-class LedgerTable(RowTable[dict[str, Any]]):
+class LedgerTable(RowTable[Mapping[str, Any]]):
     """Files as ``file_status.v1`` has them."""
 
-    def columns_for(self, width: int) -> list[Column[dict[str, Any]]]:
+    def columns_for(self, width: int) -> list[Column[Mapping[str, Any]]]:
         if width < _NARROW:
             return [
                 Column("state", 8, lambda f: str(f["state"])),
@@ -75,7 +75,7 @@ class LedgerTable(RowTable[dict[str, Any]]):
         ]
 
 
-def _reason(file: dict[str, Any]) -> str:
+def _reason(file: Mapping[str, Any]) -> str:
     known = ": ".join(filter(None, (file.get("reason"), file.get("detail"))))
     return known or file.get("error_code") or ""
 
@@ -90,9 +90,9 @@ class LibraryPane(Pane):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._filter = Filtered()
-        self._stats: dict[str, Any] = {}
-        self._listed: dict[str, Any] = {"items": [], "total": 0}
-        self._told: dict[str, Any] = {"files": [], "coverage": {}}
+        self._stats: Mapping[str, Any] = {}
+        self._listed: Mapping[str, Any] = {"items": [], "total": 0}
+        self._told: Mapping[str, Any] = {"files": [], "coverage": {}}
         self._listed_revision: int | None = None
 
     @property
@@ -175,7 +175,7 @@ class LibraryPane(Pane):
 
     # ---------------------------------------------------------------- what is shown
 
-    def counted(self, stats: dict[str, Any]) -> None:
+    def counted(self, stats: Mapping[str, Any]) -> None:
         self._stats = stats
         if stats["corpus_revision"] != self._listed_revision:
             self._listed_revision = stats["corpus_revision"]
@@ -187,11 +187,11 @@ class LibraryPane(Pane):
         self.ask(Listed, lambda: self._read_documents(filters))
         self.ask(Told, lambda: self._read_ledger(filters))
 
-    def _read_documents(self, filters: SearchFilters) -> dict[str, Any]:
+    def _read_documents(self, filters: SearchFilters) -> Mapping[str, Any]:
         listed = self.kb.list_docs(filters, limit=_MOST)
         return {**listed, "sources": [] if listed["total"] else self.kb.sources()}
 
-    def _read_ledger(self, filters: SearchFilters) -> dict[str, Any]:
+    def _read_ledger(self, filters: SearchFilters) -> Mapping[str, Any]:
         """Return file_status.v1, and the ids of the documents that *filters* let pass.
 
         What a file is, in which language, with which tags, its document knows; paths and

@@ -7,7 +7,7 @@ comes back for an older query, mode, filter or hit is dropped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -142,7 +142,7 @@ class SearchPane(Pane):
         self._asked: SearchQuery | None = None
         self._next_cursor: str | None = None
         self._timer: Timer | None = None
-        self._stats: dict[str, Any] = {}
+        self._stats: Mapping[str, Any] = {}
         self._is_empty = False
         self._sources: list[tuple[str, str]] = []
         self._has_offered = False
@@ -420,7 +420,7 @@ class SearchPane(Pane):
         if not self.is_stale(reply):
             self.query_one(Preview).show(reply.value, self._query_text)
 
-    def counted(self, stats: dict[str, Any]) -> None:
+    def counted(self, stats: Mapping[str, Any]) -> None:
         self._stats = stats
         self._is_empty = stats["doc_count"] == 0
         if self._is_empty:

@@ -7,7 +7,7 @@ scripted, so that screens show both channels, a paper and a library of some size
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -252,7 +252,7 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
             trace=_trace(self.hits, query.mode) if query.trace else None,
         )
 
-    def _counted(self) -> dict[str, Any]:
+    def _counted(self) -> Mapping[str, Any]:
         counts = wire.stats(self.counts, index_bytes={}, corpus_revision=self.revision)
         return wire.stats_report(counts)
 

@@ -1,0 +1,658 @@
+# What wire objects look like to a type checker; made by tools/schemas.py, not by hand.
+# The schemas in kb_core.schemas are the contract, and say what each field means.
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+class BulkSearchInput(TypedDict):
+    query: str
+    mode: NotRequired[str]
+    k: NotRequired[int | None]
+    snippet_chars: NotRequired[int | None]
+    max_tokens: NotRequired[int | None]
+    cursor: NotRequired[str | None]
+    rerank: NotRequired[bool | None]
+    deadline_ms: NotRequired[int | None]
+    trace: NotRequired[bool | None]
+    tag: NotRequired[str | list[str] | None]
+    lang: NotRequired[str | list[str] | None]
+    path_glob: NotRequired[str | list[str] | None]
+    trust_min: NotRequired[str]
+    media: NotRequired[str | list[str] | None]
+    ingested_after: NotRequired[str | None]
+    since: NotRequired[str | None]
+    until: NotRequired[str | None]
+    doc_id: NotRequired[str | None]
+    repo: NotRequired[str | list[str] | None]
+    code_lang: NotRequired[str | list[str] | None]
+    source: NotRequired[str | list[str] | None]
+    source_type: NotRequired[str | list[str] | None]
+
+class BulkSearchItem(TypedDict):
+    schema_version: Literal["bulk_search_item.v1"]
+    query: dict[str, Any]
+    response: SearchResponse | None
+    error: Error | None
+
+class BulkSearchResponseSummary(TypedDict):
+    total: int
+    succeeded: int
+    failed: int
+
+class BulkSearchResponseOmitted(TypedDict):
+    hits: int
+    snippets_shortened: int
+
+class BulkSearchResponse(TypedDict):
+    schema_version: Literal["bulk_search_response.v1"]
+    results: list[BulkSearchItem]
+    summary: BulkSearchResponseSummary
+    aggregated: NotRequired[list[SearchHit]]
+    truncated: NotRequired[bool]
+    omitted: NotRequired[BulkSearchResponseOmitted]
+
+class BulkSearchSummary(TypedDict):
+    schema_version: Literal["bulk_search_summary.v1"]
+    total: int
+    succeeded: int
+    failed: int
+
+class ChunkInspectionEmbeddings(TypedDict):
+    model: str
+    dimensions: int
+
+class ChunkInspection(TypedDict):
+    schema_version: NotRequired[Literal["chunk_inspection.v1"]]
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    ordinal: int
+    heading_path: list[str]
+    text: str
+    char_start: int
+    char_end: int
+    source_spans: list[Citation]
+    token_count: int
+    chunker_version: str
+    embeddings: list[ChunkInspectionEmbeddings]
+    symbol: NotRequired[str]
+    part: NotRequired[int]
+    flags: NotRequired[list[str]]
+
+class Citation(TypedDict):
+    kind: str
+    path: str
+    uri: str
+    start: NotRequired[int]
+    end: NotRequired[int]
+    section: NotRequired[str]
+    line_start: NotRequired[int]
+    line_end: NotRequired[int]
+    symbol: NotRequired[str]
+    lang: NotRequired[str]
+    page: NotRequired[int]
+    char_start: NotRequired[int]
+    char_end: NotRequired[int]
+    bbox: NotRequired[list[float]]
+    x: NotRequired[int]
+    y: NotRequired[int]
+    w: NotRequired[int]
+    h: NotRequired[int]
+    model: NotRequired[str | None]
+    start_ms: NotRequired[int]
+    end_ms: NotRequired[int]
+    speaker: NotRequired[str]
+    content_hash: NotRequired[str]
+
+class CitationCheckChecks(TypedDict):
+    uri: str
+    content_hash: NotRequired[str]
+    status: str
+    checked: str
+    source_id: NotRequired[str]
+    doc_id: NotRequired[str]
+    now: NotRequired[Citation]
+    now_source_id: NotRequired[str]
+    diff: NotRequired[str]
+    detail: NotRequired[str]
+
+class CitationCheckSummary(TypedDict):
+    total: int
+    unchanged: int
+    moved: int
+    changed: int
+    gone: int
+
+class CitationCheck(TypedDict):
+    schema_version: Literal["citation_check.v1"]
+    ok: bool
+    checks: list[CitationCheckChecks]
+    summary: CitationCheckSummary
+
+class CodebaseSearchResponseQueries(TypedDict):
+    query: str
+    path: NotRequired[str]
+
+class CodebaseSearchResponseErrors(TypedDict):
+    query: int
+    error: Error
+
+class CodebaseSearchResponse(TypedDict):
+    schema_version: Literal["codebase_search_response.v1"]
+    queries: list[CodebaseSearchResponseQueries]
+    hits: list[SearchHit]
+    truncated: bool
+    errors: NotRequired[list[CodebaseSearchResponseErrors]]
+    degraded: NotRequired[list[str]]
+    warnings: NotRequired[list[str]]
+
+class ConfigMigration(TypedDict):
+    schema_version: Literal["config_migration.v1"]
+    config_path: str
+    from_version: int
+    to_version: int
+    changed: bool
+    dry_run: bool
+    added: list[str]
+    removed: NotRequired[list[str]]
+    backup_path: NotRequired[str]
+
+class ConfigReportSettings(TypedDict):
+    key: str
+    value: Any
+    origin: str
+    detail: NotRequired[str]
+
+class ConfigReport(TypedDict):
+    schema_version: Literal["config_report.v1"]
+    config_path: str | None
+    settings: list[ConfigReportSettings]
+    sources: list[Source]
+
+class DocInspectionBlocks(TypedDict):
+    kind: str
+    heading_path: list[str]
+    char_start: int
+    char_end: int
+    level: NotRequired[int]
+    symbol: NotRequired[str]
+    symbol_kind: NotRequired[str]
+
+class DocInspectionLinks(TypedDict):
+    kind: str
+    target: str
+    text: NotRequired[str]
+    char_start: NotRequired[int]
+
+class DocInspectionProvenance(TypedDict):
+    kind: str
+    at: str
+    detail: NotRequired[str]
+
+class DocInspection(TypedDict):
+    schema_version: Literal["doc_inspection.v1"]
+    doc_id: str
+    doc_path: str
+    source_id: str
+    title: str
+    lang: str | None
+    tags: list[str]
+    trust_level: str
+    source_type: str
+    media: str
+    byte_len: int
+    chunk_count: int
+    created_at: str | None
+    updated_at: str | None
+    indexed_at: str
+    parser_version: str
+    chunker_version: str
+    doc_date: NotRequired[str]
+    code_lang: NotRequired[str]
+    repo: NotRequired[str]
+    aliases: NotRequired[list[str]]
+    repo_branch: NotRequired[str]
+    repo_commit: NotRequired[str]
+    metadata: dict[str, Any]
+    blocks: list[DocInspectionBlocks]
+    links: NotRequired[list[DocInspectionLinks]]
+    provenance: list[DocInspectionProvenance]
+    warnings: NotRequired[list[str]]
+    bytes_hash: NotRequired[str]
+
+class DocSummary(TypedDict):
+    doc_id: str
+    doc_path: str
+    source_id: str
+    title: str
+    lang: str | None
+    tags: list[str]
+    trust_level: str
+    source_type: str
+    media: str
+    byte_len: int
+    chunk_count: int
+    created_at: str | None
+    updated_at: str | None
+    indexed_at: str
+    parser_version: str
+    chunker_version: str
+    doc_date: NotRequired[str]
+    code_lang: NotRequired[str]
+    repo: NotRequired[str]
+
+class DocSummaryList(TypedDict):
+    schema_version: Literal["doc_summary_list.v1"]
+    items: list[DocSummary]
+    total: int
+    next_cursor: str | None
+    warnings: NotRequired[list[str]]
+
+class DoctorChecks(TypedDict):
+    name: str
+    ok: bool
+    detail: str
+    hint: NotRequired[str]
+
+class Doctor(TypedDict):
+    schema_version: Literal["doctor.v1"]
+    ok: bool
+    checks: list[DoctorChecks]
+
+class Error(TypedDict):
+    schema_version: Literal["error.v1"]
+    code: str
+    message: str
+    hint: str | None
+    details: dict[str, Any]
+
+class ExplainMissFile(TypedDict):
+    state: str
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+
+class ExplainMissChunks(TypedDict):
+    total: int
+    embedded: int
+    passing: int
+
+class ExplainMissFilters(TypedDict):
+    name: str
+    value: str | list[str]
+    passes: bool
+
+class ExplainMissWords(TypedDict):
+    found: list[str]
+    missing: list[str]
+
+class ExplainMissStanding(TypedDict):
+    rank: int
+    score: float
+    chunk_id: str
+
+class ExplainMissFused(TypedDict):
+    rank: int
+    score: float
+    score_kind: str
+    chunk_id: str
+
+class ExplainMissNearest(TypedDict):
+    chunk_id: str
+    citation: Citation
+
+class ExplainMissSuggestion(TypedDict):
+    query: str
+    rank: int
+
+class ExplainMiss(TypedDict):
+    schema_version: Literal["explain_miss.v1"]
+    query: str
+    mode: str
+    k: int
+    verdict: str
+    summary: str
+    doc_path: str
+    source_id: NotRequired[str]
+    doc_id: NotRequired[str]
+    title: NotRequired[str]
+    file: NotRequired[ExplainMissFile]
+    chunks: NotRequired[ExplainMissChunks]
+    filters: NotRequired[list[ExplainMissFilters]]
+    words: NotRequired[ExplainMissWords]
+    pool: NotRequired[int]
+    lexical: NotRequired[ExplainMissStanding | None]
+    vector: NotRequired[ExplainMissStanding | None]
+    fused: NotRequired[ExplainMissFused | None]
+    nearest: NotRequired[ExplainMissNearest | None]
+    suggestion: NotRequired[ExplainMissSuggestion | None]
+    corpus_revision: int
+
+class FetchResult(TypedDict):
+    schema_version: Literal["fetch_result.v1"]
+    kind: str
+    doc_id: str
+    doc_path: str
+    indexed_at: str
+    stale: bool
+    truncated: bool
+    omitted_chars: NotRequired[int]
+    chunk: NotRequired[ChunkInspection]
+    context_before: NotRequired[list[ChunkInspection]]
+    context_after: NotRequired[list[ChunkInspection]]
+    text: NotRequired[str]
+    line_start: NotRequired[int]
+    line_end: NotRequired[int]
+    effective_end: NotRequired[int]
+    flags: NotRequired[list[str]]
+
+class FileStatusFiles(TypedDict):
+    source_id: str
+    doc_path: str
+    state: str
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+    error_code: NotRequired[str]
+    doc_id: NotRequired[str]
+    media: NotRequired[str]
+    indexed_at: NotRequired[str]
+    changed_at: NotRequired[str]
+    mtime: str
+    size: int
+
+class FileStatusCoverage(TypedDict):
+    files: int
+    indexed: int
+    skipped: int
+    failed: int
+    pending: int
+    deleted: int
+    by_reason: NotRequired[dict[str, int]]
+    chunks: NotRequired[int]
+    embedded: NotRequired[int]
+
+class FileStatus(TypedDict):
+    schema_version: Literal["file_status.v1"]
+    files: list[FileStatusFiles]
+    total: NotRequired[int]
+    coverage: FileStatusCoverage
+
+class IngestItemError(TypedDict):
+    code: str
+    message: str
+    hint: NotRequired[str | None]
+    details: NotRequired[dict[str, Any]]
+
+class IngestItem(TypedDict):
+    kind: str
+    source_id: str
+    doc_path: str
+    doc_id: NotRequired[str]
+    media: NotRequired[str]
+    byte_len: NotRequired[int]
+    chunk_count: NotRequired[int]
+    parser_version: NotRequired[str]
+    chunker_version: NotRequired[str]
+    reason: NotRequired[str]
+    moved_from: NotRequired[str]
+    warnings: list[str]
+    error: NotRequired[IngestItemError]
+    duration_ms: NotRequired[int]
+
+class IngestProgress(TypedDict):
+    schema_version: Literal["ingest_progress.v1"]
+    kind: str
+    at: str
+    source_id: NotRequired[str]
+    root: NotRequired[str]
+    scanned: NotRequired[int]
+    candidates: NotRequired[int]
+    doc_path: NotRequired[str]
+    phase: NotRequired[str]
+    item: NotRequired[IngestItem]
+    done: NotRequired[int]
+    total: NotRequired[int]
+    eta_ms: NotRequired[int]
+    revision: NotRequired[int]
+    documents: NotRequired[int]
+    chunks: NotRequired[int]
+    counts: NotRequired[dict[str, int]]
+    duration_ms: NotRequired[int]
+    message: NotRequired[str]
+
+class IngestReportSlowest(TypedDict):
+    doc_path: str
+    duration_ms: int
+    source_id: NotRequired[str]
+
+class IngestReport(TypedDict):
+    schema_version: Literal["ingest_report.v1"]
+    scope: dict[str, Any]
+    scanned: int
+    new: int
+    updated: int
+    moved: int
+    unchanged: int
+    skipped: int
+    deleted: int
+    errors: int
+    duration_ms: int
+    skipped_by_reason: dict[str, int]
+    skipped_by_extension: dict[str, int]
+    skip_examples: dict[str, list[str]]
+    slowest: list[IngestReportSlowest]
+    items: list[IngestItem] | None
+    aborted: NotRequired[bool]
+    corpus_revision: NotRequired[int]
+    embedded: NotRequired[int]
+    embeddings_missing: NotRequired[int]
+    phases_ms: NotRequired[dict[str, int]]
+    warnings: NotRequired[list[str]]
+
+class InitReport(TypedDict):
+    schema_version: Literal["init_report.v1"]
+    config_path: str
+    data_dir: str
+    created: list[str]
+    existing: list[str]
+
+class IntegrationReportEntry(TypedDict):
+    command: str
+    args: list[str]
+    type: NotRequired[str]
+    env: NotRequired[dict[str, str]]
+
+class IntegrationReportFiles(TypedDict):
+    kind: str
+    path: str
+    action: str
+    removed: NotRequired[bool]
+
+class IntegrationReport(TypedDict):
+    schema_version: Literal["integration_report.v1"]
+    host: str
+    written: bool
+    removal: NotRequired[bool]
+    entry: IntegrationReportEntry
+    files: list[IntegrationReportFiles]
+
+class ModelListItems(TypedDict):
+    name: str
+    provider: str
+    present: bool
+    selectable: bool
+    active: bool
+    key: NotRequired[str]
+    revision: NotRequired[str]
+    dimensions: NotRequired[int]
+    max_tokens: NotRequired[int]
+    quantization: NotRequired[str]
+    pooling: NotRequired[str]
+    licence: NotRequired[str]
+    languages: NotRequired[str]
+    embedded: NotRequired[int]
+    detail: NotRequired[str]
+    hint: NotRequired[str]
+
+class ModelList(TypedDict):
+    schema_version: Literal["model_list.v1"]
+    items: list[ModelListItems]
+    total: int
+    next_cursor: str | None
+
+class ResetReportRemoved(TypedDict):
+    path: str
+    bytes: int
+
+class ResetReport(TypedDict):
+    schema_version: Literal["reset_report.v1"]
+    scope: str
+    dry_run: bool
+    removed: list[ResetReportRemoved]
+    bytes: int
+    documents: NotRequired[int]
+
+class SchemaWire(TypedDict):
+    schemas: list[str]
+
+class SchemaModels(TypedDict):
+    parser: str | None
+    chunker: str | None
+    embedding: str | None
+    prompt: str | None
+    index: str | None
+
+class Schema(TypedDict):
+    schema_version: Literal["schema.v1"]
+    kebab_version: str
+    wire: SchemaWire
+    capabilities: dict[str, bool]
+    models: SchemaModels
+    stats: Stats
+
+class SearchHitRetrieval(TypedDict):
+    method: str
+    fusion_score: float | None
+    lexical_score: float | None
+    vector_score: float | None
+    lexical_rank: int | None
+    vector_rank: int | None
+    rerank_score: NotRequired[float]
+
+class SearchHit(TypedDict):
+    rank: int
+    score: float
+    score_kind: str
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    title: str
+    heading_path: list[str]
+    section_label: str | None
+    snippet: str
+    snippet_full_text: bool
+    citation: Citation
+    retrieval: SearchHitRetrieval
+    index_version: str
+    chunker_version: str
+    embedding_model: str | None
+    indexed_at: str
+    stale: bool
+    source_id: str
+    source_type: str
+    trust_level: str
+    lang: str | None
+    media: str
+    repo: NotRequired[str]
+    code_lang: NotRequired[str]
+    flags: NotRequired[list[str]]
+    matched_queries: NotRequired[list[int]]
+    matched_count: NotRequired[int]
+    base_score: NotRequired[float]
+
+class SearchResponseOmitted(TypedDict):
+    hits: int
+    snippets_shortened: int
+
+class SearchResponseCandidate(TypedDict):
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    rank: int
+    score: float
+
+class SearchResponseFusionInput(TypedDict):
+    chunk_id: str
+    lexical_rank: int | None
+    vector_rank: int | None
+    fusion_score: float
+
+class SearchResponseTraceTiming(TypedDict):
+    lexical_ms: int
+    vector_ms: int
+    fusion_ms: int
+    total_ms: int
+    embed_ms: NotRequired[int]
+    hydrate_ms: NotRequired[int]
+    rerank_ms: NotRequired[int]
+
+class SearchResponseTraceRelaxation(TypedDict):
+    asked: list[str]
+    required: list[str]
+    common: list[str]
+    unknown: list[str]
+
+class SearchResponseTrace(TypedDict):
+    lexical: list[SearchResponseCandidate]
+    vector: list[SearchResponseCandidate]
+    rrf_inputs: list[SearchResponseFusionInput]
+    timing: SearchResponseTraceTiming
+    relaxation: NotRequired[SearchResponseTraceRelaxation]
+
+class SearchResponse(TypedDict):
+    schema_version: Literal["search_response.v1"]
+    hits: list[SearchHit]
+    next_cursor: str | None
+    truncated: bool
+    corpus_revision: NotRequired[int]
+    omitted: NotRequired[SearchResponseOmitted]
+    degraded: NotRequired[list[str]]
+    warnings: NotRequired[list[str]]
+    confidence: NotRequired[float]
+    stages: NotRequired[list[str]]
+    trace: NotRequired[SearchResponseTrace]
+
+class Source(TypedDict):
+    id: str
+    root: str
+    include: NotRequired[list[str]]
+    exclude: NotRequired[list[str]]
+    trust_level: str
+    source_type: str
+    follow_links: NotRequired[bool]
+
+class SourceList(TypedDict):
+    schema_version: Literal["source_list.v1"]
+    sources: list[Source]
+    added: NotRequired[str]
+    removed: NotRequired[str]
+    config_path: str
+
+class StatsIndexBytes(TypedDict):
+    duckdb: int
+    tantivy: int
+    vectors: int
+    assets: int
+
+class Stats(TypedDict):
+    schema_version: NotRequired[Literal["stats.v1"]]
+    doc_count: int
+    chunk_count: int
+    asset_count: int
+    last_ingest_at: str | None
+    media_breakdown: dict[str, int]
+    lang_breakdown: dict[str, int]
+    code_lang_breakdown: dict[str, int]
+    repo_breakdown: dict[str, int]
+    source_breakdown: dict[str, int]
+    index_bytes: StatsIndexBytes
+    stale_doc_count: int
+    corpus_revision: int
