@@ -143,7 +143,8 @@ def test_a_search_in_a_real_terminal(kebab: InstalledKebab, terminal: Terminal) 
 
     start(terminal, tui(kebab))
     terminal.type("형태소")
-    found = terminal.wait_for("1 hit in")
+    whole = ("1 hit in", "▌  1 ━", ">3 ┃ 한국어 형태소와 바이그램을 함께 찾는다.")
+    found = terminal.wait_until(lambda screen: all(part in screen for part in whole))
     terminal.escape("NORMAL")
     terminal.type("?")
     terminal.wait_for("Keys of Search")
@@ -151,8 +152,6 @@ def test_a_search_in_a_real_terminal(kebab: InstalledKebab, terminal: Terminal) 
     terminal.type("q")
     left = terminal.wait_for("left with 0")
 
-    assert "▌  1 ━" in found
-    assert ">3 ┃ 한국어 형태소와 바이그램을 함께 찾는다." in found
     assert all(len(line) <= 80 for line in found.splitlines())
     assert "┃" not in left
 

@@ -102,7 +102,7 @@ class FoldList(ChoiceList, Generic[T]):
 
     def line(self, index: int, row: int, width: int) -> tuple[Content, str]:  # noqa: ARG002
         shown = self._rows[index]
-        text = Content(shown.text).stylize(self.ink("choice--titles"), 0, shown.label)
+        text = Content(shown.text).stylize(self.ink("label"), 0, shown.label)
         return text, "head" if shown.entry is None else "main"
 
     def _chosen_row(self) -> _Row | None:

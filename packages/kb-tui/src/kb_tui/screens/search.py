@@ -153,14 +153,12 @@ class SearchPane(Pane):
         yield QueryLine(self._mode)
         yield Static("", id="facets")
         with Container(id="found"):
-            yield FacetBar(id="facet-bar")
             yield HitList(id="hits")
             yield Preview(id="preview")
 
     def on_mount(self) -> None:
         self.query_one("#hits").border_title = "Hits"
         self.query_one("#preview").border_title = "Preview"
-        self.query_one("#facet-bar").border_title = "Facets"
         self._clear()
 
     # ---------------------------------------------------------------- asking
@@ -350,12 +348,8 @@ class SearchPane(Pane):
     def _tally_facets(self) -> None:
         """Count what all candidates are, where there is room to show it."""
         query = self._asked
-        if query is not None and self.query_one(FacetBar).display and self._is_broad:
+        if query is not None and self.has_class("-broad"):
             self.ask(Tallied, lambda: counted(self.kb.facets(query)))
-
-    @property
-    def _is_broad(self) -> bool:
-        return self.has_class("-broad")
 
     @on(Tallied)
     def show_tallied(self, reply: Tallied) -> None:
@@ -365,14 +359,24 @@ class SearchPane(Pane):
     def _show_bar(self, facets: list[Facet]) -> None:
         ticked = {facet.token for facet in facets if facet.token in self._filter.text.split()}
         note = "nothing to filter by" if self._asked else "counts come with hits"
-        self.query_one(FacetBar).show(facets, ticked, note)
+        for bar in self.query(FacetBar):
+            bar.show(facets, ticked, note)
 
     @on(FacetBar.Picked)
     def pick_facet(self, event: FacetBar.Picked) -> None:
         self._apply_filter(toggled(self._filter.text, event.facet))
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._tally_facets)
+        self.call_after_refresh(self._give_room)
+
+    async def _give_room(self) -> None:
+        """Have a sidebar from the first time on that there is room: no narrow start pays for it."""
+        if self.has_class("-broad") and not self.query(FacetBar):
+            bar = FacetBar(id="facet-bar")
+            bar.border_title = "Facets"
+            await self.query_one("#found").mount(bar, before=0)
+            self._show_bar([])
+        self._tally_facets()
 
     @on(FoundMore)
     def show_more(self, reply: FoundMore) -> None:

@@ -31,11 +31,6 @@ class FacetBar(ChoiceList):
 
     can_focus = False
     MARKS_CHOICE: ClassVar[bool] = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"facet--bar", "facet--count"}
-    DEFAULT_CSS = """
-    FacetBar > .facet--bar { color: $accent; }
-    FacetBar > .facet--count { color: $foreground 75%; }
-    """
 
     class Picked(Message):
         """A facet was clicked."""
@@ -65,8 +60,8 @@ class FacetBar(ChoiceList):
         sign = "✓ " if shown.token in self._ticked else "  "
         number = f"{shown.count:>5,}"
         name = fit(visible(shown.value), max(4, width - len(sign) - len(number) - _BAR - 1))
-        bar = Content.styled(_bar(shown.count / most), self.ink("facet--bar"))
-        tail = Content.styled(number, self.ink("facet--count"))
+        bar = Content.styled(_bar(shown.count / most), self.ink("score"))
+        tail = Content.styled(number, self.ink("dim"))
         return Content(f"{sign}{name} ") + bar + tail, "main"
 
     def on_click(self, event: events.Click) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
@@ -23,6 +24,8 @@ _ROOMY = 12
 """Lines from which on a hit gets a third one."""
 _INDENT = "      "
 _LEAST_SAID = 16
+_SIGNS = re.compile(r"\A(?:[-*+>] (?:\[[ xX]\] )?)+|\*\*|`+")
+"""Of Markdown; they say nothing on one line."""
 _LEAST_ABOVE = 12
 """Cells from which on headings above a passage say something."""
 
@@ -35,26 +38,6 @@ class HitList(ChoiceList):
     """
 
     LINES: ClassVar[int] = 3
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "hit--score",
-        "hit--track",
-        "hit--title",
-        "hit--path",
-        "hit--kind",
-        "hit--source",
-        "hit--remark",
-        "hit--match",
-    }
-    DEFAULT_CSS = """
-    HitList > .hit--score { color: $accent; }
-    HitList > .hit--track { color: $foreground 40%; }
-    HitList > .hit--title { color: $foreground; text-style: bold; }
-    HitList > .hit--path { color: $foreground 65%; }
-    HitList > .hit--kind { color: $success; }
-    HitList > .hit--source { color: $primary; }
-    HitList > .hit--remark { color: $warning; text-style: bold; }
-    HitList > .hit--match { color: $warning; text-style: bold underline; }
-    """
 
     class NearEnd(Message):
         """The last hit is in sight."""
@@ -136,13 +119,13 @@ class HitList(ChoiceList):
         return self._said(hit, width), "detail"
 
     def _styled(self, text: str, kind: str) -> Content:
-        return Content.styled(text, self.ink(f"hit--{kind}"))
+        return Content.styled(text, self.ink(kind))
 
     def _head(self, index: int, hit: Hit, width: int) -> Content:
         """Rank, score and title to the left; language and source to the right."""
         full, rest = score_bar(self._share(hit))
         left = Content(f"{index + 1:>3} ") + self._styled(full, "score")
-        left += self._styled(rest, "track") + Content(" ")
+        left += self._styled(rest, "faint") + Content(" ")
         remarks = [*(["stale"] if hit.stale else []), *hit.flags]
         tail = Content("  ").join(
             self._styled(visible(text), kind)
@@ -165,18 +148,18 @@ class HitList(ChoiceList):
         above = visible(" › ".join(hit.heading_path[:-1]))
         if above and above != visible(hit.title) and width - where.cell_length > _LEAST_ABOVE:
             where += Content(f"  {above}")
-        return where.stylize(self.ink("hit--path"))
+        return where.stylize(self.ink("dim"))
 
     def _said(self, hit: Hit, width: int) -> Content:
         before = Content(_INDENT)
         if self.lines_each != self.LINES:
             place = place_of(hit)
             path = middle(visible(hit.doc_path), max(8, width // 3 - len(place)))
-            before = self._styled(f"{_INDENT}{path}{place}  ", "path")
+            before = self._styled(f"{_INDENT}{path}{place}  ", "dim")
         text = visible(_plain(hit, self._query, max(_LEAST_SAID, width - before.cell_length)))
         said = Content(text)
         for start, end in marks(text, self._query):
-            said = said.stylize(self.ink("hit--match"), start, end)
+            said = said.stylize(self.ink("match"), start, end)
         return before + said
 
     def _share(self, hit: Hit) -> float:
@@ -223,4 +206,5 @@ def _plain(hit: Hit, query: str, columns: int) -> str:
         starts=getattr(hit.citation.span, "start", 0) == 1,
     )
     lines = excerpt(passage, query, columns=columns, rows=1).lines
-    return " ".join(" ".join(line.text for line in lines).split())
+    text = " ".join(" ".join(line.text for line in lines).split())
+    return _SIGNS.sub("", text) if hit.media == "markdown" else text

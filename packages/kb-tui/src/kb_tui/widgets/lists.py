@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events
-from textual.color import Color
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.style import Style
 
 from kb_app.shown import visible
+from kb_tui._themes import Inks
 
 __all__ = ["ChoiceList", "Column", "RowTable", "columns", "fit", "middle"]
 
@@ -57,7 +57,6 @@ def columns(cells: Iterable[tuple[str, int]]) -> str:
 
 
 _BAR = "▌"
-_NO_GROUND = Color(0, 0, 0, 0)
 
 
 class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
@@ -151,9 +150,10 @@ class ChoiceList(ScrollView, can_focus=True, inherit_bindings=False):
         if self._count:
             self.post_message(self.Chosen(self, self.chosen))
 
-    def ink(self, name: str) -> Style:
-        """Return a component's style without a ground: that of the row is seen through it."""
-        return replace(self.get_visual_style(name), background=_NO_GROUND)
+    @cached_property
+    def ink(self) -> Inks:
+        """Styles of parts of a line."""
+        return Inks(self.app)
 
     def page(self, pages: int) -> None:
         """Choose the row a page on, or back."""

@@ -7,6 +7,7 @@ thin one beside its surroundings, and ``>`` before every line that holds a match
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar
 
 from textual.content import Content
@@ -16,7 +17,7 @@ from textual.strip import Strip
 
 from kb_app.shown.marks import marks
 from kb_tui._passage import Line
-from kb_tui._rendering import STYLES
+from kb_tui._themes import Inks
 
 __all__ = ["Preview"]
 
@@ -32,24 +33,12 @@ class Preview(ScrollView):
         "preview--inside",
         "preview--match",
         "preview--outside",
-        *(f"preview--{name}" for name in STYLES),
     }
     DEFAULT_CSS = """
     Preview { overflow-x: hidden; scrollbar-gutter: stable; scrollbar-size-vertical: 1; }
     Preview > .preview--gutter { color: $foreground 60%; }
     Preview > .preview--inside { color: $foreground; }
     Preview > .preview--outside { color: $foreground 60%; }
-    Preview > .preview--heading { color: $primary; text-style: bold; }
-    Preview > .preview--strong { text-style: bold; }
-    Preview > .preview--emph { text-style: italic; }
-    Preview > .preview--code { color: $success; }
-    Preview > .preview--link { color: $secondary; text-style: underline; }
-    Preview > .preview--sign { color: $foreground 60%; }
-    Preview > .preview--keyword { color: $primary; text-style: bold; }
-    Preview > .preview--string { color: $success; }
-    Preview > .preview--comment { color: $foreground 60%; text-style: italic; }
-    Preview > .preview--number { color: $accent; }
-    Preview > .preview--name { color: $secondary; text-style: bold; }
     Preview > .preview--match { color: $warning; text-style: bold underline; }
     """
 
@@ -59,6 +48,11 @@ class Preview(ScrollView):
         self._query = ""
         self._rows: list[Content] = []
         self._is_scrolled = False
+
+    @cached_property
+    def ink(self) -> Inks:
+        """Styles of parts of a line."""
+        return Inks(self.app)
 
     def show(self, lines: Sequence[Line], query: str = "") -> None:
         """Show *lines*, with the words of *query* marked."""
@@ -111,7 +105,7 @@ class Preview(ScrollView):
         text = Content.styled(line.text, self.get_visual_style(kind))
         for start, end, name in line.spans:
             if name and line.inside:
-                text = text.stylize(self.get_visual_style(f"preview--{name}"), start, end)
+                text = text.stylize(self.ink(name), start, end)
         for start, end in ranges:
             text = text.stylize(self.get_visual_style("preview--match"), start, end)
         room = max(8, self.scrollable_content_region.width - len(gutter))
