@@ -37,7 +37,7 @@ def complaint(text: str, **environ: str) -> ConfigInvalid:
 
 
 def test_an_empty_file_means_the_defaults() -> None:
-    config = parse("")
+    config = parse_config("", Path("/home/me/.config/kebab/config.toml"), ENV)
 
     assert config.storage.data_dir == Path("/home/me/.local/share/kebab")
     assert config.log.dir == Path("/home/me/.local/state/kebab/log")

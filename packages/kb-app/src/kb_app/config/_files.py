@@ -234,7 +234,7 @@ def migrate_config(
             hint="kebab init",
             details={"file": str(config.file)},
         )
-    new, added = _completed(old)
+    new, added = _completed(old, _own(config, environ))
     backup = None
     if added and not dry_run:
         parse_config(new, config.file, environ)
@@ -250,7 +250,15 @@ def migrate_config(
     )
 
 
-def _completed(text: str) -> tuple[str, list[str]]:
+def _own(config: Config, environ: Mapping[str, str]) -> Mapping[str, object]:
+    """Return the defaults that are this file's alone: completing it moves no data."""
+    data_dir = config.storage.data_dir
+    if data_dir == paths.data_dir(environ) or "storage.data_dir" in config.origins:
+        return {}
+    return {"storage.data_dir": data_dir.name.replace("$", "$$")}
+
+
+def _completed(text: str, own: Mapping[str, object]) -> tuple[str, list[str]]:
     import tomlkit
 
     document, added = edited(text), []
@@ -259,25 +267,29 @@ def _completed(text: str) -> tuple[str, list[str]]:
         document, added = edited(text), ["schema_version"]
     for section in SECTIONS:
         if section not in document:
-            document = edited(f"{tomlkit.dumps(document).rstrip()}\n\n{_whole(section)}")
+            document = edited(f"{tomlkit.dumps(document).rstrip()}\n\n{_whole(section, own)}")
             added += [f"{section}.{key}" for key in rules(section)]
             continue
         table: Any = document[section]
         missing = {key: rule for key, rule in rules(section).items() if key not in table}
         if missing:
-            _add(table, missing)
+            _add(table, {key: (rule, _shown(section, key, own)) for key, rule in missing.items()})
             added += [f"{section}.{key}" for key in missing]
     return tomlkit.dumps(document), added
 
 
-def _whole(section: str) -> str:
+def _shown(section: str, key: str, own: Mapping[str, object]) -> object:
+    return own.get(f"{section}.{key}", rules(section)[key].shown)
+
+
+def _whole(section: str, own: Mapping[str, object]) -> str:
     lines = [f"# {section_doc(section)}", f"[{section}]"]
     for key, rule in rules(section).items():
-        lines += [f"# {rule.doc}", f"{key} = {toml(rule.shown)}"]
+        lines += [f"# {rule.doc}", f"{key} = {toml(_shown(section, key, own))}"]
     return "\n".join(lines) + "\n"
 
 
-def _add(table: Any, missing: Mapping[str, Rule]) -> None:  # noqa: ANN401 - or an inline one
+def _add(table: Any, missing: Mapping[str, tuple[Rule, object]]) -> None:  # noqa: ANN401 - or an inline one
     import tomlkit
     from tomlkit.items import Comment, InlineTable
 
@@ -288,8 +300,8 @@ def _add(table: Any, missing: Mapping[str, Rule]) -> None:  # noqa: ANN401 - or 
         while end < len(body) and isinstance(body[end][1], Comment):
             end += 1
         tail, body[end:] = body[end:], []
-    for key, rule in missing.items():
+    for key, (rule, shown) in missing.items():
         if not isinstance(table, InlineTable):
             table.add(tomlkit.comment(rule.doc))
-        table.add(key, tomlkit.value(toml(rule.shown)))
+        table.add(key, tomlkit.value(toml(shown)))
     body.extend(tail)

@@ -27,7 +27,7 @@ from kb_app.config._settings import (
     rules,
 )
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import ConfigInvalid, ConfigNotFound, IoError
+from kb_core.errors import ConfigInvalid, ConfigNotFound, IoError, KbError
 
 __all__ = [
     "DEFAULT_WINDOW",
@@ -197,17 +197,61 @@ def parse_config(
         _take_table(values, origins, tables.get(section, {}), section, source, environ)
     warnings = _take_environment(values, origins, environ)
     _take_overrides(values, origins, overrides or {}, environ)
+    folders = _sources(tables.get("sources", []), source, environ)
+    if is_found and "storage.data_dir" not in origins:
+        values["storage"]["data_dir"], told = _own_data_dir(file, folders, environ)
+        warnings += told
     sections = {name: cls(**values[name]) for name, cls in SECTIONS.items()}
     config = Config(
         file=file,
         is_found=is_found,
-        sources=_sources(tables.get("sources", []), source, environ),
+        sources=folders,
         origins=origins,
         warnings=warnings,
         **sections,
     )
     _check_chunking(config, source, window)
     return config
+
+
+def _own_data_dir(
+    file: Path, sources: Sequence[Source], environ: Mapping[str, str]
+) -> tuple[Path, tuple[str, ...]]:
+    """Return where a configuration that names no data directory keeps its data; and warnings.
+
+    One at the usual place has the usual directory. Any other has one of its own beside it, so
+    that no two share theirs unasked, unless the usual one holds its sources and no others.
+    """
+    usual = paths.data_dir(environ)
+    if file == paths.config_file(environ):
+        return usual, ()
+    suffix = "" if file.stem in {"config", "kebab"} else f"-{file.stem}"
+    own = file.absolute().with_name(f"kebab-data{suffix}")
+    held = _held_in(usual) if sources and not own.exists() else set()
+    shared = held & {(source.id, str(source.root)) for source in sources}
+    if not shared:
+        return own, ()
+    where = usual if shared == held else own
+    said = f"{file} names no data directory: its data is in '{where}'"
+    if where == own:
+        said += f"; '{usual}' holds sources of it, too, beside others"
+    return where, (f"{said}; set storage.data_dir to say where it belongs",)
+
+
+def _held_in(data_dir: Path) -> set[tuple[str, str]]:
+    """Return the sources, id and folder, that a data directory holds documents of."""
+    if not data_dir.is_dir():
+        return set()
+    from kb_search.reader import Reader  # rarely needed: where a configuration is of before
+
+    reader = Reader(data_dir)
+    try:
+        held = reader.snapshot().control.sources
+    except KbError:
+        return set()
+    finally:
+        reader.close()
+    return {(name, str(row.get("root"))) for name, row in held.items() if name != ADDED_SOURCE}
 
 
 def _check_chunking(config: Config, text: ConfigText, window: int) -> None:
