@@ -154,9 +154,11 @@ def chunks_of(snapshot: IndexSnapshot, doc_id: str) -> list[types.ChunkInspectio
 
 
 def list_docs(
-    snapshot: IndexSnapshot, filters: SearchFilters, limit: int, offset: int
+    snapshot: IndexSnapshot | None, filters: SearchFilters, limit: int, offset: int
 ) -> types.DocSummaryList:
     """Return one page of the documents that pass *filters*, by source and path."""
+    if snapshot is None:
+        return wire.doc_list([], total=0)
     found = snapshot.docs(compile_filters(filters, snapshot))
     page = found[offset : offset + limit]
     warnings = filter_warnings(filters, snapshot)

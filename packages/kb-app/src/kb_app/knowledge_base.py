@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["KnowledgeBase"]
 
 Json = dict[str, Any]
+Stop = threading.Event
 
 
 class KnowledgeBase:
@@ -73,32 +73,25 @@ class KnowledgeBase:
 
     def preferences(self) -> Preferences:
         """Return what an interface needs of the configuration; reads nothing."""
-        from kb_app.preferences import Preferences
+        from kb_app.preferences import preferences_of
 
-        search = self._config.search
-        return Preferences(
-            theme=self._config.ui.theme,
-            default_k=search.default_k,
-            snippet_chars=search.snippet_chars,
-        )
+        return preferences_of(self._config)
 
     # ---------------------------------------------------------------- reading
 
-    def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
+    def search(self, query: SearchQuery, *, stop: Stop | None = None) -> SearchResponse:
         """Return the best passages for *query*, best first; *stop* says that nobody waits."""
         return self._engine(stop).search(query)
 
     def facets(self, query: SearchQuery) -> dict[str, dict[str, int]]:
         """Return how often each value to filter by occurs among all candidates of *query*.
 
-        By the names of filters, ``media``, ``lang``, ``code_lang``, ``source`` and ``repo``;
-        counted over the whole list that pages are cut out of.
+        By ``media``, ``lang``, ``code_lang``, ``source`` and ``repo``, the names of filters.
         """
-        engine = self._engine()
-        return engine.facets(engine.ranking(query))
+        return (engine := self._engine()).facets(engine.ranking(query))
 
     def search_many(
-        self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
+        self, queries: Sequence[SearchQuery | KbError], *, stop: Stop | None = None
     ) -> Generator[Outcome, None, None]:
         """Yield what becomes of each query, in order: what ``search`` returns, or its error.
 
@@ -118,7 +111,7 @@ class KnowledgeBase:
         k: int | None = None,
         max_tokens: int | None = None,
         asked: Sequence[Mapping[str, Any]] | None = None,
-        stop: threading.Event | None = None,
+        stop: Stop | None = None,
     ) -> AggregatedResponse:
         """Return one list for all queries: the best *k*, by default the most that one asks for.
 
@@ -221,12 +214,8 @@ class KnowledgeBase:
     ) -> types.DocSummaryList:
         """Return doc_summary_list.v1: documents by source and path; empty where there are none."""
         from kb_app import _reading
-        from kb_core import wire
 
-        snapshot = self._snapshot_or_none()
-        if snapshot is None:
-            return wire.doc_list([], total=0)
-        return _reading.list_docs(snapshot, filters, limit, offset)
+        return _reading.list_docs(self._snapshot_or_none(), filters, limit, offset)
 
     def inspect_doc(self, doc_id: str) -> types.DocInspection:
         """Return doc_inspection.v1."""
@@ -296,14 +285,11 @@ class KnowledgeBase:
     def sources(self) -> list[tuple[str, str]]:
         """Return the sources, id and folder, as the configuration has them now.
 
-        Another program may have added one since this was opened: what runs from here on
-        knows it, too. A configuration that cannot be read changes nothing.
+        What runs from here on knows one that another program has added meanwhile.
         """
-        from kb_app.config import load_config
+        from kb_app.config import with_sources_of_now
 
-        with suppress(KbError, OSError):
-            fresh = load_config(self._config.file)
-            self._config = replace(self._config, sources=fresh.sources)
+        self._config = with_sources_of_now(self._config)
         return [(source.id, str(source.root)) for source in self._config.sources]
 
     def preview_source(
@@ -316,9 +302,8 @@ class KnowledgeBase:
     ) -> Json:
         """Return what the folder *root* holds, before anything of it is read.
 
-        ``kinds`` counts what would be read, ``left_alone`` what would not, by reason, and
-        ``largest`` names a few files; of a tree that is too large to be seen at once,
-        ``complete`` is false. Raises ``InvalidInput`` for what is no folder.
+        ``kinds`` counts what would be read, ``left_alone`` what would not, by reason; of a
+        tree too large to be seen at once, ``complete`` is false. ``InvalidInput`` for no folder.
         """
         from kb_app import _operations
 
@@ -326,9 +311,7 @@ class KnowledgeBase:
 
     # ---------------------------------------------------------------- writing
 
-    def ingest(
-        self, options: IngestOptions, *, stop: threading.Event | None = None
-    ) -> Iterator[IngestEvent]:
+    def ingest(self, options: IngestOptions, *, stop: Stop | None = None) -> Iterator[IngestEvent]:
         """Index what is new or changed; yield what happens.
 
         The last event, ``completed`` or ``aborted``, carries the report. Setting *stop*
@@ -341,7 +324,7 @@ class KnowledgeBase:
         return ingest(self._config, options, self._parts, stop or threading.Event())
 
     def ingest_file(
-        self, path: str, *, embed: bool = True, stop: threading.Event | None = None
+        self, path: str, *, embed: bool = True, stop: Stop | None = None
     ) -> Iterator[IngestEvent]:
         """Add one file, or what has changed of it; events as of ``ingest``.
 
@@ -352,12 +335,10 @@ class KnowledgeBase:
         self._refuse_readonly("ingest-file")
         from kb_app._ingest.single import add_file
 
-        run = self._new_run(embed=embed, stop=stop)
+        run = self._run_for_one(embed=embed, stop=stop)
         return add_file(self._config, path, self._parts, run)
 
-    def ingest_file_by_model(
-        self, path: str, *, stop: threading.Event | None = None
-    ) -> Iterator[IngestEvent]:
+    def ingest_file_by_model(self, path: str, *, stop: Stop | None = None) -> Iterator[IngestEvent]:
         """As ``ingest_file``, where a language model names the file and not a person.
 
         ``InvalidInput`` for one outside ``mcp.ingest_roots``, there or not; what a walk would
@@ -366,7 +347,7 @@ class KnowledgeBase:
         self._refuse_readonly("ingest-file")
         from kb_app._ingest.single import add_file_by_model
 
-        run = self._new_run(embed=True, stop=stop)
+        run = self._run_for_one(embed=True, stop=stop)
         return add_file_by_model(self._config, path, self._parts, run)
 
     def ingest_text(
@@ -377,20 +358,15 @@ class KnowledgeBase:
         source_uri: str | None = None,
         media: str = "markdown",
         embed: bool = True,
-        stop: threading.Event | None = None,
+        stop: Stop | None = None,
     ) -> Iterator[IngestEvent]:
         """Add a text as a document of its own, or replace it; events as of ``ingest``.
 
         It is kept like a file of ``ingest_file``, under *source_uri*, else under a slug of
         *title*. *media* is ``markdown`` or ``text``.
         """
-        self._refuse_readonly("ingest-stdin")
-        from kb_app._ingest.added.offer import HandedText
-        from kb_app._ingest.single import add_text
-
-        given = HandedText(text=text, title=title, source_uri=source_uri, media=media)
-        run = self._new_run(embed=embed, stop=stop)
-        return add_text(self._config, given, self._now() * 1_000_000_000, run)
+        given = {"text": text, "title": title, "source_uri": source_uri, "media": media}
+        return self._add_text(given, embed=embed, stop=stop)
 
     def ingest_text_by_model(
         self,
@@ -399,24 +375,16 @@ class KnowledgeBase:
         title: str,
         source_uri: str | None = None,
         media: str = "markdown",
-        stop: threading.Event | None = None,
+        stop: Stop | None = None,
     ) -> Iterator[IngestEvent]:
         """As ``ingest_text``, where a language model hands in the text.
 
         It is trusted as ``mcp.trust_level`` says; its front matter can only lower that.
         """
-        self._refuse_readonly("ingest-stdin")
-        from kb_app._ingest.added.offer import HandedText
-        from kb_app._ingest.single import add_text
+        given = {"text": text, "title": title, "source_uri": source_uri, "media": media}
+        return self._add_text({**given, "trust": self._config.mcp.trust_level}, stop=stop)
 
-        trust = self._config.mcp.trust_level
-        given = HandedText(text=text, title=title, source_uri=source_uri, media=media, trust=trust)
-        run = self._new_run(embed=True, stop=stop)
-        return add_text(self._config, given, self._now() * 1_000_000_000, run)
-
-    def remove_added(
-        self, key: str, *, stop: threading.Event | None = None
-    ) -> Iterator[IngestEvent]:
+    def remove_added(self, key: str, *, stop: Stop | None = None) -> Iterator[IngestEvent]:
         """Remove a document that was added by itself; events as of ``ingest``.
 
         *key* is its path in the source ``_added``, the path of its file, or its id.
@@ -424,7 +392,7 @@ class KnowledgeBase:
         self._refuse_readonly("ingest-file --remove")
         from kb_app._ingest.single import remove
 
-        return remove(key, self._new_run(embed=False, stop=stop))
+        return remove(key, self._run_for_one(embed=False, stop=stop))
 
     def add_source(self, root: str) -> str:
         """Make the folder *root* a source, in the configuration too; return its id."""
@@ -436,7 +404,7 @@ class KnowledgeBase:
         return edit.source.id
 
     def ingest_apart(
-        self, options: IngestOptions, *, stop: threading.Event | None = None
+        self, options: IngestOptions, *, stop: Stop | None = None
     ) -> Iterator[IngestEvent]:
         """As ``ingest``, in a process of its own and behind everything else on the machine.
 
@@ -446,10 +414,9 @@ class KnowledgeBase:
         from kb_app._ingest.apart import ingest_apart
 
         self.sources()
-
         return ingest_apart(self._config, options, stop or threading.Event())
 
-    def embed(self, *, stop: threading.Event | None = None) -> Iterator[IngestEvent]:
+    def embed(self, *, stop: Stop | None = None) -> Iterator[IngestEvent]:
         """Compute the embeddings that are missing; events as of ``ingest``."""
         self._refuse_readonly("embed")
         from kb_app._ingest.run import embed
@@ -484,18 +451,10 @@ class KnowledgeBase:
     def _reader(self) -> IndexReader:
         return self._parts.reader()
 
-    def _engine(self, stop: threading.Event | None = None) -> Engine:
-        from kb_app._search.engine import Engine, search_settings
+    def _engine(self, stop: Stop | None = None) -> Engine:
+        from kb_app._search.engine import open_engine
 
-        parts = self._parts
-        return Engine(
-            self._snapshot(),
-            search_settings(self._config, parts.model()),
-            embed=lambda text: parts.embedder().embed_query(text),
-            reranker=parts.reranker,
-            now=self._now(),
-            stop=stop,
-        )
+        return open_engine(self._snapshot(), self._config, self._parts, stop)
 
     def _snapshot(self) -> IndexSnapshot:
         return self._reader.snapshot()
@@ -523,11 +482,17 @@ class KnowledgeBase:
                 details={"operation": what},
             )
 
-    def _new_run(self, *, embed: bool, stop: threading.Event | None) -> AbstractContextManager[Run]:
-        from kb_app._ingest.run import open_run
-        from kb_core.ingest import IngestOptions
+    def _add_text(
+        self, given: Mapping[str, Any], *, embed: bool = True, stop: Stop | None
+    ) -> Iterator[IngestEvent]:
+        self._refuse_readonly("ingest-stdin")
+        from kb_app._ingest.added.offer import HandedText
+        from kb_app._ingest.single import add_text
 
-        # Whoever names one document wants it tried again.
-        options = IngestOptions(embed=embed, retry_failed=True)
-        until = stop or threading.Event()
-        return open_run(self._config, options, self._parts, until)
+        run = self._run_for_one(embed=embed, stop=stop)
+        return add_text(self._config, HandedText(**given), self._now() * 1_000_000_000, run)
+
+    def _run_for_one(self, *, embed: bool, stop: Stop | None) -> AbstractContextManager[Run]:
+        from kb_app._ingest.run import open_run_for_one
+
+        return open_run_for_one(self._config, self._parts, embed=embed, stop=stop)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Preferences"]
+from kb_app.config import Config
+
+__all__ = ["Preferences", "preferences_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,3 +19,11 @@ class Preferences:
     """Hits to a page."""
     snippet_chars: int = 220
     """Longest snippet of a hit."""
+
+
+def preferences_of(config: Config) -> Preferences:
+    """Return what an interface needs of *config*."""
+    search = config.search
+    return Preferences(
+        theme=config.ui.theme, default_k=search.default_k, snippet_chars=search.snippet_chars
+    )

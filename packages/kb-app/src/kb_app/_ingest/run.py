@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from threading import Event
 from typing import Any
@@ -34,7 +34,16 @@ from kb_core.errors import NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
 
-__all__ = ["embed", "embed_if_wanted", "ingest", "now_ns", "open_run", "recorded", "sweep_assets"]
+__all__ = [
+    "embed",
+    "embed_if_wanted",
+    "ingest",
+    "now_ns",
+    "open_run",
+    "open_run_for_one",
+    "recorded",
+    "sweep_assets",
+]
 
 
 def ingest(
@@ -187,6 +196,14 @@ def _guesses(plan: Plan) -> list[IngestItem]:
         if row.doc_id
     ]
     return items
+
+
+def open_run_for_one(
+    config: Config, parts: Parts, *, embed: bool, stop: Event | None
+) -> AbstractContextManager[Run]:
+    """Open a run for a document that somebody names, and so wants tried again."""
+    options = IngestOptions(embed=embed, retry_failed=True)
+    return open_run(config, options, parts, stop or Event())
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from kb_app._search.query import (
 )
 from kb_app._search.ranking import Row, list_digest, page_of, rank_proposals
 from kb_app._search.trace import trace_of
+from kb_core.clock import to_epoch
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
 from kb_core.ports import never
@@ -36,11 +37,12 @@ from kb_core.search import SearchQuery, SearchResponse, Trace
 if TYPE_CHECKING:
     from threading import Event
 
+    from kb_app._parts import Parts
     from kb_app.config import Config
     from kb_core.control import EmbeddingModel
     from kb_core.ports import IndexSnapshot, Reranker
 
-__all__ = ["Engine", "RankedList", "SearchSettings", "pool_size", "search_settings"]
+__all__ = ["Engine", "RankedList", "SearchSettings", "open_engine", "pool_size", "search_settings"]
 
 _FACETS = (
     ("media", "media"),
@@ -79,6 +81,20 @@ def search_settings(config: Config, model: EmbeddingModel | None) -> SearchSetti
         rerank=config.search.rerank,
         stale_threshold_days=config.search.stale_threshold_days,
         model_key=model.key if model else None,
+    )
+
+
+def open_engine(
+    snapshot: IndexSnapshot, config: Config, parts: Parts, stop: Event | None = None
+) -> Engine:
+    """Return what answers at the state of *snapshot*, with the models of *parts*."""
+    return Engine(
+        snapshot,
+        search_settings(config, parts.model()),
+        embed=lambda text: parts.embedder().embed_query(text),
+        reranker=parts.reranker,
+        now=to_epoch(parts.clock()),
+        stop=stop,
     )
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb_app.config._load import check_chunking, load_config, parse_config
+from kb_app.config._load import check_chunking, load_config, parse_config, with_sources_of_now
 from kb_app.config._settings import (
     SECTIONS,
     Ask,
@@ -79,6 +79,7 @@ __all__ = [
     "put_table",
     "remove_source",
     "toml",
+    "with_sources_of_now",
 ]
 
 _EDITING = {

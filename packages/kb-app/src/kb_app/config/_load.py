@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -38,6 +39,7 @@ __all__ = [
     "load_config",
     "parse_config",
     "read_text",
+    "with_sources_of_now",
 ]
 
 _SIZES = "16 <= target_tokens <= max_tokens <= window, overlap_tokens < target_tokens / 2"
@@ -159,6 +161,14 @@ def load_config(
     return parse_config(
         text or "", file, environ, overrides=overrides, window=window, is_found=text is not None
     )
+
+
+def with_sources_of_now(config: Config) -> Config:
+    """Return *config* with the sources that its file has by now, if that can be read."""
+    try:
+        return replace(config, sources=load_config(config.file).sources)
+    except (KbError, OSError):
+        return config
 
 
 def read_text(file: Path) -> str | None:
