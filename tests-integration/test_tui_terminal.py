@@ -7,6 +7,7 @@ large knowledge base to take it over, too; its screens are then written beside t
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -354,7 +355,7 @@ def begin_an_ingest(kebab: InstalledKebab, terminal: Terminal) -> int:
     terminal.type("5")
     terminal.wait_for("Past runs")
     terminal.type("r")
-    terminal.wait_for("searchable: 6")  # some batches are through
+    terminal.wait_until(lambda screen: bool(re.search("searchable: [1-9]", screen)))
     return process
 
 
