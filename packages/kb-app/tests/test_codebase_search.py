@@ -285,7 +285,10 @@ def test_one_path_spelled_twice_is_one_query(engine: Engine) -> None:
 
 
 def test_the_same_words_in_another_folder_are_another_query(engine: Engine) -> None:
-    response = search(engine, queries=["token", {"query": "token", "path": "src/auth"}])
+    response = search(
+        engine,
+        queries=["validate token", {"query": "validate token", "path": "src/auth"}],
+    )
 
     matches = {hit["doc_path"]: len(hit["matched_queries"]) for hit in response["hits"]}
     assert matches["src/auth/validator.py"] == 2
