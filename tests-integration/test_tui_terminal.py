@@ -263,9 +263,16 @@ def test_the_first_minute_leads_from_nothing_to_a_hit(
 
     terminal.type(f"{tui(kebab)}; echo left with $?", "Enter")
     terminal.wait_for("Add a folder")
-    terminal.type("C-u")
-    terminal.type(f"{kebab.notes}"[:-2])
-    terminal.wait_for("notes/")
+
+    def is_taken(screen: str) -> bool:
+        """Say so once the folder is offered; a box that is just drawn may not listen yet."""
+        if "notes/" not in screen:
+            terminal.type("C-u")
+            terminal.type(f"{kebab.notes}"[:-2])
+            time.sleep(0.5)
+        return "notes/" in screen
+
+    terminal.wait_until(is_taken)
     terminal.type("Tab")
     terminal.type("Enter")
     terminal.wait_for("1 file (1 markdown)")
