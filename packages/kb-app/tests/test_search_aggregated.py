@@ -33,10 +33,13 @@ def ask(
     engine: Engine,
     *queries: SearchQuery | KbError,
     k: int | None = None,
+    per_doc: int | None = None,
     max_tokens: int | None = None,
     asked: Sequence[Mapping[str, Any]] | None = None,
 ) -> AggregatedResponse:
-    return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
+    return search_aggregated(
+        engine, queries, k=k, per_doc=per_doc, max_tokens=max_tokens, asked=asked
+    )
 
 
 def lexical(text: str, **fields: Any) -> SearchQuery:  # noqa: ANN401 - of SearchQuery
@@ -162,6 +165,20 @@ def test_the_list_is_as_long_as_the_longest_asked_for(engine: Engine) -> None:
     assert len(ask(engine, short, long).hits) == 7
     assert len(ask(engine, short, long, k=30).hits) == 30
     assert [hit.rank for hit in ask(engine, short, long).hits] == list(range(1, 8))
+
+
+def test_the_one_list_takes_the_first_of_each_document(engine: Engine) -> None:
+    whole = ask(engine, ALPHA, BETA, k=100)
+    seen: set[str] = set()
+    first = [hit for hit in whole.hits if not (hit.doc_id in seen or seen.add(hit.doc_id))]  # type: ignore[func-returns-value]
+
+    found = ask(engine, ALPHA, BETA, k=25, per_doc=1)
+    own = [dataclasses.replace(one, k=25, per_doc=1) for one in (ALPHA, BETA)]
+
+    assert [hit.chunk_id for hit in found.hits] == [hit.chunk_id for hit in first[:25]]
+    assert any(hit.more_in_doc for hit in found.hits)
+    assert ask(engine, *own).hits == found.hits
+    assert ask(engine, own[0], dataclasses.replace(BETA, k=25)).hits == whole.hits[:25]
 
 
 def test_a_hit_shows_the_words_of_the_query_that_ranks_it_best(tmp_path: Path) -> None:

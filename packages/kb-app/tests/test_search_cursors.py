@@ -39,6 +39,7 @@ cursors = st.builds(
     Cursor,
     offset=st.integers(0, 2**16 - 1),
     pool=st.integers(0, 2**16 - 1),
+    per_doc=st.integers(0, 100),
     channels=st.sampled_from([Channel(bits) for bits in range(8)]),
     hits=st.binary(min_size=8, max_size=8),
     question=questions,
@@ -51,8 +52,20 @@ def test_a_cursor_is_read_back_as_it_was_and_is_short(cursor: Cursor) -> None:
     text = cursor.encode()
 
     assert Cursor.decode(text, cursor.question) == cursor
-    assert len(text) == 56
+    assert len(text) == 58
     assert text.isascii()
+
+
+@given(cursor=cursors, per_doc=st.integers(0, 100))
+def test_a_cursor_brings_its_per_doc_and_goes_on_with_no_other(
+    cursor: Cursor, per_doc: int
+) -> None:
+    text = cursor.encode()
+
+    assert Cursor.decode(text, cursor.question, cursor.per_doc) == cursor
+    if per_doc != cursor.per_doc:
+        with pytest.raises(StaleCursor, match=f"with per_doc {cursor.per_doc}"):
+            Cursor.decode(text, cursor.question, per_doc)
 
 
 @given(cursor=cursors, other=questions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,78 @@ def test_pages_give_every_hit_once_in_order_and_never_pass_the_budget(
     assert len({hit.chunk_id for hit in found}) == len(found)
 
 
+@given(
+    seed=st.sampled_from(SEEDS),
+    text=texts,
+    mode=modes,
+    narrow=filters,
+    k=st.integers(1, 20),
+    most=st.integers(1, 4),
+    budget=budgets,
+)
+@settings(max_examples=60)
+def test_a_limit_per_document_takes_its_first_hits_and_fills_every_page(  # noqa: PLR0913, PLR0917
+    engines: Mapping[int, Engine],
+    seed: int,
+    text: str,
+    mode: SearchMode,
+    narrow: SearchFilters,
+    k: int,
+    most: int,
+    budget: int | None,
+) -> None:
+    engine = engines[seed]
+    query = SearchQuery(text=text, mode=mode, k=k, filters=narrow)
+    seen: Counter[str] = Counter()
+    expected = []
+    for hit in everything(engine, query):
+        seen[hit.doc_id] += 1
+        expected += [hit.chunk_id] if seen[hit.doc_id] <= most else []
+
+    limited = dataclasses.replace(query, per_doc=most)
+    found = everything(engine, dataclasses.replace(limited, max_tokens=budget))
+    first = engine.search(limited)
+
+    assert [hit.chunk_id for hit in found] == expected
+    assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
+    assert len(first.hits) == min(k, len(expected))
+    assert (first.next_cursor is None) == (len(expected) <= k)
+
+
+@given(seed=st.sampled_from(SEEDS), text=texts, mode=modes, k=st.integers(1, 20))
+@settings(max_examples=30)
+def test_the_last_hit_of_a_document_says_how_many_it_kept_from_the_page(
+    engines: Mapping[int, Engine], seed: int, text: str, mode: SearchMode, k: int
+) -> None:
+    engine = engines[seed]
+    query = SearchQuery(text=text, mode=mode, k=k, per_doc=1)
+    order = everything(engine, dataclasses.replace(query, per_doc=0))
+
+    page = engine.search(query)
+
+    shown = [hit.chunk_id for hit in page.hits]
+    last = len(order)
+    if page.next_cursor is not None:
+        last = [hit.chunk_id for hit in order].index(shown[-1])
+    passed_over = Counter(hit.doc_id for hit in order[:last] if hit.chunk_id not in shown)
+    assert [hit.more_in_doc or 0 for hit in page.hits] == [
+        passed_over[hit.doc_id] for hit in page.hits
+    ]
+
+
+def test_a_cursor_brings_its_limit_per_document(engines: Mapping[int, Engine]) -> None:
+    limited = SearchQuery(text="searching the index", k=3, per_doc=1)
+    cursor = engines[1].search(limited).next_cursor
+
+    page = engines[1].search(dataclasses.replace(limited, per_doc=None, cursor=cursor))
+
+    assert [hit.chunk_id for hit in page.hits] == [
+        hit.chunk_id for hit in everything(engines[1], limited)[3:6]
+    ]
+    with pytest.raises(StaleCursor, match="with per_doc 1"):
+        engines[1].search(dataclasses.replace(limited, per_doc=2, cursor=cursor))
+
+
 def everything(engine: Engine, query: SearchQuery) -> list[Hit]:
     """Return the whole list, page by page, each within the budget if there is one."""
     found: list[Hit] = []
@@ -192,7 +265,7 @@ def within(engine: Engine, query: SearchQuery) -> SearchResponse:
 
 
 def bare(hit: Hit) -> Hit:
-    return dataclasses.replace(hit, snippet="", snippet_full_text=False)
+    return dataclasses.replace(hit, snippet="", snippet_full_text=False, more_in_doc=None)
 
 
 def json_of(response: SearchResponse) -> str:

@@ -179,11 +179,13 @@ def test_aggregate_prints_one_list_and_passes_on_its_length_and_budget() -> None
     kb = knowledge_base({"search_aggregated": found})
 
     text = bulk("--aggregate", "-k", "5", "--max-tokens", "900", lines=TWO + BAD, kb=kb)
-    as_json = bulk("--aggregate", "--json", lines=TWO + BAD, kb=knowledge_base(kb.answers))
+    for_programs = knowledge_base(kb.answers)
+    as_json = bulk("--aggregate", "--json", lines=TWO + BAD, kb=for_programs)
 
+    assert for_programs.asked[0][3] is None, "no limit for each document"
     ((_, queries, *options),) = kb.asked
     assert [type(query) for query in queries] == [SearchQuery, SearchQuery, InvalidInput]
-    assert options == [5, 900, list(map(json.loads, (TWO + BAD).split()))]
+    assert options == [5, 3, 900, list(map(json.loads, (TWO + BAD).split()))]
     lines = text.stdout.splitlines()
     assert (
         lines[0] == " 1. 0.84  notes/rust/architecture.md:661                5669ef18  [2 queries]"

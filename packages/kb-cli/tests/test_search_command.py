@@ -78,6 +78,35 @@ def test_hits_that_are_no_answer_are_said_to_be_none(
     assert lines[is_said].startswith(" 1. 0.82")
 
 
+def test_a_document_says_what_it_kept_from_the_list_and_how_to_see_that() -> None:
+    result = run("search", "chunks", kb=finding(hit(more_in_doc=4, doc_id=OTHER)))
+
+    assert "    +4 more in this document: --doc-id 00000000\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), 3),
+        (("--per-doc", "1"), 1),
+        (("--per-doc", "0"), 0),
+        (("--json",), None),
+        (("--json", "--per-doc", "2"), 2),
+        (("--max-tokens", "500"), 3),
+        (("--cursor", "c"), None),
+        (("--doc-id", "00000000"), None),
+    ],
+)
+def test_a_person_gets_three_hits_of_a_document_unless_told_otherwise(
+    options: tuple[str, ...], expected: int | None
+) -> None:
+    kb = finding(hit())
+
+    run("search", "chunks", *options, kb=kb)
+
+    assert asked(kb).per_doc == expected
+
+
 def test_a_source_is_named_where_two_have_the_same_path() -> None:
     twins = hit(), hit(rank=2, source_id="copy"), hit(rank=3, doc_path="b.md")
 

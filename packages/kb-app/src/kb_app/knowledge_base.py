@@ -109,19 +109,20 @@ class KnowledgeBase:
         queries: Sequence[SearchQuery | KbError],
         *,
         k: int | None = None,
+        per_doc: int | None = None,
         max_tokens: int | None = None,
         asked: Sequence[Mapping[str, Any]] | None = None,
         stop: Stop | None = None,
     ) -> AggregatedResponse:
         """Return one list for all queries: the best *k*, by default the most that one asks for.
 
-        *max_tokens* bounds the bulk_search_response.v1 that ``wire`` makes of it with
-        *asked*, the queries as they came; its traces do not count.
+        *per_doc* bounds the hits of one document, *max_tokens* the bulk_search_response.v1 that
+        ``wire`` makes with *asked*, the queries as they came; its traces do not count.
         """
         from kb_app._search.aggregate import search_aggregated
 
-        engine = self._engine(stop)
-        return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
+        shape = {"k": k, "per_doc": per_doc, "max_tokens": max_tokens}
+        return search_aggregated(self._engine(stop), queries, asked=asked, **shape)
 
     def codebase_search(self, request: Mapping[str, Any]) -> types.CodebaseSearchResponse:
         """Return codebase_search_response.v1: one list of code for one or several queries.

@@ -240,6 +240,9 @@ class SearchInput(FilteredInput):
     cursor: Text = Field(
         default=None, description="next_cursor of an earlier response to the same query."
     )
+    per_doc: Annotated[MaybeWhole, whole(0, MAX_K)] = Field(
+        default=None, description="Most hits of one document; no limit by default."
+    )
     rerank: MaybeFlag = Field(default=None, description="Read the first hits again, closely.")
     deadline_ms: Annotated[MaybeWhole, whole(1, 3_600_000)] = Field(
         default=None, description="Answer with what is ready after so many milliseconds."
@@ -262,6 +265,7 @@ class SearchInput(FilteredInput):
             rerank=self.rerank,
             deadline_ms=self.deadline_ms,
             trace=self.trace,
+            per_doc=self.per_doc,
         )
 
 

@@ -16,7 +16,7 @@ import click
 from kb_app.shown import flat
 from kb_cli._context import leave_at_once
 from kb_cli._errors import show as show_error
-from kb_cli._hits import for_people, show, show_aggregated
+from kb_cli._hits import PER_DOC, for_people, show, show_aggregated
 from kb_cli._stdin import NotJson, parsed
 from kb_core import wire
 from kb_core.errors import ConfigInvalid, KbError
@@ -33,10 +33,17 @@ __all__ = ["search_bulk"]
 _EXAMPLE = 'write one object a line, such as {"query": "how are chunks cut"}'
 
 
-def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: int | None) -> None:
+def search_bulk(
+    cli: CliContext,
+    *,
+    aggregate: bool,
+    k: int | None,
+    per_doc: int | None,
+    max_tokens: int | None,
+) -> None:
     """Answer every query that stands on standard input; a query's failure is not one of all.
 
-    *k* and *max_tokens* are of the one list that *aggregate* makes.
+    *k*, *per_doc* and *max_tokens* are of the one list that *aggregate* makes.
     """
     from kb_app.wire_models import read_queries  # pydantic: not on the single search's path
 
@@ -49,7 +56,10 @@ def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: 
     with cli.open() as kb:
         if aggregate:
             wanted = queries if max_tokens else _for_people(cli, queries)
-            found = kb.search_aggregated(wanted, k=k, max_tokens=max_tokens, asked=asked)
+            most = PER_DOC if per_doc is None and not cli.as_json else per_doc
+            found = kb.search_aggregated(
+                wanted, k=k, per_doc=most, max_tokens=max_tokens, asked=asked
+            )
             _show_aggregated(cli, asked, found)
             outcomes = list(found.outcomes)
         else:

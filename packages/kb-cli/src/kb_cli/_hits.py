@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from kb_core.citations import Citation
     from kb_core.search import AggregatedResponse, Hit, SearchQuery, SearchResponse, Trace
 
-__all__ = ["for_people", "place_of", "show", "show_aggregated"]
+__all__ = ["PER_DOC", "for_people", "place_of", "show", "show_aggregated"]
+
+PER_DOC = 3
+"""How many hits of one document a person reads, unless told otherwise."""
 
 _INDENT = "    "
 _CITATION_COLUMNS = 44
@@ -63,10 +66,17 @@ class _Page:
 
 
 def for_people(cli: CliContext, query: SearchQuery) -> SearchQuery:
-    """Return *query* with whole passages, where a person reads the hits and there is no budget."""
-    if cli.as_json or query.max_tokens is not None:
+    """Return *query* as it is asked where a person reads the hits.
+
+    Passages come whole, where there is no budget, and a few of each document, where nothing
+    is said of that: neither by an option, nor by a cursor, nor by asking one document.
+    """
+    if cli.as_json:
         return query
-    return replace(query, snippet_chars=_WHOLE_CHARS)
+    if query.max_tokens is None:
+        query = replace(query, snippet_chars=_WHOLE_CHARS)
+    said = (query.per_doc, query.cursor, query.filters.doc_id)
+    return replace(query, per_doc=PER_DOC) if said == (None, None, None) else query
 
 
 def show(
@@ -134,6 +144,10 @@ def _hit(page: _Page, hit: Hit) -> Iterator[str]:
     for line in shown.lines:
         text = printable(line.text.expandtabs(4).rstrip())
         yield from (_INDENT + _marked(part, page.query) for part in wrap(text, columns))
+    if hit.more_in_doc:
+        option = f"--doc-id {hit.doc_id[:_SHORT_ID]}"
+        more = f"+{hit.more_in_doc:,} more in this document: {option}"
+        yield _INDENT + click.style(more, dim=True)
 
 
 def _excerpt(page: _Page, hit: Hit, columns: int) -> Excerpt:

@@ -10,7 +10,14 @@ import click
 from kb_cli._command import completed_by
 from kb_core.filters import FILTERS, FilterSpec
 
-__all__ = ["filter_options", "filters_of", "hits_option", "mode_option", "page_options"]
+__all__ = [
+    "filter_options",
+    "filters_of",
+    "hits_option",
+    "mode_option",
+    "page_options",
+    "per_doc_option",
+]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -21,6 +28,16 @@ _COMPLETED = frozenset({"source", "media", "lang", "code_lang", "repo", "tag"})
 def hits_option(help_text: str) -> Callable[[_Command], _Command]:
     """Return the option for the number of hits."""
     return click.option("-k", metavar="N", type=click.IntRange(1, 100), help=help_text)
+
+
+def per_doc_option(command: _Command) -> _Command:
+    """Add the option for how many hits one document may have."""
+    return click.option(
+        "--per-doc",
+        metavar="N",
+        type=click.IntRange(0, 100),
+        help="Most hits of one document; 0: no limit. 3 by default, without limit with --json.",
+    )(command)
 
 
 def mode_option(help_text: str) -> Callable[[_Command], _Command]:

@@ -83,6 +83,8 @@ class SearchQuery:
 
     ``max_tokens`` bounds the whole response, ``cursor`` goes on with an earlier one,
     ``rerank`` left out is as configured, ``deadline_ms`` takes what is ready by then.
+    ``per_doc`` is the most hits of one document, 0 for no limit; left out, it is that of the
+    cursor, else no limit.
     """
 
     text: str
@@ -95,6 +97,7 @@ class SearchQuery:
     rerank: bool | None = None
     deadline_ms: int | None = None
     trace: bool = False
+    per_doc: int | None = None
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -116,6 +119,8 @@ class SearchQuery:
             _between("max_tokens", self.max_tokens, 1, _MAX_TOKENS)
         if self.deadline_ms is not None:
             _between("deadline_ms", self.deadline_ms, 1, _MAX_DEADLINE_MS)
+        if self.per_doc is not None:
+            _between("per_doc", self.per_doc, 0, MAX_K)
 
 
 def _between(name: str, value: int, low: int, high: int) -> None:
@@ -297,6 +302,9 @@ class Hit:
     """Aggregated searches: positions, from 0, of the queries that found it."""
     matched_count: int | None = None
     base_score: float | None = None
+    more_in_doc: int | None = None
+    """Of the last hit of a document: how many more of its passages ``per_doc`` left out up to
+    the end of this page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Any
 from kb_app._search.bulk import Asked, checked, each
 from kb_app._search.engine import Engine, RankedList
 from kb_app._search.page import fit
-from kb_app._search.ranking import Row, as_ranked, page_of
+from kb_app._search.ranking import LeftOut, Row, as_ranked, limited, page_of, with_more
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import Filter
@@ -218,24 +218,29 @@ def search_aggregated(
     k: int | None,
     max_tokens: int | None,
     asked: Sequence[Mapping[str, Any]] | None,
+    per_doc: int | None = None,
 ) -> AggregatedResponse:
     """Return the best *k* of what all queries found, by default as many as any of them asks for.
 
-    *max_tokens* bounds bulk_search_response.v1 without its traces, in which *asked* are
-    the queries as they came.
+    *per_doc* bounds the one list, by default the most that a query asks for if all do.
+    *max_tokens* bounds bulk_search_response.v1 without its traces, in which *asked* are the
+    queries as they came.
     """
-    pool = Gathering(engine, [_refuse_own(query) for query in checked(queries)])
+    own = [_refuse_own(query) for query in checked(queries)]
+    pool = Gathering(engine, [_without_limit(query) for query in own])
     outcomes = pool.outcomes()
     size = k or max((query.k for query in pool.queries), default=0)
-    merged = pool.merge(size)[:size]
+    merged, left_out = pool.limited(size, _most_per_doc(own) if per_doc is None else per_doc)
+    shown = merged[:size]
     plain = AggregatedResponse(outcomes=outcomes, hits=())
 
     def render(snippet_chars: int) -> list[Hit]:
-        return pool.hits(merged, snippet_chars)
+        return pool.hits(shown, snippet_chars)
 
     def assemble(hits: Sequence[Hit], omitted: dict[str, int] | None) -> AggregatedResponse:
-        left_out = omitted is not None
-        return replace(plain, hits=tuple(hits), truncated=left_out, omitted=omitted)
+        end = len(hits) if len(hits) < len(merged) else None
+        found = tuple(with_more(hits, left_out, end))
+        return replace(plain, hits=found, truncated=omitted is not None, omitted=omitted)
 
     longest = max((query.snippet_chars for query in pool.queries), default=0)
     if max_tokens is None:
@@ -294,6 +299,25 @@ class Gathering:
         chunks = self._engine.renderer.chunks(list(keys))
         return merge_lists(lists, {key: chunk for key, chunk in chunks.items() if usable(chunk)})
 
+    def limited(self, size: int, per_doc: int) -> tuple[list[Merged], list[LeftOut]]:
+        """Return ``merge(size)`` with at most *per_doc* of a document, and what that left out.
+
+        Where that leaves fewer than *size*, the whole lists are merged. 0 is no limit.
+        """
+        merged = self.merge(size)
+        if not per_doc:
+            return merged, []
+        kept, left_out = limited(merged, self._doc_ids(merged), per_doc)
+        if len(kept) < size:
+            merged = self.merge(max((len(found.ranking.rows) for found in self._found), default=0))
+            kept, left_out = limited(merged, self._doc_ids(merged), per_doc)
+        return kept, left_out
+
+    def _doc_ids(self, merged: Sequence[Merged]) -> list[str]:
+        keys = [one.row.chunk_key for one in merged]
+        chunks = self._engine.renderer.chunks(keys)
+        return [chunks[key]["doc_id"] for key in keys]
+
     def hits(self, merged: Sequence[Merged], snippet_chars: int) -> list[Hit]:
         """Return the results as hits, each with the words of the query that it is shown for."""
         return [self._hit(rank, one, snippet_chars) for rank, one in enumerate(merged, start=1)]
@@ -337,6 +361,16 @@ def _refuse_own(query: Asked) -> Asked:
                 details={"field": name, "value": value},
             )
     return query
+
+
+def _most_per_doc(queries: Sequence[Asked]) -> int:
+    """Return the most hits of a document that a query asks for; 0, no limit, if one has none."""
+    asked = [query.per_doc or 0 for query in queries if isinstance(query, SearchQuery)]
+    return max(asked, default=0) if all(asked) else 0
+
+
+def _without_limit(query: Asked) -> Asked:
+    return replace(query, per_doc=None) if isinstance(query, SearchQuery) else query
 
 
 def _identity(query: SearchQuery, where: Filter | None) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from kb_app._search.query import (
     filter_warnings,
     parse_query,
 )
-from kb_app._search.ranking import Row, list_digest, page_of, rank_proposals
+from kb_app._search.ranking import LeftOut, Row, limited, list_digest, page_of, rank_proposals
 from kb_app._search.trace import trace_of
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError
@@ -108,6 +108,7 @@ class _Run:
     wanted: Channel
     offset: int
     pool: int
+    per_doc: int
     question: Question
     deadline: Deadline
     watch: Stopwatch
@@ -125,6 +126,8 @@ class RankedList:
     """Before anything was reranked, as the trace shows it."""
     rows: list[Row]
     """Best first; order among equals is not final yet."""
+    left_out: list[LeftOut]
+    """What is not among *rows* since its document has enough there."""
 
 
 class Engine:
@@ -164,7 +167,8 @@ class Engine:
 
     def answer(self, ranking: RankedList) -> SearchResponse:
         """Return the page of a ranking that its query asks for."""
-        return self._answer(ranking, self._delivery(ranking.run, ranking.rows, ranking.proposals))
+        delivery = self._delivery(ranking.run, ranking.rows, ranking.proposals)
+        return self._answer(ranking, replace(delivery, left_out=ranking.left_out))
 
     def ranking(self, query: SearchQuery, where: Filter | None = None) -> RankedList:
         """Return the whole list of a query, narrowed further by *where*; nothing is shown yet.
@@ -186,7 +190,8 @@ class Engine:
         run.watch.lap()
         fused = self.rank(proposals, query)
         run.watch.fusion_secs = run.watch.lap()
-        ranking = RankedList(run, proposals, fused, self._rerank(run, fused, proposals))
+        rows = self._rerank(run, fused, proposals)
+        ranking = RankedList(run, proposals, fused, *self.limited(rows, run.per_doc))
         if run.cursor is not None:
             hits = list_digest(ranking.rows, run.offset, self.renderer.places)
             run.cursor.check(hits, self._state(run.wanted), proposals.degraded)
@@ -225,6 +230,15 @@ class Engine:
         settings = self.settings
         return rank_proposals(proposals, query, fusion=settings.fusion, rrf_k=settings.rrf_k)
 
+    def limited(self, rows: list[Row], per_doc: int) -> tuple[list[Row], list[LeftOut]]:
+        """Return the list with at most *per_doc* rows of a document, and what that left out."""
+        if not per_doc:
+            return rows, []
+        ordered = page_of(rows, 0, len(rows), self.renderer.places)
+        chunks = self.renderer.chunks([row.chunk_key for row in ordered])
+        ordered = [row for row in ordered if row.chunk_key in chunks]
+        return limited(ordered, [chunks[row.chunk_key]["doc_id"] for row in ordered], per_doc)
+
     def _begin(self, query: SearchQuery) -> _Run:
         watch, deadline = Stopwatch(), Deadline(query.deadline_ms)
         parsed = parse_query(query.text)
@@ -234,10 +248,10 @@ class Engine:
         if self.settings.rerank if query.rerank is None else query.rerank:
             wanted |= Channel.RERANK
         question = self.question(query, wanted)
-        pool = pool_size(query.k)
-        run = _Run(query, parsed, where, wanted, 0, pool, question, deadline, watch)
+        pool, most = pool_size(query.k), query.per_doc or 0
+        run = _Run(query, parsed, where, wanted, 0, pool, most, question, deadline, watch)
         if query.cursor is not None:
-            _go_on(run, Cursor.decode(query.cursor, question))
+            _go_on(run, Cursor.decode(query.cursor, question, query.per_doc))
         return run
 
     def question(self, query: SearchQuery, wanted: Channel, **more: str) -> Question:
@@ -303,6 +317,7 @@ class Engine:
             return Cursor(
                 offset=offset,
                 pool=run.pool,
+                per_doc=run.per_doc,
                 channels=channels,
                 hits=list_digest(rows, offset, self.renderer.places),
                 question=run.question,
@@ -342,7 +357,7 @@ def _go_on(run: _Run, cursor: Cursor) -> None:
     What took part in the list was in time for it, and is waited for.
     """
     run.cursor, run.deadline = cursor, Deadline(None)
-    run.offset, run.pool = cursor.offset, cursor.pool
+    run.offset, run.pool, run.per_doc = cursor.offset, cursor.pool, cursor.per_doc
     missing = run.wanted & ~cursor.channels
     run.wanted &= cursor.channels
     run.remarks = tuple(

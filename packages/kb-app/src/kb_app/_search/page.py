@@ -6,9 +6,10 @@ JSON of the whole response without its trace, in characters, ``CHARS_PER_TOKEN``
 
 A cursor names a place in the list of one query, so that page two continues page one. It
 is opaque: base64url of a fixed record with a checksum. It carries the size of the
-candidate pool and the channels that took part, so that every page is cut from the same
-list, and digests of the question and of the list itself: what happens to the knowledge
-base does not matter to a cursor as long as the list comes out the same.
+candidate pool, the most hits of one document and the channels that took part, so that every
+page is cut from the same list, and digests of the question and of the list itself: what
+happens to the knowledge base does not matter to a cursor as long as the list comes out the
+same.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, Self, TypeVar
 
 from kb_app._search.channels import Channel
 from kb_app._search.hits import Renderer
-from kb_app._search.ranking import Row, as_ranked, page_of
+from kb_app._search.ranking import LeftOut, Row, as_ranked, page_of, with_more
 from kb_core.control import Control
 from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.media import SearchMode
@@ -40,6 +41,8 @@ class Delivery:
     query: SearchQuery
     rows: Sequence[Row]
     offset: int
+    left_out: Sequence[LeftOut] = ()
+    """What is not among *rows* since its document has enough there."""
     highlight: str
     """The text whose words a snippet shows."""
     cursor_at: Callable[[int], str]
@@ -75,7 +78,7 @@ def deliver(delivery: Delivery, renderer: Renderer, control: Control) -> SearchR
         is_end = after >= len(delivery.rows)
         return replace(
             plain,
-            hits=tuple(hits),
+            hits=tuple(with_more(hits, delivery.left_out, None if is_end else after)),
             next_cursor=None if is_end else delivery.cursor_at(after),
             truncated=omitted is not None,
             omitted=omitted,
@@ -169,8 +172,8 @@ def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
     return found
 
 
-_VERSION = 2
-_RECORD = struct.Struct(">BHHB8s8s4sIII")
+_VERSION = 3
+_RECORD = struct.Struct(">BHHBB8s8s4sIII")
 _CHECK_BYTES = 4
 _LONGEST = 200
 _AGAIN = "search again without a cursor"
@@ -224,6 +227,8 @@ class Cursor:
     offset: int
     pool: int
     """How many candidates each channel gives."""
+    per_doc: int
+    """How many hits one document has at most; 0 is no limit."""
     channels: Channel
     """Which channels take part."""
     hits: bytes
@@ -238,6 +243,7 @@ class Cursor:
             _VERSION,
             self.offset,
             self.pool,
+            self.per_doc,
             self.channels,
             self.hits,
             question.asked,
@@ -249,17 +255,23 @@ class Cursor:
         return _text(record)
 
     @classmethod
-    def decode(cls, text: str, question: Question) -> Self:
-        """Read a cursor back; raise ``StaleCursor`` unless it goes on with this *question*."""
-        offset, pool, channels, hits, asked, store, *state = _fields(text)
+    def decode(cls, text: str, question: Question, per_doc: int | None = None) -> Self:
+        """Read a cursor back; raise ``StaleCursor`` unless it goes on with this *question*.
+
+        Nor may *per_doc* be another, where it is given.
+        """
+        offset, pool, most, channels, hits, asked, store, *state = _fields(text)
         if asked != question.asked:
             raise _stale(text, "query", "belongs to another query, mode, filter or setting")
         if store != question.store:
             what = "belongs to another knowledge base, or to one rebuilt since"
             raise _stale(text, "store", what)
+        if per_doc is not None and per_doc != most:
+            raise _stale(text, "query", f"is of a list with per_doc {most}")
         return cls(
             offset=offset,
             pool=pool,
+            per_doc=most,
             channels=Channel(channels),
             hits=hits,
             question=question,

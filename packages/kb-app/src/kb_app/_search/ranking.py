@@ -8,17 +8,29 @@ reordered. Equal scores stand in the order of source, path and position in the d
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain, pairwise
+from typing import TypeVar
 
 from kb_app._search.channels import Proposals
 from kb_core.media import SearchMode
-from kb_core.search import SearchQuery
+from kb_core.search import Hit, SearchQuery
 from kb_search.fusion import Fused, fuse, is_lookup, score_kind
 
-__all__ = ["Place", "Row", "as_ranked", "list_digest", "page_of", "rank_proposals"]
+__all__ = [
+    "LeftOut",
+    "Place",
+    "Row",
+    "as_ranked",
+    "limited",
+    "list_digest",
+    "page_of",
+    "rank_proposals",
+    "with_more",
+]
 
 Place = tuple[str, str, int]
 """Source id, path and ordinal of a chunk."""
@@ -73,6 +85,49 @@ def page_of(rows: Sequence[Row], offset: int, size: int, places: Places) -> list
         nowhere = ("", "", 0)
         part.sort(key=lambda row: (-round(row.score, 6), known.get(row.chunk_key, nowhere)))
     return part[offset - start : offset - start + size]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A passage that is not in the list, since its document has enough there."""
+
+    doc_id: str
+    after: int
+    """How many rows of the list stand before its place."""
+
+
+_Item = TypeVar("_Item")
+
+
+def limited(
+    items: Sequence[_Item], doc_ids: Sequence[str], most: int
+) -> tuple[list[_Item], list[LeftOut]]:
+    """Return the first *most* items of each document, in their order, and what is left out."""
+    kept: list[_Item] = []
+    left_out: list[LeftOut] = []
+    seen: Counter[str] = Counter()
+    for item, doc_id in zip(items, doc_ids, strict=True):
+        seen[doc_id] += 1
+        if seen[doc_id] <= most:
+            kept.append(item)
+        else:
+            left_out.append(LeftOut(doc_id, len(kept)))
+    return kept, left_out
+
+
+def with_more(hits: Sequence[Hit], left_out: Sequence[LeftOut], end: int | None) -> list[Hit]:
+    """Return *hits*; the last of each document says how many more were left out up to *end*.
+
+    *end* is how many rows of the list are delivered with these, ``None`` where that is all.
+    """
+    more = Counter(one.doc_id for one in left_out if end is None or one.after < end)
+    return list(_last_first(hits, more))[::-1] if more else list(hits)
+
+
+def _last_first(hits: Sequence[Hit], more: Counter[str]) -> Iterator[Hit]:
+    for hit in reversed(hits):
+        count = more.pop(hit.doc_id, None)
+        yield hit if count is None else replace(hit, more_in_doc=count)
 
 
 def list_digest(rows: Sequence[Row], offset: int, places: Places) -> bytes:

@@ -33,7 +33,7 @@ _TERMS = 25
 def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchResponse:
     """Return neighbours of *origin* outside its own document, nearest first.
 
-    Of *query* the page counts: ``k``, filters, budget, cursor and snippets.
+    Of *query* the page counts: ``k``, ``per_doc``, filters, budget, cursor and snippets.
     """
     snapshot = engine.snapshot
     others = Not(OneOf("doc_id", (origin.doc_id,)))
@@ -46,11 +46,14 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
     )
     state = State.of(snapshot.control, channels)
     query = replace(query, mode=SearchMode.LEXICAL if vector is None else SearchMode.VECTOR)
-    cursor = None if query.cursor is None else Cursor.decode(query.cursor, question)
-    pool, offset = (cursor.pool, cursor.offset) if cursor else (pool_size(query.k), 0)
+    cursor, pool, offset, most = None, pool_size(query.k), 0, query.per_doc or 0
+    if query.cursor is not None:
+        cursor = Cursor.decode(query.cursor, question, query.per_doc)
+        pool, offset, most = cursor.pool, cursor.offset, cursor.per_doc
     words = " ".join(_telling_words(snapshot, origin.chunks))
     proposals = _propose(engine, words, vector, where, pool)
-    rows, places = engine.rank(proposals, query), engine.renderer.places
+    rows, left_out = engine.limited(engine.rank(proposals, query), most)
+    places = engine.renderer.places
     if cursor is not None:
         cursor.check(list_digest(rows, offset, places), state, proposals.degraded)
 
@@ -58,6 +61,7 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
         return Cursor(
             offset=after,
             pool=pool,
+            per_doc=most,
             channels=channels,
             hits=list_digest(rows, after, places),
             question=question,
@@ -68,6 +72,7 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
         query=query,
         rows=rows,
         offset=offset,
+        left_out=left_out,
         highlight=words,
         cursor_at=cursor_at,
         remarks_at_end=tuple,

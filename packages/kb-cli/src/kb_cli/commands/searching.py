@@ -11,7 +11,14 @@ import click
 from kb_app.shown import printable
 from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, Shown, leave_at_once, pass_cli
-from kb_cli._options import filter_options, filters_of, hits_option, mode_option, page_options
+from kb_cli._options import (
+    filter_options,
+    filters_of,
+    hits_option,
+    mode_option,
+    page_options,
+    per_doc_option,
+)
 from kb_cli._text import pairs
 from kb_core.errors import ConfigInvalid, InvalidInput
 
@@ -26,12 +33,13 @@ kebab search "parse an http date header" --media code --mode hybrid
 kebab search --bulk --aggregate < queries.jsonl
 """
 
-_ASKED = ("max_tokens", "cursor", "rerank", "deadline_ms", "trace")
+_ASKED = ("per_doc", "max_tokens", "cursor", "rerank", "deadline_ms", "trace")
 
 
 @command("search", example=_SEARCH)
 @click.argument("words", metavar="QUERY", nargs=-1)
 @hits_option("How many hits.")
+@per_doc_option
 @mode_option("By words, by meaning, or by both.")
 @page_options
 @click.option("--rerank/--no-rerank", default=None, help="Read the first hits again, closely.")
@@ -50,7 +58,8 @@ def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None: 
     nothing is not an error.
 
     With --bulk, each line has its own options, under the same names; those of the command
-    line do not count, but for -k and --max-tokens, which are of the list of --aggregate.
+    line do not count, but for -k, --per-doc and --max-tokens, which are of the list of
+    --aggregate.
     """
     bulk, aggregate = options.pop("bulk"), options.pop("aggregate")
     if bulk or aggregate:
@@ -75,7 +84,8 @@ def _search_bulk(cli: CliContext, options: dict[str, Any], *, bulk: bool, aggreg
             hint="kebab search --bulk --aggregate < queries.jsonl",
             details={"field": "aggregate"},
         )
-    search_bulk(cli, aggregate=aggregate, k=options["k"], max_tokens=options["max_tokens"])
+    shape = {name: options[name] for name in ("k", "per_doc", "max_tokens")}
+    search_bulk(cli, aggregate=aggregate, **shape)
 
 
 def _query(
@@ -201,6 +211,7 @@ kebab similar 5669ef1867462f24 --media code
 @command("similar", example=_SIMILAR)
 @click.argument("origin", metavar="CHUNK_OR_DOC", shell_complete=completed_by("document"))
 @hits_option("How many hits.")
+@per_doc_option
 @page_options
 @filter_options
 @pass_cli
@@ -217,6 +228,7 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
         text=origin or " ",
         k=options.pop("k") or cli.config.search.default_k,
         snippet_chars=options.pop("snippet_chars") or cli.config.search.snippet_chars,
+        per_doc=options.pop("per_doc"),
         max_tokens=options.pop("max_tokens"),
         cursor=options.pop("cursor"),
         filters=filters_of(options),

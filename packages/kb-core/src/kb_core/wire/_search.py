@@ -96,6 +96,8 @@ def hit(found: Hit) -> types.SearchHit:
         out["matched_count"] = found.matched_count
     if found.base_score is not None:
         out["base_score"] = decimal(found.base_score)
+    if found.more_in_doc is not None:
+        out["more_in_doc"] = found.more_in_doc
     return out
 
 

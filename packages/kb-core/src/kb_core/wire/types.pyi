@@ -10,6 +10,7 @@ class BulkSearchInput(TypedDict):
     snippet_chars: NotRequired[int | None]
     max_tokens: NotRequired[int | None]
     cursor: NotRequired[str | None]
+    per_doc: NotRequired[int | None]
     rerank: NotRequired[bool | None]
     deadline_ms: NotRequired[int | None]
     trace: NotRequired[bool | None]
@@ -567,6 +568,7 @@ class SearchHit(TypedDict):
     matched_queries: NotRequired[list[int]]
     matched_count: NotRequired[int]
     base_score: NotRequired[float]
+    more_in_doc: NotRequired[int]
 
 class SearchResponseOmitted(TypedDict):
     hits: int

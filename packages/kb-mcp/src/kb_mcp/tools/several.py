@@ -43,6 +43,9 @@ class BulkInput(Input):
     k: Annotated[MaybeWhole, whole(1, MAX_K)] = Field(
         default=None, description="aggregate: how many hits in all."
     )
+    per_doc: Annotated[MaybeWhole, whole(0, MAX_K)] = Field(
+        default=None, description="aggregate: most hits of one document."
+    )
     max_tokens: Annotated[MaybeWhole, whole(1, 10_000_000)] = Field(
         default=None, description="aggregate: make the whole response fit this many tokens."
     )
@@ -54,9 +57,8 @@ def _bulk_search(call: Call) -> Answer:
     usual = call.kb.preferences()
     queries = read_queries(asked, k=usual.default_k, snippet_chars=usual.snippet_chars)
     if given.aggregate:
-        found = call.kb.search_aggregated(
-            queries, k=given.k, max_tokens=given.max_tokens, asked=asked, stop=call.stop
-        )
+        shape = {"k": given.k, "per_doc": given.per_doc, "max_tokens": given.max_tokens}
+        found = call.kb.search_aggregated(queries, asked=asked, stop=call.stop, **shape)
         return wire.aggregated_search_response(asked, found)
     _refuse_shared(given)
     return _search_each(call, asked, queries)
@@ -85,7 +87,7 @@ def _object(at: int, value: object) -> dict[str, Any]:
 
 def _refuse_shared(given: BulkInput) -> None:
     """Raise ``InvalidInput`` for what only one list for all can have."""
-    for name in ("k", "max_tokens"):
+    for name in ("k", "per_doc", "max_tokens"):
         if getattr(given, name) is not None:
             raise InvalidInput(
                 f"{name} of all queries goes with aggregate: true",
