@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from kb_app._ingest.seeing.files import is_utf8
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
-from kb_core.filters import Glob, OneOf, all_of
+from kb_core.filters import Glob, OneOf, all_of, literal_glob
 from kb_core.ids import doc_id as id_of_path, is_id_prefix
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.text import nfc
@@ -247,8 +247,7 @@ def _ending_so(snapshot: IndexSnapshot, path: str, source: str | None) -> list[S
     name = nfc(path).removeprefix("./").lstrip("/")
     if not name.strip() or len(name) > _LONGEST_END:
         return []
-    literal = "".join(f"[{c}]" if c in "*?[" else c for c in name)
-    return list(snapshot.docs(all_of([Glob(f"**/{literal}"), _within(source)])))
+    return list(snapshot.docs(all_of([Glob(f"**/{literal_glob(name)}"), _within(source)])))
 
 
 def _within(source: str | None) -> OneOf | None:
