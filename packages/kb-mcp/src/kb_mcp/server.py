@@ -37,7 +37,7 @@ from kb_mcp._frames import Answering
 from kb_mcp._guidance import GUIDE, PROMPTS, describe, describe_failure, get_prompt
 from kb_mcp._log import LogAside
 from kb_mcp._results import failure
-from kb_mcp._tool import Call, Tool
+from kb_mcp._tool import Call, Form, Tool, in_text
 from kb_mcp.tools import TOOLS, offered, refusal
 
 __all__ = ["create_server", "serve"]
@@ -55,14 +55,21 @@ _Page = types.PaginatedRequestParams | None
 
 
 def create_server(
-    kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS, threads: Threads | None = None
+    kb: KnowledgeBase,
+    tools: Mapping[str, Tool] = TOOLS,
+    threads: Threads | None = None,
+    *,
+    form: Form = Form.JSON,
 ) -> Server[Any]:
-    """Return a server over an open knowledge base, connected to nothing yet."""
+    """Return a server over an open knowledge base, connected to nothing yet.
+
+    Its tools answer in *form*; as text, a call may ask for the other.
+    """
     threads = threads or Threads()
     server: Server[Any] = Server(
         "kebab",
         version=__version__,
-        **_tool_handlers(kb, tools, threads),
+        **_tool_handlers(kb, tools, threads, form),
         **_resource_handlers(kb, threads),
         **_prompt_handlers(),
     )
@@ -78,12 +85,15 @@ def create_server(
 
 
 def _tool_handlers(
-    kb: KnowledgeBase, tools: Mapping[str, Tool], threads: Threads
+    kb: KnowledgeBase, tools: Mapping[str, Tool], threads: Threads, form: Form
 ) -> dict[str, Any]:
     shown = offered(tools, readonly=kb.readonly)
+    definitions = [tool.definition for tool in shown]
+    if form is Form.TEXT:
+        definitions = [in_text(definition) for definition in definitions]
 
     async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.definition for tool in shown])
+        return types.ListToolsResult(tools=definitions)
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(params.name)
@@ -91,8 +101,8 @@ def _tool_handlers(
             known = ", ".join(tool.name for tool in shown)
             raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name!r}; tools are {known}")
         if tool not in shown:
-            return failure(refusal(tool))
-        call = Call(kb=kb, arguments=params.arguments or {})
+            return failure(refusal(tool), form)
+        call = Call(kb=kb, arguments=params.arguments or {}, form=form)
         return await answer(ctx, threads, tool, call)
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
@@ -145,14 +155,19 @@ def _describe(kb: KnowledgeBase) -> str:
         return GUIDE
 
 
-def serve(kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS) -> None:
-    """Serve *kb* over standard input and output until the input ends."""
+def serve(
+    kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS, *, form: str = Form.JSON.value
+) -> None:
+    """Serve *kb* over standard input and output until the input ends.
+
+    The arguments by name are those of ``kb_mcp.OPTIONS``.
+    """
     # The thread that waits for input cannot be interrupted, so that Python's own handling of
     # Ctrl-C would wait for the next line. Nothing here needs to be put in order: let go.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads, log = Threads(), LogAside(logging.getLogger())
     signal.signal(signal.SIGTERM, lambda *_: _terminate(threads, log))
-    server = create_server(kb, tools, threads)
+    server = create_server(kb, tools, threads, form=Form(form))
     try:
         anyio.run(_serve, server, partial(_leave, threads, log))
     except* BrokenPipeError:
