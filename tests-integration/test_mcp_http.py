@@ -6,7 +6,8 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -54,9 +55,14 @@ class Served:
     def token_file(self) -> Path:
         return self.kebab.data_dir / "mcp-token"
 
-    def client(self, mode: Mode = "auto") -> Client:
-        asking = httpx2.AsyncClient(headers={"authorization": f"Bearer {self.token}"})
-        return Client(streamable_http_client(self.url, http_client=asking), mode=mode)
+    @asynccontextmanager
+    async def client(self, mode: Mode = "auto") -> AsyncGenerator[Client]:
+        bearer = {"authorization": f"Bearer {self.token}"}
+        async with (
+            httpx2.AsyncClient(headers=bearer, timeout=60) as asking,
+            Client(streamable_http_client(self.url, http_client=asking), mode=mode) as client,
+        ):
+            yield client
 
     def post(self, body: str | bytes, **headers: str) -> httpx2.Response:
         bearer = {"authorization": f"Bearer {self.token}"}
@@ -159,16 +165,15 @@ def test_the_token_is_made_once_and_is_its_owners_alone(served: Served) -> None:
         ({"origin": "http://localhost:3000"}, 200),
         ({"host": "localhost:1"}, 200),
         ({"host": "[::1]:1"}, 200),
-        ({"authorization": "bearer  {token} "}, 200),
+        ({"authorization": "bearer  {token}"}, 200),
     ],
 )
 def test_only_who_has_the_token_and_is_no_page_of_elsewhere_gets_in(
     served: Served, headers: dict[str, str], status: int
 ) -> None:
     encoded = {k: v.format(token=served.token) for k, v in headers.items()}
-    raw = [(k, v.encode("latin-1")) for k, v in {**HEADERS, **encoded}.items()]
-    if "authorization" not in headers:
-        raw.append(("authorization", f"Bearer {served.token}".encode()))
+    own = {"authorization": f"Bearer {served.token}"}
+    raw = [(k.encode(), v.encode("latin-1")) for k, v in (own | HEADERS | encoded).items()]
     answer = httpx2.post(served.url, content=json.dumps(HELLO), headers=raw, timeout=60)
 
     assert answer.status_code == status
@@ -267,6 +272,6 @@ def test_a_port_that_is_taken_is_told(served: Served) -> None:
     words = served.kebab.command("mcp", "--http", taken)
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "cannot listen" in done.stderr
     assert "--http HOST:PORT" in done.stderr

@@ -34,12 +34,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb_core.errors import InvalidInput, IoError
+from kb_mcp import HTTP_PLACE
 
-__all__ = ["DEFAULT_PLACE", "PATH", "TOKEN_VARIABLE", "Place", "create_app", "run", "token_of"]
+__all__ = ["PATH", "TOKEN_VARIABLE", "Place", "create_app", "run", "token_of"]
 
-DEFAULT_PLACE = "127.0.0.1:8808"
 PATH = "/mcp"
-TOKEN_VARIABLE = "KEBAB_MCP_TOKEN"
+TOKEN_VARIABLE = "KEBAB_MCP_TOKEN"  # noqa: S105 - the name of one
 
 _TOKEN_LENGTH = 32, 1024
 """Characters of a token: what cannot be guessed, and what a header may hold."""
@@ -62,7 +62,7 @@ class Place:
 
         Raises ``InvalidInput``.
         """
-        default = urlsplit(f"//{DEFAULT_PLACE}")
+        default = urlsplit(f"//{HTTP_PLACE}")
         given = f":{text}" if text.isdigit() else text
         with suppress(ValueError):
             asked = urlsplit(f"//{given}")
@@ -71,7 +71,7 @@ class Place:
                 return cls(asked.hostname or str(default.hostname), port)
         raise InvalidInput(
             f"--http: {text!r} is no HOST:PORT",
-            hint=f"such as {DEFAULT_PLACE}, or [::1]:8808",
+            hint=f"such as {HTTP_PLACE}, or [::1]:8808",
             details={"field": "http", "value": text},
         )
 
@@ -96,6 +96,7 @@ class Place:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
+            listener.listen()  # who hears the address may ask at once
         except OSError as error:
             listener.close()
             raise self._refused(error) from error
