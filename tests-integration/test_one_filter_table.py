@@ -89,4 +89,4 @@ def test_a_new_filter_is_an_input_of_tools(shown: dict[str, Any]) -> None:
 def test_a_new_filter_narrows_the_same_from_command_tool_and_terminal(
     shown: dict[str, Any],
 ) -> None:
-    assert shown["compiled"] == ["OneOf(field='repo', values=('a', 'b'), any_case=False)"] * 3
+    assert shown["compiled"] == ["OneOf(field='repo', values=('a', 'b'))"] * 3

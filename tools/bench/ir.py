@@ -54,6 +54,7 @@ __all__ = [
     "Searched",
     "add_data_option",
     "config_of",
+    "keep_in",
     "main",
     "measure",
     "open_snapshot",
@@ -406,7 +407,8 @@ def _folders(options: argparse.Namespace) -> list[Path]:
 
 
 @contextmanager
-def _place(keep: Path | None) -> Iterator[Path]:
+def keep_in(keep: Path | None) -> Iterator[Path]:
+    """Give the folder that is kept, or one that is gone afterwards."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         yield keep.resolve()
@@ -425,7 +427,7 @@ def main(words: Sequence[str] | None = None) -> int:
     use_private_cache()
     machine = describe_machine()
     results = []
-    with _place(options.keep) as place:
+    with keep_in(options.keep) as place:
         for folder in folders:
             collection = load_collection(folder, sample=options.queries, seed=options.seed)
             config = config_of(place / folder.name, model=options.model, quality=options.quality)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -38,6 +39,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         make("src/lock.py", "def lock():\n    pass\n", lang=None, media="code", code_lang="python"),
         make("odd.md", "lock zzz\n", lang="und", source_id="work", repo="kebab"),
     )
+    return world_of(folder, made)
+
+
+def world_of(folder: Path, made: SearchWorld) -> World:
     parts = replace(memory_parts(Reader(folder), made.embedder), reader=lambda: Reader(folder))
     return Config.inside(folder / "config"), parts
 
@@ -223,6 +228,24 @@ def test_what_is_printed_as_a_value_is_one_and_case_does_not_matter(
     kb: KnowledgeBase, filters: dict[str, tuple[str, ...]], paths: list[str]
 ) -> None:
     assert found(kb, **filters) == (paths, [])
+
+
+@pytest.mark.parametrize("tag", ["area", "#Area", "area/", "area/work", "area/work/deep"])
+def test_a_tag_finds_what_is_nested_below_it_in_every_place(tmp_path: Path, tag: str) -> None:
+    tags = {"area.md": "area", "deep.md": "area/Work/deep", "areas.md": "areas"}
+    made = SearchWorld(tmp_path)
+    made.put(*(made.corpus.document(path, "a lock", tags=(one,)) for path, one in tags.items()))
+    expected = {"area.md", "deep.md"} if "work" not in tag else {"deep.md"}
+
+    with KnowledgeBase(*world_of(tmp_path, made)) as kb:
+        paths, warnings = found(kb, tag=(tag,))
+        asked = (f'lock {sign}tag:"{tag}"' for sign in ("", "-"))
+        inside, without = (
+            {hit.doc_path for hit in kb.search(SearchQuery(text=text)).hits} for text in asked
+        )
+
+    assert (set(paths), warnings) == (expected, [])
+    assert (inside, without) == (expected, tags.keys() - expected)
 
 
 def test_a_tag_of_the_question_is_found_in_any_case(kb: KnowledgeBase) -> None:

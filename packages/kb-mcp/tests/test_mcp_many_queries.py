@@ -109,14 +109,15 @@ async def test_one_list_has_one_budget() -> None:
 
     kb = knowledge_base(answers={"search_aggregated": aggregated})
     queries = [{"query": "a"}, {"query": "b", "zzz": 1}]
-    asked = {"queries": queries, "aggregate": True, "k": 7, "max_tokens": 2000}
+    asked = {"queries": queries, "aggregate": True, "k": 7, "per_doc": 2, "max_tokens": 2000}
     body = (await call(kb, "bulk_search", asked)).structured_content or {}
 
-    ((name, (one, second), k, max_tokens, echo),) = kb.asked
-    assert (name, one, k, max_tokens, echo) == (
+    ((name, (one, second), k, most, max_tokens, echo),) = kb.asked
+    assert (name, one, k, most, max_tokens, echo) == (
         "search_aggregated",
         SearchQuery(text="a"),
         7,
+        2,
         2000,
         queries,
     )

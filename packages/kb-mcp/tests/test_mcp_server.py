@@ -176,6 +176,7 @@ def test_search_takes_every_input_of_the_command_line_under_its_name() -> None:
         "snippet_chars",
         "max_tokens",
         "cursor",
+        "per_doc",
         "rerank",
         "deadline_ms",
         "trace",

@@ -28,6 +28,7 @@ __all__ = [
     "OneOf",
     "Or",
     "Range",
+    "Tagged",
     "Words",
     "all_of",
     "literal_glob",
@@ -95,8 +96,8 @@ FILTERS = (
         key="tag",
         place=3,
         metavar="T",
-        help="Only documents with this tag.",
-        description="Only documents with one of these tags.",
+        help="Only documents with this tag, or one nested below it.",
+        description="Only documents with one of these tags; area also finds area/work.",
     ),
     FilterSpec(
         name="lang",
@@ -234,8 +235,16 @@ class OneOf:
 
     field: str
     values: tuple[str | int, ...]
-    any_case: bool = False
-    """Whether upper and lower case are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """The document has one of these tags, or one nested below it: ``area/work`` below ``area``.
+
+    Upper and lower case are the same.
+    """
+
+    tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +296,7 @@ class Not:
     part: Filter
 
 
-Filter: TypeAlias = OneOf | Range | Glob | Words | And | Or | Not
+Filter: TypeAlias = OneOf | Tagged | Range | Glob | Words | And | Or | Not
 
 
 def all_of(parts: Iterable[Filter | None]) -> Filter | None:

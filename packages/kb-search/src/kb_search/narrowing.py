@@ -15,7 +15,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from kb_core.errors import InvalidInput
-from kb_core.filters import And, Filter, Glob, Not, OneOf, Or, Range, Words
+from kb_core.filters import And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
 from kb_search.analysis import analyze
 
 __all__ = [
@@ -43,8 +43,8 @@ def only(kind: str, schema: tantivy.Schema) -> Query:
 def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: C901, PLR0911 - one per node
     """Return *where* as a query; its score means nothing and must not be added."""
     match where:
-        case OneOf(field, values, any_case=True):
-            return any_of([_in_any_case(schema, field, str(value)) for value in values])
+        case Tagged(tags):
+            return any_of([_tagged(schema, tag) for tag in tags])
         case OneOf(field, values):
             return Query.term_set_query(schema, field, list(values)) if values else _NOTHING
         case Range(field, low, high):
@@ -65,13 +65,11 @@ def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: C901,
             )
 
 
-def _in_any_case(schema: tantivy.Schema, field: str, value: str) -> Query:
-    exactly = Query.term_query(schema, field, value, "basic")
-    if value.lower() == value.upper():
-        return exactly
+def _tagged(schema: tantivy.Schema, tag: str) -> Query:
+    exactly = Query.term_query(schema, "tag", tag, "basic")
     try:
-        pattern = f"(?i){''.join(map(_literal, value))}"
-        return any_of([exactly, Query.regex_query(schema, field, pattern)])
+        pattern = f"(?i){''.join(map(_literal, tag))}(/.*)?"
+        return any_of([exactly, Query.regex_query(schema, "tag", pattern)])
     except ValueError:  # longer than the engine's automata may be, as no real tag is
         return exactly
 

@@ -30,6 +30,7 @@ __all__ = [
     "CONTROL",
     "INDEX_VERSION",
     "NO_INDEX_HINT",
+    "OUTLINE",
     "TERMS",
     "Mirror",
     "Segments",
@@ -87,10 +88,12 @@ class Mirror:
         return mirrored
 
 
-INDEX_VERSION = f"i5-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i6-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 CONTROL = "control"
+OUTLINE = "outline"
+"""A second kind of chunks that only name what stands elsewhere."""
 TERMS = "kebab_terms"
 """The analyser of every analysed field: terms are there already, parted by spaces."""
 

@@ -24,7 +24,8 @@ from kb_core.clock import to_epoch
 from kb_core.media import TrustLevel
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, VectorFiles
 from kb_search.analysis import Streams, analyze, fold
-from kb_search.opening import CONTROL, TERMS
+from kb_search.opening import CONTROL, OUTLINE, TERMS
+from kb_search.outline import is_outline
 from kb_search.statistics import FILLING, SCORED_FIELDS, pivots
 
 __all__ = [
@@ -67,6 +68,13 @@ _PADDING = " ".join([FILLING] * 12)
 BM25 prefers short passages; among very short ones (turns of a chat, one-line notes) length
 tells next to nothing. With c terms more in each, ``b`` acts as ``b * mean / (mean + c)``:
 it adapts to how long passages are in this index. No word holds the character.
+"""
+
+_OUTLINE_PADDING = " ".join([FILLING] * 200)
+"""Stands before the terms of a chunk that only names what stands elsewhere.
+
+It is ranked as if it had a page of other words, whatever its own length, and so comes after
+what it leads to.
 """
 
 
@@ -113,9 +121,10 @@ def length_field(name: str) -> str:
 def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> dict[str, str]:
     """Return the terms of a chunk by scored field, parted by spaces."""
     names = (symbol.rpartition(".")[2] for symbol in (chunk.symbol or "").split(", "))
+    padding = _OUTLINE_PADDING if is_outline(chunk.text, doc.media) else _PADDING
     return {
         # Pairs of characters rank beside stems: one field has one idea of how long a chunk is.
-        "stem": f"{_PADDING} {streams.stem} {streams.cjk}",
+        "stem": f"{padding} {streams.stem} {streams.cjk}",
         "exact": streams.exact,
         "ident": streams.ident,
         "cjk": streams.cjk,
@@ -141,6 +150,8 @@ def chunk_document(
     made.add_integer("chunk_key", chunk.chunk_key)
     made.add_integer("doc_key", doc.doc_key)
     made.add_text("kind", "chunk")
+    if texts["stem"].startswith(_OUTLINE_PADDING):
+        made.add_text("kind", OUTLINE)
     made.add_text("chunk_id", chunk.chunk_id)
     _add_filters(made, doc)
     for field, text in texts.items():

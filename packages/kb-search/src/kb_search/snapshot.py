@@ -17,13 +17,13 @@ from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
-from kb_search.opening import Segments, payload_of, translate_errors
+from kb_search.opening import OUTLINE, Segments, payload_of, translate_errors
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
     from kb_core.ports import StoredChunk, StoredDoc, StoredFile
-    from kb_search.vectors import VectorView
+    from kb_search.vectors import Marks, VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
 
@@ -81,6 +81,7 @@ class Snapshot:
         )
         self._vectors = vectors
         self._addresses: dict[int, tantivy.DocAddress] = {}
+        self._farther: dict[str, Marks | None] = {}
 
     # ---------------------------------------------------------------- ranking
 
@@ -119,18 +120,19 @@ class Snapshot:
         vectors = self._vectors.get(model_key)
         if vectors is None or limit < 1:
             return []
-        view = vectors.view
+        view, farther = vectors.view, self._outlines_of(model_key)
         if where is None:
-            return view.nearest(query, limit)
+            return view.nearest(query, limit, farther=farther)
         with translate_errors("filter"):
             passing = self.count(where)
             if passing == 0:
                 return []
             total = max(1, len(view))
             if passing <= max(_GATHER_ROWS, _GATHER_SHARE * total):
-                return view.nearest(query, limit, self._keys(where))
+                return view.nearest(query, limit, self._keys(where), farther)
             depth = int(limit * total / min(passing, total) * 1.5) + _SPARE
-            return view.deepening(query, limit, lambda keys: self._passing(where, keys), depth)
+            passes = lambda keys: self._passing(where, keys)  # noqa: E731
+            return view.deepening(query, limit, passes, depth, farther)
 
     def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
@@ -245,6 +247,14 @@ class Snapshot:
             self._addresses.clear()
         for row, address in zip(scored, addresses, strict=True):
             self._addresses[row.chunk_key] = address
+
+    def _outlines_of(self, model_key: str) -> Marks | None:
+        """Return which vectors are of chunks that only name what stands elsewhere."""
+        if model_key not in self._farther:
+            with translate_errors("find lists of links"):
+                keys = self._keys_of(only(OUTLINE, self._schema), _most(self._chunks))
+            self._farther[model_key] = self._vectors[model_key].view.marks(keys)
+        return self._farther[model_key]
 
     def _narrow(self, where: Filter | None) -> Query:
         chunks = only("chunk", self._schema)

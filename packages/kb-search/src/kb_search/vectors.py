@@ -172,6 +172,12 @@ def _write(path: Path, data: bytes) -> None:
 
 
 Rows = npt.NDArray[np.intp]
+Marks = npt.NDArray[np.bool_]
+"""For each row whether something is so."""
+
+_FARTHER = 0.2
+"""How much farther away a passage counts that only names what stands elsewhere, as a share of
+its distance ``1 - cosine``, so that the scale of a model's cosines does not matter."""
 
 _RESCORE_FACTOR = 2
 _RESCORE_MIN = 256
@@ -217,26 +223,49 @@ class VectorView:
         """Return those keys that have a live row."""
         return set(self.keys[self.rows_of(keys)].tolist())
 
+    def marks(self, keys: Sequence[int]) -> Marks | None:
+        """Return the rows of those keys as marks; ``None`` where there are none."""
+        rows = self.rows_of(keys) if keys else ()
+        if not len(rows):
+            return None
+        marks = np.zeros(self._rows, bool)
+        marks[rows] = True
+        return marks
+
     def vector(self, key: int) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
         rows = self.rows_of([key])
         return self._f16[rows[0]].astype("<f4").tobytes() if len(rows) else None
 
-    def nearest(self, query: bytes, limit: int, among: Sequence[int] | None = None) -> list[Scored]:
-        """Return the nearest *limit* chunks, best first, ties by key; *among* are chunk keys."""
+    def nearest(
+        self,
+        query: bytes,
+        limit: int,
+        among: Sequence[int] | None = None,
+        farther: Marks | None = None,
+    ) -> list[Scored]:
+        """Return the nearest *limit* chunks, best first, ties by key; *among* are chunk keys.
+
+        Rows that are *farther* count as such.
+        """
         rows = None if among is None else self.rows_of(among)
         total = self._rows if rows is None else len(rows)
         if total == 0 or limit < 1:
             return []
         asked = np.frombuffer(query, "<f4")
-        rough = self._rough(asked, rows)
+        rough = self._rough(asked, rows, farther)
         wanted = min(total, max(_RESCORE_FACTOR * limit, _RESCORE_MIN))
         picked = _largest(rough, wanted)
         picked = picked if rows is None else rows[picked]
-        return self._rescored(asked, picked)[:limit]
+        return self._rescored(asked, picked, farther)[:limit]
 
     def deepening(
-        self, query: bytes, limit: int, passes: Callable[[Sequence[int]], set[int]], depth: int
+        self,
+        query: bytes,
+        limit: int,
+        passes: Callable[[Sequence[int]], set[int]],
+        depth: int,
+        farther: Marks | None = None,
     ) -> list[Scored]:
         """Return the nearest *limit* chunks that pass, by looking ever deeper.
 
@@ -244,30 +273,40 @@ class VectorView:
         than listing every row that passes. The result is the same.
         """
         asked = np.frombuffer(query, "<f4")
-        rough = self._rough(asked, None)
+        rough = self._rough(asked, None, farther)
         while True:
             wanted = min(self._rows, max(_RESCORE_FACTOR * depth, _RESCORE_MIN))
-            best = self._rescored(asked, _largest(rough, wanted))[:depth]
+            best = self._rescored(asked, _largest(rough, wanted), farther)[:depth]
             good = passes([scored.chunk_key for scored in best])
             kept = [scored for scored in best if scored.chunk_key in good]
             if len(kept) >= limit or depth >= self._rows:
                 return kept[:limit]
             depth *= 4
 
-    def _rough(self, asked: npt.NDArray[np.float32], rows: Rows | None) -> npt.NDArray[np.float32]:
+    def _rough(
+        self, asked: npt.NDArray[np.float32], rows: Rows | None, farther: Marks | None
+    ) -> npt.NDArray[np.float32]:
         matrix = self._i8 if rows is None else self._i8[rows]
         scale = self._scale if rows is None else self._scale[rows]
         row, _ = quantize(asked[None, :])
         scores: npt.NDArray[np.float32] = _dots(matrix, row) * scale
+        if farther is not None:
+            marked = farther if rows is None else farther[rows]
+            scores[marked] -= _FARTHER * (1 - scores[marked])
         if rows is None and len(self._dead):
             scores[self._dead] = -np.inf
         return scores
 
-    def _rescored(self, asked: npt.NDArray[np.float32], picked: Rows) -> list[Scored]:
+    def _rescored(
+        self, asked: npt.NDArray[np.float32], picked: Rows, farther: Marks | None
+    ) -> list[Scored]:
         # Row by row and not one matrix product: a score must not depend on which other
         # rows were picked, or a filter could move it by a rounding.
         half = self._f16[picked].astype(np.float32)
-        scores = np.round((half * asked).sum(axis=1, dtype=np.float64), 7)
+        scores = (half * asked).sum(axis=1, dtype=np.float64)
+        if farther is not None:
+            scores -= _FARTHER * (1 - scores) * farther[picked]
+        scores = np.round(scores, 7)
         keys = self.keys[picked]
         order = np.lexsort((keys, -scores))
         if len(self._dead):

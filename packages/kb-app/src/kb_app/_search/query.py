@@ -23,7 +23,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput
-from kb_core.filters import FILTERS, Filter, FilterSpec, Glob, Not, OneOf, Or, Range, Words, all_of
+from kb_core.filters import (
+    FILTERS,
+    Filter,
+    FilterSpec,
+    Glob,
+    Not,
+    OneOf,
+    Or,
+    Range,
+    Tagged,
+    Words,
+    all_of,
+)
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, SearchFilters
@@ -169,7 +181,7 @@ def _field(name: str | None, value: str, *, is_phrase: bool) -> Filter | None:
     if name is None:
         return None
     if name == "tag":
-        return OneOf("tag", (value,), any_case=True)
+        return _tagged((value,))
     return Words(name, value, phrase=is_phrase)
 
 
@@ -325,9 +337,15 @@ def _existing(row: FilterSpec, snapshot: IndexSnapshot) -> set[str]:
     found: set[str] = set()
     docs: Sequence[Mapping[str, Any]] = snapshot.docs(None)
     for doc in docs:
-        values = doc["tags"] if row.field == "tag" else (doc[row.field],)
+        values = _with_parents(doc["tags"]) if row.field == "tag" else (doc[row.field],)
         found.update(value for value in values if value)
     return found
+
+
+def _with_parents(tags: Iterable[str]) -> Iterator[str]:
+    for tag in tags:
+        parts = tag.split("/")
+        yield from ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _compiled(  # noqa: C901, PLR0911 - one per kind
@@ -337,7 +355,7 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
         case "text":
             if row.field == "source_id":
                 _check_sources(row, values, snapshot)
-            return OneOf(row.field, tuple(values), any_case=row.field == "tag")
+            return _tagged(values) if row.field == "tag" else OneOf(row.field, tuple(values))
         case "word":
             lowered = (value.lower() for value in values)
             # What has no language, code, is counted under "null", and indexed under "".
@@ -354,6 +372,11 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
             return Range(row.field, high=_last_second(row, *values))
         case "id":
             return OneOf(row.field, tuple(_doc_id(row, value, snapshot) for value in values))
+
+
+def _tagged(tags: Sequence[str]) -> Tagged:
+    """Return tags as they are written anywhere: ``#area/`` is ``area``."""
+    return Tagged(tuple(tag.removeprefix("#").rstrip("/") or tag for tag in tags))
 
 
 def _check_sources(row: FilterSpec, values: Sequence[str], snapshot: IndexSnapshot) -> None:

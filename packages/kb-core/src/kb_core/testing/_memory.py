@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias, TypeVar, assert_never
 
-from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Words
+from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
@@ -114,12 +114,11 @@ def passes(facts: Facts, where: Filter | None) -> bool:  # noqa: C901, PLR0911 -
     match where:
         case None:
             return True
-        case OneOf(field, wanted, any_case):
-            folded = {str(value).casefold() for value in wanted} if any_case else set()
-            return any(
-                value in wanted or str(value).casefold() in folded
-                for value in facts.values.get(field, ())
-            )
+        case OneOf(field, wanted):
+            return any(value in wanted for value in facts.values.get(field, ()))
+        case Tagged(tags):
+            above = tuple(f"{tag}/".casefold() for tag in tags)
+            return any(f"{t}/".casefold().startswith(above) for t in facts.values.get("tag", ()))
         case Range(field, low, high):
             return any(_within(value, low, high) for value in facts.values.get(field, ()))
         case Glob(pattern):

@@ -1,0 +1,103 @@
+"""Passages that only name what stands elsewhere: lists of links, tables of contents, headings.
+
+Such a passage holds the words of everything that it leads to, in few words altogether, so it
+matches nearly every question better than the passage that answers it. It is told by its text
+alone: what can be read in it beside headings, links and lines of a table of contents is next
+to nothing. Ranking counts it as longer by words, and as farther away by meaning; what it
+leads to comes first, and it is still found where nothing else is.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["is_outline"]
+
+_POINTERS = 3
+"""Fewer links are no list: one may be the answer."""
+_PROSE = 1 / 3
+"""Letters beside links, as a share of those of links, that still make no text."""
+
+_MARKER = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
+_UNDERLINE = re.compile(r"\s{0,3}(?:=+|-{2,})\s*$")
+_IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\n]*\)")
+_LINK = re.compile(
+    r"\[\[([^\[\]\n]*)\]\]"  # of a wiki
+    r"|\[([^\[\]\n]*)\](?:\([^()\n]*\)|\[[^\[\]\n]*\])"
+    r"|<a\s[^<>]*>([^<>]*)</a>"
+    r"|<?(https?://[^\s<>]*)>?",
+    re.IGNORECASE,
+)
+_DEFINITION = re.compile(r"\s{0,3}\[[^\[\]\n]+\]:\s")
+_TAG = re.compile(r"<[^<>\n]*>")
+_LETTERS = re.compile(r"[^\W_]+")
+_LEADERS = re.compile(r"(?:\.[ \t]?){4}|…{2}|·{4}|_{4}")
+_NUMBERED = re.compile(r"[ \t]*\d+(?:\.\d+)*\.?[ \t]")
+_PAGE = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})[ \t]*$")
+
+
+def is_outline(text: str, media: str = "markdown") -> bool:
+    """Say whether a passage has hardly any text of its own."""
+    if media == "code":
+        return False
+    headings, pointers, linked, prose = 0, 0, 0, 0
+    for line in _lines(text, is_markdown=media == "markdown"):
+        if line is None:
+            headings += 1
+            continue
+        names, own = _parts(line)
+        linked += names
+        prose += own
+        pointers += names > 0 and own <= _PROSE * names
+    if pointers >= _POINTERS:
+        return prose <= _PROSE * linked
+    return headings > 0 and linked == prose == 0
+
+
+def _lines(text: str, *, is_markdown: bool) -> list[str | None]:
+    """Return the lines of a passage, headings as ``None``; those of code count as text."""
+    found: list[str | None] = []
+    fenced = False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif fenced:
+            found.append(_LINK.sub(" code ", line))
+        elif is_markdown and _HEADING.match(line):
+            found.append(None)
+        elif is_markdown and _UNDERLINE.match(line) and found and found[-1]:
+            found[-1] = None
+        elif not _DEFINITION.match(line):
+            found.append(line)
+    return found
+
+
+def _parts(line: str) -> tuple[int, int]:
+    """Return how many letters of a line lead elsewhere, and how many are its own."""
+    line = line[marker.end() :] if (marker := _MARKER.match(line)) else line
+    if "[" in line or "<" in line or "://" in line:
+        shown = _IMAGE.sub(r"\1", line)
+        names = sum(map(_letters, map(_named, _LINK.finditer(shown))))
+        return names, _letters(_TAG.sub(" ", _LINK.sub(" ", shown)))
+    letters = _letters(line)
+    return (letters, 0) if _is_contents(line) else (0, letters)
+
+
+def _named(link: re.Match[str]) -> str:
+    return next((name for name in link.groups() if name), "") or "link"
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, _LETTERS.findall(text)))
+
+
+def _is_contents(line: str) -> bool:
+    """Say whether a line is one of a table of contents: a name, then the number of a page."""
+    if not _PAGE.search(line):
+        return False
+    if _LEADERS.search(line):
+        return True
+    number = _NUMBERED.match(line)
+    return number is not None and any(map(str.isalpha, line[number.end() :]))

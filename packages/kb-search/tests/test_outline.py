@@ -1,0 +1,144 @@
+"""Passages that only name what stands elsewhere: which ones they are, and where they rank."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from kb_core.filters import Glob
+from kb_core.records import VectorRecord
+from kb_core.search import Clause, LexicalQuery
+from kb_core.testing.documents import Corpus
+from kb_core.testing.fakes import HashEmbedder
+from kb_search.outline import is_outline
+from kb_search.reader import Reader
+from kb_search.snapshot import Snapshot
+from kb_search.vector_files import map_files
+from kb_search.vectors import VectorView, append, start
+from kb_search.writer import Writer
+
+LINKS = "## Contents\n- [Search and replace](#search)\n- [Selected lines](lines.md)\n- [Undo](u)\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LINKS,
+        "* [[Search and replace]]\n* [[Selected lines|the lines]]\n* [[Undo]]",
+        "1. <https://a.example/search>\n2. https://b.example\n3. [c][1]\n\n[1]: https://c.example",
+        '<ul>\n<li><a href="a">Search</a>\n<li><a href="b">Undo</a>\n<li><a href="c">Go</a></ul>',
+        "[![Build](a.svg)](b) [![Coverage](c.svg)](d)\n[![Docs](e.svg)](f)\n[![Chat](g)](h)",
+        "Contents\n1 Search ........ 3\n1.1 Selected lines . . . . . 4\n2 Undo …… 17",
+        "1.1 Search and replace   17\n1.2 Selected lines 18\n1.3 Undo xi",
+        "# Search and replace\n\n## Selected lines",
+        "Search and replace\n==================\n",
+    ],
+)
+def test_lists_of_links_contents_and_bare_headings_are_outlines(text: str) -> None:
+    assert is_outline(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "media"),
+    [
+        ("## How do I install the plugin on Windows\nWith scoop.", "markdown"),
+        ("- [Search](a) looks through all lines\n- [Undo](b) takes one change back\n" * 3, "text"),
+        ("The manual is [here](https://a.example).", "markdown"),
+        ("[manual](https://a.example)", "markdown"),
+        ("```\n# a comment\n# another\n```", "markdown"),
+        ("# a comment\n# another", "text"),
+        ("| a | 1.2 | 3 |\n| b | 1.3 | 4 |\n1.2 3.4 5\n1.3 3.5 6\n1.4 3.6 7", "markdown"),
+        ("- buy milk\n- call the bank\n- water the plants", "markdown"),
+        ("[a](b)\n[c](d)\n[e](f)", "code"),
+        ("---", "markdown"),
+        ("", "markdown"),
+    ],
+)
+def test_what_says_something_of_its_own_is_none(text: str, media: str) -> None:
+    assert not is_outline(text, media)
+
+
+@pytest.mark.parametrize("part", ["[", "](", "<a ", "![[", "<", ". ", "1.", "https://", "·", "\n#"])
+def test_no_text_takes_long_to_judge(part: str) -> None:
+    started = time.process_time()
+
+    is_outline(part * 100_000)
+
+    assert time.process_time() - started < 2
+
+
+def snapshot_of(folder: Path, *texts: str) -> Snapshot:
+    corpus = Corpus(HashEmbedder(32))
+    documents = [corpus.document(f"{n}.md", text, title="x") for n, text in enumerate(texts)]
+    with closing(Writer(folder)) as writer:
+        writer.publish(corpus.publication(*documents))
+    return Reader(folder).snapshot()
+
+
+def test_what_a_list_leads_to_ranks_above_the_list(tmp_path: Path) -> None:
+    answer = "To search and replace in selected lines only, mark the lines and type the command."
+    filler = [f"other words of passage {n}, and a few more of them" for n in range(40)]
+    snapshot = snapshot_of(tmp_path, LINKS, answer, *filler)
+    asked = LexicalQuery((Clause("search and replace only in selected lines"),))
+
+    rows = snapshot.lexical(asked, None, 10)
+
+    paths = [snapshot.chunks([row.chunk_key])[row.chunk_key]["path"] for row in rows]
+    assert paths[:2] == ["1.md", "0.md"]
+
+
+def test_a_list_alone_is_found_by_words_and_by_meaning(tmp_path: Path) -> None:
+    snapshot = snapshot_of(tmp_path, LINKS, "something else")
+    embedder = HashEmbedder(32)
+
+    by_words = snapshot.lexical(LexicalQuery((Clause("replace"),)), None, 10)
+    by_meaning = snapshot.vector(embedder.embed_query("replace"), embedder.model.key, None, 10)
+
+    assert len(by_words) == 1
+    assert len(by_meaning) == 2
+
+
+def test_a_list_is_a_fifth_farther_away_with_a_filter_or_without(tmp_path: Path) -> None:
+    snapshot = snapshot_of(tmp_path, LINKS, "something else", "and more")
+    embedder = HashEmbedder(32)
+    key = embedder.model.key
+    (chunk,) = [c for d in snapshot.docs(Glob("0.md")) for c in snapshot.doc_chunks(d["doc_id"])]
+    stored = np.frombuffer(snapshot.vector_of(chunk["chunk_key"], key) or b"", "<f4")
+    asked = embedder.embed_query("search")
+    cosine = float(stored @ np.frombuffer(asked, "<f4"))
+
+    whole = {row.chunk_key: row.score for row in snapshot.vector(asked, key, None, 10)}
+    narrowed = snapshot.vector(asked, key, Glob("0.md"), 10)
+
+    assert whole[chunk["chunk_key"]] == pytest.approx(1 - 1.2 * (1 - cosine), abs=1e-6)
+    assert [row.score for row in narrowed] == [whole[chunk["chunk_key"]]]
+
+
+@given(seed=st.integers(0, 1000), rows=st.sampled_from([40, 700]), limit=st.integers(1, 30))
+def test_a_scan_with_rows_that_are_farther_is_exact(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, rows: int, limit: int
+) -> None:
+    chance = np.random.default_rng(seed)
+    vectors = chance.standard_normal((rows, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    root = tmp_path_factory.mktemp("vectors")
+    made = [VectorRecord(n, v.astype("<f2").tobytes()) for n, v in enumerate(vectors)]
+    files = append(root, start(root, "m", {}, 16), made, [])
+    view = VectorView(map_files(root, files), files)
+    marked = sorted(chance.choice(rows, rows // 3, replace=False).tolist())
+    exact = vectors.astype(np.float16).astype(np.float32) @ vectors[0]
+    exact[marked] -= 0.2 * (1 - exact[marked])
+    expected = sorted(range(rows), key=lambda key: (-exact[key], key))
+
+    farther = view.marks(marked)
+    asked = vectors[0].tobytes()
+    found = [row.chunk_key for row in view.nearest(asked, limit, farther=farther)]
+    even = view.deepening(asked, limit, lambda keys: {k for k in keys if not k % 2}, 8, farther)
+
+    assert found == expected[:limit]
+    assert [row.chunk_key for row in even] == [key for key in expected if not key % 2][:limit]
