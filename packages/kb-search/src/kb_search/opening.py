@@ -30,7 +30,7 @@ __all__ = [
     "CONTROL",
     "INDEX_VERSION",
     "NO_INDEX_HINT",
-    "OUTLINE",
+    "SIGNPOST",
     "TERMS",
     "Mirror",
     "Segments",
@@ -92,7 +92,7 @@ INDEX_VERSION = f"i6-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 CONTROL = "control"
-OUTLINE = "outline"
+SIGNPOST = "signpost"
 """A second kind of chunks that only name what stands elsewhere."""
 TERMS = "kebab_terms"
 """The analyser of every analysed field: terms are there already, parted by spaces."""

@@ -24,8 +24,8 @@ from kb_core.clock import to_epoch
 from kb_core.media import TrustLevel
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, VectorFiles
 from kb_search.analysis import Streams, analyze, fold
-from kb_search.opening import CONTROL, OUTLINE, TERMS
-from kb_search.outline import is_outline
+from kb_search.opening import CONTROL, SIGNPOST, TERMS
+from kb_search.signposts import is_signpost
 from kb_search.statistics import FILLING, SCORED_FIELDS, pivots
 
 __all__ = [
@@ -70,7 +70,7 @@ tells next to nothing. With c terms more in each, ``b`` acts as ``b * mean / (me
 it adapts to how long passages are in this index. No word holds the character.
 """
 
-_OUTLINE_PADDING = " ".join([FILLING] * 200)
+_SIGNPOST_PADDING = " ".join([FILLING] * 200)
 """Stands before the terms of a chunk that only names what stands elsewhere.
 
 It is ranked as if it had a page of other words, whatever its own length, and so comes after
@@ -121,7 +121,7 @@ def length_field(name: str) -> str:
 def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> dict[str, str]:
     """Return the terms of a chunk by scored field, parted by spaces."""
     names = (symbol.rpartition(".")[2] for symbol in (chunk.symbol or "").split(", "))
-    padding = _OUTLINE_PADDING if is_outline(chunk.text, doc.media) else _PADDING
+    padding = _SIGNPOST_PADDING if is_signpost(chunk.text, doc.media) else _PADDING
     return {
         # Pairs of characters rank beside stems: one field has one idea of how long a chunk is.
         "stem": f"{padding} {streams.stem} {streams.cjk}",
@@ -150,8 +150,8 @@ def chunk_document(
     made.add_integer("chunk_key", chunk.chunk_key)
     made.add_integer("doc_key", doc.doc_key)
     made.add_text("kind", "chunk")
-    if texts["stem"].startswith(_OUTLINE_PADDING):
-        made.add_text("kind", OUTLINE)
+    if texts["stem"].startswith(_SIGNPOST_PADDING):
+        made.add_text("kind", SIGNPOST)
     made.add_text("chunk_id", chunk.chunk_id)
     _add_filters(made, doc)
     for field, text in texts.items():

@@ -17,7 +17,7 @@ from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
-from kb_search.opening import OUTLINE, Segments, payload_of, translate_errors
+from kb_search.opening import SIGNPOST, Segments, payload_of, translate_errors
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.vector_files import Maps, map_files
 
@@ -120,7 +120,7 @@ class Snapshot:
         vectors = self._vectors.get(model_key)
         if vectors is None or limit < 1:
             return []
-        view, farther = vectors.view, self._outlines_of(model_key)
+        view, farther = vectors.view, self._signposts_of(model_key)
         if where is None:
             return view.nearest(query, limit, farther=farther)
         with translate_errors("filter"):
@@ -248,11 +248,11 @@ class Snapshot:
         for row, address in zip(scored, addresses, strict=True):
             self._addresses[row.chunk_key] = address
 
-    def _outlines_of(self, model_key: str) -> Marks | None:
+    def _signposts_of(self, model_key: str) -> Marks | None:
         """Return which vectors are of chunks that only name what stands elsewhere."""
         if model_key not in self._farther:
-            with translate_errors("find lists of links"):
-                keys = self._keys_of(only(OUTLINE, self._schema), _most(self._chunks))
+            with translate_errors("find signposts"):
+                keys = self._keys_of(only(SIGNPOST, self._schema), _most(self._chunks))
             self._farther[model_key] = self._vectors[model_key].view.marks(keys)
         return self._farther[model_key]
 

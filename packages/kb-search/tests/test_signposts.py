@@ -15,8 +15,8 @@ from kb_core.records import VectorRecord
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing.documents import Corpus
 from kb_core.testing.fakes import HashEmbedder
-from kb_search.outline import is_outline
 from kb_search.reader import Reader
+from kb_search.signposts import is_signpost
 from kb_search.snapshot import Snapshot
 from kb_search.vector_files import map_files
 from kb_search.vectors import VectorView, append, start
@@ -39,8 +39,8 @@ LINKS = "## Contents\n- [Search and replace](#search)\n- [Selected lines](lines.
         "Search and replace\n==================\n",
     ],
 )
-def test_lists_of_links_contents_and_bare_headings_are_outlines(text: str) -> None:
-    assert is_outline(text)
+def test_lists_of_links_contents_and_bare_headings_are_signposts(text: str) -> None:
+    assert is_signpost(text)
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,14 @@ def test_lists_of_links_contents_and_bare_headings_are_outlines(text: str) -> No
     ],
 )
 def test_what_says_something_of_its_own_is_none(text: str, media: str) -> None:
-    assert not is_outline(text, media)
+    assert not is_signpost(text, media)
 
 
 @pytest.mark.parametrize("part", ["[", "](", "<a ", "![[", "<", ". ", "1.", "https://", "·", "\n#"])
 def test_no_text_takes_long_to_judge(part: str) -> None:
     started = time.process_time()
 
-    is_outline(part * 100_000)
+    is_signpost(part * 100_000)
 
     assert time.process_time() - started < 2
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_outline"]
+__all__ = ["is_signpost"]
 
 _POINTERS = 3
 """Fewer links are no list: one may be the answer."""
@@ -38,7 +38,7 @@ _NUMBERED = re.compile(r"[ \t]*\d+(?:\.\d+)*\.?[ \t]")
 _PAGE = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})[ \t]*$")
 
 
-def is_outline(text: str, media: str = "markdown") -> bool:
+def is_signpost(text: str, media: str = "markdown") -> bool:
     """Say whether a passage has hardly any text of its own."""
     if media == "code":
         return False

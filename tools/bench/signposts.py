@@ -8,8 +8,8 @@ heading and of what it says (``made``). Beside it stand this project's own pages
 ``docs/`` with questions that a person wrote (``docs``), each judged with the page that
 answers it.
 
-    python tools/bench/outlines.py                     both, in a temporary folder
-    python tools/bench/outlines.py --keep DIR          a second run only searches
+    python tools/bench/signposts.py                     both, in a temporary folder
+    python tools/bench/signposts.py --keep DIR          a second run only searches
 
 Printed per mode: nDCG@10 and MRR@10 of the pages, and how often the first hit, and how many
 of the first five hits, are passages that only name what stands elsewhere.
@@ -35,7 +35,7 @@ from words import Words
 from kb_app import Config, KnowledgeBase
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
-from kb_search.outline import is_outline
+from kb_search.signposts import is_signpost
 
 __all__ = ["made", "main", "own_pages"]
 
@@ -134,7 +134,7 @@ def measure(collection: Collection, config: Config) -> list[tuple[str, ...]]:
                 asked = SearchQuery(text=text, mode=SearchMode(mode), k=DEPTH, snippet_chars=10_000)
                 hits = kb.search(asked).hits
                 run[query] = by_best_chunk(names[hit.doc_path] for hit in hits)
-                leads = [is_outline(hit.snippet, hit.media) for hit in hits[:5]]
+                leads = [is_signpost(hit.snippet, hit.media) for hit in hits[:5]]
                 first, early = first + sum(leads[:1]), early + sum(leads)
             found = evaluate(run, collection.qrels)
             size = len(collection.queries)
@@ -162,7 +162,7 @@ def main(words: Sequence[str] | None = None) -> int:
         for collection in (made(), own_pages()):
             rows += measure(collection, config_of(place / collection.name))
     print(machine_line(describe_machine()))
-    head = ("set", "mode", "nDCG@10", "MRR@10", "outline first", "outlines in 5")
+    head = ("set", "mode", "nDCG@10", "MRR@10", "signpost first", "signposts in 5")
     print(render_table(head, rows))
     return 0
 
