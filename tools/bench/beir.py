@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +23,14 @@ __all__ = [
     "PUBLISHED",
     "Collection",
     "Doc",
+    "by_title",
     "load_collection",
     "sampled",
     "write_documents",
 ]
+
+_LONGEST_NAME = 60
+"""Characters of a title in a file's name; of three bytes each they are within any limit."""
 
 Figures: TypeAlias = tuple[float, float | None]
 """nDCG@10 and recall@100; the second is not always reported."""
@@ -133,6 +139,14 @@ def sampled(collection: Collection, size: int, seed: int = 1) -> Collection:
     )
 
 
+def by_title(collection: Collection) -> Collection:
+    """Return the documents with their titles as queries, where a title is of one alone."""
+    times = Counter(doc.title for doc in collection.docs)
+    queries = {doc.doc_id: doc.title for doc in collection.docs if times[doc.title] == 1}
+    qrels = {doc: {collection.judged_as(doc): 1} for doc in queries}
+    return replace(collection, queries=queries, qrels=qrels)
+
+
 def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
@@ -150,16 +164,24 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
     return qrels
 
 
-def write_documents(docs: Sequence[Doc], folder: Path, *, suffix: str = ".md") -> dict[str, str]:
+def write_documents(
+    docs: Sequence[Doc], folder: Path, *, suffix: str = ".md", titles: str = "heading"
+) -> dict[str, str]:
     """Write a file for each document; return document ids by file name.
 
-    Names are numbers: the product searches names too, and some collections put the answer
-    into the id.
+    *titles* stand in a ``heading``, in the ``name`` of the file as in a folder of notes, or
+    in ``none``. But for that, names are numbers: the product searches names too, and some
+    collections put the answer into the id.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    names = {f"d{number:06}{suffix}": doc.doc_id for number, doc in enumerate(docs)}
-    for name, doc in zip(names, docs, strict=True):
+    names: dict[str, str] = {}
+    for number, doc in enumerate(docs):
         title = " ".join(doc.title.split())
-        text = f"# {title}\n\n{doc.text}\n" if title else f"{doc.text}\n"
-        (folder / name).write_text(text, "utf-8")
+        name = f"d{number:06}"
+        if titles == "name" and title:
+            name = re.sub(r'[/\\\0:*?"<>|#]', " ", title)[:_LONGEST_NAME].strip() or name
+            name = f"{name} {number}" if f"{name}{suffix}" in names else name
+        heading = f"# {title}\n\n" if title and titles == "heading" else ""
+        (folder / f"{name}{suffix}").write_text(f"{heading}{doc.text}\n", "utf-8")
+        names[f"{name}{suffix}"] = doc.doc_id
     return names

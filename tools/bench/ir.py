@@ -35,7 +35,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from beir import BM25, PUBLISHED, Collection, load_collection, write_documents
+from beir import BM25, PUBLISHED, Collection, by_title, load_collection, sampled, write_documents
 from machine import ROOT, describe_machine, machine_line, use_private_cache
 from metrics import by_best_chunk, compare, evaluate, ndcg_by_query
 from tables import milliseconds, quantile, render_table
@@ -88,14 +88,20 @@ def config_of(home: Path, *, model: str | None = None, quality: str | None = Non
 
 
 def prepare(
-    collection: Collection, config: Config, *, suffix: str, embed: bool, refresh: bool
+    collection: Collection,
+    config: Config,
+    *,
+    suffix: str,
+    embed: bool,
+    refresh: bool,
+    titles: str = "heading",
 ) -> dict[str, float]:
     """Write and ingest a collection unless that was done before; return what it took."""
     home = config.storage.data_dir.parent
     names_file = home / NAMES_FILE
     if names_file.exists() and not refresh and _is_ready(config, embed=embed):
         return {}
-    names = write_documents(collection.docs, home / SOURCE, suffix=suffix)
+    names = write_documents(collection.docs, home / SOURCE, suffix=suffix, titles=titles)
     started = time.perf_counter()
     counts, phases = _ingest(config, embed=embed)
     names_file.write_text(json.dumps(names), "utf-8")
@@ -200,6 +206,7 @@ def measure(collection: Collection, config: Config, options: argparse.Namespace)
         collection,
         config,
         suffix=options.suffix,
+        titles=options.titles,
         embed=not options.no_embed,
         refresh=options.refresh,
     )
@@ -385,6 +392,15 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-embed", action="store_true", help="for lexical runs: no vectors")
     parser.add_argument("--model", help="another embedding model")
     parser.add_argument("--quality", help="int8 or fp32")
+    parser.add_argument(
+        "--titles",
+        choices=["heading", "name", "none"],
+        default="heading",
+        help="where titles stand: in a heading, in the file's name, nowhere",
+    )
+    parser.add_argument(
+        "--ask-titles", action="store_true", help="ask for documents by their titles instead"
+    )
     parser.add_argument("--suffix", default=".md", help="of the files written, such as .py")
     add_data_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -429,7 +445,10 @@ def main(words: Sequence[str] | None = None) -> int:
     results = []
     with keep_in(options.keep) as place:
         for folder in folders:
-            collection = load_collection(folder, sample=options.queries, seed=options.seed)
+            collection = load_collection(folder)
+            if options.ask_titles:
+                collection = by_title(collection)
+            collection = sampled(collection, options.queries, options.seed)
             config = config_of(place / folder.name, model=options.model, quality=options.quality)
             try:
                 results.append(measure(collection, config, options))
