@@ -123,7 +123,9 @@ class KnowledgeBase:
         engine = self._engine(stop)
         return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
 
-    def codebase_search(self, request: Mapping[str, Any]) -> types.CodebaseSearchResponse:
+    def codebase_search(
+        self, request: Mapping[str, Any], *, passages: bool = False
+    ) -> types.CodebaseSearchResponse:
         """Return codebase_search_response.v1: one list of code for one or several queries.
 
         *request* has ``query`` or ``queries`` (texts, or objects of ``query`` and
@@ -132,7 +134,7 @@ class KnowledgeBase:
         from kb_app._search.codebase import codebase_search
 
         most = self._config.codebase_search.max_results
-        return codebase_search(self._engine(), request, max_results=most)
+        return codebase_search(self._engine(), request, max_results=most, passages=passages)
 
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
         """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""

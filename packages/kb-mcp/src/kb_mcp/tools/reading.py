@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -12,6 +13,8 @@ from pydantic import Field, WithJsonSchema
 from kb_app.wire_models import FilteredInput, Input, MaybeWhole, Text, Whole, choice, read
 from kb_core.errors import InvalidInput
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
+from kb_mcp.text import BUDGET
+from kb_mcp.text.reports import documents_text, fetched_text, verified_text
 
 __all__ = [
     "CITE_VERIFY",
@@ -102,6 +105,13 @@ def _fetch(call: Call) -> Answer:
             return call.kb.fetch_span(asked.doc_id or "", *lines, max_tokens=asked.max_tokens)
 
 
+def _tell_fetch(call: Call) -> str:
+    most = call.max_tokens or BUDGET
+    has_budget = call.arguments.get("kind") in {FetchKind.DOC.value, FetchKind.SPAN.value}
+    asked = {**call.arguments, **({"max_tokens": most} if has_budget else {})}
+    return fetched_text(_fetch(replace(call, arguments=asked)), most)
+
+
 FETCH = Tool(
     definition=types.Tool(
         name="fetch",
@@ -118,6 +128,7 @@ FETCH = Tool(
         annotations=READ_ONLY,
     ),
     call=_fetch,
+    tell=_tell_fetch,
 )
 
 
@@ -143,6 +154,11 @@ def _list_docs(call: Call) -> Answer:
     return call.kb.list_docs(asked.to_filters(), limit=asked.limit, offset=asked.offset)
 
 
+def _tell_list_docs(call: Call) -> str:
+    offset = read(ListInput, call.arguments).offset
+    return documents_text(_list_docs(call), offset, call.max_tokens)
+
+
 LIST_DOCS = Tool(
     definition=types.Tool(
         name="list_docs",
@@ -158,6 +174,7 @@ LIST_DOCS = Tool(
         annotations=READ_ONLY,
     ),
     call=_list_docs,
+    tell=_tell_list_docs,
 )
 
 
@@ -210,4 +227,5 @@ CITE_VERIFY = Tool(
         annotations=READ_ONLY,
     ),
     call=_cite_verify,
+    tell=lambda call: verified_text(_cite_verify(call), call.max_tokens),
 )
