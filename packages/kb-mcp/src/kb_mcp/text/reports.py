@@ -22,6 +22,7 @@ from kb_mcp.text import (
     listing,
     numbered,
     short,
+    tokens_of,
 )
 from kb_mcp.text.hits import passages_text
 
@@ -32,6 +33,7 @@ __all__ = [
     "files_text",
     "ingest_text",
     "miss_text",
+    "outline_text",
     "schema_text",
     "verified_text",
 ]
@@ -39,13 +41,22 @@ __all__ = [
 _Json: TypeAlias = Mapping[str, Any]
 
 _DIFF_LINES, _LONGEST_LINE = 30, 200
+_LEAST_SHARE = 60
 _LISTED = 15
+_LEAST_SHARE = 60
 """Names of one kind that are worth a place in a line."""
 
 
 def fetched_text(found: _Json, max_tokens: int | None = None) -> str:
-    """Return fetch_result.v1 as text: neighbours and chunk in one, code with its lines."""
-    if found["kind"] == "chunk":
+    """Return what was fetched as text: neighbours and chunk in one, code with its lines.
+
+    That is fetch_result.v1, fetch_results.v1 of several places, or outline.v1.
+    """
+    if "results" in found:
+        return _several(found, max_tokens or BUDGET)
+    if "entries" in found:
+        return outline_text(found, max_tokens)
+    if found["kind"] == "chunk" and "text" not in found:
         chunks = (*found["context_before"], found["chunk"], *found["context_after"])
         return passages_text([_as_hit(chunk, found) for chunk in chunks], max_tokens)
     total = found.get("lines")
@@ -64,6 +75,47 @@ def fetched_text(found: _Json, max_tokens: int | None = None) -> str:
         return f"… cut: lines {last + 1}-{asked} are there, too" if last < asked else ""
 
     return listing([head], lines, more, max_tokens or BUDGET)
+
+
+def _several(found: _Json, max_tokens: int) -> str:
+    """Return the places in their order; what one needs less of the budget, the others have."""
+    parts: list[str] = []
+    left = max_tokens
+    results = found["results"]
+    for at, one in enumerate(results):
+        share = left // (len(results) - at)
+        part = error_text(one["error"]) if one["error"] else ""
+        if not part and share >= _LEAST_SHARE:
+            part = fetched_text(one["result"], share)
+        if not part or tokens_of(part) + 1 > share:
+            parts.append(f"… {count(len(results) - at, 'place')} left out: give max_tokens")
+            break
+        parts.append(part)
+        left -= tokens_of(part) + 1
+    return "\n".join(parts)
+
+
+def outline_text(found: _Json, max_tokens: int | None = None) -> str:
+    """Return outline.v1 as text: the lines of each heading or symbol, and its name."""
+    size = found.get("lines")
+    of = count(size, "line") if size is not None else f"{found['chars']:,} characters"
+    first = joined(f"{short(found['doc_path'])} of {of}", *_marks(found))
+    entries = found["entries"]
+    rows = [_entry(entry) for entry in entries]
+    left_out = found["omitted"]
+
+    def more(shown: int) -> str:
+        rest = len(rows) - shown + left_out
+        return f"… {rest} more, deeper or further down" if rest else ""
+
+    return listing([first], rows, more, max_tokens)
+
+
+def _entry(entry: _Json) -> str:
+    place = short(entry.get("uri", "").rpartition("#")[2])
+    if "line_start" in entry:
+        place = f"{entry['line_start']}-{entry['line_end']}"
+    return f"{INDENT * entry['level']}{place} {short(entry['name'], 100)}"
 
 
 def _unlined(found: _Json, max_tokens: int | None) -> str:
