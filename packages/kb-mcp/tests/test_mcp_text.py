@@ -62,6 +62,43 @@ async def test_a_server_of_objects_knows_no_format() -> None:
     assert json.loads(content.text)["code"] == "invalid_input"
 
 
+CHARACTERS_PER_TOKEN = 3.6
+"""What public tokenizers made of the list of tools as JSON, at most: o200k_base takes 4.2."""
+
+
+async def test_the_list_of_tools_is_cheap_and_leaves_room_for_more() -> None:
+    async with client_of(knowledge_base(), form=Form.TEXT) as client:
+        listed = await client.list_tools()
+
+    text = json.dumps(
+        listed.model_dump(by_alias=True, exclude_none=True),
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+    assert len(text) / CHARACTERS_PER_TOKEN < 4000
+    told = {tool.name: tool.description or "" for tool in listed.tools}
+    assert "5 %" in told["codebase_search"]
+    assert all(form in told["codebase_search"] for form in ('"query": "', '"queries": ["', "max"))
+    filters = {"tag", "lang", "path_glob", "media", "source", "since", "until", "repo"}
+    assert filters <= set(listed.tools[0].input_schema["properties"])
+    for tool in listed.tools[1:]:
+        shown = len(filters & set(tool.input_schema["properties"]))
+        assert shown < 3
+        assert tool.annotations is not None
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_docs", {"path_glob": ["src/**"], "limit": 3}),
+        ("search", {"query": "parse", "rerank": False, "source_type": "note"}),
+        ("fetch", {"kind": "span", "doc_id": "src/parse.py", "line_start": 1, "line_end": 1}),
+    ],
+)
+async def test_what_is_not_shown_of_an_input_is_taken(tool: str, arguments: dict[str, Any]) -> None:
+    assert "src/" in await told(knowledge_base(), tool, arguments)
+
+
 async def test_errors_are_words_with_the_way_out() -> None:
     kb = knowledge_base()
 

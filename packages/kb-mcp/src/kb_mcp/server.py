@@ -100,7 +100,7 @@ def _tool_handlers(
 ) -> dict[str, Any]:
     definitions = [tool.definition for tool in shown]
     if form is Form.TEXT:
-        definitions = [in_text(definition) for definition in definitions]
+        definitions = [in_text(tool) for tool in shown]
 
     async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=definitions)
