@@ -118,7 +118,7 @@ def test_the_inspector_finds_no_schema_that_hosts_reject(
     done = request.getfixturevalue(form)("tools/list", "--strict")
 
     assert done.returncode == 0, done.stderr
-    assert "0 errors" in done.stderr
+    assert "0 errors" in done.stderr or " errors" not in done.stderr  # silent where all is well
     assert [tool["name"] for tool in json.loads(done.stdout)["tools"]][:2] == ["search", "fetch"]
 
 
@@ -256,7 +256,7 @@ def slow(call):
 
 def planted(name, call):
     definition = TOOLS["doctor"].definition.model_copy(update={"name": name})
-    return replace(TOOLS["doctor"], definition=definition, call=call)
+    return replace(TOOLS["doctor"], definition=definition, call=call, tell=None)
 
 tools = dict(TOOLS)
 for name, call in {

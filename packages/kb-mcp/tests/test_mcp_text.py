@@ -14,11 +14,13 @@ from hypothesis import given, settings, strategies as st
 from kb_app.shown import is_hidden, printable
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
+from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
+from kb_core.records import FileState
 from kb_core.search import Passage, SearchQuery
 from kb_core.testing.documents import document, file_row
 from kb_mcp._tool import Form, in_passages
-from kb_mcp.testing import client_of, knowledge_base, told
+from kb_mcp.testing import KOREAN, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
 from kb_mcp.tools import TOOLS
@@ -97,6 +99,19 @@ async def test_the_list_of_tools_is_cheap_and_leaves_room_for_more() -> None:
 )
 async def test_what_is_not_shown_of_an_input_is_taken(tool: str, arguments: dict[str, Any]) -> None:
     assert "src/" in await told(knowledge_base(), tool, arguments)
+
+
+async def test_instructions_say_what_there_is_what_is_left_out_and_every_filter_once() -> None:
+    kb = knowledge_base()
+    skipped: dict[str, Any] = {"state": FileState.SKIPPED, "reason": "secrets"}
+    kb.keep(KOREAN, files=[file_row("a.md"), file_row(".netrc", **skipped)])
+    async with client_of(kb, form=Form.TEXT) as client:
+        said = client.instructions or ""
+
+    assert said.startswith("kebab searches one person's own documents: 2 documents in 3 passages; ")
+    assert "not indexed: secrets (1)" in said
+    assert all(row.name in said for row in FILTERS)
+    assert tokens_of(said) < 600
 
 
 async def test_errors_are_words_with_the_way_out() -> None:
