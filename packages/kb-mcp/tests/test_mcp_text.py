@@ -345,3 +345,13 @@ async def test_a_list_that_is_cut_says_where_it_goes_on() -> None:
         assert offset == len(seen)
 
     assert seen == [f"{n:03}.md" for n in range(200)]
+
+
+async def test_queries_answered_apart_stand_under_their_own_heads() -> None:
+    asked = {"queries": ["parse", "검색", {"query": "x", "path": "../x"}], "group": True}
+    text = await told(knowledge_base(), "codebase_search", asked)
+
+    heads = [line for line in text.splitlines() if line.startswith("# ")]
+    assert heads == ["# 1. parse", "# 2. 검색", "# 3. x"]
+    assert "src/parse.py:1-2" in text.partition("# 2.")[0]
+    assert "failed: invalid_input" in text.partition("# 3.")[2]

@@ -132,6 +132,10 @@ class CodebaseSearchResponseQueries(TypedDict):
     query: str
     path: NotRequired[str]
 
+class CodebaseSearchResponseGroups(TypedDict):
+    query: int
+    ranks: list[int]
+
 class CodebaseSearchResponseErrors(TypedDict):
     query: int
     error: Error
@@ -141,6 +145,7 @@ class CodebaseSearchResponse(TypedDict):
     queries: list[CodebaseSearchResponseQueries]
     hits: list[SearchHit]
     truncated: bool
+    groups: NotRequired[list[CodebaseSearchResponseGroups]]
     errors: NotRequired[list[CodebaseSearchResponseErrors]]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]

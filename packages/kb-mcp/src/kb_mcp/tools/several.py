@@ -12,7 +12,7 @@ from pydantic import Field, WithJsonSchema
 from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whole
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import MAX_K, MAX_QUERIES, SearchQuery
+from kb_core.search import MAX_K, MAX_QUERIES, FileRole, SearchQuery
 from kb_mcp._tool import (
     READ_ONLY,
     Answer,
@@ -159,6 +159,12 @@ _INPUT = {
         "maximum": 100,
         "description": "How many results in all.",
     },
+    "include": {
+        "type": "array",
+        "items": {"type": "string", "enum": [*map(str, FileRole)]},
+        "description": "Only these; all but code stand below it unless asked for.",
+    },
+    "group": {"type": "boolean", "description": "Answer each query apart: unrelated queries."},
 }
 
 
@@ -185,8 +191,9 @@ CODEBASE_SEARCH = Tool(
         name="codebase_search",
         title="Search code",
         description=(
-            "Find code in the indexed repositories by what it does, asked in any language; whole "
-            "passages with paths and lines, as text. Use it with simple terms, one thing a query, "
+            "Find code in the indexed repositories by what it does, and the pages, tests and "
+            "settings that explain it; whole passages with paths and lines, as text. Use it with "
+            "simple terms, one thing a query, "
             "and several wordings in one call: doubles are merged, and each further query that "
             "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
             "not use it for notes and documents, for exact names or where you need filters: that "
