@@ -2,9 +2,9 @@
 
 Asks the server, in process, for what a model is given before it asks anything (the list of
 tools, the instructions) and for typical answers, in both forms. Counted are characters, the
-tokens of the project's own rule (``kb_mcp.text.tokens_of``), those of the packaged model's
-vocabulary, and, with ``--counter``, those of any program that reads texts as a JSON list on
-standard input and prints a JSON list of numbers, such as a public tokenizer of a model.
+tokens of the project's own rule (``kb_mcp.text.tokens_of``) and, with ``--counter``, those of
+any program that reads texts as a JSON list on standard input and prints a JSON list of
+numbers, such as a public tokenizer of a model.
 
     python tools/bench/tokens.py --config config.toml
     python tools/bench/tokens.py --config config.toml --counter "node o200k.mjs"
@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from mcp import Client
-from tables import render_table
 
 from kb_app import KnowledgeBase
 from kb_app.config import load_config
@@ -44,7 +43,7 @@ def calls(options: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
         "five functions": ("codebase_search", {"query": options.code, "maxResults": 5}),
         "outline of a file": ("fetch", {"path": file, "outline": True}),
         "forty lines": ("fetch", {"path": file, "lines": "1-40"}),
-        "nothing found": ("search", {"query": '"xylophone zebu" AND quokka', "mode": "lexical"}),
+        "nothing found": ("search", {"query": "qqxzv wvkjq", "mode": "lexical"}),
         "an error": ("search", {"query": "x", "path": "src"}),
         "list_docs": ("list_docs", {}),
         "status": ("status", {}),
@@ -76,18 +75,14 @@ async def answers(kb: KnowledgeBase, form: Form, options: argparse.Namespace) ->
     return given
 
 
-def packaged_counter(texts: Sequence[str]) -> list[int]:
-    """Count by the vocabulary of the packaged model."""
-    from kb_search.embed.tokenize import open_tokenizer
-
-    tokenizer = open_tokenizer()
-    return [len(tokenizer.encode(text).ids) for text in texts]
-
-
 def counted_by(program: str, texts: Sequence[str]) -> list[int]:
     """Count by a program."""
     done = subprocess.run(
-        shlex.split(program), input=json.dumps(list(texts)), capture_output=True, text=True, check=True
+        shlex.split(program),
+        input=json.dumps(list(texts)),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     numbers: list[int] = json.loads(done.stdout)
     return numbers
@@ -105,10 +100,11 @@ def render(given: Mapping[Form, Mapping[str, str]], program: str | None) -> str:
             columns.setdefault("counted", {})[form] = counted_by(program, every)
     heads = ["", *(f"{name}, {form.value}" for name in columns for form in given)]
     rows = [
-        (name, *(f"{columns[column][form][at]:,}" for column in columns for form in given))
+        [name, *(f"{columns[column][form][at]:,}" for column in columns for form in given)]
         for at, name in enumerate(names)
     ]
-    return render_table(heads, rows)
+    lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main(words: Sequence[str] | None = None) -> int:
