@@ -19,6 +19,8 @@ class Preferences:
     """Hits to a page."""
     snippet_chars: int = 220
     """Longest snippet of a hit."""
+    scope: str = ""
+    """What is searched, where that is not the whole knowledge base: "the folder '/src/x'"."""
 
 
 def preferences_of(config: Config) -> Preferences:
