@@ -34,6 +34,7 @@ __all__ = [
     "inspect_doc",
     "list_docs",
     "status",
+    "with_text",
 ]
 
 _CHARS_PER_TOKEN = 4
@@ -119,6 +120,14 @@ def fetch_span(
         doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
     )
     return _flagged(found, snapshot, doc, range(first_char, first_char + cut))
+
+
+def with_text(found: types.FetchResult, text: str, max_tokens: int | None) -> types.FetchResult:
+    """Return *found* with *text*, cut to the budget."""
+    end = _cut(text, _budget(max_tokens))
+    if end == len(text):
+        return {**found, "text": text}
+    return {**found, "text": text[:end], "truncated": True, "omitted_chars": len(text) - end}
 
 
 def _flagged(

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from kb_app import paths
 from kb_app._caches import Home, forget, homes_in, sweep, workspace_list
+from kb_app._data_dir import DataDir
 from kb_app.config import Config, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
@@ -85,6 +86,8 @@ class Place:
     source: Source | None = None
     below: str = ""
     """Where in the source the folder is; empty for all of it."""
+    data_dir: Path = Path()
+    """That of the person's knowledge base."""
     environ: Mapping[str, str] = field(default_factory=paths.environment)
 
     @property
@@ -148,7 +151,7 @@ def place_of_folders(
         ingest=replace(config.ingest, embed=False),
         estimates_tokens=True,
     )
-    return Place(own, real, home=home, environ=environ)
+    return Place(own, real, home=home, environ=environ, data_dir=config.storage.data_dir)
 
 
 def _real(path: Path) -> Path:
@@ -204,7 +207,8 @@ class Workspace(KnowledgeBase):
         self._remark = ""
 
     def preferences(self) -> Preferences:
-        return replace(super().preferences(), scope=self._place.told)
+        token = DataDir(self._place.data_dir).token  # of the person, and not of a cache
+        return replace(super().preferences(), scope=self._place.told, token_file=token)
 
     # ---------------------------------------------------------------- reading
 
