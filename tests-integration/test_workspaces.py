@@ -147,6 +147,8 @@ def test_all_that_reads_can_be_asked_of_a_folder(home: Home) -> None:
     assert "An otter sleeps" in home.run("fetch", "chunk", chunk, *place).stdout
     assert "An otter sleeps" in home.run("fetch", "doc", "README.md", *place).stdout
     assert "build_den" in home.run("fetch", "span", "src/den.py", "1", "1", *place).stdout
+    assert "An otter sleeps" in home.run("fetch", "README.md:3", *place).stdout
+    assert "build_den" in home.run("fetch", "outline", "src/den.py", *place).stdout
     assert "An otter sleeps" in home.run("cite", "README.md#L1-L3", *place).stdout
     assert "unchanged" in home.run("cite", "verify", "README.md#L1-L3", *place).stdout
     assert "2 documents" in home.run("list", "docs", *place).stdout

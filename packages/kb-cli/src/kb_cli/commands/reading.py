@@ -64,6 +64,7 @@ def fetch() -> None:
     "places", metavar="PLACE...", nargs=-1, required=True, shell_complete=completed_by("document")
 )
 @_TOKENS
+@in_option
 @pass_cli
 def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None) -> None:
     """Print the text at one place or several; the word 'at' can be left out.
@@ -90,6 +91,7 @@ def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None) -> Non
 
 @command("outline", example="kebab fetch outline src/app.py")
 @click.argument("path", metavar="DOC", shell_complete=completed_by("document"))
+@in_option
 @pass_cli
 def _outline(cli: CliContext, path: str) -> None:
     """Print the headings or symbols of a document, and the lines of each."""
