@@ -229,7 +229,7 @@ def _distinct_rows(session: Session, model_key: str, limit: int) -> Sequence[Rec
 
 
 def _rows_of(session: Session, model_key: str, keys: Sequence[int]) -> Sequence[Record]:
-    order = {key: place for place, key in enumerate(keys)}
+    order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     rows = session.records(_MISSING_OF, [list(keys), model_key])
     rows = sorted(rows, key=lambda row: order[row["chunk_key"]])
     first = {row["passage_hash"]: row for row in reversed(rows)}
