@@ -17,6 +17,7 @@ import pytest
 
 from kb_app import Config, KnowledgeBase
 from kb_app.config import Embedding, Source
+from kb_app.testing.parts import open_here
 from kb_core import wire
 from kb_core.errors import InvalidInput
 from kb_core.ingest import IngestOptions, IngestReport
@@ -86,7 +87,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
         _write_named(notes, safe)
     source = Source(id="notes", root=notes)
     config = Config.inside(folder, source)
-    with KnowledgeBase.open(replace(config, embedding=Embedding(model="none"))) as opened:
+    with open_here(replace(config, embedding=Embedding(model="none"))) as opened:
         report = run(opened)
         assert report.counts["error"] == 0, report.items
         yield opened
@@ -163,7 +164,7 @@ def test_a_name_that_is_not_utf8_is_indexed(tmp_path: Path) -> None:
     notes.mkdir()
     Path(os.fsdecode(os.fsencode(notes) + b"/caf\xe9.md")).write_text("latin walrus\n", "utf-8")
     config = Config.inside(tmp_path, Source(id="notes", root=notes))
-    with KnowledgeBase.open(replace(config, embedding=Embedding(model="none"))) as opened:
+    with open_here(replace(config, embedding=Embedding(model="none"))) as opened:
         run(opened)
         hits = opened.search(SearchQuery(text="walrus", mode=SearchMode.LEXICAL)).hits
 
