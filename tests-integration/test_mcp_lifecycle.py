@@ -68,7 +68,7 @@ def receive(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def wait_for(file: Path) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not file.exists():
         assert time.monotonic() < end, f"{file.name} never came"
         time.sleep(0.02)
@@ -106,7 +106,7 @@ def test_a_host_that_vanishes_in_mid_call_takes_the_server_with_it(
         for name in closed:
             getattr(process, name).close()
 
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
         assert (tmp_path / "ended").exists()
         assert process.stderr is not None
         assert process.stderr.read() == ""
@@ -118,7 +118,7 @@ def test_a_signal_ends_the_server_in_mid_call(tmp_path: Path, manner: str) -> No
     with in_mid_call(tmp_path, manner) as process:
         process.send_signal(signal.SIGTERM)
 
-        assert process.wait(timeout=10) == -signal.SIGTERM
+        assert process.wait(timeout=120) == -signal.SIGTERM
         assert (tmp_path / "ended").exists() == (manner == "writes")
 
 
@@ -128,7 +128,7 @@ def test_a_second_signal_does_not_wait_for_the_batch(tmp_path: Path) -> None:
         time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
 
-        assert process.wait(timeout=10) == -signal.SIGTERM
+        assert process.wait(timeout=120) == -signal.SIGTERM
         assert not (tmp_path / "ended").exists()
 
 

@@ -632,10 +632,10 @@ async def test_a_slow_call_delays_no_other_and_can_be_cancelled(mode: Mode) -> N
                 group.start_soon(client.call_tool, "search", {"query": "slow"})
                 await anyio.to_thread.run_sync(started.wait, 20)
                 kb.before = lambda _: None
-                with anyio.fail_after(20):
+                with anyio.fail_after(120):
                     quick = await client.call_tool("search", {"query": "quick"})
                 group.cancel_scope.cancel()
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 after = await client.call_tool("search", {"query": "after"})
     finally:
         release.set()
