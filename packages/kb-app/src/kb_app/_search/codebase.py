@@ -30,7 +30,7 @@ from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import CodeSpan, citation_of
 from kb_core.errors import InvalidInput, KbError
-from kb_core.filters import And, Filter, Glob, OneOf, Or
+from kb_core.filters import And, Filter, Glob, OneOf, Or, literal_glob
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
 from kb_core.search import MAX_QUERIES, SearchFilters, SearchQuery
@@ -82,12 +82,7 @@ def path_filter(normal: str) -> Filter | None:
 
 
 def _below(path: str) -> list[Filter]:
-    return [OneOf("path", (path,)), Glob(f"/{_literal(path)}/**")]
-
-
-def _literal(path: str) -> str:
-    """Return *path* as a pattern that matches nothing else: folders may be called ``[id]``."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+    return [OneOf("path", (path,)), Glob(f"/{literal_glob(path)}/**")]
 
 
 def _bad_path(path: str, why: str) -> InvalidInput:

@@ -344,6 +344,17 @@ class FetchResult(TypedDict):
     effective_end: NotRequired[int]
     flags: NotRequired[list[str]]
 
+class FetchResultsResults(TypedDict):
+    place: str | dict[str, Any]
+    result: FetchResult | None
+    error: Error | None
+
+class FetchResults(TypedDict):
+    schema_version: Literal["fetch_results.v1"]
+    results: list[FetchResultsResults]
+    truncated: bool
+    corpus_revision: int
+
 class FileStatusFiles(TypedDict):
     source_id: str
     doc_path: str
@@ -497,6 +508,26 @@ class ModelList(TypedDict):
     items: list[ModelListItems]
     total: int
     next_cursor: str | None
+
+class OutlineEntries(TypedDict):
+    level: int
+    name: str
+    kind: NotRequired[str]
+    line_start: NotRequired[int]
+    line_end: NotRequired[int]
+    uri: NotRequired[str]
+
+class Outline(TypedDict):
+    schema_version: Literal["outline.v1"]
+    doc_id: str
+    doc_path: str
+    media: str
+    chars: int
+    lines: NotRequired[int]
+    entries: list[OutlineEntries]
+    omitted: int
+    indexed_at: str
+    stale: bool
 
 class ResetReportRemoved(TypedDict):
     path: str
