@@ -32,7 +32,7 @@ from kb_core.search import Hit, SearchFilters, SearchQuery
 
 pytestmark = pytest.mark.slow
 
-HITS = int(os.environ.get("KEBAB_CITE_HITS", "300"))
+HITS = int(os.environ.get("KEBAB_CITE_HITS", "150"))
 LIBRARY_FILES, NOTES = 120, 40
 WORDS = (
     *("ledger", "vector", "anchor", "window", "marmalade", "harbour", "index", "cursor"),

@@ -153,7 +153,7 @@ def test_a_model_that_is_late_is_left_out_and_told(
     embed = engine.embed
 
     def slow(text: str) -> bytes:
-        gate.wait(10)
+        gate.wait(120)
         return embed(text)
 
     engine.embed = slow

@@ -213,7 +213,7 @@ async def test_a_key_does_what_the_table_says(case: str) -> None:
     kb = TuiKnowledgeBase(hits=(*TuiKnowledgeBase().hits,))
     kb.more = LONG[:1]
     release = threading.Event()
-    kb.events = [lambda: release.wait(30)]
+    kb.events = [lambda: release.wait(120)]
     app = app_of(kb)
     try:
         async with app.run_test(size=(80, 20)) as pilot:
