@@ -16,7 +16,7 @@ from kb_app._search.lookup import chunk_named, document_named, paths_named
 from kb_app._search.query import compile_filters, filter_warnings, glob_of
 from kb_core import wire
 from kb_core.errors import InvalidInput, SpanNotSupported
-from kb_core.filters import Glob, OneOf, Or
+from kb_core.filters import Glob, OneOf, Or, literal_glob
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import SearchFilters
@@ -34,6 +34,7 @@ __all__ = [
     "inspect_doc",
     "list_docs",
     "status",
+    "with_text",
 ]
 
 _CHARS_PER_TOKEN = 4
@@ -77,6 +78,9 @@ def fetch_doc(
     cut = _cut(text, _budget(max_tokens))
     omitted = len(text) - cut if cut < len(text) else None
     found = wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    found["media"] = doc["media"]
+    if medium_of(doc["media"]).has_lines:
+        found["lines"] = len(LineIndex(text))
     return _flagged(found, snapshot, doc, range(cut))
 
 
@@ -105,20 +109,23 @@ def fetch_span(
         )
     lines = LineIndex(text)
     stale = fresh.is_stale(doc)
-    if start > len(lines):
-        return wire.fetch_span(doc, "", asked, start - 1, stale=stale)
     last = min(end, len(lines))
-    first_char, stop = lines.range_of(start, last)
+    first_char, stop = lines.range_of(start, last) if start <= last else (len(text), len(text))
     wanted = text[first_char:stop]
     cut = _cut(wanted, budget)
-    if cut == len(wanted):
-        found = wire.fetch_span(doc, wanted, asked, last, stale=stale)
-        return _flagged(found, snapshot, doc, range(first_char, stop))
+    omitted = len(wanted) - cut or None
     delivered = start - 1 + len(LineIndex(wanted[:cut]))
-    found = wire.fetch_span(
-        doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
-    )
+    found = wire.fetch_span(doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=omitted)
+    found |= {"media": doc["media"], "lines": len(lines)}
     return _flagged(found, snapshot, doc, range(first_char, first_char + cut))
+
+
+def with_text(found: types.FetchResult, text: str, max_tokens: int | None) -> types.FetchResult:
+    """Return *found* with *text*, cut to the budget."""
+    end = _cut(text, _budget(max_tokens))
+    if end == len(text):
+        return {**found, "text": text}
+    return {**found, "text": text[:end], "truncated": True, "omitted_chars": len(text) - end}
 
 
 def _flagged(
@@ -198,7 +205,7 @@ def _files(snapshot: IndexSnapshot, path_glob: str) -> Sequence[StoredFile]:
     named = paths_named(snapshot, path_glob)
     if found := snapshot.files(OneOf("path", tuple(named))):
         return found
-    literal = ("".join(f"[{c}]" if c in "*?[" else c for c in path) for path in named)
+    literal = map(literal_glob, named)
     short = [path for path in literal if path.strip("/") and len(path) < _LONGEST_PATH]
     inside = [Glob(p) for path in short for p in (f"/{path}/**", f"**/{path.lstrip('/')}")]
     return snapshot.files(Or(tuple(inside)))

@@ -30,6 +30,7 @@ __all__ = [
     "Range",
     "Words",
     "all_of",
+    "literal_glob",
 ]
 
 FIELDS = {
@@ -293,3 +294,8 @@ def all_of(parts: Iterable[Filter | None]) -> Filter | None:
     """Return the conjunction of the parts that are given; ``None`` lets everything pass."""
     given = tuple(part for part in parts if part is not None)
     return And(given) if len(given) > 1 else next(iter(given), None)
+
+
+def literal_glob(path: str) -> str:
+    """Return *path* as a pattern that matches nothing else: folders may be called ``[id]``."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)

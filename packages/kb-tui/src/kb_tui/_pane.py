@@ -38,6 +38,7 @@ __all__ = [
     "FacadeScreen",
     "Failed",
     "GoTo",
+    "HitPane",
     "InspectTarget",
     "Pane",
     "Reply",
@@ -285,26 +286,6 @@ class Pane(FacadeScreen):
             self.action_ingest()
             self.state(f"added {reply.value}; ingesting")
 
-    # ---------------------------------------------------------------- a hit
-
-    def inspect_hit(self, hit: Hit) -> None:
-        """Show all that is known of the hit."""
-        self.post_message(InspectTarget(Target(hit.doc_id, hit.chunk_id)))
-
-    def copy_citation(self, hit: Hit) -> None:
-        """Copy the hit's citation through the terminal."""
-        self.app.copy_to_clipboard(hit.citation.uri)
-        self.state(f"copied {hit.citation.uri}")
-
-    def open_citation(self, hit: Hit) -> None:
-        """Open the hit's file where it stands now."""
-        self.ask(Located, lambda: self.kb.locate(hit.citation.uri, source=hit.source_id))
-
-    @on(Located)
-    def open_place(self, reply: Located) -> None:
-        if not self.is_stale(reply):
-            self.post_message(OpenPlace(reply.value))
-
     # ---------------------------------------------------------------- what is shown
 
     def state(self, state: str) -> None:
@@ -354,3 +335,35 @@ class Pane(FacadeScreen):
     def forget_error(self) -> None:
         """Show the next error even if it is the last one again."""
         self._shown_error = None
+
+
+class HitPane(Pane):
+    """A pane of which one hit is chosen, which its keys inspect, copy and open."""
+
+    def chosen_hit(self) -> Hit | None:
+        """Return the chosen hit; if there is none, say so."""
+        raise NotImplementedError
+
+    def action_inspect(self) -> None:
+        """Show all that is known of the hit."""
+        hit = self.chosen_hit()
+        if hit is not None:
+            self.post_message(InspectTarget(Target(hit.doc_id, hit.chunk_id)))
+
+    def action_copy(self) -> None:
+        """Copy the hit's citation through the terminal."""
+        hit = self.chosen_hit()
+        if hit is not None:
+            self.app.copy_to_clipboard(hit.citation.uri)
+            self.state(f"copied {hit.citation.uri}")
+
+    def action_open(self) -> None:
+        """Open the hit's file where it stands now."""
+        hit = self.chosen_hit()
+        if hit is not None:
+            self.ask(Located, lambda: self.kb.locate(hit.citation.uri, source=hit.source_id))
+
+    @on(Located)
+    def open_place(self, reply: Located) -> None:
+        if not self.is_stale(reply):
+            self.post_message(OpenPlace(reply.value))

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from kb_app._ingest.seeing.files import is_utf8
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
-from kb_core.filters import Glob, OneOf, all_of
+from kb_core.filters import Glob, OneOf, all_of, literal_glob
 from kb_core.ids import doc_id as id_of_path, is_id_prefix
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.text import nfc
@@ -86,9 +86,11 @@ def find(
     return None
 
 
-def document_named(snapshot: IndexSnapshot, text: str, *, field: str = "doc_id") -> StoredDoc:
+def document_named(
+    snapshot: IndexSnapshot, text: str, *, field: str = "doc_id", source: str | None = None
+) -> StoredDoc:
     """Return the document that *text* names, or that of the chunk; else ``DocNotFound``."""
-    named = find(snapshot, text, field=field)
+    named = find(snapshot, text, source, field=field)
     if named is None:
         raise DocNotFound(
             f"no document is {text!r}",
@@ -98,9 +100,11 @@ def document_named(snapshot: IndexSnapshot, text: str, *, field: str = "doc_id")
     return named.doc
 
 
-def chunk_named(snapshot: IndexSnapshot, text: str, *, field: str = "chunk_id") -> StoredChunk:
+def chunk_named(
+    snapshot: IndexSnapshot, text: str, *, field: str = "chunk_id", source: str | None = None
+) -> StoredChunk:
     """Return the chunk that *text* names: by its id, or by where it stands in a document."""
-    named = find(snapshot, text, field=field)
+    named = find(snapshot, text, source, field=field)
     if named is None:
         raise ChunkNotFound(
             f"no chunk is {text!r}",
@@ -247,8 +251,7 @@ def _ending_so(snapshot: IndexSnapshot, path: str, source: str | None) -> list[S
     name = nfc(path).removeprefix("./").lstrip("/")
     if not name.strip() or len(name) > _LONGEST_END:
         return []
-    literal = "".join(f"[{c}]" if c in "*?[" else c for c in name)
-    return list(snapshot.docs(all_of([Glob(f"**/{literal}"), _within(source)])))
+    return list(snapshot.docs(all_of([Glob(f"**/{literal_glob(name)}"), _within(source)])))
 
 
 def _within(source: str | None) -> OneOf | None:

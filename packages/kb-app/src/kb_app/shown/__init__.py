@@ -28,7 +28,6 @@ __all__ = [
     "is_hidden",
     "local_time",
     "printable",
-    "utc_time",
     "visible",
 ]
 
@@ -156,8 +155,3 @@ def local_time(stamp: str | None) -> str:
     if not stamp:
         return "-"
     return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def utc_time(stamp: str | None) -> str:
-    """Return a timestamp of the wire as ``2026-05-31 12:00``, in UTC; nothing for none."""
-    return stamp[:16].replace("T", " ") if stamp else ""

@@ -18,7 +18,7 @@ from textual.widgets import Input
 from kb_app.shown import count
 from kb_core.search import Hit, SearchQuery, SearchResponse
 from kb_tui._keys import ASK, Key, bindings
-from kb_tui._pane import Failed, Pane, Reply, Shared
+from kb_tui._pane import Failed, HitPane, Reply, Shared
 from kb_tui.widgets.hit_list import place_of
 from kb_tui.widgets.lines import Lines, Row
 
@@ -107,7 +107,7 @@ class Answered(Reply[SearchResponse]):
     """The evidence for the last question."""
 
 
-class AskPane(Pane):
+class AskPane(HitPane):
     """Asks one question at a time; Esc stops waiting for it."""
 
     NAME: ClassVar[str] = "ask"
@@ -212,27 +212,12 @@ class AskPane(Pane):
         rows = self._rows()
         self.query_one(Lines).reveal(next(n for n, row in enumerate(rows) if row.text[:1] == "▌"))
 
-    def _hit(self) -> Hit | None:
+    def chosen_hit(self) -> Hit | None:
         if self._chosen is None:
             self.state("no passage is chosen")
             return None
         turn, number = self._chosen
         return (self._turns[turn].hits or ())[number]
-
-    def action_inspect(self) -> None:
-        hit = self._hit()
-        if hit is not None:
-            self.inspect_hit(hit)
-
-    def action_copy(self) -> None:
-        hit = self._hit()
-        if hit is not None:
-            self.copy_citation(hit)
-
-    def action_open(self) -> None:
-        hit = self._hit()
-        if hit is not None:
-            self.open_citation(hit)
 
     def action_move(self, by: int) -> None:
         self.query_one(Lines).move(by)

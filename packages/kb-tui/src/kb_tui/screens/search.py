@@ -33,7 +33,7 @@ from kb_tui._filters import (
     toggled,
 )
 from kb_tui._keys import SEARCH, Key, bindings
-from kb_tui._pane import Pane, Reply, Shared
+from kb_tui._pane import HitPane, Reply, Shared
 from kb_tui._passage import Line, passage, plain
 from kb_tui._rendering import rendered
 from kb_tui._trace import TracePopup
@@ -126,7 +126,7 @@ class Fetched(Reply[list[Line]]):
     """The chosen hit's passage came back, as it is read."""
 
 
-class SearchPane(Pane):
+class SearchPane(HitPane):
     """Searches as a person types; the newest query wins."""
 
     NAME: ClassVar[str] = "search"
@@ -292,22 +292,10 @@ class SearchPane(Pane):
         self.query_one(Preview).page(pages)
 
     @on(ChoiceList.Opened)
-    def action_inspect(self) -> None:
-        hit = self._hit()
-        if hit is not None:
-            self.inspect_hit(hit)
+    def inspect_opened(self) -> None:
+        self.action_inspect()
 
-    def action_copy(self) -> None:
-        hit = self._hit()
-        if hit is not None:
-            self.copy_citation(hit)
-
-    def action_open(self) -> None:
-        hit = self._hit()
-        if hit is not None:
-            self.open_citation(hit)
-
-    def _hit(self) -> Hit | None:
+    def chosen_hit(self) -> Hit | None:
         hit = self.query_one(HitList).hit
         if hit is None:
             self.state("no hit is chosen")
