@@ -27,6 +27,7 @@ from kb_core.search import CHARS_PER_TOKEN
 __all__ = [
     "BUDGET",
     "INDENT",
+    "SEEN",
     "SHORT",
     "error_text",
     "few",
@@ -35,12 +36,15 @@ __all__ = [
     "listing",
     "numbered",
     "plain",
+    "said_by",
     "short",
     "tokens_of",
     "weight",
 ]
 
-BUDGET = 2_000
+SEEN = 8
+"""Tokens that the line takes which says under which name an answer is remembered."""
+BUDGET = 2_000 - SEEN
 """Tokens of an answer for which nothing else was asked."""
 SHORT = 1_500
 """Tokens of one that lists, for which nothing else was asked."""
@@ -49,6 +53,7 @@ INDENT = "  "
 _DIGIT = re.compile("[0-9]")
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\U0010ffff]|[^\\w\\s\x00-\x7f]")
 """What is written without spaces, signs and pictures: about a token each."""
+_NUMBER = re.compile(r"^\d+ ?")
 _LONGEST = 160
 """Characters of a name or a heading that are worth a place in a line of ours."""
 
@@ -142,6 +147,12 @@ def few(lines: Sequence[str], room: int) -> list[str]:
 
 def _size(lines: Iterable[str]) -> int:
     return sum(weight(line) + 1 for line in lines)
+
+
+def said_by(doc_id: str, lines: Iterable[str]) -> list[int]:
+    """Return what tells the lines of a document, as they are shown, from all others."""
+    bare = (_NUMBER.sub("", line).strip() for line in lines)
+    return [hash((doc_id, line)) for line in bare if line]
 
 
 # -------------------------------------------------------------- whole objects

@@ -21,6 +21,7 @@ from kb_mcp.text import (
     joined,
     listing,
     numbered,
+    said_by,
     short,
     tokens_of,
 )
@@ -29,6 +30,7 @@ from kb_mcp.text.hits import passages_text
 __all__ = [
     "doctor_text",
     "documents_text",
+    "fetched_lines",
     "fetched_text",
     "files_text",
     "ingest_text",
@@ -77,6 +79,19 @@ def fetched_text(found: _Json, max_tokens: int | None = None) -> str:
         return f"… cut: lines {last + 1}-{asked} are there, too" if last < asked else ""
 
     return listing([head], lines, more, max_tokens or BUDGET)
+
+
+def fetched_lines(found: _Json, text: str) -> list[int]:
+    """Return what tells the lines of documents in a fetched *text*, as ``said_by`` does."""
+    if "results" in found:
+        each = (one["result"] for one in found["results"] if one["result"])
+        return [line for result in each for line in fetched_lines(result, text)]
+    if "entries" in found:
+        return []
+    chunks = (found.get("chunk"), *found.get("context_before", ()), *found.get("context_after", ()))
+    own = "\n".join([found.get("text", ""), *(chunk["text"] for chunk in chunks if chunk)])
+    shown = set(said_by(found["doc_id"], text.split("\n")))
+    return [line for line in said_by(found["doc_id"], indented(own)) if line in shown]
 
 
 def _several(found: _Json, max_tokens: int) -> str:
@@ -169,6 +184,7 @@ def _as_hit(chunk: _Json, found: _Json) -> _Json:
         "trust_level": "",
         "doc_path": found["doc_path"],
         "chunk_id": chunk["chunk_id"],
+        "doc_id": found["doc_id"],
         "stale": found["stale"],
         "flags": chunk.get("flags", ()),
         "score": 0.0,
