@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -67,6 +68,7 @@ async def test_a_server_of_objects_knows_no_format() -> None:
     assert json.loads(content.text)["code"] == "invalid_input"
 
 
+ROOT = Path(__file__).resolve().parents[3]
 CHARACTERS_PER_TOKEN = 3.6
 """What public tokenizers made of the list of tools as JSON, at most: o200k_base takes 4.2."""
 
@@ -115,6 +117,13 @@ async def test_instructions_say_what_there_is_what_is_left_out_and_every_filter_
     assert "not indexed: secrets (1)" in said
     assert all(row.name in said for row in FILTERS)
     assert tokens_of(said) < 600
+
+
+def test_the_skill_says_in_a_page_which_tool_is_for_which_question() -> None:
+    skill = (ROOT / "docs/integrations/SKILL.md").read_text("utf-8")
+
+    assert len(skill.splitlines()) <= 60
+    assert all(f"`{name}`" in skill for name in TOOLS)
 
 
 async def test_errors_are_words_with_the_way_out() -> None:
