@@ -39,6 +39,7 @@ PURPOSES = {
     "cryptography": "part of the MCP library: checks the tokens of remote servers, of which kebab "
     "has none; the library cannot be installed without it",
     "duckdb": "the store: transactions, crash safety, queries over all that is known",
+    "google-re2": "looks for exact text, in time that grows with the text alone",
     "hf-xet": "part of huggingface-hub; never called",
     "huggingface-hub": "required by tokenizers, for downloads that kebab never makes",
     "markdown-it-py": "parses Markdown",

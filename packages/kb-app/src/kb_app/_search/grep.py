@@ -37,6 +37,8 @@ _MOST_NAMES = 1_000
 """Files of which only the names are wanted."""
 _MOST_READ = 150
 """So many files at least are read to see what they define."""
+_KEPT = 2_000
+"""Lines of a file of which it is known where they are, at least: those that define come first."""
 _LONGEST_LINE = 400
 _BEFORE = 80
 """Characters before the first match that are shown of a longer line."""
@@ -114,7 +116,7 @@ class _Looking:
 
     def __init__(self, pattern: Pattern, query: GrepQuery, until: float) -> None:
         self._pattern = pattern
-        self._most = query.max_lines
+        self._most = max(query.max_lines, _KEPT)
         self._multiline = query.multiline
         self._until = until
         self.seen = 0
