@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -95,7 +96,7 @@ def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: An
 
 def _plain(files: Sequence[Shown], *, apart: bool) -> Iterator[str]:
     """Yield ``path:line:text``, with dashes where a line is around a match."""
-    is_first = True
+    is_first, shows = True, sys.stdout.isatty()
     for file in files:
         path = flat(file["doc_path"])
         for block in _blocks(file["lines"]):
@@ -104,7 +105,9 @@ def _plain(files: Sequence[Shown], *, apart: bool) -> Iterator[str]:
             is_first = False
             for line in block:
                 mark = ":" if line["is_match"] else "-"
-                yield f"{path}{mark}{line['line']}{mark}{printable(line['text'], keep=chr(9))}"
+                # Verbatim into a file or a pipe; a terminal must not obey what a text says.
+                text = printable(line["text"], keep="\t") if shows else line["text"]
+                yield f"{path}{mark}{line['line']}{mark}{text}"
 
 
 def _grouped(files: Sequence[Shown]) -> Iterator[str]:
