@@ -7,6 +7,7 @@ import time
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -138,11 +139,13 @@ def test_a_word_in_a_script_without_spaces_is_found_inside_a_sentence() -> None:
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("typed", ["NFC", "NFD"])
-def test_a_letter_with_a_mark_is_one_however_it_is_spelled(form: str, typed: str) -> None:
-    text = unicodedata.normalize(form, SAMPLE)  # type: ignore[arg-type] - a literal of the stub
+def test_a_letter_with_a_mark_is_one_however_it_is_spelled(
+    form: Literal["NFC", "NFD"], typed: Literal["NFC", "NFD"]
+) -> None:
+    text = unicodedata.normalize(form, SAMPLE)
 
     for word, line in (("été", 1), ("한국어", 2), ("naïve", 0)):
-        spelled = unicodedata.normalize(typed, word)  # type: ignore[arg-type] - as above
+        spelled = unicodedata.normalize(typed, word)
         assert text.split("\n")[line] in found(spelled, text)
 
 

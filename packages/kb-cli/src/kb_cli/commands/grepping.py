@@ -82,15 +82,16 @@ def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: An
     if cli.as_json:
         cli.print_json(found)
         return
-    files = found["files"]
+    files, color = found["files"], cli.color
     if query.files_only:
         lines = [printable(f["doc_path"]) + (f":{f['matches']}" if counts else "") for f in files]
     elif cli.has_terminal:
         lines = list(_grouped(files))
     else:
         lines = list(_plain(files, apart=bool(query.context)))
+        color = True  # nothing of it is ours, so nothing is taken out of what a text says
     if lines:
-        click.echo("\n".join(lines), color=cli.color)
+        click.echo("\n".join(lines), color=color)
     _tell(cli, found)
 
 

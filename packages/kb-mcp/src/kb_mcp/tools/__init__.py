@@ -17,8 +17,8 @@ TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
         searching.SEARCH,
-        grepping.GREP,
         reading.FETCH,
+        grepping.GREP,
         several.BULK_SEARCH,
         several.CODEBASE_SEARCH,
         searching.SIMILAR,
