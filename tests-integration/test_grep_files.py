@@ -52,8 +52,9 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
         yield kb
 
 
-def rows(kb: KnowledgeBase, pattern: str, **query: object) -> set[tuple[str, int]]:
-    found = kb.grep(GrepQuery(pattern=pattern, case="exact", max_lines=10_000, **query))  # type: ignore[arg-type] - of its fields
+def rows(kb: KnowledgeBase, pattern: str, *paths: str) -> set[tuple[str, int]]:
+    query = GrepQuery(pattern=pattern, case="exact", max_lines=10_000, paths=paths)
+    found = kb.grep(query)
     assert found["complete"]
     assert not found["truncated"]
     return {(f["doc_path"], line["line"]) for f in found["files"] for line in f["lines"]}
@@ -112,8 +113,8 @@ def test_paths_are_understood_from_the_current_folder_and_absolute(
     monkeypatch.chdir(folder / "deep")
 
     everywhere = rows(kb, "lock")
-    assert rows(kb, "lock", paths=(str(folder),)) == everywhere
+    assert rows(kb, "lock", str(folder)) == everywhere
     deep = {(path, line) for path, line in everywhere if path.startswith("deep/")}
     assert deep
     for path in (".", "notes with space.md", str(folder / "deep"), "deep", "deep/"):
-        assert rows(kb, "lock", paths=(path,)) == deep, path
+        assert rows(kb, "lock", path) == deep, path
