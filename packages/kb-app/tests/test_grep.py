@@ -177,6 +177,16 @@ def test_a_definition_is_shown_however_late_it_stands() -> None:
     assert shown(found) == [("a.py", [1, 2, 51])]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "is_one"), [("walk", True), ("def walk", True), ("wal", False), ("def", False)]
+)
+def test_a_part_of_a_name_is_no_definition(pattern: str, is_one: bool) -> None:
+    found = asked(DOCS[0], pattern=pattern)
+
+    (line,) = (each for each in found["files"][0]["lines"] if each["line"] == 5)
+    assert ("is_definition" in line) is is_one
+
+
 def test_a_heading_is_found_as_one_and_so_is_a_symbol_after_other_letters() -> None:
     text = "한국어 été\n\n# The walk\n\nwalk\n"
     start = text.index("#")

@@ -253,8 +253,11 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
         end = data.find(b"\n", start)
         line = data[starts[at] : len(data) if end < 0 else end].decode("utf-8", "replace")
         left = line.find(name.decode())
-        right = left + len(name) if name else len(line)
-        if any(begin < right and left < stop for begin, stop in pattern.spans(line)):
+        right = left + len(name.decode())
+        # A part of a name is no name; a word of a heading says what it is about.
+        if any(
+            (begin <= left and right <= stop) or not name for begin, stop in pattern.spans(line)
+        ):
             yield numbers[at]
 
 
