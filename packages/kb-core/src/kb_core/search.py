@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from kb_core.citations import Citation
@@ -13,6 +15,8 @@ from kb_core.media import SearchMode
 __all__ = [
     "CHARS_PER_TOKEN",
     "FULL_MATCH_WORDS",
+    "MAX_GREP_CONTEXT",
+    "MAX_GREP_LINES",
     "MAX_K",
     "MAX_QUERIES",
     "MAX_QUERY_CHARS",
@@ -21,13 +25,18 @@ __all__ = [
     "MIN_SNIPPET_CHARS",
     "AggregatedResponse",
     "Candidate",
+    "CaseMode",
     "Clause",
     "ClauseKind",
+    "FileRole",
     "FusionInput",
+    "GrepQuery",
     "Hit",
     "KnownWords",
     "LexicalQuery",
+    "Missing",
     "Outcome",
+    "Passage",
     "Relaxation",
     "Retrieval",
     "Scored",
@@ -52,6 +61,15 @@ a long question. Pairs of letters are the words of what is written without space
 
 _MAX_TOKENS = 10_000_000
 _MAX_DEADLINE_MS = 3_600_000
+
+
+class FileRole(StrEnum):
+    """What a file of a repository is to somebody who looks for code."""
+
+    CODE = "code"
+    DOCS = "docs"
+    TESTS = "tests"
+    CONFIG = "config"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +103,7 @@ class SearchQuery:
     ``rerank`` left out is as configured, ``deadline_ms`` takes what is ready by then.
     ``per_doc`` is the most hits of one document, 0 for no limit; left out, it is that of the
     cursor, else no limit.
+    ``passages`` gives each hit its whole text beside the snippet, and where that lies.
     """
 
     text: str
@@ -98,6 +117,7 @@ class SearchQuery:
     deadline_ms: int | None = None
     trace: bool = False
     per_doc: int | None = None
+    passages: bool = False
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -121,6 +141,61 @@ class SearchQuery:
             _between("deadline_ms", self.deadline_ms, 1, _MAX_DEADLINE_MS)
         if self.per_doc is not None:
             _between("per_doc", self.per_doc, 0, MAX_K)
+
+
+MAX_GREP_LINES = 10_000
+MAX_GREP_CONTEXT = 50
+CaseMode: TypeAlias = Literal["smart", "exact", "ignore"]
+"""``smart``: case counts where the pattern has a capital letter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrepQuery:
+    """Which exact text is looked for, and where.
+
+    ``fixed`` takes the pattern as it stands, ``word`` finds it as whole words, ``paths`` are
+    folders and files. At most ``max_lines`` lines are shown, all are counted.
+    """
+
+    pattern: str
+    fixed: bool = False
+    word: bool = False
+    case: CaseMode = "smart"
+    multiline: bool = False
+    context: int = 0
+    max_lines: int = 100
+    files_only: bool = False
+    paths: tuple[str, ...] = ()
+    filters: SearchFilters = SearchFilters()
+
+    def __post_init__(self) -> None:
+        _between("context", self.context, 0, MAX_GREP_CONTEXT)
+        _between("max_lines", self.max_lines, 1, MAX_GREP_LINES)
+        if self.case not in {"smart", "exact", "ignore"}:
+            raise InvalidInput(
+                f"case {self.case!r} is not smart, exact or ignore",
+                details={"field": "case", "value": self.case},
+            )
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether case does not count."""
+        if self.case == "smart":
+            return not _has_capital(self.pattern, fixed=self.fixed)
+        return self.case == "ignore"
+
+
+_SILENT = re.compile(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", re.DOTALL)
+
+
+def _has_capital(pattern: str, *, fixed: bool) -> bool:
+    r"""Say whether a pattern has a capital letter that stands for itself, as \S does not."""
+    spoken = (
+        pattern
+        if fixed
+        else re.sub(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", "", pattern, flags=re.DOTALL)
+    )
+    return any(letter.isupper() for letter in spoken)
 
 
 def _between(name: str, value: int, low: int, high: int) -> None:
@@ -268,6 +343,31 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """The whole text of a hit, and where it lies in its document."""
+
+    text: str
+    """From the beginning of the first line, where only white space was before it."""
+    start: int
+    end: int
+    """Its half-open range of the document's text, in code points."""
+    lines: int | None = None
+    """How many the file has, ``None`` where it has none to be cited by."""
+    unit: tuple[int, int] | None = None
+    """First and last line of the unit of code that it is in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Words of a query of which no passage that may be shown holds all."""
+
+    unknown: tuple[str, ...] = ()
+    """What none holds."""
+    without: tuple[tuple[str, int], ...] = ()
+    """A word, and how many hold all the others, most first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A chunk that made the final list, ready to be shown."""
 
@@ -305,6 +405,8 @@ class Hit:
     more_in_doc: int | None = None
     """Of the last hit of a document: how many more of its passages ``per_doc`` left out up to
     the end of this page."""
+    passage: Passage | None = None
+    """Where passages were asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +426,8 @@ class SearchResponse:
     stages: tuple[str, ...] | None = None
     """Stages that ran before the deadline; ``None`` where there was none."""
     trace: Trace | None = None
+    missing: Missing | None = None
+    """Where passages were asked for, and no passage holds all words."""
     mode: SearchMode = SearchMode.HYBRID
     elapsed_ms: float = 0.0
     """For people; not on the wire outside the trace."""

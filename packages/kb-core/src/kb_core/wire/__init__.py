@@ -28,6 +28,7 @@ from kb_core.wire._documents import (
     fetch_results,
     fetch_span,
     file_status,
+    grep_response,
     ingest_event,
     ingest_item,
     ingest_report,
@@ -48,6 +49,7 @@ from kb_core.wire._operations import (
     source_list,
     stats,
     stats_report,
+    workspace_list,
 )
 from kb_core.wire._reading import read_citation, read_hit, read_search_response
 from kb_core.wire._search import (
@@ -93,6 +95,7 @@ __all__ = [
     "fetch_results",
     "fetch_span",
     "file_status",
+    "grep_response",
     "hit",
     "ingest_event",
     "ingest_item",
@@ -112,4 +115,5 @@ __all__ = [
     "stats",
     "stats_report",
     "trace",
+    "workspace_list",
 ]

@@ -133,6 +133,10 @@ class CodebaseSearchResponseQueries(TypedDict):
     query: str
     path: NotRequired[str]
 
+class CodebaseSearchResponseGroups(TypedDict):
+    query: int
+    ranks: list[int]
+
 class CodebaseSearchResponseErrors(TypedDict):
     query: int
     error: Error
@@ -142,6 +146,7 @@ class CodebaseSearchResponse(TypedDict):
     queries: list[CodebaseSearchResponseQueries]
     hits: list[SearchHit]
     truncated: bool
+    groups: NotRequired[list[CodebaseSearchResponseGroups]]
     errors: NotRequired[list[CodebaseSearchResponseErrors]]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
@@ -343,6 +348,8 @@ class FetchResult(TypedDict):
     line_start: NotRequired[int]
     line_end: NotRequired[int]
     effective_end: NotRequired[int]
+    media: NotRequired[str]
+    lines: NotRequired[int]
     flags: NotRequired[list[str]]
 
 class FetchResultsResults(TypedDict):
@@ -386,6 +393,38 @@ class FileStatus(TypedDict):
     files: list[FileStatusFiles]
     total: NotRequired[int]
     coverage: FileStatusCoverage
+
+class GrepResponseFilesLines(TypedDict):
+    line: int
+    text: str
+    is_match: bool
+    uri: NotRequired[str]
+    spans: NotRequired[list[list[int]]]
+    is_definition: NotRequired[bool]
+    cut: NotRequired[bool]
+
+class GrepResponseFiles(TypedDict):
+    doc_id: str
+    doc_path: str
+    source_id: str
+    media: str
+    stale: bool
+    matches: int
+    omitted: int
+    lines: list[GrepResponseFilesLines]
+
+class GrepResponse(TypedDict):
+    schema_version: Literal["grep_response.v1"]
+    pattern: str
+    case: str
+    files: list[GrepResponseFiles]
+    total_files: int
+    total_lines: int
+    searched: int
+    complete: bool
+    truncated: bool
+    corpus_revision: int
+    warnings: NotRequired[list[str]]
 
 class IngestItemError(TypedDict):
     code: str
@@ -569,6 +608,14 @@ class SearchHitRetrieval(TypedDict):
     vector_rank: int | None
     rerank_score: NotRequired[float]
 
+class SearchHitPassage(TypedDict):
+    text: str
+    start: int
+    end: int
+    lines: NotRequired[int]
+    unit_start: NotRequired[int]
+    unit_end: NotRequired[int]
+
 class SearchHit(TypedDict):
     rank: int
     score: float
@@ -600,10 +647,19 @@ class SearchHit(TypedDict):
     matched_count: NotRequired[int]
     base_score: NotRequired[float]
     more_in_doc: NotRequired[int]
+    passage: NotRequired[SearchHitPassage]
 
 class SearchResponseOmitted(TypedDict):
     hits: int
     snippets_shortened: int
+
+class SearchResponseMissingWithout(TypedDict):
+    word: str
+    passages: int
+
+class SearchResponseMissing(TypedDict):
+    unknown: list[str]
+    without: list[SearchResponseMissingWithout]
 
 class SearchResponseCandidate(TypedDict):
     chunk_id: str
@@ -651,6 +707,7 @@ class SearchResponse(TypedDict):
     warnings: NotRequired[list[str]]
     confidence: NotRequired[float]
     stages: NotRequired[list[str]]
+    missing: NotRequired[SearchResponseMissing]
     trace: NotRequired[SearchResponseTrace]
 
 class Source(TypedDict):
@@ -689,3 +746,16 @@ class Stats(TypedDict):
     index_bytes: StatsIndexBytes
     stale_doc_count: int
     corpus_revision: int
+
+class WorkspaceListItems(TypedDict):
+    folders: list[str]
+    cache: str
+    used_at: str
+    bytes: int
+    complete: bool
+
+class WorkspaceList(TypedDict):
+    schema_version: Literal["workspace_list.v1"]
+    items: list[WorkspaceListItems]
+    total: int
+    next_cursor: str | None

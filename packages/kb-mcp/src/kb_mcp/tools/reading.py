@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -21,6 +22,8 @@ from kb_app.wire_models import (
 )
 from kb_core.errors import InvalidInput
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
+from kb_mcp.text import BUDGET
+from kb_mcp.text.reports import documents_text, fetched_lines, fetched_text, verified_text
 
 __all__ = [
     "CITE_VERIFY",
@@ -191,6 +194,17 @@ def _any_of(name: str, *others: str) -> dict[str, Any]:
     return {**face, "properties": {**face["properties"], "schema_version": {"enum": versions}}}
 
 
+def _tell_fetch(call: Call) -> str:
+    most = call.max_tokens or BUDGET
+    given = call.arguments
+    is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
+    asked = dict(given) if is_short else {**given, "max_tokens": most}
+    found = _fetch(replace(call, arguments=asked))
+    text = fetched_text(found, most)
+    call.shown.extend(fetched_lines(found, text))
+    return text
+
+
 FETCH = Tool(
     definition=types.Tool(
         name="fetch",
@@ -207,6 +221,14 @@ FETCH = Tool(
         annotations=READ_ONLY,
     ),
     call=_fetch,
+    tell=_tell_fetch,
+    gives=True,
+    brief=(
+        "Read text as it stands: lines of a file, what a citation names, or several places at "
+        "once; outline: true gives a file's headings or symbols with their lines, for a fraction "
+        "of its text. Use it where a passage is not enough. Not for looking for something."
+    ),
+    hidden=("kind", "chunk_id", "doc_id", "line_start", "line_end"),
 )
 
 
@@ -232,6 +254,11 @@ def _list_docs(call: Call) -> Answer:
     return call.kb.list_docs(asked.to_filters(), limit=asked.limit, offset=asked.offset)
 
 
+def _tell_list_docs(call: Call) -> str:
+    offset = read(ListInput, call.arguments).offset
+    return documents_text(_list_docs(call), offset, call.max_tokens)
+
+
 LIST_DOCS = Tool(
     definition=types.Tool(
         name="list_docs",
@@ -247,6 +274,11 @@ LIST_DOCS = Tool(
         annotations=READ_ONLY,
     ),
     call=_list_docs,
+    tell=_tell_list_docs,
+    brief=(
+        "See what documents there are under a path, tag or date. It looks at no text: that is "
+        "search."
+    ),
 )
 
 
@@ -299,4 +331,10 @@ CITE_VERIFY = Tool(
         annotations=READ_ONLY,
     ),
     call=_cite_verify,
+    tell=lambda call: verified_text(_cite_verify(call), call.max_tokens),
+    brief=(
+        "Whether citations still say the same: unchanged, moved, changed (with a diff) or gone. "
+        "Use it on those that you did not get just now, and on stale hits."
+    ),
+    hidden=("source",),
 )

@@ -12,8 +12,18 @@ from pydantic import Field, WithJsonSchema
 from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whole
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import MAX_K, MAX_QUERIES, SearchQuery
-from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline, schema_of
+from kb_core.search import MAX_K, MAX_QUERIES, FileRole, SearchQuery
+from kb_mcp._tool import (
+    READ_ONLY,
+    Answer,
+    Call,
+    Tool,
+    in_passages,
+    input_schema,
+    outline,
+    schema_of,
+)
+from kb_mcp.text.hits import Told, aggregated_text, bulk_text, codebase_text
 
 __all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
 
@@ -51,17 +61,40 @@ class BulkInput(Input):
     )
 
 
-def _bulk_search(call: Call) -> Answer:
+def _bulk_search(call: Call, *, passages: bool = False) -> Answer:
     given = read(BulkInput, call.arguments)
-    asked = [_object(at, one) for at, one in enumerate(given.queries)]
+    asked = [_object(call, at, one) for at, one in enumerate(given.queries)]
     usual = call.kb.preferences()
     queries = read_queries(asked, k=usual.default_k, snippet_chars=usual.snippet_chars)
+    if passages:
+        queries = [_in_passages(query) for query in queries]
     if given.aggregate:
         shape = {"k": given.k, "per_doc": given.per_doc, "max_tokens": given.max_tokens}
         found = call.kb.search_aggregated(queries, asked=asked, stop=call.stop, **shape)
         return wire.aggregated_search_response(asked, found)
     _refuse_shared(given)
     return _search_each(call, asked, queries)
+
+
+def _in_passages(query: SearchQuery | InvalidInput) -> SearchQuery | InvalidInput:
+    try:
+        return query if isinstance(query, InvalidInput) else in_passages(query)
+    except InvalidInput as error:
+        return error
+
+
+def _tell_bulk_search(call: Call) -> str:
+    found = _bulk_search(call, passages=True)
+    for one in found["results"]:
+        if (response := one["response"]) and (cursor := response["next_cursor"]):
+            response["next_cursor"] = call.memory.short(cursor)
+    tell = aggregated_text if "aggregated" in found else bulk_text
+    return _told(call, tell(found, call.max_tokens, call.given))
+
+
+def _told(call: Call, told: Told) -> str:
+    call.shown.extend(told.lines)
+    return told.text
 
 
 def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries) -> Answer:
@@ -75,9 +108,10 @@ def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queri
     return wire.bulk_search_response(asked[: len(outcomes)], outcomes)
 
 
-def _object(at: int, value: object) -> dict[str, Any]:
+def _object(call: Call, at: int, value: object) -> dict[str, Any]:
     if isinstance(value, dict):
-        return value
+        cursor = value.get("cursor")
+        return {**value, "cursor": call.memory.cursor(cursor)} if isinstance(cursor, str) else value
     raise InvalidInput(
         f"queries.{at} is not an object",
         hint='a query looks like {"query": "how are chunks cut", "k": 5}',
@@ -111,6 +145,13 @@ BULK_SEARCH = Tool(
         annotations=READ_ONLY,
     ),
     call=_bulk_search,
+    tell=_tell_bulk_search,
+    gives=True,
+    brief=(
+        "Several searches in one call: for a question of several parts, or, with aggregate, for "
+        "one question in several wordings, as one list. A query that fails leaves the others "
+        "alone."
+    ),
 )
 
 
@@ -130,6 +171,12 @@ _INPUT = {
         "maximum": 100,
         "description": "How many results in all.",
     },
+    "include": {
+        "type": "array",
+        "items": {"type": "string", "enum": [*map(str, FileRole)]},
+        "description": "Only these; all but code stand below it unless asked for.",
+    },
+    "group": {"type": "boolean", "description": "Answer each query apart: unrelated queries."},
 }
 
 
@@ -137,22 +184,32 @@ def _codebase_search(call: Call) -> Answer:
     return call.kb.codebase_search(call.arguments)
 
 
+def _tell_codebase_search(call: Call) -> str:
+    found = call.kb.codebase_search(call.arguments, passages=True)
+    return _told(call, codebase_text(found, call.max_tokens, call.given))
+
+
+_EXAMPLES = (
+    '{"query": "authentication validation", "path": "src/auth"}; '
+    '{"queries": ["error handling", "exception handling", "try catch"]}; '
+    '{"queries": [{"query": "error handling", "path": "src/utils"}, '
+    '{"query": "exception handling", "path": "src/api"}]}; '
+    '{"queries": ["database connection", "connection pool"], "maxResults": 10}'
+)
+
 CODEBASE_SEARCH = Tool(
     definition=types.Tool(
         name="codebase_search",
         title="Search code",
         description=(
-            "Find code in the indexed repositories by what it does, asked in any language; whole "
-            "passages with paths and lines, as text. Use it with simple terms, one thing a query, "
+            "Find code in the indexed repositories by what it does, and the pages, tests and "
+            "settings that explain it; whole passages with paths and lines, as text. Use it with "
+            "simple terms, one thing a query, "
             "and several wordings in one call: doubles are merged, and each further query that "
             "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
             "not use it for notes and documents, for exact names or where you need filters: that "
             "is search with media code. Examples: "
-            '{"query": "authentication validation", "path": "src/auth"}; '
-            '{"queries": ["error handling", "exception handling", "try catch"]}; '
-            '{"queries": [{"query": "error handling", "path": "src/utils"}, '
-            '{"query": "exception handling", "path": "src/api"}]}; '
-            '{"queries": ["database connection", "connection pool"], "maxResults": 10}'
+            f"{_EXAMPLES}"
         ),
         input_schema=schema_of(_INPUT),
         output_schema=outline("codebase_search_response"),
@@ -160,4 +217,13 @@ CODEBASE_SEARCH = Tool(
     ),
     call=_codebase_search,
     render=wire.codebase_search_text,
+    tell=_tell_codebase_search,
+    gives=True,
+    brief=(
+        "Find code by what it does. Ask in simple terms, one thing a query, and in several "
+        "wordings at once: doubles are merged, and each further query that finds a passage adds "
+        "5 % to its score; 20 results unless maxResults says otherwise. path is a folder or file, "
+        "of all queries or of one. Not for notes, nor where you need filters: that is search with "
+        f"media code. Examples: {_EXAMPLES}"
+    ),
 )
