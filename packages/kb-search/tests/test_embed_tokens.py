@@ -105,7 +105,7 @@ def test_ids_are_those_of_the_library(
     assert unigram.encode([TEXTS[name]]) == [[0, *expected(TEXTS[name])[:510], 2]]
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(text=texts)
 def test_ids_of_any_text_are_those_of_the_library(
     unigram: UnigramTokenizer, expected: Callable[[str], list[int]], text: str
@@ -223,7 +223,7 @@ def test_a_count_is_the_number_of_tokens(exact: Tokenizer, counter: WordCounter,
     assert counter.count(text) == len(exact.encode([text])[0]) - 2
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(parts=st.lists(texts, max_size=4))
 def test_a_count_of_any_text_is_the_number_of_tokens(
     exact: Tokenizer, counter: WordCounter, parts: Sequence[str]
