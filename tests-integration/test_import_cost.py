@@ -27,6 +27,26 @@ finally:
     print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
+# As COMMAND, with our classes that the standard library made frozen instead of the names.
+SLOWLY_MADE = COMMAND.replace(
+    "sorted(sys.modules)",
+    """[
+        f"{module}.{name}"
+        for module in sorted(m for m in sys.modules if m.startswith("kb_"))
+        for name, value in vars(sys.modules[module]).items()
+        if getattr(getattr(value, "__dataclass_params__", None), "frozen", False)
+    ]""",
+)
+
+# As COMMAND, with how often garbage was looked for among all objects, at the end included.
+COLLECTED = COMMAND.replace("import json, sys", "import gc, json, sys").replace(
+    "sorted(sys.modules)",
+    """[
+        str(gc.get_stats()[2]["collections"]),
+        str(gc.get_freeze_count() > len(gc.get_objects())),
+    ]""",
+)
+
 HEAVY = {
     "duckdb",
     "mcp",
@@ -136,3 +156,24 @@ def test_a_cold_lexical_search_loads_no_database_and_no_model(
     assert "tantivy" in loaded
     unwanted = {"duckdb", "numpy", "onnxruntime", "pyarrow", "pydantic", "tokenizers"}
     assert loaded.isdisjoint(unwanted)
+
+
+def test_a_cold_search_makes_its_values_quickly(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    """A frozen dataclass of the standard library costs four times one of ``kb_core.values``."""
+    config, env = small_knowledge_base
+
+    words = ("--config", str(config), "search", "--mode", "lexical", "readable")
+
+    assert loaded_by(SLOWLY_MADE, *words, env=env) == set()
+
+
+def test_a_cold_search_is_not_looked_through_for_garbage(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    config, env = small_knowledge_base
+
+    words = ("--config", str(config), "search", "--mode", "lexical", "readable")
+
+    assert loaded_by(COLLECTED, *words, env=env) == {"0", "True"}

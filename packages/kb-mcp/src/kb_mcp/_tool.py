@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
@@ -18,6 +18,7 @@ from pydantic import Field, WithJsonSchema
 from kb_app import KnowledgeBase
 from kb_app.wire_models import Input, MaybeWhole, choice, read
 from kb_core import schemas
+from kb_core.values import dataclass
 
 __all__ = [
     "READ_ONLY",

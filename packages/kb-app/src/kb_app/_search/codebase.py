@@ -19,7 +19,6 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from kb_core.filters import And, Filter, Glob, OneOf, Or, literal_glob
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
 from kb_core.search import MAX_QUERIES, SearchFilters, SearchQuery
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.wire import types

@@ -18,7 +18,7 @@ import binascii
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Self, TypeVar
 
@@ -29,6 +29,7 @@ from kb_core.control import Control
 from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.media import SearchMode
 from kb_core.search import CHARS_PER_TOKEN, MIN_SNIPPET_CHARS, Hit, SearchQuery, SearchResponse
+from kb_core.values import dataclass
 
 __all__ = ["Cursor", "Delivery", "Question", "State", "deliver", "fit", "size_of"]
 

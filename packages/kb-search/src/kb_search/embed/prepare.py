@@ -26,12 +26,13 @@ import mmap
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb_core.control import EmbeddingModel
+from kb_core.values import dataclass
 from kb_search.embed import e5
 from kb_search.embed.e5 import read_source
 from kb_search.embed.packs import ModelPack, check_pins, locate

@@ -24,12 +24,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from kb_core.documents import Metadata
 from kb_core.media import TrustLevel
 from kb_core.text import nfc
+from kb_core.values import dataclass
 
 __all__ = ["Hints", "code_metadata", "date_in_name", "detect_language", "parse_date"]
 __all__ += ["text_metadata"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -39,6 +39,7 @@ from kb_core.media import Media, TrustLevel
 from kb_core.ports import Content, TokenCounter
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.text import LineIndex
+from kb_core.values import dataclass
 
 __all__ = ["Made", "Task", "judge_bytes", "judge_text", "make", "parse"]
 

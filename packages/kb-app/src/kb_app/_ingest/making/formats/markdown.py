@@ -31,7 +31,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,7 @@ from kb_core.documents import (
 )
 from kb_core.ports import Content, TokenCounter
 from kb_core.text import nfc
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
