@@ -177,3 +177,41 @@ def test_a_cold_search_is_not_looked_through_for_garbage(
     words = ("--config", str(config), "search", "--mode", "lexical", "readable")
 
     assert loaded_by(COLLECTED, *words, env=env) == {"0", "True"}
+
+
+# What is loaded when the first file of a worker begins to be parsed.
+FIRST_FILE = """
+import json, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from kb_app._ingest.making.record import Task, make
+from kb_app._ingest.settings import ingest_settings
+from kb_app._ingest.workers.worker import hearing
+from kb_app.config import load_config
+from kb_core.documents import SourceFile
+
+config = load_config(Path(sys.argv[1]))
+(source,) = config.sources
+file = SourceFile(source_id="notes", path="locks.md", media="markdown", size=60, mtime_ns=0)
+task = Task(
+    root=str(source.root),
+    file=file,
+    raw_path=None,
+    settings=ingest_settings(config),
+    indexed_at=datetime(2026, 5, 31, tzinfo=UTC),
+)
+heard = []
+hearing.set(lambda phase: heard.append((phase.name, [n.replace(".", ":") for n in sys.modules])))
+assert make(task).document is not None
+print(json.dumps(dict(heard)["parse"]), file=sys.stderr)
+"""
+
+
+def test_parser_and_tokenizer_are_loaded_before_the_time_of_the_first_file_begins(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    config, env = small_knowledge_base
+
+    loaded = loaded_by(FIRST_FILE, str(config), env=env)
+
+    assert loaded >= {"kb_app:_ingest:making:formats:markdown", "kb_search:embed:tokenize"}

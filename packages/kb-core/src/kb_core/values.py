@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 __all__ = ["dataclass"]
@@ -47,8 +48,8 @@ else:
     dataclass = _dataclass
 
 
-def _fields(value: Any) -> tuple[dataclasses.Field[Any], ...]:  # noqa: ANN401 - or its class
-    return dataclasses.fields(value)
+def _fields(cls: Any) -> tuple[dataclasses.Field[Any], ...]:  # noqa: ANN401 - a dataclass
+    return dataclasses.fields(cls)
 
 
 def _constructor(cls: type) -> Callable[..., None]:
@@ -85,7 +86,7 @@ class _Value:
         return hash(_values(self))
 
     def __repr__(self) -> str:
-        shown = (f"{field.name}={getattr(self, field.name)!r}" for field in _fields(self))
+        shown = (f"{name}={getattr(self, name)!r}" for name in _names(self))
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def __setattr__(self, name: str, _: object) -> None:
@@ -98,12 +99,22 @@ class _Value:
         return _values(self)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        for field, value in zip(_fields(self), state, strict=True):
-            _set(self, field.name, value)
+        for name, value in zip(_names(self), state, strict=True):
+            _set(self, name, value)
 
 
 _METHODS = {name: method for name, method in vars(_Value).items() if callable(method)}
 
 
 def _values(value: object) -> tuple[Any, ...]:
-    return tuple([getattr(value, field.name) for field in _fields(value)])
+    return tuple([getattr(value, name) for name in _names(value)])
+
+
+def _names(value: object) -> tuple[str, ...]:
+    cls: Any = type(value)
+    return _names_of(cls)
+
+
+@cache
+def _names_of(cls: type) -> tuple[str, ...]:
+    return tuple(field.name for field in _fields(cls))
