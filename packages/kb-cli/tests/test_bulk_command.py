@@ -271,7 +271,7 @@ def test_what_is_asked_comes_from_arguments_or_standard_input(
     result = run("codebase-search", *words, kb=kb, answer=given)
 
     assert result.exit_code == 0, result.stderr
-    assert kb.asked == [("codebase_search", request_)]
+    assert kb.asked == [("codebase_search", request_, False)]
 
 
 def test_the_answer_is_prose_or_the_wire_object() -> None:

@@ -28,7 +28,9 @@ __all__ = [
     "Hit",
     "KnownWords",
     "LexicalQuery",
+    "Missing",
     "Outcome",
+    "Passage",
     "Relaxation",
     "Retrieval",
     "Scored",
@@ -84,6 +86,7 @@ class SearchQuery:
 
     ``max_tokens`` bounds the whole response, ``cursor`` goes on with an earlier one,
     ``rerank`` left out is as configured, ``deadline_ms`` takes what is ready by then.
+    ``passages`` gives each hit its whole text beside the snippet, and where that lies.
     """
 
     text: str
@@ -96,6 +99,7 @@ class SearchQuery:
     rerank: bool | None = None
     deadline_ms: int | None = None
     trace: bool = False
+    passages: bool = False
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -264,6 +268,31 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """The whole text of a hit, and where it lies in its document."""
+
+    text: str
+    """From the beginning of the first line, where only white space was before it."""
+    start: int
+    end: int
+    """Its half-open range of the document's text, in code points."""
+    lines: int | None = None
+    """How many the file has, ``None`` where it has none to be cited by."""
+    unit: tuple[int, int] | None = None
+    """First and last line of the unit of code that it is in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Words of a query of which no passage that may be shown holds all."""
+
+    unknown: tuple[str, ...] = ()
+    """What none holds."""
+    without: tuple[tuple[str, int], ...] = ()
+    """A word, and how many hold all the others, most first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A chunk that made the final list, ready to be shown."""
 
@@ -298,6 +327,8 @@ class Hit:
     """Aggregated searches: positions, from 0, of the queries that found it."""
     matched_count: int | None = None
     base_score: float | None = None
+    passage: Passage | None = None
+    """Where passages were asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,6 +348,8 @@ class SearchResponse:
     stages: tuple[str, ...] | None = None
     """Stages that ran before the deadline; ``None`` where there was none."""
     trace: Trace | None = None
+    missing: Missing | None = None
+    """Where passages were asked for, and no passage holds all words."""
     mode: SearchMode = SearchMode.HYBRID
     elapsed_ms: float = 0.0
     """For people; not on the wire outside the trace."""

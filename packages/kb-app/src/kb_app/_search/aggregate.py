@@ -319,6 +319,7 @@ class Gathering:
             method=query.mode.value,
             highlighter=renderer.highlighter(query.text),
             snippet_chars=min(snippet_chars, query.snippet_chars),
+            passages=query.passages,
         )
         return replace(
             hit,

@@ -226,15 +226,22 @@ class _Question:
         path = {} if self.query.path is None else {"path": self.query.path}
         return {"query": self.query.text, **path}
 
-    def asked(self, k: int) -> Asked:
+    def asked(self, k: int, *, passages: bool) -> Asked:
         if self.error is not None:
             return self.error
         text = self.query.text
-        return SearchQuery(text=text, k=k, filters=_CODE, snippet_chars=_WHOLE_CHUNK, rerank=False)
+        return SearchQuery(
+            text=text,
+            k=k,
+            filters=_CODE,
+            snippet_chars=_WHOLE_CHUNK,
+            rerank=False,
+            passages=passages,
+        )
 
 
 def codebase_search(
-    engine: Engine, given: Mapping[str, Any], *, max_results: int
+    engine: Engine, given: Mapping[str, Any], *, max_results: int, passages: bool = False
 ) -> types.CodebaseSearchResponse:
     """Return codebase_search_response.v1; raise ``InvalidInput`` where nothing can be asked.
 
@@ -243,7 +250,7 @@ def codebase_search(
     """
     request = read_request(given, max_results=max_results)
     questions = list(dict.fromkeys(_question(query) for query in request.queries))
-    asked = [question.asked(request.max_results) for question in questions]
+    asked = [question.asked(request.max_results, passages=passages) for question in questions]
     pool = Gathering(engine, asked, [question.where for question in questions])
     outcomes = pool.outcomes()
     errors = {at: one for at, one in enumerate(outcomes) if isinstance(one, KbError)}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         FusionInput,
         Hit,
         Outcome,
+        Passage,
         Relaxation,
         Retrieval,
         SearchResponse,
@@ -96,6 +97,17 @@ def hit(found: Hit) -> types.SearchHit:
         out["matched_count"] = found.matched_count
     if found.base_score is not None:
         out["base_score"] = decimal(found.base_score)
+    if found.passage is not None:
+        out["passage"] = _passage(found.passage)
+    return out
+
+
+def _passage(found: Passage) -> types.SearchHitPassage:
+    out: types.SearchHitPassage = {"text": found.text, "start": found.start, "end": found.end}
+    if found.lines is not None:
+        out["lines"] = found.lines
+    if found.unit is not None:
+        out["unit_start"], out["unit_end"] = found.unit
     return out
 
 
@@ -120,6 +132,11 @@ def search_response(response: SearchResponse) -> types.SearchResponse:
         out["stages"] = list(response.stages)
     if response.trace is not None:
         out["trace"] = trace(response.trace)
+    if (missing := response.missing) is not None:
+        out["missing"] = {
+            "unknown": list(missing.unknown),
+            "without": [{"word": word, "passages": count} for word, count in missing.without],
+        }
     return out
 
 

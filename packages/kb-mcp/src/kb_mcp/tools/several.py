@@ -13,7 +13,17 @@ from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whol
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_K, MAX_QUERIES, SearchQuery
-from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline, schema_of
+from kb_mcp._tool import (
+    READ_ONLY,
+    Answer,
+    Call,
+    Tool,
+    in_passages,
+    input_schema,
+    outline,
+    schema_of,
+)
+from kb_mcp.text.hits import aggregated_text, bulk_text, codebase_text
 
 __all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
 
@@ -48,11 +58,13 @@ class BulkInput(Input):
     )
 
 
-def _bulk_search(call: Call) -> Answer:
+def _bulk_search(call: Call, *, passages: bool = False) -> Answer:
     given = read(BulkInput, call.arguments)
     asked = [_object(at, one) for at, one in enumerate(given.queries)]
     usual = call.kb.preferences()
     queries = read_queries(asked, k=usual.default_k, snippet_chars=usual.snippet_chars)
+    if passages:
+        queries = [_in_passages(query) for query in queries]
     if given.aggregate:
         found = call.kb.search_aggregated(
             queries, k=given.k, max_tokens=given.max_tokens, asked=asked, stop=call.stop
@@ -60,6 +72,19 @@ def _bulk_search(call: Call) -> Answer:
         return wire.aggregated_search_response(asked, found)
     _refuse_shared(given)
     return _search_each(call, asked, queries)
+
+
+def _in_passages(query: SearchQuery | InvalidInput) -> SearchQuery | InvalidInput:
+    try:
+        return query if isinstance(query, InvalidInput) else in_passages(query)
+    except InvalidInput as error:
+        return error
+
+
+def _tell_bulk_search(call: Call) -> str:
+    found = _bulk_search(call, passages=True)
+    tell = aggregated_text if "aggregated" in found else bulk_text
+    return tell(found, call.max_tokens).text
 
 
 def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries) -> Answer:
@@ -109,6 +134,7 @@ BULK_SEARCH = Tool(
         annotations=READ_ONLY,
     ),
     call=_bulk_search,
+    tell=_tell_bulk_search,
 )
 
 
@@ -135,6 +161,12 @@ def _codebase_search(call: Call) -> Answer:
     return call.kb.codebase_search(call.arguments)
 
 
+def _tell_codebase_search(call: Call) -> str:
+    return codebase_text(
+        call.kb.codebase_search(call.arguments, passages=True), call.max_tokens
+    ).text
+
+
 CODEBASE_SEARCH = Tool(
     definition=types.Tool(
         name="codebase_search",
@@ -158,4 +190,5 @@ CODEBASE_SEARCH = Tool(
     ),
     call=_codebase_search,
     render=wire.codebase_search_text,
+    tell=_tell_codebase_search,
 )
