@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb_app.config import Config
 from kb_app.paths import cache_dir, environment
 
 if TYPE_CHECKING:
+    from kb_app.config import Config
     from kb_core.control import EmbeddingModel
 
 __all__ = ["model_of", "models_dir", "quality_of"]

@@ -24,7 +24,6 @@ import json
 import logging
 import mmap
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import lru_cache
@@ -124,7 +123,7 @@ def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
 
 def _write(file: Path, content: bytes) -> int:
     """Put *content* in place of *file* in one step; return the file's time (ns)."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
