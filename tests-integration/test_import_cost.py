@@ -62,6 +62,11 @@ HEAVY = {
 
 def loaded_by(statement: str, *words: str, env: dict[str, str] | None = None) -> set[str]:
     """Run a statement in a fresh process and return the top-level names it loaded."""
+    return {name.partition(".")[0] for name in told_by(statement, *words, env=env)}
+
+
+def told_by(statement: str, *words: str, env: dict[str, str] | None = None) -> set[str]:
+    """Run a statement in a fresh process and return the list that is its last line on stderr."""
     process = subprocess.run(
         [sys.executable, "-c", statement, *words],
         capture_output=True,
@@ -70,8 +75,7 @@ def loaded_by(statement: str, *words: str, env: dict[str, str] | None = None) ->
         env={**os.environ, **(env or {})},
     )
     assert process.returncode == 0, process.stderr
-    modules: list[str] = json.loads(process.stderr.splitlines()[-1])
-    return {name.partition(".")[0] for name in modules}
+    return set(json.loads(process.stderr.splitlines()[-1]))
 
 
 def loaded_by_import(module: str) -> set[str]:
@@ -166,7 +170,7 @@ def test_a_cold_search_makes_its_values_quickly(
 
     words = ("--config", str(config), "search", "--mode", "lexical", "readable")
 
-    assert loaded_by(SLOWLY_MADE, *words, env=env) == set()
+    assert told_by(SLOWLY_MADE, *words, env=env) == set()
 
 
 def test_a_cold_search_is_not_looked_through_for_garbage(
@@ -176,7 +180,7 @@ def test_a_cold_search_is_not_looked_through_for_garbage(
 
     words = ("--config", str(config), "search", "--mode", "lexical", "readable")
 
-    assert loaded_by(COLLECTED, *words, env=env) == {"0", "True"}
+    assert told_by(COLLECTED, *words, env=env) == {"0", "True"}
 
 
 # What is loaded when the first file of a worker begins to be parsed.
@@ -201,7 +205,7 @@ task = Task(
     indexed_at=datetime(2026, 5, 31, tzinfo=UTC),
 )
 heard = []
-hearing.set(lambda phase: heard.append((phase.name, [n.replace(".", ":") for n in sys.modules])))
+hearing.set(lambda phase: heard.append((phase.name, sorted(sys.modules))))
 assert make(task).document is not None
 print(json.dumps(dict(heard)["parse"]), file=sys.stderr)
 """
@@ -212,6 +216,40 @@ def test_parser_and_tokenizer_are_loaded_before_the_time_of_the_first_file_begin
 ) -> None:
     config, env = small_knowledge_base
 
-    loaded = loaded_by(FIRST_FILE, str(config), env=env)
+    loaded = told_by(FIRST_FILE, str(config), env=env)
 
-    assert loaded >= {"kb_app:_ingest:making:formats:markdown", "kb_search:embed:tokenize"}
+    assert loaded >= {"kb_app._ingest.making.formats.markdown", "kb_search.embed.tokenize"}
+
+
+def test_what_makes_documents_needs_no_configuration() -> None:
+    show = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    loaded = told_by(f"import kb_app._ingest.making.record; {show}")
+
+    assert "kb_app._ingest.settings" in loaded
+    assert {name for name in loaded if name.startswith("kb_app.config")} == set()
+
+
+def test_a_run_that_finds_nothing_to_do_loads_nothing_that_could_do_it(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    config, env = small_knowledge_base
+
+    loaded = loaded_by(COMMAND, "--config", str(config), "ingest", env=env)
+
+    assert loaded.isdisjoint(
+        HEAVY - {"tantivy"} | {"kb_store", "markdown_it", "statistics", "yaml"}
+    )
+
+
+def test_an_edit_of_words_alone_loads_a_store_and_an_index_and_nothing_else(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    """Parsers and tokenizers are the worker's; numpy is for vectors."""
+    config, env = small_knowledge_base
+    (config.parent / "notes" / "more.md").write_text("# More\n\nWords.\n", "utf-8")
+
+    loaded = loaded_by(COMMAND, "--config", str(config), "ingest", env=env)
+
+    assert "duckdb" in loaded
+    unwanted = {"markdown_it", "statistics", "yaml"}
+    assert loaded.isdisjoint(HEAVY - {"duckdb", "tantivy"} | unwanted)

@@ -34,4 +34,6 @@ def main() -> None:
         cli.main()
     finally:
         # The end of the process frees everything: nothing is to be looked through once more.
-        gc.freeze()
+        # Only DuckDB, which a store loads, wants to see each of its objects go.
+        if "kb_store" not in sys.modules:
+            gc.freeze()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import socket
 import time
 import weakref
 from collections.abc import Generator
@@ -126,7 +127,7 @@ def _lock_within(descriptor: int, wait_secs: float, kind: int = fcntl.LOCK_EX) -
 
 
 def _write_holder(descriptor: int, clock: Clock) -> None:
-    holder = {"pid": os.getpid(), "host": os.uname().nodename, "started": to_rfc3339(clock())}
+    holder = {"pid": os.getpid(), "host": socket.gethostname(), "started": to_rfc3339(clock())}
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(holder).encode(), 0)
 
