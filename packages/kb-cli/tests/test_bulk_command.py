@@ -261,6 +261,17 @@ def code_response(**fields: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the 
             {"queries": ["a"], "path": "lib", "maxResults": 3},
         ),
         ([], "", {"path": None, "maxResults": None}),
+        (
+            ["a", "--include", "code,docs", "--group"],
+            None,
+            {
+                "queries": ["a"],
+                "path": None,
+                "maxResults": None,
+                "include": "code,docs",
+                "group": True,
+            },
+        ),
     ],
 )
 def test_what_is_asked_comes_from_arguments_or_standard_input(

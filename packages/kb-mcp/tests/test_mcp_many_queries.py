@@ -178,7 +178,7 @@ async def test_a_cancelled_bulk_asks_no_further_query() -> None:
             group.start_soon(client.call_tool, "bulk_search", {"queries": queries})
             await reached.wait()
             group.cancel_scope.cancel()
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             await client.call_tool("schema", {})
             left.set()
             while asked[-1] != "closed":
@@ -189,7 +189,8 @@ async def test_a_cancelled_bulk_asks_no_further_query() -> None:
 
 async def test_code_is_text_and_structured_content() -> None:
     kb = knowledge_base()
-    request = {"queries": ["parse", {"query": "split", "path": "src"}], "maxResults": 5}
+    queries = ["parse", {"query": "split", "path": "src"}]
+    request = {"queries": queries, "maxResults": 5, "include": ["code"]}
     result = await call(kb, "codebase_search", request)
 
     assert kb.asked == [("codebase_search", request, False)]

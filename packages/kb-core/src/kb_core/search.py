@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from kb_core.citations import Citation
@@ -24,6 +25,7 @@ __all__ = [
     "Candidate",
     "Clause",
     "ClauseKind",
+    "FileRole",
     "FusionInput",
     "Hit",
     "KnownWords",
@@ -55,6 +57,15 @@ a long question. Pairs of letters are the words of what is written without space
 
 _MAX_TOKENS = 10_000_000
 _MAX_DEADLINE_MS = 3_600_000
+
+
+class FileRole(StrEnum):
+    """What a file of a repository is to somebody who looks for code."""
+
+    CODE = "code"
+    DOCS = "docs"
+    TESTS = "tests"
+    CONFIG = "config"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

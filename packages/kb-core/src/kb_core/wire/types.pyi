@@ -132,6 +132,10 @@ class CodebaseSearchResponseQueries(TypedDict):
     query: str
     path: NotRequired[str]
 
+class CodebaseSearchResponseGroups(TypedDict):
+    query: int
+    ranks: list[int]
+
 class CodebaseSearchResponseErrors(TypedDict):
     query: int
     error: Error
@@ -141,6 +145,7 @@ class CodebaseSearchResponse(TypedDict):
     queries: list[CodebaseSearchResponseQueries]
     hits: list[SearchHit]
     truncated: bool
+    groups: NotRequired[list[CodebaseSearchResponseGroups]]
     errors: NotRequired[list[CodebaseSearchResponseErrors]]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
@@ -707,3 +712,16 @@ class Stats(TypedDict):
     index_bytes: StatsIndexBytes
     stale_doc_count: int
     corpus_revision: int
+
+class WorkspaceListItems(TypedDict):
+    folders: list[str]
+    cache: str
+    used_at: str
+    bytes: int
+    complete: bool
+
+class WorkspaceList(TypedDict):
+    schema_version: Literal["workspace_list.v1"]
+    items: list[WorkspaceListItems]
+    total: int
+    next_cursor: str | None

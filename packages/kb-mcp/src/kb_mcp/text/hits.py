@@ -37,8 +37,9 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _SHORT_ID = 8
 _LABEL = 90
-_WEAK = 0.1
-"""Of the best score: what is below shares little with the query, in lists where scores tell."""
+_WEAK = 0.25
+"""Of the best score: what is below shares little with the query, in lists where scores tell.
+Of questions with an answer among the first ten, it hardly ever is so far below."""
 _TELLING = frozenset({"aggregated", "bm25", "fused", "rrf"})
 _WORTH_CUTTING = 150 * CHARS_PER_TOKEN
 """What must be left of a budget for a part of a passage that does not fit into it."""
@@ -132,6 +133,8 @@ def codebase_text(
 ) -> Told:
     """Return codebase_search_response.v1, with passages, as text."""
     queries, hits = response["queries"], response["hits"]
+    if "groups" in response:
+        return _apart(list(_groups(response)), max_tokens, given)
     first = [_found(hits, 1, queries=len(queries))]
     for failed in response.get("errors", ()):
         query = short(queries[failed["query"]]["query"])
@@ -163,20 +166,40 @@ def bulk_text(response: _Json, max_tokens: int | None = None, given: Collection[
 
     What a query needs less of it, those after it have more; a passage is shown once.
     """
-    results = response["results"]
+    answers = [
+        (str(one["query"].get("query", "")), one["error"] or one["response"])
+        for one in response["results"]
+    ]
+    return _apart(answers, max_tokens, given)
+
+
+def _groups(response: _Json) -> Iterator[tuple[str, _Json]]:
+    """Yield each query of a code search that was answered apart, with its error or its hits."""
+    failed = {row["query"]: row["error"] for row in response.get("errors", ())}
+    ranks = {group["query"]: group["ranks"] for group in response["groups"]}
+    for at, query in enumerate(response["queries"]):
+        found = [response["hits"][rank - 1] for rank in ranks.get(at, ())]
+        hits = [{**hit, "rank": rank} for rank, hit in enumerate(found, start=1)]
+        yield query["query"], failed.get(at) or {"hits": hits}
+
+
+def _apart(
+    answers: Sequence[tuple[str, _Json]], max_tokens: int | None, given: Collection[str]
+) -> Told:
+    """Return answers, or errors, each under its query."""
     left = (max_tokens or BUDGET) * CHARS_PER_TOKEN
     parts: list[str] = []
     shown = dict.fromkeys(given)
-    for at, one in enumerate(results, start=1):
-        head = f"# {at}. {short(str(one['query'].get('query', '')))}"
-        share = left // (len(results) - at + 1) - weight(head) - 2
-        part = f"failed: {_error(one['error'])}" if one["error"] else ""
+    for at, (query, answer) in enumerate(answers, start=1):
+        head = f"# {at}. {short(query)}"
+        share = left // (len(answers) - at + 1) - weight(head) - 2
+        part = "" if "hits" in answer else f"failed: {_error(answer)}"
         if not part and share > 0:
-            told = search_text(one["response"], share // CHARS_PER_TOKEN, shown)
+            told = search_text(answer, share // CHARS_PER_TOKEN, shown)
             shown |= dict.fromkeys(told.chunk_ids)
             part = told.text
         if weight(part) > share:
-            rest = len(results) - at + 1
+            rest = len(answers) - at + 1
             parts.append(f"… {count(rest, 'query', 'queries')} left out: give max_tokens")
             break
         parts.append(f"{head}\n{part}")
@@ -261,11 +284,15 @@ class _List:
         path = "" if goes_on else short(hit["doc_path"])
         of = f" of {lines}" if lines and not goes_on else ""
         marks = dict.fromkeys(mark for one in piece.hits for mark in self._marks(one))
-        if all(one["score"] < self.weak_below for one in piece.hits):
+        if self.is_weak(piece):
             marks["weak"] = None
         if piece.is_cut:
             marks[f"cut at {piece.last}" if piece.first is not None else "cut"] = None
         return joined(f"{path}{_place(piece)}{of}", _label(piece, is_whole=is_whole), *marks)
+
+    def is_weak(self, piece: _Piece) -> bool:
+        """Say whether a passage is far below the best."""
+        return all(one["score"] < self.weak_below for one in piece.hits)
 
     def _marks(self, hit: _Json) -> Iterator[str]:
         has_lines = hit["passage"].get("lines") is not None
@@ -343,7 +370,8 @@ def _answer(
     for piece, brief in zip(pieces, briefs, strict=True):
         room += _cost(brief)
         fitting = None
-        if piece.hits[0]["chunk_id"] not in given and piece.text not in texts:
+        is_new = piece.hits[0]["chunk_id"] not in given and piece.text not in texts
+        if is_new and not page.is_weak(piece):
             fitting = _fitting(page, piece, room, may_cut=not whole or room > _WORTH_CUTTING)
         if fitting is None:
             rest.append(brief)

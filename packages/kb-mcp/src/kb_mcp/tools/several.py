@@ -12,7 +12,7 @@ from pydantic import Field, WithJsonSchema
 from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whole
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import MAX_K, MAX_QUERIES, SearchQuery
+from kb_core.search import MAX_K, MAX_QUERIES, FileRole, SearchQuery
 from kb_mcp._tool import (
     READ_ONLY,
     Answer,
@@ -135,6 +135,11 @@ BULK_SEARCH = Tool(
     ),
     call=_bulk_search,
     tell=_tell_bulk_search,
+    brief=(
+        "Several searches in one call: for a question of several parts, or, with aggregate, for "
+        "one question in several wordings, as one list. A query that fails leaves the others "
+        "alone."
+    ),
 )
 
 
@@ -154,6 +159,12 @@ _INPUT = {
         "maximum": 100,
         "description": "How many results in all.",
     },
+    "include": {
+        "type": "array",
+        "items": {"type": "string", "enum": [*map(str, FileRole)]},
+        "description": "Only these; all but code stand below it unless asked for.",
+    },
+    "group": {"type": "boolean", "description": "Answer each query apart: unrelated queries."},
 }
 
 
@@ -167,22 +178,27 @@ def _tell_codebase_search(call: Call) -> str:
     ).text
 
 
+_EXAMPLES = (
+    '{"query": "authentication validation", "path": "src/auth"}; '
+    '{"queries": ["error handling", "exception handling", "try catch"]}; '
+    '{"queries": [{"query": "error handling", "path": "src/utils"}, '
+    '{"query": "exception handling", "path": "src/api"}]}; '
+    '{"queries": ["database connection", "connection pool"], "maxResults": 10}'
+)
+
 CODEBASE_SEARCH = Tool(
     definition=types.Tool(
         name="codebase_search",
         title="Search code",
         description=(
-            "Find code in the indexed repositories by what it does, asked in any language; whole "
-            "passages with paths and lines, as text. Use it with simple terms, one thing a query, "
+            "Find code in the indexed repositories by what it does, and the pages, tests and "
+            "settings that explain it; whole passages with paths and lines, as text. Use it with "
+            "simple terms, one thing a query, "
             "and several wordings in one call: doubles are merged, and each further query that "
             "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
             "not use it for notes and documents, for exact names or where you need filters: that "
             "is search with media code. Examples: "
-            '{"query": "authentication validation", "path": "src/auth"}; '
-            '{"queries": ["error handling", "exception handling", "try catch"]}; '
-            '{"queries": [{"query": "error handling", "path": "src/utils"}, '
-            '{"query": "exception handling", "path": "src/api"}]}; '
-            '{"queries": ["database connection", "connection pool"], "maxResults": 10}'
+            f"{_EXAMPLES}"
         ),
         input_schema=schema_of(_INPUT),
         output_schema=outline("codebase_search_response"),
@@ -191,4 +207,11 @@ CODEBASE_SEARCH = Tool(
     call=_codebase_search,
     render=wire.codebase_search_text,
     tell=_tell_codebase_search,
+    brief=(
+        "Find code by what it does. Ask in simple terms, one thing a query, and in several "
+        "wordings at once: doubles are merged, and each further query that finds a passage adds "
+        "5 % to its score; 20 results unless maxResults says otherwise. path is a folder or file, "
+        "of all queries or of one. Not for notes, nor where you need filters: that is search with "
+        f"media code. Examples: {_EXAMPLES}"
+    ),
 )

