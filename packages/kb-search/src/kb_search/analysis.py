@@ -31,7 +31,16 @@ import tantivy
 
 from kb_core.values import dataclass
 
-__all__ = ["ANALYSIS_VERSION", "STEMMED", "Streams", "Term", "analyze", "fold", "query_terms"]
+__all__ = [
+    "ANALYSIS_VERSION",
+    "STEMMED",
+    "Streams",
+    "Term",
+    "analyze",
+    "cjk_runs",
+    "fold",
+    "query_terms",
+]
 
 ANALYSIS_VERSION = "a1"
 """Part of the index version: a change of terms is a rebuild of the index."""
@@ -118,6 +127,11 @@ def fold(text: str) -> str:
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
     return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
+
+
+def cjk_runs(text: str) -> list[str]:
+    """Return the runs of *text* in scripts that are written without spaces."""
+    return _CJK_RUN.findall(text)
 
 
 def analyze(text: str, lang: str | None = None) -> Streams:
