@@ -27,6 +27,7 @@ from kb_mcp.server import create_server
 from kb_mcp.testing import KOREAN, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
+from kb_mcp.text.lines import grep_text
 from kb_mcp.tools import TOOLS
 
 
@@ -475,3 +476,94 @@ async def test_queries_answered_apart_stand_under_their_own_heads() -> None:
     assert heads == ["# 1. parse", "# 2. 검색", "# 3. x"]
     assert "src/parse.py:1-2" in text.partition("# 2.")[0]
     assert "failed: invalid_input" in text.partition("# 3.")[2]
+
+
+# -------------------------------------------------------------------- exact text
+
+
+def _matching(*counts: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    files = [
+        {
+            "doc_id": f"{at:032x}",
+            "doc_path": f"src/file{at}.py",
+            "source_id": "notes",
+            "media": "code",
+            "stale": False,
+            "matches": matches,
+            "omitted": 0,
+            "lines": [
+                {"line": n, "text": f"otter {n}", "is_match": True, "uri": f"src/file{at}.py#L{n}"}
+                for n in range(1, matches + 1)
+            ],
+        }
+        for at, matches in enumerate(counts)
+    ]
+    return {
+        "schema_version": "grep_response.v1",
+        "pattern": "otter",
+        "case": "ignore",
+        "files": files,
+        "total_files": len(counts),
+        "total_lines": sum(counts),
+        "searched": 40,
+        "complete": True,
+        "truncated": False,
+        "corpus_revision": 1,
+        **fields,
+    }
+
+
+async def test_lines_stand_under_their_file_with_their_numbers() -> None:
+    code = "import os\n\ndef ottera():\n    pass\n\nottera()\n"
+    unit = {"kind": "unit", "start": 11, "end": 34, "symbol": "ottera", "symbol_kind": "function"}
+    kb = knowledge_base(document("src/a.py", code, media="code", blocks=(unit,)))
+
+    assert await told(kb, "grep", {"pattern": "ottera", "context": 1}) == (
+        "2 lines in 1 file · case ignored\n"
+        "src/a.py · 2 lines · defined at 3\n"
+        "2-\n3: def ottera():\n4-     pass\n5-\n6: ottera()"
+    )
+    assert await told(kb, "grep", {"pattern": "Heron"}) == "no line matches, in 1 document"
+    assert await told(kb, "grep", {"pattern": "ottera", "files_only": True}) == (
+        "2 lines in 1 file · case ignored\nsrc/a.py · 2 lines"
+    )
+
+
+def test_a_line_of_pages_is_told_with_its_place_and_nothing_begins_at_the_margin() -> None:
+    found = _matching(2)
+    found["files"][0]["lines"] = [
+        {"line": 7, "text": "error x: \x1b[31m", "is_match": True, "uri": "a.pdf#page=3"},
+        {"line": 8, "text": "… 3 more files", "is_match": False},
+    ]
+
+    assert grep_text(found).split("\n")[2:] == ["  page=3: error x: \\x1b[31m", "8- … 3 more files"]
+
+
+@given(
+    counts=st.lists(st.integers(1, 60), min_size=1, max_size=60), max_tokens=st.integers(100, 3000)
+)
+def test_an_answer_of_lines_is_within_its_budget_and_counts_the_rest(
+    counts: list[int], max_tokens: int
+) -> None:
+    text = grep_text(_matching(*counts), max_tokens)
+
+    assert tokens_of(text) <= max_tokens
+    shown = len(re.findall(r"^\d+: ", text, re.MULTILINE))
+    more = sum(map(int, re.findall(r"^… (\d+) more in this file$", text, re.MULTILINE)))
+    files = re.findall(r"^src/file(\d+)", text, re.MULTILINE)
+    assert files == [str(at) for at in range(len(files))]
+    blank = sum(counts[: len(files)]) - shown - more
+    assert 0 <= blank <= sum(counts[: len(files)])
+    assert (f"… {len(counts) - len(files)} more files" in text) == (len(files) < len(counts))
+    if tokens_of(grep_text(_matching(*counts), 100_000)) <= max_tokens // 4:
+        assert shown == sum(counts)
+
+
+def test_of_many_lines_some_of_each_file_are_told() -> None:
+    text = grep_text(_matching(400, 300, 2), 500)
+
+    assert "… " in text
+    for at in range(3):
+        head = text.index(f"src/file{at}.py")
+        assert "1: otter 1" in text[head:]
+    assert text.endswith("1: otter 1\n2: otter 2")
