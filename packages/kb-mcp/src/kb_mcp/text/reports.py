@@ -21,6 +21,7 @@ from kb_mcp.text import (
     joined,
     listing,
     numbered,
+    said_by,
     short,
     tokens_of,
 )
@@ -29,6 +30,7 @@ from kb_mcp.text.hits import passages_text
 __all__ = [
     "doctor_text",
     "documents_text",
+    "fetched_lines",
     "fetched_text",
     "files_text",
     "ingest_text",
@@ -42,6 +44,8 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _DIFF_LINES, _LONGEST_LINE = 30, 200
 _LEAST_SHARE = 60
+_IN_FULL = 40
+"""Documents that are listed with date, size and tags."""
 _LISTED = 15
 _LEAST_SHARE = 60
 """Names of one kind that are worth a place in a line."""
@@ -75,6 +79,19 @@ def fetched_text(found: _Json, max_tokens: int | None = None) -> str:
         return f"… cut: lines {last + 1}-{asked} are there, too" if last < asked else ""
 
     return listing([head], lines, more, max_tokens or BUDGET)
+
+
+def fetched_lines(found: _Json, text: str) -> list[int]:
+    """Return what tells the lines of documents in a fetched *text*, as ``said_by`` does."""
+    if "results" in found:
+        each = (one["result"] for one in found["results"] if one["result"])
+        return [line for result in each for line in fetched_lines(result, text)]
+    if "entries" in found:
+        return []
+    chunks = (found.get("chunk"), *found.get("context_before", ()), *found.get("context_after", ()))
+    own = "\n".join([found.get("text", ""), *(chunk["text"] for chunk in chunks if chunk)])
+    shown = set(said_by(found["doc_id"], text.split("\n")))
+    return [line for line in said_by(found["doc_id"], indented(own)) if line in shown]
 
 
 def _several(found: _Json, max_tokens: int) -> str:
@@ -167,6 +184,7 @@ def _as_hit(chunk: _Json, found: _Json) -> _Json:
         "trust_level": "",
         "doc_path": found["doc_path"],
         "chunk_id": chunk["chunk_id"],
+        "doc_id": found["doc_id"],
         "stale": found["stale"],
         "flags": chunk.get("flags", ()),
         "score": 0.0,
@@ -180,11 +198,13 @@ def documents_text(found: _Json, offset: int = 0, max_tokens: int | None = None)
     items, total = found["items"], found["total"]
     sources = {doc["source_id"] for doc in items}
     rows: list[str] = []
+    is_short = total <= _IN_FULL
     for (source, folder), docs in groupby(items, _folder):
         head = short(f"{folder}/" if folder else "(top)")
         head = joined(head, f"source {short(source)}" if len(sources) > 1 else "")
         for doc in docs:
-            rows.append(f"{head}\n{_document(doc)}" if head else _document(doc))
+            line = _document(doc, in_full=is_short)
+            rows.append(f"{head}\n{line}" if head else line)
             head = ""
     first = [count(total, "document")]
     if not items:
@@ -197,9 +217,12 @@ def _folder(doc: _Json) -> tuple[str, str]:
     return doc["source_id"], doc["doc_path"].rpartition("/")[0]
 
 
-def _document(doc: _Json) -> str:
+def _document(doc: _Json, *, in_full: bool) -> str:
+    """Return the line of a document; of many, dates and sizes are more than anybody reads."""
     path = PurePosixPath(doc["doc_path"])
     title = doc["title"] if doc["title"] not in {path.name, path.stem} else ""
+    if not in_full:
+        return INDENT + joined(short(path.name), short(title, 60))
     tags = " ".join(f"#{tag}" for tag in doc["tags"])
     dated = (doc.get("doc_date") or "")[:10]
     return INDENT + joined(
