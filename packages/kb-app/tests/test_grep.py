@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import Any
 
 import pytest
@@ -248,10 +249,14 @@ def test_when_time_is_up_it_says_how_far_it_came() -> None:
         snapshot = kb.index.snapshot()
         fresh = Freshness(snapshot, now=0, threshold_days=0)
         found = grep(snapshot, GrepQuery(pattern="walk"), fresh, seconds=-1)
+        stop = Event()
+        stop.set()
+        stopped = grep(snapshot, GrepQuery(pattern="walk"), fresh, stop=stop)
 
     Draft202012Validator(closed_schema("grep_response")).validate(found)
     assert found["complete"] is False
     assert found["warnings"][0].startswith("time was up after 0 of 4 documents")
+    assert stopped == found
 
 
 def test_an_inner_edge_that_sees_ascii_alone_is_told() -> None:

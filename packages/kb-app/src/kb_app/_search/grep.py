@@ -12,6 +12,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TYPE_CHECKING
 
 from kb_app._media import medium_of
@@ -79,9 +80,14 @@ class _Match:
 
 
 def grep(
-    snapshot: IndexSnapshot, query: GrepQuery, fresh: Freshness, *, seconds: float = SECONDS
+    snapshot: IndexSnapshot,
+    query: GrepQuery,
+    fresh: Freshness,
+    *,
+    seconds: float = SECONDS,
+    stop: Event | None = None,
 ) -> types.GrepResponse:
-    """Return grep_response.v1."""
+    """Return grep_response.v1; what is there when time is up, or somebody says to *stop*."""
     pattern = compile_pattern(
         query.pattern,
         fixed=query.fixed,
@@ -90,9 +96,9 @@ def grep(
         multiline=query.multiline,
     )
     where, warnings = _where(snapshot, query)
-    looking = _Looking(pattern, query, time.monotonic() + seconds)
+    looking = _Looking(pattern, query, time.monotonic() + seconds, stop)
     found = list(looking.through(snapshot.texts(where, pattern.needs)))
-    total = snapshot.count_docs(where)
+    total = _count(snapshot, where)
     if not looking.complete:
         warnings.append(
             f"time was up after {looking.seen:,} of {total:,} documents: "
@@ -117,14 +123,23 @@ def grep(
     return wire.grep_response(query, files, totals, complete=looking.complete, warnings=warnings)
 
 
+def _count(snapshot: IndexSnapshot, where: Filter | None) -> int:
+    if where is None and (known := snapshot.control.stats.get("doc_count")) is not None:
+        return int(known)
+    return snapshot.count_docs(where)
+
+
 class _Looking:
     """One look through texts, which ends when its time is up."""
 
-    def __init__(self, pattern: Pattern, query: GrepQuery, until: float) -> None:
+    def __init__(
+        self, pattern: Pattern, query: GrepQuery, until: float, stop: Event | None
+    ) -> None:
         self._pattern = pattern
         self._most = max(query.max_lines, _KEPT)
         self._multiline = query.multiline
         self._until = until
+        self._stop = stop
         self.seen = 0
         self.complete = True
         self.saw_more_than_ascii = False
@@ -161,7 +176,7 @@ class _Looking:
         return found
 
     def _is_late(self) -> bool:
-        if time.monotonic() > self._until:
+        if time.monotonic() > self._until or (self._stop is not None and self._stop.is_set()):
             self.complete = False
         return not self.complete
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -114,11 +115,13 @@ def _plain(files: Sequence[Shown], *, apart: bool) -> Iterator[str]:
 
 def _grouped(files: Sequence[Shown]) -> Iterator[str]:
     """Yield the lines of each file under its path."""
+    paths = Counter(file["doc_path"] for file in files)
     for at, file in enumerate(files):
         if at:
             yield ""
+        source = f"  [{flat(file['source_id'])}]" if paths[file["doc_path"]] > 1 else ""
         stale = "  [stale]" if file["stale"] else ""
-        yield click.style(flat(file["doc_path"]), fg="cyan") + stale
+        yield click.style(flat(file["doc_path"]), fg="cyan") + source + stale
         wide = max(len(str(line["line"])) for line in file["lines"])
         for turn, block in enumerate(_blocks(file["lines"])):
             if turn and len(block) > 1:
