@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Event
+from time import process_time
 from typing import Any
 
 import pytest
@@ -220,6 +221,26 @@ def test_a_line_of_pages_is_cited_by_its_page() -> None:
 
     uris = [line["uri"] for line in found["files"][0]["lines"]]
     assert uris == ["a.pdf#page=1", "a.pdf#page=2"]
+
+
+def test_many_headings_of_a_long_text_in_another_script_take_no_longer() -> None:
+    """Each character of it is counted once, not once for each heading."""
+    text = "".join(f"# 검색 {n}\n\n한국어 문장\n\n" for n in range(20_000))
+    heads, at = [], 0
+    for line in text.splitlines(keepends=True):
+        if line.startswith("#"):
+            end = at + len(line) - 1
+            heads.append({"kind": "heading", "start": at, "end": end, "heading_path": [line[2:-1]]})
+        at += len(line)
+    doc = document("a.md", text, blocks=tuple(heads), chunks=())
+    with ScriptedKnowledgeBase(doc) as kb:
+        began = process_time()
+        found = kb.grep(GrepQuery(pattern="검색 19"))
+        spent = process_time() - began
+
+    assert spent < 5
+    lines = found["files"][0]["lines"]
+    assert all(line.get("is_definition") for line in lines)
 
 
 def test_of_a_long_line_the_part_around_the_match_is_shown() -> None:

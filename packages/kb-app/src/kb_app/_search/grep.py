@@ -253,14 +253,17 @@ def _docs(snapshot: IndexSnapshot, keys: Sequence[int]) -> Mapping[int, StoredDo
 def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
     """Yield the matching lines that define what the match names, or head what follows."""
     data, numbers, starts = found.text.data, list(found.lines), list(found.lines.values())
-    text = None if found.form == "ascii" else data.decode("utf-8", "replace")
+    text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
+    char = byte = 0
     for block in doc["blocks"]:
         symbol = block.get("symbol")
         if not symbol and block["kind"] != "heading":
             continue
         start, name = block["start"], str(symbol or "").rpartition(".")[2].encode()
-        if text is not None:
-            start = len(text[:start].encode("utf-8", "replace"))
+        if text:  # blocks come in order, so each character is counted once
+            char, byte = (char, byte) if char <= start else (0, 0)
+            byte += len(text[char:start].encode("utf-8", "replace"))
+            char, start = start, byte
         start = max(start, data.find(name, start, start + _HEAD_BYTES))
         at = bisect_right(starts, start) - 1
         if at < 0 or data.find(b"\n", starts[at], start) >= 0:
@@ -329,17 +332,19 @@ def _lines(
     data = found.text.data
     has_lines = medium_of(doc["media"]).has_lines
     chunks = [] if has_lines else snapshot.doc_chunks(doc["doc_id"])
-    at, number = 0, 1
+    at, number, before = 0, 1, 0
     for wanted in numbers:
+        start = at
         while number < wanted and (end := data.find(b"\n", at)) >= 0:
             at, number = end + 1, number + 1
+        before += 0 if has_lines else len(data[start:at].decode("utf-8", "replace"))
         if number < wanted or at >= len(data):
             return
         end = data.find(b"\n", at)
         text = data[at : len(data) if end < 0 else end].decode("utf-8", "replace")
         line = _line(wanted, text, pattern if wanted in found.lines else None)
         if wanted in found.lines:
-            place = None if has_lines else _place(chunks, len(data[:at].decode("utf-8", "replace")))
+            place = None if has_lines else _place(chunks, before)
             line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
             if wanted in match.defined:
                 line["is_definition"] = True
@@ -367,5 +372,7 @@ def _line(number: int, text: str, pattern: Pattern | None) -> types.GrepResponse
 
 def _place(chunks: Sequence[StoredChunk], at: int) -> str | None:
     """Return the citation of the place that a character stands in."""
-    before = [chunk for chunk in chunks if chunk["start"] <= at]
-    return citation_of((before or chunks)[-1 if before else 0]).uri if chunks else None
+    if not chunks:
+        return None
+    following = bisect_right(chunks, at, key=lambda chunk: chunk["start"])
+    return citation_of(chunks[max(0, following - 1)]).uri
