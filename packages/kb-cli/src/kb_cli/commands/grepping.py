@@ -13,7 +13,7 @@ import click
 from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, Shown, pass_cli
-from kb_cli._options import filter_options, filters_of
+from kb_cli._options import filter_options, filters_of, in_option
 
 __all__ = ["grep"]
 
@@ -22,6 +22,7 @@ kebab grep fetch_span
 kebab grep -w walk packages/kb-app -C 2
 kebab grep 'def \\w+_named\\(' --code-lang python -l
 kebab grep -F 'a[0].b' --media pdf,office
+kebab grep main --in ~/src/some-project
 """
 
 
@@ -52,6 +53,7 @@ kebab grep -F 'a[0].b' --media pdf,office
     help="Print at most N lines.  [default: 100 on a terminal, else 10,000]",
 )
 @filter_options
+@in_option
 @pass_cli
 def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Find the lines that hold exact text.
