@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from kb_core.media import Media, TrustLevel
+from kb_core.values import dataclass
 
 __all__ = [
     "FIELDS",

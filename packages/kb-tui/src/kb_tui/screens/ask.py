@@ -7,7 +7,7 @@ with their citations, word for word.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from textual.widgets import Input
 
 from kb_app.shown import NO_ANSWER, count, is_doubtful
 from kb_core.search import Hit, SearchQuery, SearchResponse
+from kb_core.values import dataclass
 from kb_tui._keys import ASK, Key, bindings
 from kb_tui._pane import Failed, HitPane, Reply, Shared
 from kb_tui._passage import Line, plain

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias
 
@@ -14,6 +13,7 @@ from textual.strip import Strip
 
 from kb_app.shown import visible
 from kb_app.shown.marks import marks
+from kb_core.values import dataclass
 from kb_tui._passage import Span
 from kb_tui._themes import Inks
 
