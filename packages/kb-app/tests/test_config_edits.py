@@ -131,7 +131,8 @@ def test_migration_adds_what_is_missing_and_moves_nothing(tmp_path: Path) -> Non
     after = load_config(file, environ)
     assert set(OLD.splitlines()) <= set(new.splitlines())
     assert 'default_k = 7       # lucky\n# fusion = "rrf"\n# Length of a snippet.\n' in new
-    assert "# How it looks.\n[ui]\ntheme = 'light'\n[[sources]]\n" in new
+    assert "# How it looks.\n[ui]\ntheme = 'light'\n# Queries" in new
+    assert "#query_history = 100\n[[sources]]\n" in new
     assert (after.search, after.ui, after.sources) == (before.search, before.ui, before.sources)
     assert (after.storage, after.log) == (before.storage, before.log)
     assert done.backup is not None
