@@ -28,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from kb_app import paths
+from kb_app import _queries, paths
 from kb_app._caches import Home, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app.config import Config, Source
@@ -211,6 +211,19 @@ class Workspace(KnowledgeBase):
         token = DataDir(self._place.data_dir).token  # of the person, and not of a cache
         return replace(super().preferences(), scope=self._place.told, token_file=token)
 
+    def recent_queries(self) -> tuple[str, ...]:
+        return _queries.recent(self._own)
+
+    def keep_queries(self, queries: Sequence[str]) -> None:
+        if not self._is_frozen:
+            _queries.keep(self._own, queries)
+
+    @property
+    def _own(self) -> Config:
+        """The settings of the person, whose data a reset deletes: not those of a cache."""
+        storage = replace(self._config.storage, data_dir=self._place.data_dir)
+        return replace(self._config, storage=storage)
+
     # ---------------------------------------------------------------- reading
 
     def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
@@ -218,10 +231,14 @@ class Workspace(KnowledgeBase):
         return self._told(super().search(query, stop=stop))
 
     def search_many(
-        self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
+        self,
+        queries: Sequence[SearchQuery | KbError],
+        *,
+        max_tokens: int | None = None,
+        stop: threading.Event | None = None,
     ) -> Any:  # noqa: ANN401 - as the facade
         self._embed_found(queries, stop)
-        outcomes = super().search_many(queries, stop=stop)
+        outcomes = super().search_many(queries, max_tokens=max_tokens, stop=stop)
         return (one if isinstance(one, KbError) else self._told(one) for one in outcomes)
 
     def sources(self) -> list[tuple[str, str]]:

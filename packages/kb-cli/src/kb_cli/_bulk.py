@@ -36,7 +36,7 @@ _EXAMPLE = 'write one object a line, such as {"query": "how are chunks cut"}'
 def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: int | None) -> None:
     """Answer every query that stands on standard input; a query's failure is not one of all.
 
-    *k* and *max_tokens* are of the one list that *aggregate* makes.
+    *k* is of the one list that *aggregate* makes; *max_tokens* is of all answers.
     """
     from kb_app.wire_models import read_queries  # pydantic: not on the single search's path
 
@@ -53,7 +53,7 @@ def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: 
             _show_aggregated(cli, asked, found)
             outcomes = list(found.outcomes)
         else:
-            outcomes = list(_show_each(cli, asked, queries, kb))
+            outcomes = list(_show_each(cli, asked, queries, kb, max_tokens))
         _sum_up(cli, outcomes)
         if any(isinstance(one, SearchQuery) and one.deadline_ms for one in queries):
             _leave(kb)
@@ -71,11 +71,16 @@ def _leave(kb: KnowledgeBase) -> None:
 
 
 def _show_each(
-    cli: CliContext, asked: list[Json], queries: list[Any], kb: KnowledgeBase
+    cli: CliContext,
+    asked: list[Json],
+    queries: list[Any],
+    kb: KnowledgeBase,
+    max_tokens: int | None,
 ) -> Iterator[Outcome]:
     """Print what becomes of each query as soon as it is there, and yield it."""
     shown = 0
-    with closing(kb.search_many(_for_people(cli, queries))) as outcomes:
+    wanted = queries if max_tokens else _for_people(cli, queries)
+    with closing(kb.search_many(wanted, max_tokens=max_tokens)) as outcomes:
         for number, outcome in enumerate(outcomes, start=1):
             if cli.as_json:
                 cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))
