@@ -490,3 +490,20 @@ def test_several_folders_are_one_workspace_with_a_source_each(home: Home) -> Non
     }
     with pytest.raises(InvalidInput):
         place_of_folders(load_config(None, environ), [home.path / "nowhere"], environ=environ)
+
+
+def test_queries_about_a_folder_are_kept_where_a_reset_deletes_them(home: Home) -> None:
+    from kb_app.workspaces import place_of_folders
+
+    environ = home_environ(home)
+    config = load_config(None, environ)
+    place = place_of_folders(config, [home.folder], environ=environ)
+    config.storage.data_dir.mkdir(parents=True)
+
+    with place.open() as kb:
+        kb.keep_queries(["otter"])
+    with place.open(readonly=True) as kb:
+        kb.keep_queries(["none"])
+        assert kb.recent_queries() == ("otter",)
+
+    assert list(config.storage.data_dir.rglob("queries.json"))

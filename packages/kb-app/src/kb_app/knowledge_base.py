@@ -105,23 +105,17 @@ class KnowledgeBase(Texts):
         return (engine := self._engine()).facets(engine.ranking(query))
 
     def search_many(
-        self,
-        queries: Sequence[SearchQuery | KbError],
-        *,
-        max_tokens: int | None = None,
-        stop: Stop | None = None,
+        self, queries: Sequence[SearchQuery | KbError], *, stop: Stop | None = None
     ) -> Generator[Outcome, None, None]:
         """Yield what becomes of each query, in order: what ``search`` returns, or its error.
 
         All are answered at one revision. A query that is an error already stays one, so
         that a list of inputs keeps its order. Closing the generator ends the work.
-        Of *max_tokens* every query has an equal share. ``InvalidInput`` for more than
-        ``kb_core.search.MAX_QUERIES``.
+        ``InvalidInput`` for more than ``kb_core.search.MAX_QUERIES``.
         """
         from kb_app._search import bulk
 
-        # Before there has to be an index.
-        asked = bulk.checked(bulk.sharing(queries, max_tokens))
+        asked = bulk.checked(queries)  # before there has to be an index
         return bulk.search_many(self._engine(stop), asked)
 
     def search_aggregated(

@@ -231,14 +231,10 @@ class Workspace(KnowledgeBase):
         return self._told(super().search(query, stop=stop))
 
     def search_many(
-        self,
-        queries: Sequence[SearchQuery | KbError],
-        *,
-        max_tokens: int | None = None,
-        stop: threading.Event | None = None,
+        self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
     ) -> Any:  # noqa: ANN401 - as the facade
         self._embed_found(queries, stop)
-        outcomes = super().search_many(queries, max_tokens=max_tokens, stop=stop)
+        outcomes = super().search_many(queries, stop=stop)
         return (one if isinstance(one, KbError) else self._told(one) for one in outcomes)
 
     def sources(self) -> list[tuple[str, str]]:

@@ -38,7 +38,10 @@ def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: 
 
     *k* is of the one list that *aggregate* makes; *max_tokens* is of all answers.
     """
-    from kb_app.wire_models import read_queries  # pydantic: not on the single search's path
+    from kb_app.wire_models import (
+        read_queries,
+        sharing,
+    )  # pydantic: not on the single search's path
 
     asked = list(_objects(_lines()))
     if not asked and not (aggregate and cli.as_json):
@@ -53,7 +56,8 @@ def search_bulk(cli: CliContext, *, aggregate: bool, k: int | None, max_tokens: 
             _show_aggregated(cli, asked, found)
             outcomes = list(found.outcomes)
         else:
-            outcomes = list(_show_each(cli, asked, queries, kb, max_tokens))
+            wanted = sharing(queries, max_tokens) if max_tokens else _for_people(cli, queries)
+            outcomes = list(_show_each(cli, asked, wanted, kb))
         _sum_up(cli, outcomes)
         if any(isinstance(one, SearchQuery) and one.deadline_ms for one in queries):
             _leave(kb)
@@ -71,16 +75,11 @@ def _leave(kb: KnowledgeBase) -> None:
 
 
 def _show_each(
-    cli: CliContext,
-    asked: list[Json],
-    queries: list[Any],
-    kb: KnowledgeBase,
-    max_tokens: int | None,
+    cli: CliContext, asked: list[Json], queries: list[Any], kb: KnowledgeBase
 ) -> Iterator[Outcome]:
     """Print what becomes of each query as soon as it is there, and yield it."""
     shown = 0
-    wanted = queries if max_tokens else _for_people(cli, queries)
-    with closing(kb.search_many(wanted, max_tokens=max_tokens)) as outcomes:
+    with closing(kb.search_many(queries)) as outcomes:
         for number, outcome in enumerate(outcomes, start=1):
             if cli.as_json:
                 cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))

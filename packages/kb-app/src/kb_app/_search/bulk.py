@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self, TypeVar
@@ -23,7 +22,7 @@ from kb_app._search.query import parse_query
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_QUERIES, MAX_TRACED, Outcome, SearchQuery
 
-__all__ = ["Asked", "EmbeddingAhead", "checked", "each", "search_many", "sharing"]
+__all__ = ["Asked", "EmbeddingAhead", "checked", "each", "search_many"]
 
 Asked = SearchQuery | KbError
 """A query, or why it is none."""
@@ -49,22 +48,6 @@ def checked(queries: Sequence[Asked]) -> list[Asked]:
         traced += wants_trace
         found.append(_too_many_traces() if wants_trace and traced > MAX_TRACED else query)
     return found
-
-
-def sharing(queries: Sequence[Asked], max_tokens: int | None) -> Sequence[Asked]:
-    """Return the queries with an equal share of *max_tokens* each, or their own if that is less.
-
-    Equal, since answers come one by one: nobody can know what later ones would leave over.
-    """
-    if max_tokens is None or not queries:
-        return queries
-    share = max(1, max_tokens // len(queries))
-    return [
-        replace(query, max_tokens=min(share, query.max_tokens or share))
-        if isinstance(query, SearchQuery)
-        else query
-        for query in queries
-    ]
 
 
 def search_many(engine: Engine, queries: Sequence[Asked]) -> Generator[Outcome, None, None]:
