@@ -78,6 +78,9 @@ def fetch_doc(
     cut = _cut(text, _budget(max_tokens))
     omitted = len(text) - cut if cut < len(text) else None
     found = wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    found["media"] = doc["media"]
+    if medium_of(doc["media"]).has_lines:
+        found["lines"] = len(LineIndex(text))
     return _flagged(found, snapshot, doc, range(cut))
 
 
@@ -106,19 +109,14 @@ def fetch_span(
         )
     lines = LineIndex(text)
     stale = fresh.is_stale(doc)
-    if start > len(lines):
-        return wire.fetch_span(doc, "", asked, start - 1, stale=stale)
     last = min(end, len(lines))
-    first_char, stop = lines.range_of(start, last)
+    first_char, stop = lines.range_of(start, last) if start <= last else (len(text), len(text))
     wanted = text[first_char:stop]
     cut = _cut(wanted, budget)
-    if cut == len(wanted):
-        found = wire.fetch_span(doc, wanted, asked, last, stale=stale)
-        return _flagged(found, snapshot, doc, range(first_char, stop))
+    omitted = len(wanted) - cut or None
     delivered = start - 1 + len(LineIndex(wanted[:cut]))
-    found = wire.fetch_span(
-        doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
-    )
+    found = wire.fetch_span(doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=omitted)
+    found |= {"media": doc["media"], "lines": len(lines)}
     return _flagged(found, snapshot, doc, range(first_char, first_char + cut))
 
 

@@ -124,7 +124,9 @@ class KnowledgeBase(Texts):
         engine = self._engine(stop)
         return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
 
-    def codebase_search(self, request: Mapping[str, Any]) -> types.CodebaseSearchResponse:
+    def codebase_search(
+        self, request: Mapping[str, Any], *, passages: bool = False
+    ) -> types.CodebaseSearchResponse:
         """Return codebase_search_response.v1: one list of code for one or several queries.
 
         *request* has ``query`` or ``queries`` (texts, or objects of ``query`` and
@@ -133,7 +135,7 @@ class KnowledgeBase(Texts):
         from kb_app._search.codebase import codebase_search
 
         most = self._config.codebase_search.max_results
-        return codebase_search(self._engine(), request, max_results=most)
+        return codebase_search(self._engine(), request, max_results=most, passages=passages)
 
     def cite(self, uri: str, *, source: str | None = None) -> types.FetchResult:
         """Return fetch_result.v1 of what the URI of a citation points at, as it was indexed.

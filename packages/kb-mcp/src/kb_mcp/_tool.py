@@ -18,6 +18,8 @@ from pydantic import Field, WithJsonSchema
 from kb_app import KnowledgeBase
 from kb_app.wire_models import Input, MaybeWhole, choice, read
 from kb_core import schemas
+from kb_core.errors import InvalidInput
+from kb_core.search import MIN_SNIPPET_CHARS, SearchQuery
 
 __all__ = [
     "READ_ONLY",
@@ -31,6 +33,7 @@ __all__ = [
     "Tool",
     "as_asked",
     "at_least",
+    "in_passages",
     "in_text",
     "input_schema",
     "outline",
@@ -156,6 +159,20 @@ def as_asked(call: Call) -> Call:
     common = read(_Common, given)
     own = {name: value for name, value in own.items() if name not in _Common.model_fields}
     return replace(call, arguments=own, max_tokens=common.max_tokens)
+
+
+def in_passages(query: SearchQuery) -> SearchQuery:
+    """Return a query as text asks it: whole passages, of which the text takes what fits.
+
+    ``InvalidInput`` for what only objects show.
+    """
+    if query.trace:
+        raise InvalidInput(
+            "trace is not shown as text",
+            hint='give format: "json", too',
+            details={"field": "trace", "value": True},
+        )
+    return replace(query, passages=True, max_tokens=None, snippet_chars=MIN_SNIPPET_CHARS)
 
 
 def outline(name: str) -> dict[str, Any]:

@@ -132,6 +132,10 @@ class CodebaseSearchResponseQueries(TypedDict):
     query: str
     path: NotRequired[str]
 
+class CodebaseSearchResponseGroups(TypedDict):
+    query: int
+    ranks: list[int]
+
 class CodebaseSearchResponseErrors(TypedDict):
     query: int
     error: Error
@@ -141,6 +145,7 @@ class CodebaseSearchResponse(TypedDict):
     queries: list[CodebaseSearchResponseQueries]
     hits: list[SearchHit]
     truncated: bool
+    groups: NotRequired[list[CodebaseSearchResponseGroups]]
     errors: NotRequired[list[CodebaseSearchResponseErrors]]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
@@ -342,6 +347,8 @@ class FetchResult(TypedDict):
     line_start: NotRequired[int]
     line_end: NotRequired[int]
     effective_end: NotRequired[int]
+    media: NotRequired[str]
+    lines: NotRequired[int]
     flags: NotRequired[list[str]]
 
 class FetchResultsResults(TypedDict):
@@ -568,6 +575,14 @@ class SearchHitRetrieval(TypedDict):
     vector_rank: int | None
     rerank_score: NotRequired[float]
 
+class SearchHitPassage(TypedDict):
+    text: str
+    start: int
+    end: int
+    lines: NotRequired[int]
+    unit_start: NotRequired[int]
+    unit_end: NotRequired[int]
+
 class SearchHit(TypedDict):
     rank: int
     score: float
@@ -598,10 +613,19 @@ class SearchHit(TypedDict):
     matched_queries: NotRequired[list[int]]
     matched_count: NotRequired[int]
     base_score: NotRequired[float]
+    passage: NotRequired[SearchHitPassage]
 
 class SearchResponseOmitted(TypedDict):
     hits: int
     snippets_shortened: int
+
+class SearchResponseMissingWithout(TypedDict):
+    word: str
+    passages: int
+
+class SearchResponseMissing(TypedDict):
+    unknown: list[str]
+    without: list[SearchResponseMissingWithout]
 
 class SearchResponseCandidate(TypedDict):
     chunk_id: str
@@ -649,6 +673,7 @@ class SearchResponse(TypedDict):
     warnings: NotRequired[list[str]]
     confidence: NotRequired[float]
     stages: NotRequired[list[str]]
+    missing: NotRequired[SearchResponseMissing]
     trace: NotRequired[SearchResponseTrace]
 
 class Source(TypedDict):

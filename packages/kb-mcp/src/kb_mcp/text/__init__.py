@@ -16,7 +16,9 @@ pass for a hit, a remark or the end of an answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from kb_app.shown import flat, printable
@@ -26,10 +28,11 @@ __all__ = [
     "BUDGET",
     "INDENT",
     "SHORT",
-    "clipped",
     "error_text",
+    "few",
     "indented",
     "joined",
+    "listing",
     "numbered",
     "plain",
     "short",
@@ -101,25 +104,42 @@ def numbered(text: str, first: int) -> Iterator[str]:
         yield f"{number} {printable(line.rstrip(), keep=chr(9))}".rstrip()
 
 
-def clipped(lines: Iterable[str], max_tokens: int, *, more: str) -> str:
-    """Return as many whole lines as the budget holds, and of what is left out how much.
+def listing(
+    first: Sequence[str],
+    rows: Sequence[str],
+    more: Callable[[int], str],
+    max_tokens: int | None = None,
+) -> str:
+    """Return the *first* lines and as many *rows* as the budget holds.
 
-    *more* says how to get it.
+    *more* says, of how many rows are there, what is not and how to get it; or nothing.
     """
-    every = list(lines)
-    room = max_tokens * CHARS_PER_TOKEN
-    costs = [weight(line) + 1 for line in every]
-    if sum(costs) <= room:
-        return "\n".join(every)
-    taken, spent = 0, weight(_left_out(len(every), more)) + 1
-    while spent + costs[taken] <= room:
-        spent += costs[taken]
-        taken += 1
-    return "\n".join([*every[:taken], _left_out(len(every) - taken, more)])
+    room = (max_tokens or SHORT) * CHARS_PER_TOKEN
+    first = few(first, room // 2)
+    spent = list(accumulate((weight(row) + 1 for row in rows), initial=_size(first)))
+
+    def fits(taken: int) -> bool:
+        return spent[taken] + _size([more(taken)]) <= room
+
+    taken = len(rows) if fits(len(rows)) else max(0, bisect_right(spent, room) - 1)
+    while taken and not fits(taken):
+        taken -= 1
+    said = more(taken)
+    return "\n".join([*first, *rows[:taken], *([said] if said else [])])
 
 
-def _left_out(lines: int, more: str) -> str:
-    return f"… {lines} more lines: {more}"
+def few(lines: Sequence[str], room: int) -> list[str]:
+    """Return the first line, and those after it that have *room*."""
+    kept = list(lines[:1])
+    for line in lines[1:]:
+        if _size([*kept, line]) > room:
+            break
+        kept.append(line)
+    return kept
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(weight(line) + 1 for line in lines)
 
 
 # -------------------------------------------------------------- whole objects
@@ -134,7 +154,12 @@ def error_text(body: Mapping[str, Any]) -> str:
 def plain(body: Mapping[str, Any], max_tokens: int | None = None) -> str:
     """Return any wire object as it is: a name and a value a line, what is empty left out."""
     known = {name: value for name, value in body.items() if name != "schema_version"}
-    return clipped(_lines(known, ""), max_tokens or BUDGET, more="give max_tokens")
+    lines = list(_lines(known, ""))
+
+    def more(shown: int) -> str:
+        return f"… {len(lines) - shown} more lines: give max_tokens" if shown < len(lines) else ""
+
+    return listing([], lines, more, max_tokens or BUDGET)
 
 
 def _lines(value: Any, margin: str) -> Iterator[str]:  # noqa: ANN401 - a JSON value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -21,6 +22,8 @@ from kb_app.wire_models import (
 )
 from kb_core.errors import InvalidInput
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
+from kb_mcp.text import BUDGET
+from kb_mcp.text.reports import documents_text, fetched_text, verified_text
 
 __all__ = [
     "CITE_VERIFY",
@@ -191,6 +194,14 @@ def _any_of(name: str, *others: str) -> dict[str, Any]:
     return {**face, "properties": {**face["properties"], "schema_version": {"enum": versions}}}
 
 
+def _tell_fetch(call: Call) -> str:
+    most = call.max_tokens or BUDGET
+    given = call.arguments
+    is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
+    asked = dict(given) if is_short else {**given, "max_tokens": most}
+    return fetched_text(_fetch(replace(call, arguments=asked)), most)
+
+
 FETCH = Tool(
     definition=types.Tool(
         name="fetch",
@@ -207,6 +218,7 @@ FETCH = Tool(
         annotations=READ_ONLY,
     ),
     call=_fetch,
+    tell=_tell_fetch,
 )
 
 
@@ -232,6 +244,11 @@ def _list_docs(call: Call) -> Answer:
     return call.kb.list_docs(asked.to_filters(), limit=asked.limit, offset=asked.offset)
 
 
+def _tell_list_docs(call: Call) -> str:
+    offset = read(ListInput, call.arguments).offset
+    return documents_text(_list_docs(call), offset, call.max_tokens)
+
+
 LIST_DOCS = Tool(
     definition=types.Tool(
         name="list_docs",
@@ -247,6 +264,7 @@ LIST_DOCS = Tool(
         annotations=READ_ONLY,
     ),
     call=_list_docs,
+    tell=_tell_list_docs,
 )
 
 
@@ -299,4 +317,5 @@ CITE_VERIFY = Tool(
         annotations=READ_ONLY,
     ),
     call=_cite_verify,
+    tell=lambda call: verified_text(_cite_verify(call), call.max_tokens),
 )
