@@ -23,6 +23,8 @@ class Preferences:
     """Longest snippet of a hit."""
     scope: str = ""
     """What is searched, where that is not the whole knowledge base: "the folder '/src/x'"."""
+    follows_roots: bool = False
+    """Whether the folders that a host of models announces may be asked."""
     token_file: Path
     """Where the token is that hosts send over HTTP; there or not."""
 
@@ -34,5 +36,6 @@ def preferences_of(config: Config) -> Preferences:
         theme=config.ui.theme,
         default_k=search.default_k,
         snippet_chars=search.snippet_chars,
+        follows_roots=config.mcp.workspace_roots,
         token_file=DataDir(config.storage.data_dir).token,
     )

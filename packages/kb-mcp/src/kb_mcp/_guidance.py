@@ -14,9 +14,10 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from kb_app.preferences import Preferences
 from kb_core.errors import KbError
 
-__all__ = ["GUIDE", "PROMPTS", "describe", "describe_failure", "get_prompt"]
+__all__ = ["GUIDE", "PROMPTS", "describe", "describe_failure", "describe_folder", "get_prompt"]
 
 GUIDE = (
     "Call search before answering anything that the person's own files may hold: what they "
@@ -35,16 +36,20 @@ _LISTED = 8
 """Names of each kind that are worth a model's attention."""
 
 
-def describe(stats: Mapping[str, Any]) -> str:
+def describe(stats: Mapping[str, Any], wishes: Preferences | None = None) -> str:
     """Return the instructions for a knowledge base, from its stats.v1."""
+    what = _searched(wishes)
     if not stats["doc_count"]:
-        return (
-            "kebab searches one person's own documents. Nothing is indexed yet: the person "
-            f"has to run 'kebab add FOLDER' and 'kebab ingest' first. {GUIDE}"
+        todo = (
+            "There is nothing in it that can be read."
+            if wishes and wishes.scope
+            else "Nothing is indexed yet: the person has to run 'kebab add FOLDER' and "
+            "'kebab ingest' first."
         )
+        return f"{what}. {todo} {GUIDE}"
     size = f"{stats['doc_count']:,} documents in {stats['chunk_count']:,} passages"
     parts = [
-        f"kebab searches one person's own documents: {size}",
+        f"{what}: {size}",
         _listed("sources", stats["source_breakdown"]),
         _listed("kinds", stats["media_breakdown"]),
         _listed("languages", {k: n for k, n in stats["lang_breakdown"].items() if k != "null"}),
@@ -54,13 +59,26 @@ def describe(stats: Mapping[str, Any]) -> str:
     return f"{'; '.join(part for part in parts if part)}. {GUIDE}"
 
 
-def describe_failure(error: KbError) -> str:
+def describe_failure(error: KbError, wishes: Preferences | None = None) -> str:
     """Return the instructions for a knowledge base that cannot be read."""
     remedy = f" ({error.hint})" if error.hint else ""
-    return (
-        "kebab searches one person's own documents. It cannot read them at the moment: "
-        f"{error}{remedy}. {GUIDE}"
-    )
+    return f"{_searched(wishes)}. It cannot read them at the moment: {error}{remedy}. {GUIDE}"
+
+
+def describe_folder(wishes: Preferences) -> str:
+    """Return the instructions where nothing is known yet of what is searched."""
+    return f"{_searched(wishes)}. {GUIDE}" if wishes.scope or wishes.follows_roots else GUIDE
+
+
+def _searched(wishes: Preferences | None) -> str:
+    if wishes and wishes.scope:
+        return f"kebab searches {wishes.scope}, as it is now, and nothing else"
+    if wishes and wishes.follows_roots:
+        return (
+            "kebab searches the folders that you work in, as they are now; where the host names "
+            "none, one person's own documents"
+        )
+    return "kebab searches one person's own documents"
 
 
 def _listed(kind: str, counts: Mapping[str, int]) -> str:

@@ -224,6 +224,9 @@ class Mcp:
         "How far a text is to be trusted that a model hands in; the text can only lower it.",
         choices=TRUST_LEVELS,
     )
+    workspace_roots: bool = setting(
+        default=False, doc="Answer from the folders that a host announces, as with --workspace."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
