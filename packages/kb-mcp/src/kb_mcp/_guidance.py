@@ -56,7 +56,14 @@ def describe(stats: Mapping[str, Any], wishes: Preferences | None = None) -> str
         _listed("programming languages", stats["code_lang_breakdown"]),
         f"last ingested {stats['last_ingest_at']}" if stats["last_ingest_at"] else "",
     ]
-    return f"{'; '.join(part for part in parts if part)}. {GUIDE}"
+    return f"{'; '.join(part for part in parts if part)}. {_about(wishes)}{GUIDE}"
+
+
+def _about(wishes: Preferences | None) -> str:
+    """Return what the person says of sources and folders, as far as it is not too much."""
+    said = [f"{place}: {text}" for place, text in (wishes.about if wishes else ())]
+    more = f" {len(said) - _LISTED} more folders are described." if len(said) > _LISTED else ""
+    return f"What the person says of it: {'; '.join(said[:_LISTED])}.{more} " if said else ""
 
 
 def describe_failure(error: KbError, wishes: Preferences | None = None) -> str:
