@@ -136,5 +136,5 @@ def test_a_source_is_added_with_it_and_models_are_told(tmp_path: Path) -> None:
     stats = kebab.json("stats")
     assert config.sources[1].about[0].text == "Papers to read"
     assert preferences_of(config).about == (("more", "Papers to read"),)
-    told = describe({**stats, "doc_count": 1}, preferences_of(config))
+    told = describe({**stats, "doc_count": 1}, wishes=preferences_of(config))
     assert "What the person says of it: more: Papers to read." in told

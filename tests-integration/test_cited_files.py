@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from jsonschema import Draft202012Validator
 from kb_app import KnowledgeBase
 from kb_app.config import Chunking, Config, Embedding, Source
 from kb_app.editors import FilePlace
+from kb_app.testing.parts import open_here
 from kb_cli.testing.installed import InstalledKebab
 from kb_core import wire
 from kb_core.citations import Citation, PageSpan, TimeSpan, stored_span
@@ -47,7 +47,7 @@ class World:
         return file
 
     def kb(self) -> KnowledgeBase:
-        return KnowledgeBase.open(self.config)
+        return open_here(self.config)
 
     def ingest(self) -> None:
         with self.kb() as kb:
@@ -135,6 +135,20 @@ def test_a_hit_says_itself_which_source_it_is_of(world: World) -> None:
     assert check["source_id"] == "code"
 
 
+def test_a_citation_is_verified_as_answers_to_models_print_it(world: World) -> None:
+    hit = world.hit("programs")
+    place = hit["citation"]
+    first, last = (
+        place.get("line_start", place.get("start")),
+        place.get("line_end", place.get("end")),
+    )
+
+    assert (
+        world.verify(f"{hit['doc_path']}:{first}-{last}", source="code")[0]["status"] == "unchanged"
+    )
+    assert world.story("nothing.md:3") == ["gone"]
+
+
 @pytest.mark.parametrize("path", ["nothing.md", "../notes/port.md", "/etc/passwd", "port.md/x"])
 def test_what_is_not_indexed_is_not_found(world: World, path: str) -> None:
     with world.kb() as kb:
@@ -152,6 +166,7 @@ def test_what_is_not_indexed_is_not_found(world: World, path: str) -> None:
         ("port.md", "has no path or no fragment"),
         ("port.md#L0", "lines 0-0 are not a span"),
         ("port.md#x", "unknown fragment"),
+        ("port.md:9-3", "ends before it begins"),
         ({"uri": 3}, "uri 3 is not the URI"),
         ({"path": "port.md"}, "is not a URI, a citation, a hit"),
         ({"uri": "port.md#L1", "content_hash": "abc"}, "content_hash 'abc' is not 16 hex digits"),
@@ -409,18 +424,13 @@ def test_a_response_of_a_search_is_verified_from_standard_input(kebab: Installed
     kebab.ingest()
     found = kebab.run("--json", "search", "robots whales").stdout
 
-    def verified(*words: str) -> subprocess.CompletedProcess[str]:
-        command = kebab.command("cite", "verify", "-", *words)
-        return subprocess.run(command, input=found, capture_output=True, text=True, check=False)
-
-    same = verified("--json")
+    same = kebab.run("cite", "verify", "-", "--json", given=found)
     (kebab.notes / "a.md").write_text("# A\n\nNobody.\n", "utf-8")
     (kebab.notes / "b.md").rename(kebab.notes / "c.md")
-    other = verified()
+    other = kebab.run("cite", "verify", "-", given=found, code=3)
 
     assert json.loads(same.stdout)["summary"]["unchanged"] == 2
-    assert (same.returncode, same.stderr) == (0, "")
-    assert (other.returncode, other.stderr) == (3, "")
+    assert same.stderr == other.stderr == ""
     lines = sorted(line for line in other.stdout.splitlines() if not line.startswith("    "))
     assert lines == [
         "2 verified: 1 moved, 1 changed",

@@ -34,6 +34,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "flag_value": ".",
         "help": "Answer from this folder (from the current one) as it is now; read-only.",
     },
+    "remember": {
+        "flag": "--remember",
+        "is_flag": True,
+        "help": "With --format text: give no passage twice, for a host of one conversation.",
+    },
     "http": {
         "flag": "--http",
         "metavar": "[HOST:PORT]",

@@ -16,10 +16,13 @@ import mcp_types as types
 from pydantic import Field, WithJsonSchema
 
 from kb_app import KnowledgeBase
-from kb_app.wire_models import Input, MaybeWhole, choice, read
+from kb_app.wire_models import Input, MaybeWhole, Text, choice, read
 from kb_core import schemas
 from kb_core.errors import InvalidInput
+from kb_core.filters import FILTERS
 from kb_core.search import MIN_SNIPPET_CHARS, SearchQuery
+from kb_mcp._memory import Given, Memory
+from kb_mcp.text import SEEN
 
 __all__ = [
     "READ_ONLY",
@@ -56,6 +59,7 @@ REPLACES = types.ToolAnnotations(
 )
 """It writes, in place of what was there under the same name; twice is once."""
 
+_SAID_AGAIN = 80
 LEAST_TOKENS = 100
 """No answer as text is asked to be shorter: a line that says what there is has to fit."""
 
@@ -91,6 +95,11 @@ class Call:
     form: Form = Form.JSON
     max_tokens: int | None = None
     """As text: what the answer may cost, where that was asked for."""
+    memory: Memory = field(default_factory=Memory)
+    given: Given = field(default_factory=Given)
+    """As text: what this conversation was given already, by ``text.said_by``."""
+    shown: list[int] = field(default_factory=list)
+    """As text: what it is given now; the tool adds to it, the server remembers it."""
     stop: threading.Event = field(default_factory=threading.Event)
     progress: Progress = field(default_factory=Progress)
 
@@ -104,13 +113,18 @@ class Tool:
     ``render`` makes its text, where that is not the object's JSON.
 
     ``tell`` answers the same call as text for a model to read, within ``call.max_tokens``;
-    without it, what ``call`` returns is told as it is.
+    without it, what ``call`` returns is told as it is. ``brief`` is what a model is told of
+    the tool then, and ``hidden`` what it is not shown of the input, though it may be given.
+    ``gives`` says that it gives passages, and leaves out what was given already.
     """
 
     definition: types.Tool
     call: Callable[[Call], Answer]
     render: Callable[[Answer], str] | None = None
     tell: Callable[[Call], str] | None = None
+    brief: str | None = None
+    gives: bool = False
+    hidden: Collection[str] = ()
 
     @property
     def name(self) -> str:
@@ -129,24 +143,56 @@ class _Common(Input):
 
     format: Annotated[Form, choice(Form)] = Form.TEXT
     max_tokens: MaybeWhole = Field(default=None, ge=LEAST_TOKENS)
+    seen: Text = None
 
 
 _COMMON = {
-    "max_tokens": {"type": "integer", "minimum": LEAST_TOKENS},
+    "max_tokens": {"type": "integer"},
     "format": {"type": "string", "enum": [form.value for form in reversed(Form)]},
 }
+_SEEN = {"type": "string", "description": "Of an earlier answer: leave out what that gave."}
+_FILTERS = frozenset(row.name for row in FILTERS)
+_MANY_FILTERS = 5
+"""A tool with so many takes them all, and search has shown them."""
+_SEARCH = "search"
+_BRIEF_HINTS = {"read_only_hint", "open_world_hint"}
 
 
-def in_text(definition: types.Tool) -> types.Tool:
-    """Return a definition as a server shows it that answers with text.
+def in_text(tool: Tool) -> types.Tool:
+    """Return the definition of a tool as a server shows it that answers with text.
 
-    It has no output schema, since hosts would hold the text against it.
+    A model pays for the list of tools before it asks anything. So there are no output schemas,
+    which hosts would hold the text against; no bounds, which an error names; no title; the
+    filters are shown once, with search; and an input is open, so that a host lets through
+    what it is not shown.
     """
-    schema = definition.input_schema
-    properties = {**schema["properties"], **_COMMON}
-    return definition.model_copy(
-        update={"input_schema": {**schema, "properties": properties}, "output_schema": None}
+    shown = tool.definition
+    own = dict(shown.input_schema["properties"])
+    description = tool.brief or shown.description or ""
+    if tool.name != _SEARCH and len(own.keys() & _FILTERS) >= _MANY_FILTERS:
+        own = {name: schema for name, schema in own.items() if name not in _FILTERS}
+        description += " Takes the filters of search."
+    own = {name: _plain(schema) for name, schema in own.items() if name not in tool.hidden}
+    if "cursor" in own:
+        own["cursor"]["description"] = "From the last line of an answer, to go on."
+    if tool.gives:
+        own["seen"] = _SEEN
+    schema = {"type": "object", "properties": {**own, **_COMMON}}
+    if required := shown.input_schema.get("required"):
+        schema["required"] = required
+    hints = shown.annotations
+    if hints is not None and hints.read_only_hint:
+        hints = types.ToolAnnotations(**hints.model_dump(include=_BRIEF_HINTS))
+    return types.Tool(
+        name=tool.name, description=description, input_schema=schema, annotations=hints
     )
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a field without bounds; of one value or several, the value: commas part them."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") == "string"]
+    kept = {key: schema[key] for key in ("type", "enum", "items", "description") if key in schema}
+    return kept if kept.keys() & {"type", "items"} or not kinds else {**kinds[0], **kept}
 
 
 def as_asked(call: Call) -> Call:
@@ -158,7 +204,17 @@ def as_asked(call: Call) -> Call:
         return replace(call, form=Form.JSON, arguments=own)
     common = read(_Common, given)
     own = {name: value for name, value in own.items() if name not in _Common.model_fields}
-    return replace(call, arguments=own, max_tokens=common.max_tokens)
+    if isinstance(cursor := own.get("cursor"), str):
+        own["cursor"] = call.memory.cursor(cursor)
+    known = call.memory.given(common.seen)
+    if known is None:
+        raise InvalidInput(
+            f"seen {str(common.seen)[:_SAID_AGAIN]!r} is no name that this server gave, or too old",
+            hint="leave it out: then nothing is left out",
+            details={"field": "seen", "value": common.seen},
+        )
+    most = None if common.max_tokens is None else common.max_tokens - SEEN
+    return replace(call, arguments=own, max_tokens=most, given=known)
 
 
 def in_passages(query: SearchQuery) -> SearchQuery:

@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,8 +36,18 @@ from kb_core.errors import InvalidInput, KbError
 from kb_mcp import _resources
 from kb_mcp._calls import Context, Threads, answer
 from kb_mcp._frames import Answering
-from kb_mcp._guidance import GUIDE, PROMPTS, describe, describe_failure, describe_folder, get_prompt
+from kb_mcp._guidance import (
+    GUIDE,
+    PROMPTS,
+    READING,
+    describe,
+    describe_failure,
+    describe_folder,
+    describe_for_reading,
+    get_prompt,
+)
 from kb_mcp._log import LogAside
+from kb_mcp._memory import Memory
 from kb_mcp._results import failure
 from kb_mcp._roots import Roots
 from kb_mcp._tool import Call, Form, Tool, in_text
@@ -59,26 +70,36 @@ _NAMED = 80
 _Page = types.PaginatedRequestParams | None
 
 
-def create_server(
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What answers look like, and what is known of those given."""
+
+    form: Form
+    memory: Memory
+
+
+def create_server(  # noqa: PLR0913 - the options of a server
     kb: KnowledgeBase,
     tools: Mapping[str, Tool] = TOOLS,
     threads: Threads | None = None,
     *,
     form: Form = Form.JSON,
     readonly: bool = False,
+    remembers: bool = False,
     roots: Roots | None = None,
 ) -> Server[Any]:
     """Return a server over an open knowledge base, connected to nothing yet.
 
     Its tools answer in *form*; as text, a call may ask for the other. Those that write are
-    not offered if it, or the knowledge base, is read-only, or where *roots* of a host may answer.
+    not offered if it, or the knowledge base, is read-only, or where *roots* of a host may
+    answer. One that *remembers* gives no text twice, whoever asks.
     """
     threads, roots = threads or Threads(), roots or Roots(kb, is_wanted=False)
     shown = offered(tools, readonly=readonly or kb.readonly or roots.is_wanted)
     server: Server[Any] = Server(
         "kebab",
         version=__version__,
-        **_tool_handlers(roots, tools, shown, threads, form),
+        **_tool_handlers(roots, tools, shown, threads, Answers(form, Memory(remembers=remembers))),
         **_resource_handlers(roots, threads),
         **_prompt_handlers(),
     )
@@ -86,7 +107,7 @@ def create_server(
     async def greet(ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
         if ctx.method in _HANDSHAKES and isinstance(result, dict):
-            result["instructions"] = await _instructions(kb, threads)
+            result["instructions"] = await _instructions(kb, threads, form)
         return result
 
     if roots.is_wanted:
@@ -101,11 +122,12 @@ def _tool_handlers(
     tools: Mapping[str, Tool],
     shown: Sequence[Tool],
     threads: Threads,
-    form: Form,
+    answers: Answers,
 ) -> dict[str, Any]:
+    form = answers.form
     definitions = [tool.definition for tool in shown]
     if form is Form.TEXT:
-        definitions = [in_text(definition) for definition in definitions]
+        definitions = [in_text(tool) for tool in shown]
 
     async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=definitions)
@@ -123,7 +145,7 @@ def _tool_handlers(
             kb = await roots.knowledge_base(ctx)
         except KbError as error:
             return failure(error, form)
-        call = Call(kb=kb, arguments=params.arguments or {}, form=form)
+        call = Call(kb=kb, arguments=params.arguments or {}, form=form, memory=answers.memory)
         return await answer(ctx, threads, tool, call)
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
@@ -159,26 +181,32 @@ def _prompt_handlers() -> dict[str, Any]:
     return {"on_list_prompts": list_prompts, "on_get_prompt": get}
 
 
-async def _instructions(kb: KnowledgeBase, threads: Threads) -> str:
+async def _instructions(kb: KnowledgeBase, threads: Threads, form: Form) -> str:
     """Describe the knowledge base as it is now, or in general if that takes too long."""
     with anyio.move_on_after(_HANDSHAKE_WAIT_S):
-        return await threads.run(_describe, kb)
-    return describe_folder(kb.preferences())
+        return await threads.run(_describe, kb, form)
+    return describe_folder(_guide(form), kb.preferences())
 
 
-def _describe(kb: KnowledgeBase) -> str:
+def _guide(form: Form) -> str:
+    return READING if form is Form.TEXT else GUIDE
+
+
+def _describe(kb: KnowledgeBase, form: Form) -> str:
     wishes = None
     try:
         wishes = kb.preferences()
-        return describe(kb.stats(), wishes)
+        if form is Form.TEXT:
+            return describe_for_reading(kb)
+        return describe(kb.stats(), wishes=wishes)
     except KbError as error:
-        return describe_failure(error, wishes)
+        return describe_failure(error, _guide(form), wishes)
     except Exception:
         logger.exception("the knowledge base could not be described")
-        return GUIDE
+        return _guide(form)
 
 
-def serve(
+def serve(  # noqa: PLR0913 - the options of a command
     kb: KnowledgeBase,
     tools: Mapping[str, Tool] = TOOLS,
     *,
@@ -186,29 +214,38 @@ def serve(
     http: str | None = None,
     allow_writing: bool = False,
     allow_remote: bool = False,
+    remember: bool = False,
 ) -> None:
     """Serve *kb* until the input ends, or with *http*, a place to listen at, until a signal.
 
     The arguments by name are those of ``kb_mcp.OPTIONS``. Raises ``InvalidInput`` where they
     do not go together, and ``IoError`` where the place cannot be listened at.
     """
+    if remember and (http is not None or form != Form.TEXT.value):
+        raise InvalidInput(
+            "--remember is for a server of text over pipes, which one conversation has alone",
+            hint="leave it out: models give the name under seen back themselves",
+            details={"field": "--remember"},
+        )
     if http is not None:
         _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote))
     elif allow_writing or allow_remote:
         name = "--allow-writing" if allow_writing else "--allow-remote"
         raise InvalidInput(f"{name} is for a server with --http", details={"field": name})
     else:
-        _serve_pipes(kb, tools, Form(form))
+        _serve_pipes(kb, tools, Form(form), remembers=remember)
 
 
-def _serve_pipes(kb: KnowledgeBase, tools: Mapping[str, Tool], form: Form) -> None:
+def _serve_pipes(
+    kb: KnowledgeBase, tools: Mapping[str, Tool], form: Form, *, remembers: bool
+) -> None:
     # The thread that waits for input cannot be interrupted, so that Python's own handling of
     # Ctrl-C would wait for the next line. Nothing here needs to be put in order: let go.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads, log = Threads(), LogAside(logging.getLogger())
     signal.signal(signal.SIGTERM, lambda *_: _terminate(threads, log))
     roots = Roots(kb, is_wanted=kb.preferences().follows_roots)
-    server = create_server(kb, tools, threads, form=form, roots=roots)
+    server = create_server(kb, tools, threads, form=form, remembers=remembers, roots=roots)
     try:
         anyio.run(_serve, server, partial(_leave, threads, log))
     except* BrokenPipeError:

@@ -23,7 +23,7 @@ from kb_app.wire_models import (
 from kb_core.errors import InvalidInput
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
 from kb_mcp.text import BUDGET
-from kb_mcp.text.reports import documents_text, fetched_text, verified_text
+from kb_mcp.text.reports import documents_text, fetched_lines, fetched_text, verified_text
 
 __all__ = [
     "CITE_VERIFY",
@@ -199,7 +199,10 @@ def _tell_fetch(call: Call) -> str:
     given = call.arguments
     is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
     asked = dict(given) if is_short else {**given, "max_tokens": most}
-    return fetched_text(_fetch(replace(call, arguments=asked)), most)
+    found = _fetch(replace(call, arguments=asked))
+    text = fetched_text(found, most)
+    call.shown.extend(fetched_lines(found, text))
+    return text
 
 
 FETCH = Tool(
@@ -219,6 +222,13 @@ FETCH = Tool(
     ),
     call=_fetch,
     tell=_tell_fetch,
+    gives=True,
+    brief=(
+        "Read text as it stands: lines of a file, what a citation names, or several places at "
+        "once; outline: true gives a file's headings or symbols with their lines, for a fraction "
+        "of its text. Use it where a passage is not enough. Not for looking for something."
+    ),
+    hidden=("kind", "chunk_id", "doc_id", "line_start", "line_end"),
 )
 
 
@@ -265,6 +275,10 @@ LIST_DOCS = Tool(
     ),
     call=_list_docs,
     tell=_tell_list_docs,
+    brief=(
+        "See what documents there are under a path, tag or date. It looks at no text: that is "
+        "search."
+    ),
 )
 
 
@@ -318,4 +332,9 @@ CITE_VERIFY = Tool(
     ),
     call=_cite_verify,
     tell=lambda call: verified_text(_cite_verify(call), call.max_tokens),
+    brief=(
+        "Whether citations still say the same: unchanged, moved, changed (with a diff) or gone. "
+        "Use it on those that you did not get just now, and on stale hits."
+    ),
+    hidden=("source",),
 )
