@@ -51,8 +51,7 @@ def test_saying_something_else_indexes_nothing_again(kebab: InstalledKebab) -> N
     kebab.run("about", str(kebab.notes / "clients-too"), "Nobody's")
 
     report = kebab.ingest()
-    assert report["counts"]["unchanged"] == 3
-    assert kebab.json("search", "nobody's")["hits"] == kebab.json("search", "nobody's")["hits"]
+    assert (report["unchanged"], report["scanned"]) == (3, 3)
     assert kebab.json("search", "2019")["hits"] == []
 
     kebab.run("about", str(kebab.notes / "clients-too"), "--remove")

@@ -268,6 +268,9 @@ def _missing(response: _Json) -> list[str]:
 
 
 def _remarks(response: _Json) -> Iterator[str]:
+    for about in response.get("about", ()):
+        place = "/".join(filter(None, (about["source_id"], about.get("path"))))
+        yield f"{short(place)}: {short(about['text'], 300)}"
     for name in ("degraded", "warnings"):
         yield from (
             f"{name.removesuffix('s')}: {short(said, 300)}" for said in response.get(name, ())
