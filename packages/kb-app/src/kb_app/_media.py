@@ -8,7 +8,6 @@ Every medium has a row; one without a parser is recognised, and not indexed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pkgutil import resolve_name
@@ -16,6 +15,7 @@ from typing import Any
 
 from kb_core.media import Media
 from kb_core.ports import Chunker, Parser
+from kb_core.values import dataclass
 
 __all__ = ["MEDIA", "Extra", "Medium", "chunker_for", "medium_of", "parser_for", "parsers_of"]
 

@@ -61,7 +61,7 @@ READING = (
 )
 """The guide where answers are text."""
 
-_MOST_FILES = 50_000
+_MOST_FILES = 20_000
 """Of more, what is left out is not counted at a handshake, which is to be quick."""
 _LISTED = 8
 """Names of each kind that are worth a model's attention."""
