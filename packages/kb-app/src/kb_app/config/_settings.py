@@ -231,6 +231,9 @@ class Ui:
     """The terminal interface."""
 
     theme: str = setting("dark", "Its colours.", choices=("dark", "light"))
+    query_history: int = setting(
+        100, "Queries that are kept from one session to the next; 0: none.", low=0, high=10_000
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
