@@ -236,11 +236,14 @@ def _estimate(seconds: float) -> str:
     return f"{whole} s" if whole < _MINUTE else duration(whole)
 
 
-def open_place(cli: CliContext, place: Place) -> KnowledgeBase:
-    """Open a folder that is asked; what its first index is at is drawn on stderr."""
+def open_place(cli: CliContext, place: Place, *, readonly: bool) -> KnowledgeBase:
+    """Open a folder that is asked; what its first index is at is drawn on stderr.
+
+    *readonly* is of the knowledge base: a cache is written unless the person forbids it.
+    """
     if place.source is not None:
         cli.note(f"searching {printable(place.told)}")
-        return place.open(readonly=cli.is_readonly)
+        return place.open(readonly=readonly)
     write, is_live = _stderr(cli)
     line = ProgressLine(write, is_live=is_live)
 

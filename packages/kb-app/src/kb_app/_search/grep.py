@@ -48,6 +48,7 @@ _BEFORE = 80
 _BATCH = 500
 _HEAD_BYTES = 2_000
 """How far from the start of a symbol its name stands at most: decorators come before it."""
+_FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
 _TURNS = 1_000
 """Lines between two looks at the clock."""
 
@@ -147,18 +148,20 @@ class _Looking:
 
     def through(self, texts: Iterable[StoredText]) -> Iterator[_Found]:
         """Yield the texts that match."""
+        is_absent = self._pattern.is_absent
         for text in texts:
-            found = self._look(text)
-            if found.count:
-                yield found
+            form = _FORMS[text.form]
+            self.saw_more_than_ascii = self.saw_more_than_ascii or form != "ascii"
+            if not is_absent(text.data, form):
+                found = self._look(text, form)
+                if found.count:
+                    yield found
             if not self.complete or self._is_late():
                 return
             self.seen += 1
 
-    def _look(self, text: StoredText) -> _Found:
+    def _look(self, text: StoredText, form: Form) -> _Found:
         data = text.data
-        form: Form = "ascii" if text.form == "ascii" else "nfc" if text.form == "nfc" else "other"
-        self.saw_more_than_ascii = self.saw_more_than_ascii or form != "ascii"
         found = _Found(text, form)
         at, number = 0, 1
         for turn, (first, last) in enumerate(self._pattern.lines(data, form)):
