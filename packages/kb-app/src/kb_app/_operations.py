@@ -281,7 +281,9 @@ def _check_index(
     yield {
         "name": "embeddings",
         "ok": True,
-        "detail": f"{embedded:,} of {counted:,} chunks have a vector of {key}",
+        "detail": f"{embedded:,} of {counted:,} chunks have a vector of {key}"
+        if key
+        else "none: search is by words alone",
         "hint": None if embedded >= counted or key is None else "run 'kebab embed'",
     }
 
