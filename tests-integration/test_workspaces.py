@@ -152,6 +152,7 @@ def test_all_that_reads_can_be_asked_of_a_folder(home: Home) -> None:
     assert "An otter sleeps" in home.run("cite", "README.md#L1-L3", *place).stdout
     assert "unchanged" in home.run("cite", "verify", "README.md#L1-L3", *place).stdout
     assert "2 documents" in home.run("list", "docs", *place).stdout
+    assert "src/den.py" in home.run("grep", "build_den", *place).stdout
     assert "README.md" in home.run("inspect", "doc", "README.md", *place).stdout
     assert "README.md" in home.run("inspect", "chunk", chunk, *place).stdout
     assert "2 indexed" in home.run("status", *place).stdout
