@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from kb_core.control import Control, EmbeddingModel
@@ -92,6 +92,9 @@ class StoredChunk(TypedDict):
     chunker_version: str
     asset: str | None
     """Name under ``assets/`` where no source has the file."""
+    container: NotRequired[str | None]
+    """Path of the file that its document is in, where it is not a file of its own. As
+    ``StoredDoc.has_lines``, not there in an index that was made without it."""
 
 
 class StoredDoc(TypedDict):
@@ -129,6 +132,8 @@ class StoredDoc(TypedDict):
     links: Sequence[Mapping[str, Any]]
     warnings: Sequence[str]
     asset: str | None
+    container: NotRequired[str | None]
+    has_lines: NotRequired[bool]
     chunk_count: int
     text_chars: int
     """Length of the text, in code points."""
@@ -324,7 +329,7 @@ class Store(Protocol):
         ...
 
     def unaccounted_docs(self) -> Sequence[str]:
-        """Return the ids of documents that no row of the ledger names."""
+        """Return the ids of documents that no row of the ledger names, nor that of their file."""
         ...
 
     def stats(self) -> Mapping[str, Any]:

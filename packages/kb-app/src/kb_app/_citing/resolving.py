@@ -70,7 +70,7 @@ def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) 
             hint="without --open, 'kebab cite' prints the text as it was indexed",
             details={"doc_id": doc["doc_id"], "path": path},
         )
-    is_text = medium_of(doc["media"]).is_text
+    is_text = medium_of(doc["media"]).is_text and not doc.get("container")
     place = citation_of(chunk) if chunk else named.citation
     match place.span if place else None:
         case LineSpan(start, end) | CodeSpan(start, end) if is_text:

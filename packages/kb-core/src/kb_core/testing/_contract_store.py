@@ -92,6 +92,7 @@ class CommitContract(StoreOfTest):
             links=({"kind": "wiki", "target": "b"},),
             warnings=("looks like instructions",),
             asset="ab/cd",
+            has_lines=False,
         )
         first = replace(
             doc.chunks[0],
