@@ -110,9 +110,11 @@ MEDIA: dict[str, Medium] = {
         chunker="kb_app._ingest.making.formats.code:CodeChunker",
         is_text=True,
     ),
-    Media.NOTEBOOK: Medium(),
+    Media.NOTEBOOK: Medium(
+        parser="kb_app._ingest.making.formats.notebook:NotebookParser", has_lines=False
+    ),
     Media.HTML: Medium(),
-    Media.CSV: Medium(),
+    Media.CSV: Medium(parser="kb_app._ingest.making.formats.table:TableParser", is_text=True),
     Media.PDF: Medium(has_lines=False),
     Media.OFFICE: Medium(),
     Media.MAIL: Medium(

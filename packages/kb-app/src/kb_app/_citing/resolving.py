@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kb_app import _reading
 from kb_app._citing.files import Files
 from kb_app._citing.matching import judge, quoted_lines
-from kb_app._media import medium_of
+from kb_app._media import has_lines, medium_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import Named, chunks_at, find
 from kb_app.editors import FilePlace
@@ -41,7 +41,7 @@ def cite(
         return _reading.fetch_chunk(snapshot, named.chunk["chunk_id"], 0, fresh)
     if citation is None:
         return _reading.fetch_doc(snapshot, doc["doc_id"], None, fresh)
-    if isinstance(citation.span, LineSpan | CodeSpan):
+    if isinstance(citation.span, LineSpan | CodeSpan) and has_lines(doc):
         lines = citation.span.start, citation.span.end
         return _reading.fetch_span(snapshot, doc["doc_id"], lines, None, fresh)
     chunks = chunks_at(snapshot, doc, citation)

@@ -41,8 +41,10 @@ def common_place(one: Span, other: Span) -> Span | None:
         case LineSpan() as a, LineSpan() as b:
             section = a.section if a.section == b.section else None
             return LineSpan(min(a.start, b.start), max(a.end, b.end), section)
-        case CodeSpan() as a, CodeSpan() as b if a.symbol == b.symbol:
-            return CodeSpan(min(a.start, b.start), max(a.end, b.end), a.symbol, a.lang)
+        case CodeSpan() as a, CodeSpan() as b:
+            names = [name for each in (a, b) for name in (each.symbol or "").split(", ") if name]
+            symbol = ", ".join(dict.fromkeys(names)) or None
+            return CodeSpan(min(a.start, b.start), max(a.end, b.end), symbol, a.lang or b.lang)
         case TimeSpan() as a, TimeSpan() as b if a.speaker == b.speaker:
             first, last = min(a.start_ms, b.start_ms), max(a.end_ms, b.end_ms)
             return TimeSpan(first, last, a.speaker)
