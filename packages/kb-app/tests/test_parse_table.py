@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ class Words:
     def count(self, text: str) -> int:
         return len(text.split())
 
-    def count_many(self, texts: list[str]) -> list[int]:
+    def count_many(self, texts: Sequence[str]) -> list[int]:
         return [self.count(text) for text in texts]
 
 

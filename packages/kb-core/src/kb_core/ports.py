@@ -93,8 +93,7 @@ class StoredChunk(TypedDict):
     asset: str | None
     """Name under ``assets/`` where no source has the file."""
     container: NotRequired[str | None]
-    """Path of the file that its document is in, where it is not a file of its own. As
-    ``StoredDoc.has_lines``, not there in an index that was made without it."""
+    """Path of the file that it is within; as ``has_lines``, not in every index."""
 
 
 class StoredDoc(TypedDict):
@@ -185,10 +184,7 @@ class IndexSnapshot(Protocol):
         ...
 
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
-        """Return what of *query* ``lexical`` takes less strictly, or ``None`` if nothing.
-
-        It follows from the query and the whole index, never from a filter (ruling R13).
-        """
+        """Return what of *query* ``lexical`` takes less strictly, if anything; R13 holds, too."""
         ...
 
     def drift(self) -> float:

@@ -226,8 +226,9 @@ def _take(part: Message, found: _Found, date: datetime | None, depth: int) -> No
             found.warnings.append(f"more than {_MOST_PARTS:,} parts, or {_DEEPEST} deep: cut off")
         found.is_cut = True
         return
-    kind, inner = part.get_content_type(), part.get_payload()
-    if not isinstance(inner, list):
+    kind, payload = part.get_content_type(), part.get_payload()
+    inner = [p for p in payload if isinstance(p, Message)] if isinstance(payload, list) else None
+    if inner is None:
         _take_leaf(part, kind, found, date)
     elif kind == "message/rfc822" and inner:
         found.enclosures.append(_forwarded(part, inner[0], date))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from json.decoder import JSONDecodeError, scanstring
+from json import JSONDecoder
 from typing import Any, NamedTuple
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
@@ -25,6 +25,7 @@ __all__ = ["NotebookParser"]
 _PARSER = "notebook-1"
 _MOST_OUTPUT = 2_000
 _DEEPEST = 60
+_STRINGS = JSONDecoder(strict=False)
 _BLANK = re.compile(r"[ \t\n\r]*")
 _LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null|NaN|-?Infinity")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*")
@@ -49,7 +50,7 @@ class NotebookParser:
         try:
             book, _ = _value(content.text, 0, 0)
             told: tuple[str, ...] = () if isinstance(book, dict) else ("it is no notebook",)
-        except (JSONDecodeError, ValueError, RecursionError):
+        except (ValueError, RecursionError):
             book, told = {}, ("it is not JSON",)
         page = _Page(LineIndex(content.text), _language(book))
         for number, cell in enumerate(_cells(book), 1):
@@ -236,7 +237,7 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
     at = _blank(text, at)
     match text[at : at + 1]:
         case '"':
-            said, end = scanstring(text, at + 1, False)  # noqa: FBT003 - that is how it is called
+            said, end = _STRINGS.raw_decode(text, at)
             return _Said(_valid(said), at), end
         case "{":
             return _object(text, at + 1, depth)
@@ -252,7 +253,7 @@ def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
     found: dict[str, Any] = {}
     at = _blank(text, at)
     while text[at : at + 1] == '"':
-        name, at = scanstring(text, at + 1, False)  # noqa: FBT003 - that is how it is called
+        name, at = _STRINGS.raw_decode(text, at)
         at = _blank(text, at)
         if text[at : at + 1] != ":":
             raise ValueError(f"no colon at {at}")
