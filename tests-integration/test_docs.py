@@ -198,11 +198,11 @@ def parse(words: list[str]) -> None:
         _, rest, _ = command.make_parser(context).parse_args(list(words))
         if not rest:
             return
-        found = command.get_command(context, rest[0])
+        name, found, words = command.resolve_command(context, rest)
         if found is None:
             raise click.UsageError(f"no such command {rest[0]!r}")
-        command, words = found, rest[1:]
-        context = click.Context(command, info_name=rest[0], parent=context)
+        command = found
+        context = click.Context(command, info_name=name, parent=context)
     command.make_context(command.name, list(words), parent=context.parent)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ from kb_app._search.codebase import (
     read_request,
 )
 from kb_app._search.engine import Engine
+from kb_app._search.roles import role_filter, role_of
 from kb_app.testing import SearchWorld
 from kb_app.testing.facade import hit as made_hit
 from kb_core import wire
 from kb_core.errors import InvalidInput
+from kb_core.records import DocumentRecord
+from kb_core.search import FileRole
 from kb_core.testing import closed_schema
 
 FILES = {
@@ -123,6 +127,11 @@ def test_seed_codebase_nothing_to_search_for(given: dict[str, Any]) -> None:
         ({"queries": 5}, "queries 5 is not a list of queries", None),
         ({"query": "a", "maxResults": 101}, "from 1 to 100", None),
         ({"query": "a", "maxResults": True}, "maxResults true", None),
+        ({"query": "a", "include": "test"}, "include 'test' is none of", "did you mean 'tests'?"),
+        ({"query": "a", "include": ["code", 5]}, "include 5 is none of code, docs", None),
+        ({"query": "a", "include": 5}, "include 5 is not a list of code, docs", None),
+        ({"query": "a", "group": "perhaps"}, "group 'perhaps' is not true or false", None),
+        ({"query": "a", "group": 1}, "group 1 is not true or false", None),
         ({"queries": [f"q{n}" for n in range(101)]}, "queries: max 100 items", "several calls"),
     ],
 )
@@ -197,13 +206,13 @@ def paths(response: Mapping[str, Any]) -> set[str]:
     return {hit["doc_path"] for hit in response["hits"]}
 
 
-def test_only_code_is_found_and_whole_chunks_are_shown(engine: Engine) -> None:
+def test_code_comes_first_and_whole_chunks_are_shown(engine: Engine) -> None:
     response = search(engine, query="error handling")
 
-    assert "docs/errors.md" not in paths(response)
+    assert "docs/errors.md" in paths(response)
     assert response["hits"][0]["doc_path"] in {"src/utils/errors.py", "lib/errors.py"}
     assert all(hit["snippet_full_text"] for hit in response["hits"])
-    assert {hit["citation"]["kind"] for hit in response["hits"]} == {"code"}
+    assert {hit["citation"]["kind"] for hit in response["hits"]} == {"code", "line"}
 
 
 def test_several_queries_make_one_list_that_says_who_found_what(engine: Engine) -> None:
@@ -256,7 +265,7 @@ def test_a_path_limits_to_a_folder_or_file_of_a_source_or_repository(
 
     assert paths(response) == found
     assert response.get("warnings", []) == (
-        [] if found else [f"path {path!r} holds no indexed code"]
+        [] if found else [f"path {path!r} holds nothing that is indexed"]
     )
 
 
@@ -307,8 +316,6 @@ def test_the_order_of_the_queries_does_not_matter(engine: Engine) -> None:
 
 def test_code_without_lines_is_dropped_and_not_merged(tmp_path: Path) -> None:
     """Results without a place once fell together as one that many queries had found."""
-    from dataclasses import replace
-
     from kb_core.citations import PageSpan, stored_span
 
     world = SearchWorld(tmp_path)
@@ -325,7 +332,7 @@ def test_nothing_found_is_an_answer(tmp_path: Path) -> None:
     world = SearchWorld(tmp_path)
     world.write("only prose here")
 
-    response = search(world.engine(), query="anything")
+    response = search(world.engine(), query="anything", include=["code"])
 
     assert (response["hits"], response["truncated"]) == ([], False)
 
@@ -336,6 +343,151 @@ def test_what_did_not_run_is_said_once(world: SearchWorld) -> None:
     response = search(engine, queries=["token", "error"])
 
     assert response["degraded"] == ["vector: switched off (embedding.model is 'none')"]
+
+
+# ------------------------------------------------------------- roles and groups
+
+PARSE = "def parse_token(text):\n    return text.split('token')\n"
+REPOSITORY = {
+    "src/parse.py": PARSE,
+    "src/app.py": "def main(text):\n    token = parse_token(text)\n    return token\n",
+    "src/testing/fakes.py": PARSE,
+    "tests/test_parse.py": "def test_parse_token():\n    assert parse_token('a token')\n",
+    "web/parse.test.ts": "it('parse_token', () => parse_token('token'))",
+    "docs/parse.md": "# Parsing\n\nparse_token makes a token of text.",
+    "CHANGELOG.md": "# Changes\n\n- parse_token makes a token of text.",
+    "parse.toml": "parse_token = 'token'",
+}
+ROLES = {
+    "code": {"src/parse.py", "src/app.py"},
+    "docs": {"docs/parse.md", "CHANGELOG.md"},
+    "tests": {"src/testing/fakes.py", "tests/test_parse.py", "web/parse.test.ts"},
+    "config": {"parse.toml"},
+}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    made = SearchWorld(tmp_path_factory.mktemp("repository"))
+    made.put(*(document(made, path, text) for path, text in REPOSITORY.items()))
+    return made.engine(model_key=None)
+
+
+def document(world: SearchWorld, path: str, text: str = "token") -> DocumentRecord:
+    languages = {"py": "python", "ts": "typescript", "toml": "toml", "json": "json"}
+    lang = languages.get(path.rpartition(".")[2])
+    kind = {"media": "code", "code_lang": lang, "lang": None} if lang else {}
+    return world.corpus.document(path, text, **kind)
+
+
+@pytest.mark.parametrize("roles", [[role] for role in ROLES] + [["tests", "docs"], [*ROLES]])
+def test_include_narrows_to_what_a_file_is(repository: Engine, roles: list[str]) -> None:
+    wanted = set().union(*(ROLES[role] for role in roles))
+
+    for form in (roles, ", ".join(roles)):
+        assert paths(search(repository, query="parse_token", include=form)) == wanted
+
+
+def test_what_is_done_comes_before_what_is_tried_imitated_configured_and_told(
+    repository: Engine,
+) -> None:
+    response = search(repository, query="parse_token")
+    order = [hit["doc_path"] for hit in response["hits"]]
+
+    assert order[0] in ROLES["code"]
+    assert set(order) == set().union(*ROLES.values())
+    assert order.index("src/testing/fakes.py") > order.index("src/parse.py")
+    assert order.index("CHANGELOG.md") > order.index("docs/parse.md")
+
+
+@pytest.mark.parametrize(
+    ("head", "code"),
+    [
+        ("from parse import parse_token", "size = 3"),
+        ("# Copyright: the authors of parse_token\nimport re", "size = 3"),
+        ("use parse::parse_token;", "fn f() {}"),
+        ("#include <parse_token.h>", "int size = 3;"),
+        ("import { parse_token } from 'parse'", "start()"),
+        ("import parse", '"""parse_token."""'),
+    ],
+)
+def test_what_only_imports_or_licenses_comes_after_what_is_done(
+    tmp_path: Path, head: str, code: str
+) -> None:
+    world = SearchWorld(tmp_path)
+    world.put(document(world, "a.py", head), document(world, "b.py", f"{head}\n{code}"))
+
+    response = search(world.engine(model_key=None), query="parse_token")
+
+    assert [hit["doc_path"] for hit in response["hits"]] == ["b.py", "a.py"]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [("test of parse_token", ROLES["tests"]), ("parse_token changelog", {"CHANGELOG.md"})],
+)
+def test_a_question_for_tests_or_changes_gets_them(
+    repository: Engine, query: str, first: set[str]
+) -> None:
+    assert search(repository, query=query)["hits"][0]["doc_path"] in first
+
+
+def test_what_is_defined_under_the_name_comes_before_where_it_is_used(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    used, defined = (document(world, f"{name}.py", PARSE) for name in ("a", "b"))
+    named = tuple(replace(chunk, symbol="Parser.parse_token") for chunk in defined.chunks)
+    world.put(used, replace(defined, chunks=named))
+
+    response = search(world.engine(model_key=None), query="where is parse_token")
+
+    assert [hit["doc_path"] for hit in response["hits"]] == ["b.py", "a.py"]
+
+
+def test_a_file_that_says_much_comes_before_one_that_says_it_once(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    one = "def lock():\n    return 'lock of the writer'\n"
+    several = "\n\n".join(f"def lock_{n}():\n    return 'lock of a writer {n}'" for n in range(4))
+    world.put(
+        world.corpus.document("src/once.py", one), world.corpus.document("src/much.py", several)
+    )
+
+    response = search(world.engine(model_key=None), query="lock writer")
+
+    assert response["hits"][0]["doc_path"] == "src/much.py"
+
+
+def test_the_filter_of_a_role_passes_the_files_that_have_it(tmp_path: Path) -> None:
+    odd = (
+        *("a/conftest.py", "x-tests/y.go", "FooTest.java", "spec/a_spec.rb", "contest.py"),
+        *("src/latest.py", "attest/a.py", "Dockerfile", "a.yaml", "tests.md", "test.py", "mock.py"),
+        *("mocks/a.json", "TEST_a.py", "protest/test_.md", "a/tests/b/c.txt", "testing.py"),
+    )
+    world = SearchWorld(tmp_path)
+    world.put(*(document(world, path) for path in (*REPOSITORY, *odd)))
+    snapshot = world.snapshot()
+    chunks = [chunk for doc in snapshot.docs(None) for chunk in snapshot.doc_chunks(doc["doc_id"])]
+
+    for role in FileRole:
+        passing = {doc["path"] for doc in snapshot.docs(role_filter([role]))}
+        assert passing == {chunk["path"] for chunk in chunks if role_of(chunk) is role}, role
+    assert snapshot.count_docs(role_filter([])) == len(chunks) == len(REPOSITORY) + len(odd)
+
+
+def test_grouped_queries_are_answered_apart_and_share_the_list(repository: Engine) -> None:
+    queries = ["parse_token", "changelog", "parse_token text"]
+    response = search(repository, queries=queries, group=True, maxResults=6)
+
+    hits = response["hits"]
+    assert [group["query"] for group in response["groups"]] == [0, 1, 2]
+    assert all(0 < len(group["ranks"]) <= 2 for group in response["groups"])
+    assert len(hits) <= 6
+    assert len({hit["chunk_id"] for hit in hits}) == len(hits)
+    assert response["truncated"] is True
+    for group in response["groups"]:
+        assert set(group["ranks"]) <= {hit["rank"] for hit in hits}
+    alone = search(repository, query="changelog", maxResults=1)
+    assert hits[response["groups"][1]["ranks"][0] - 1]["doc_path"] == (alone["hits"][0]["doc_path"])
+    assert "groups" not in search(repository, queries=queries)
 
 
 NASTY = [
@@ -393,3 +545,16 @@ def test_a_path_in_two_sources_names_its_source() -> None:
     both = ["File path: a.py (source: notes)", "File path: a.py (source: work)"]
     assert shown("notes", "work") == both
     assert shown("notes", "notes") == ["File path: a.py"] * 2
+
+
+def test_groups_read_as_one_text(repository: Engine) -> None:
+    again = {"query": "parse_token", "path": "src"}
+    response = search(repository, queries=["parse_token", again], group=True, maxResults=2)
+    text = wire.codebase_search_text(response)
+
+    assert text.startswith("Batch Query Results (2 queries):")
+    assert [line for line in text.splitlines() if line.startswith(("Query: ", "See above: "))] == [
+        "Query: parse_token",
+        "Query: parse_token",
+        f"See above: {response['hits'][0]['citation']['uri']}",
+    ]

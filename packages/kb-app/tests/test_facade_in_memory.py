@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from inspect import isfunction, signature
+from inspect import getmembers, isfunction, signature
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,17 @@ READING: dict[str, tuple[Any, ...]] = {
     "doctor": (),
     "explain_miss": ("a.md", QUERY),
     "facets": (QUERY,),
+    "fetch": ("a.md:3",),
     "fetch_chunk": (CHUNK.chunk_id,),
     "fetch_doc": (WALRUS.doc_id,),
+    "fetch_many": (["a.md:3"],),
     "fetch_span": (WALRUS.doc_id, 1, 3),
     "inspect_chunk": (CHUNK.chunk_id,),
     "inspect_doc": (WALRUS.doc_id,),
     "jobs": (),
     "list_docs": (SearchFilters(),),
     "models": (),
+    "outline": ("a.md",),
     "preferences": (),
     "schema": (),
     "search": (QUERY,),
@@ -67,8 +70,8 @@ TITLED = {"ingest_text", "ingest_text_by_model"}
 
 
 def operations() -> dict[str, Any]:
-    members = vars(KnowledgeBase).items()
-    return {name: one for name, one in members if isfunction(one) and not name.startswith("_")}
+    members = getmembers(KnowledgeBase, isfunction)
+    return {name: one for name, one in members if not name.startswith("_")}
 
 
 def test_every_operation_is_tried_here() -> None:

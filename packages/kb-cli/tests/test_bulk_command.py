@@ -261,6 +261,17 @@ def code_response(**fields: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the 
             {"queries": ["a"], "path": "lib", "maxResults": 3},
         ),
         ([], "", {"path": None, "maxResults": None}),
+        (
+            ["a", "--include", "code,docs", "--group"],
+            None,
+            {
+                "queries": ["a"],
+                "path": None,
+                "maxResults": None,
+                "include": "code,docs",
+                "group": True,
+            },
+        ),
     ],
 )
 def test_what_is_asked_comes_from_arguments_or_standard_input(
@@ -271,7 +282,7 @@ def test_what_is_asked_comes_from_arguments_or_standard_input(
     result = run("codebase-search", *words, kb=kb, answer=given)
 
     assert result.exit_code == 0, result.stderr
-    assert kb.asked == [("codebase_search", request_)]
+    assert kb.asked == [("codebase_search", request_, False)]
 
 
 def test_the_answer_is_prose_or_the_wire_object() -> None:

@@ -100,3 +100,72 @@ def test_what_makes_no_sense_is_invalid_input(words: tuple[str, ...]) -> None:
     result = run("fetch", *words, "--json")
 
     assert (result.exit_code, json.loads(result.stderr)["code"]) == (2, "invalid_input")
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("notes/a.md:1-3",), ("fetch", "notes/a.md:1-3", None)),
+        (("at", "a.md", "--max-tokens", "9"), ("fetch", "a.md", 9)),
+        (("a.md", "--max-tokens", "9"), ("fetch", "a.md", 9)),
+        ((ID,), ("fetch", ID, None)),
+        (("a.md#L1", "a.md:3"), ("fetch_many", ("a.md#L1", "a.md:3"), None)),
+        (("outline", "a.md"), ("outline", "a.md")),
+    ],
+)
+def test_a_place_is_fetched_as_it_is_printed(
+    words: tuple[str, ...], asked: tuple[object, ...]
+) -> None:
+    kb = knowledge_base()
+
+    result = run("fetch", *words, kb=kb)
+
+    assert (result.exit_code, kb.asked) == (0, [asked])
+
+
+def test_several_places_are_printed_one_after_the_other() -> None:
+    result = run("fetch", "a.md:1", "notes/a.md#L3")
+
+    assert result.stdout == "[notes/a.md § L1-L1]\n# A\n[notes/a.md § L3-L3]\none\n"
+
+
+def test_a_place_that_is_not_there_is_told_and_the_others_are_printed() -> None:
+    result = run("fetch", "a.md:1", "nowhere.md:3")
+    parsed = json.loads(run("--json", "fetch", "a.md:1", "nowhere.md:3").stdout)
+
+    assert (result.exit_code, result.stdout) == (2, "[notes/a.md § L1-L1]\n# A\n")
+    assert result.stderr.startswith("warning: no document at 'nowhere.md:3'")
+    Draft202012Validator(closed_schema("fetch_results")).validate(parsed)
+    assert parsed["results"][1]["error"]["code"] == "doc_not_found"
+
+
+def test_a_word_that_is_neither_place_nor_command_is_refused() -> None:
+    result = run("fetch", "page", "1")
+
+    assert (result.exit_code, "no such command 'page'" in result.stderr) == (2, True)
+
+
+def test_an_outline_has_a_line_for_each_heading_or_symbol() -> None:
+    found = {
+        "schema_version": "outline.v1",
+        "doc_id": DOC_ID,
+        "doc_path": "src/a.py",
+        "media": "code",
+        "chars": 900,
+        "lines": 40,
+        "entries": [
+            {"level": 1, "name": "A", "kind": "class", "line_start": 8, "line_end": 40},
+            {"level": 2, "name": "f", "kind": "function", "line_start": 12, "line_end": 12},
+        ],
+        "omitted": 3,
+        "indexed_at": "2026-05-31T00:00:00Z",
+        "stale": False,
+    }
+
+    result = run("fetch", "outline", "a.py", kb=knowledge_base({"outline": found}))
+    none = run("fetch", "outline", "a.py", kb=knowledge_base({"outline": {**found, "entries": []}}))
+
+    assert result.stdout == (
+        "[src/a.py] 40 lines\n8-40  A  class\n  12    f  function\n3 more inside these\n"
+    )
+    assert none.stdout == "[src/a.py] 40 lines\n3 more inside these\n"

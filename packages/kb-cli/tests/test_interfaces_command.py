@@ -94,3 +94,25 @@ def test_one_that_is_not_installed_says_what_brings_it(monkeypatch: pytest.Monke
     told = json.loads(result.stderr)
     assert (result.exit_code, told["code"]) == (2, "missing_extra")
     assert "kb-tui" in told["message"]
+
+
+def test_their_package_tells_their_options_and_no_other_module_of_theirs_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "kb_told-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Summary: Told.\n")
+    (info / "entry_points.txt").write_text("[kebab.interfaces]\ntold = kb_told.door:start\n")
+    package = tmp_path / "kb_told"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        'OPTIONS = {"pace": {"flag": "--speed", "choices": ("slow", "fast"), "help": "How."}}'
+    )
+    (package / "door.py").write_text("def start(kb, *, pace):\n    print(pace)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert "--speed [slow|fast]" in run("told", "--help").stdout
+    assert "kb_told.door" not in sys.modules
+    assert run("told", "--speed", "fast").stdout == "fast\n"
+    refused = run("told", "--speed", "lame", "--json")
+    assert (refused.exit_code, json.loads(refused.stderr)["code"]) == (2, "invalid_input")

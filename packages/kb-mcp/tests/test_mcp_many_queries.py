@@ -189,10 +189,11 @@ async def test_a_cancelled_bulk_asks_no_further_query() -> None:
 
 async def test_code_is_text_and_structured_content() -> None:
     kb = knowledge_base()
-    request = {"queries": ["parse", {"query": "split", "path": "src"}], "maxResults": 5}
+    queries = ["parse", {"query": "split", "path": "src"}]
+    request = {"queries": queries, "maxResults": 5, "include": ["code"]}
     result = await call(kb, "codebase_search", request)
 
-    assert kb.asked == [("codebase_search", request)]
+    assert kb.asked == [("codebase_search", request, False)]
     assert text_of(result) == (
         'Batch Query Results (2 queries):\n- "parse"\n- "split" (path: src)\n\nResults:\n\n'
         "File path: src/parse.py\nScore: 1.05 (matched 2 queries, +5% boost)\nLines: 1-2\n"

@@ -60,6 +60,11 @@ class DataDir:
         return self.root / "run" / "quiet.json"
 
     @property
+    def token(self) -> Path:
+        """What hosts of models send that ask over HTTP; it goes with everything only."""
+        return self.root / "mcp-token"
+
+    @property
     def assets(self) -> Path:
         """Bytes that exist nowhere else."""
         return self.root / "assets"
@@ -84,12 +89,13 @@ class DataDir:
 
     def _is_ours(self) -> bool:
         """Say whether nothing lies here but what kebab made: other folders keep their mode."""
-        ours = {self.lock.name, *PARTS}
+        ours = {self.lock.name, self.token.name, *PARTS}
         names = (path.name for path in self.root.iterdir())
         return all(name in ours or name.startswith(f"{self.store.name}.") for name in names)
 
     def _seal(self) -> None:
         _restrict(self.lock, _FILE)
+        _restrict(self.token, _FILE)
         for path in self.parts(*PARTS):
             for folder, names in _below(path):
                 _restrict(folder, _FOLDER)

@@ -15,6 +15,7 @@ from kb_app._search.hits import Freshness, file_of
 from kb_app._search.lookup import chunk_named, document_named, paths_named
 from kb_app._search.query import compile_filters, filter_warnings, glob_of
 from kb_core import wire
+from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, SpanNotSupported
 from kb_core.filters import And, Glob, OneOf, Or, literal_glob
 from kb_core.ids import enclosed_path
@@ -35,6 +36,7 @@ __all__ = [
     "inspect_doc",
     "list_docs",
     "status",
+    "with_text",
 ]
 
 _CHARS_PER_TOKEN = 4
@@ -78,6 +80,9 @@ def fetch_doc(
     cut = _cut(text, _budget(max_tokens))
     omitted = len(text) - cut if cut < len(text) else None
     found = wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
+    found["media"] = doc["media"]
+    if has_lines(doc):
+        found["lines"] = len(LineIndex(text))
     return _flagged(found, snapshot, doc, range(cut))
 
 
@@ -99,27 +104,38 @@ def fetch_span(
     budget = _budget(max_tokens)
     doc, text = _doc_and_text(snapshot, doc_id)
     if not has_lines(doc):
-        raise SpanNotSupported(
-            f"{doc['path']!r} is {doc['media']} and has no lines",
-            hint="fetch the chunk, or the whole document",
-            details={"doc_id": doc["doc_id"], "media": doc["media"]},
-        )
+        raise _without_lines(snapshot, doc)
     lines = LineIndex(text)
     stale = fresh.is_stale(doc)
-    if start > len(lines):
-        return wire.fetch_span(doc, "", asked, start - 1, stale=stale)
     last = min(end, len(lines))
-    first_char, stop = lines.range_of(start, last)
+    first_char, stop = lines.range_of(start, last) if start <= last else (len(text), len(text))
     wanted = text[first_char:stop]
     cut = _cut(wanted, budget)
-    if cut == len(wanted):
-        found = wire.fetch_span(doc, wanted, asked, last, stale=stale)
-        return _flagged(found, snapshot, doc, range(first_char, stop))
+    omitted = len(wanted) - cut or None
     delivered = start - 1 + len(LineIndex(wanted[:cut]))
-    found = wire.fetch_span(
-        doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=len(wanted) - cut
-    )
+    found = wire.fetch_span(doc, wanted[:cut], asked, delivered, stale=stale, omitted_chars=omitted)
+    found |= {"media": doc["media"], "lines": len(lines)}
     return _flagged(found, snapshot, doc, range(first_char, first_char + cut))
+
+
+def with_text(found: types.FetchResult, text: str, max_tokens: int | None) -> types.FetchResult:
+    """Return *found* with *text*, cut to the budget."""
+    end = _cut(text, _budget(max_tokens))
+    if end == len(text):
+        return {**found, "text": text}
+    return {**found, "text": text[:end], "truncated": True, "omitted_chars": len(text) - end}
+
+
+def _without_lines(snapshot: IndexSnapshot, doc: StoredDoc) -> SpanNotSupported:
+    """Return the error for lines of a document that is not addressed by those of its text."""
+    chunks = snapshot.doc_chunks(doc["doc_id"])
+    place = next((citation_of(chunk).uri for chunk in chunks if chunk["span"]), None)
+    such = f"fetch a place of it as hits cite it, such as {place!r}, or " if place else "fetch "
+    return SpanNotSupported(
+        f"{doc['path']!r} is {doc['media']}, and lines of its text are no place in it",
+        hint=f"{such}a chunk, or the whole document",
+        details={"doc_id": doc["doc_id"], "media": doc["media"], "place": place},
+    )
 
 
 def _flagged(

@@ -51,7 +51,7 @@ def paths_of(config: Config, scope: str) -> list[Path]:
             details={"field": "scope", "value": scope},
         )
     names = {
-        "all": PARTS,
+        "all": (*PARTS, "mcp-token"),
         "data-only": PARTS,
         "index-only": INDEX_PARTS,
         "vector-only": ("vectors",),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from kb_app._texts import Texts
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError, NotIndexed, ReadonlyMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
@@ -38,7 +39,7 @@ Json = dict[str, Any]
 Stop = threading.Event
 
 
-class KnowledgeBase:
+class KnowledgeBase(Texts):
     """An open knowledge base.
 
     Get one with ``KnowledgeBase.open(config)``. Methods block, may be called from any
@@ -123,7 +124,9 @@ class KnowledgeBase:
         engine = self._engine(stop)
         return search_aggregated(engine, queries, k=k, max_tokens=max_tokens, asked=asked)
 
-    def codebase_search(self, request: Mapping[str, Any]) -> types.CodebaseSearchResponse:
+    def codebase_search(
+        self, request: Mapping[str, Any], *, passages: bool = False
+    ) -> types.CodebaseSearchResponse:
         """Return codebase_search_response.v1: one list of code for one or several queries.
 
         *request* has ``query`` or ``queries`` (texts, or objects of ``query`` and
@@ -132,31 +135,7 @@ class KnowledgeBase:
         from kb_app._search.codebase import codebase_search
 
         most = self._config.codebase_search.max_results
-        return codebase_search(self._engine(), request, max_results=most)
-
-    def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
-        """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""
-        from kb_app import _reading
-
-        snapshot = self._snapshot()
-        return _reading.fetch_chunk(snapshot, chunk_id, context, self._freshness(snapshot))
-
-    def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> types.FetchResult:
-        """Return fetch_result.v1 of a document's text, cut to ``4 * max_tokens`` characters."""
-        from kb_app import _reading
-
-        snapshot = self._snapshot()
-        return _reading.fetch_doc(snapshot, doc_id, max_tokens, self._freshness(snapshot))
-
-    def fetch_span(
-        self, doc_id: str, start: int, end: int, *, max_tokens: int | None = None
-    ) -> types.FetchResult:
-        """Return fetch_result.v1 of lines *start* to *end*, from 1 and inclusive."""
-        from kb_app import _reading
-
-        snapshot = self._snapshot()
-        fresh = self._freshness(snapshot)
-        return _reading.fetch_span(snapshot, doc_id, (start, end), max_tokens, fresh)
+        return codebase_search(self._engine(), request, max_results=most, passages=passages)
 
     def cite(self, uri: str, *, source: str | None = None) -> types.FetchResult:
         """Return fetch_result.v1 of what the URI of a citation points at, as it was indexed.

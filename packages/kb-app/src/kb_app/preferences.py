@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from kb_app._data_dir import DataDir
 from kb_app.config import Config
 
 __all__ = ["Preferences", "preferences_of"]
@@ -19,11 +21,16 @@ class Preferences:
     """Hits to a page."""
     snippet_chars: int = 220
     """Longest snippet of a hit."""
+    token_file: Path
+    """Where the token is that hosts send over HTTP; there or not."""
 
 
 def preferences_of(config: Config) -> Preferences:
     """Return what an interface needs of *config*."""
     search = config.search
     return Preferences(
-        theme=config.ui.theme, default_k=search.default_k, snippet_chars=search.snippet_chars
+        theme=config.ui.theme,
+        default_k=search.default_k,
+        snippet_chars=search.snippet_chars,
+        token_file=DataDir(config.storage.data_dir).token,
     )

@@ -2,7 +2,9 @@
 
 An interface is an entry point in the group ``kebab.interfaces``: a function that takes
 an open ``KnowledgeBase`` and runs until it is done. Its help line is its distribution's
-summary.
+summary. What its command takes is told by ``OPTIONS`` of the package that the function is
+in, as data: by the name of the function's argument, the ``flag``, and what ``click.option``
+takes under the same names, with ``choices`` for a closed set.
 
 Help and completion list the interfaces, so finding them has to be quick: the metadata
 of installed distributions are read as files here, which takes a millisecond where
@@ -14,18 +16,15 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from kb_cli._command import KebabCommand
 from kb_cli._context import CliContext, pass_cli
-
-if TYPE_CHECKING:
-    from kb_app.knowledge_base import KnowledgeBase
 
 __all__ = ["Interface", "installed_interfaces"]
 
@@ -44,19 +43,45 @@ class Interface:
         """Return the command that opens the knowledge base and hands over."""
 
         @pass_cli
-        def run(cli: CliContext) -> None:
+        def run(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401 - of the interface
             start = _load(self.target)
             # `mcp.readonly = true` makes `kebab mcp` read-only; so for any of that name.
             section = getattr(cli.config, self.name, None)
             with cli.open(readonly=getattr(section, "readonly", False)) as kb:
-                start(kb)
+                start(kb, **options)
 
         return KebabCommand(
-            self.name, callback=run, help=self.summary, example=f"kebab {self.name}"
+            self.name,
+            callback=run,
+            params=_options(self.target),
+            help=self.summary,
+            example=f"kebab {self.name}",
         )
 
 
-def _load(target: str) -> Callable[[KnowledgeBase], None]:
+def _options(target: str) -> list[click.Parameter]:
+    """Return the options of the interface in *target*, as the package around it tells them.
+
+    Only that package is imported, not the module, which brings a large library.
+    """
+    from importlib import import_module
+
+    package, _, inside = target.partition(":")[0].rpartition(".")
+    declared = getattr(import_module(package), "OPTIONS", {}) if package and inside else {}
+    return [_option(name, **given) for name, given in declared.items()]
+
+
+def _option(
+    name: str,
+    *,
+    flag: str,
+    choices: Sequence[str] = (),
+    **given: Any,  # noqa: ANN401 - as click's
+) -> click.Option:
+    return click.Option([flag, name], type=click.Choice(choices) if choices else None, **given)
+
+
+def _load(target: str) -> Callable[..., None]:
     """Import what ``module:function`` names.
 
     An interface imports a large library, whose objects all stay: looking for garbage among
@@ -67,7 +92,7 @@ def _load(target: str) -> Callable[[KnowledgeBase], None]:
     module, _, function = target.partition(":")
     gc.disable()
     try:
-        start: Callable[[KnowledgeBase], None] = getattr(import_module(module), function)
+        start: Callable[..., None] = getattr(import_module(module), function)
     finally:
         gc.freeze()
         gc.enable()

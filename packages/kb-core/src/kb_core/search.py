@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from kb_core.citations import Citation
@@ -23,11 +24,14 @@ __all__ = [
     "Candidate",
     "Clause",
     "ClauseKind",
+    "FileRole",
     "FusionInput",
     "Hit",
     "KnownWords",
     "LexicalQuery",
+    "Missing",
     "Outcome",
+    "Passage",
     "Relaxation",
     "Retrieval",
     "Scored",
@@ -52,6 +56,15 @@ a long question. Pairs of letters are the words of what is written without space
 
 _MAX_TOKENS = 10_000_000
 _MAX_DEADLINE_MS = 3_600_000
+
+
+class FileRole(StrEnum):
+    """What a file of a repository is to somebody who looks for code."""
+
+    CODE = "code"
+    DOCS = "docs"
+    TESTS = "tests"
+    CONFIG = "config"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +96,7 @@ class SearchQuery:
 
     ``max_tokens`` bounds the whole response, ``cursor`` goes on with an earlier one,
     ``rerank`` left out is as configured, ``deadline_ms`` takes what is ready by then.
+    ``passages`` gives each hit its whole text beside the snippet, and where that lies.
     """
 
     text: str
@@ -95,6 +109,7 @@ class SearchQuery:
     rerank: bool | None = None
     deadline_ms: int | None = None
     trace: bool = False
+    passages: bool = False
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -263,6 +278,31 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """The whole text of a hit, and where it lies in its document."""
+
+    text: str
+    """From the beginning of the first line, where only white space was before it."""
+    start: int
+    end: int
+    """Its half-open range of the document's text, in code points."""
+    lines: int | None = None
+    """How many the file has, ``None`` where it has none to be cited by."""
+    unit: tuple[int, int] | None = None
+    """First and last line of the unit of code that it is in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Words of a query of which no passage that may be shown holds all."""
+
+    unknown: tuple[str, ...] = ()
+    """What none holds."""
+    without: tuple[tuple[str, int], ...] = ()
+    """A word, and how many hold all the others, most first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A chunk that made the final list, ready to be shown."""
 
@@ -297,6 +337,8 @@ class Hit:
     """Aggregated searches: positions, from 0, of the queries that found it."""
     matched_count: int | None = None
     base_score: float | None = None
+    passage: Passage | None = None
+    """Where passages were asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,6 +358,8 @@ class SearchResponse:
     stages: tuple[str, ...] | None = None
     """Stages that ran before the deadline; ``None`` where there was none."""
     trace: Trace | None = None
+    missing: Missing | None = None
+    """Where passages were asked for, and no passage holds all words."""
     mode: SearchMode = SearchMode.HYBRID
     elapsed_ms: float = 0.0
     """For people; not on the wire outside the trace."""

@@ -21,8 +21,9 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 from kb_core.errors import KbError
-from kb_mcp._results import failure, success
-from kb_mcp._tool import Call, Progress, Tool
+from kb_mcp._results import failure, repaired, success, told
+from kb_mcp._tool import Call, Form, Progress, Tool, as_asked
+from kb_mcp.text import plain
 
 __all__ = ["Context", "Threads", "answer"]
 
@@ -127,14 +128,24 @@ def _answer(tool: Tool, call: Call) -> types.CallToolResult:
     began = time.monotonic()
     said = "answered"
     try:
-        return success(tool.call(call), tool.render)
+        return _answered(tool, call)
     except KbError as error:
         said = error.code
-        return failure(error)
+        return failure(error, call.form)
     except Exception as error:
         said = "failed"
         logger.exception("tool %s failed", tool.name)
-        return failure(error)
+        return failure(error, call.form)
     finally:
         # What was asked is nobody's business: names, times and error codes only.
         logger.info("%s: %s in %.0f ms", tool.name, said, (time.monotonic() - began) * 1000)
+
+
+def _answered(tool: Tool, call: Call) -> types.CallToolResult:
+    if call.form is Form.TEXT:
+        call = as_asked(call)
+    if call.form is Form.JSON:
+        return success(tool.call(call), tool.render)
+    if tool.tell is None:
+        return told(plain(repaired(tool.call(call)), call.max_tokens))
+    return told(tool.tell(call))

@@ -1,6 +1,8 @@
-"""Results: the wire object as structured content and, the same JSON, as text.
+"""Results: the wire object as structured content and, the same JSON, as text; or text alone.
 
 Hosts read one or the other, so both are made from one string; one tool's text is prose.
+A host that finds both may hand its model the object alone, so what is made for reading
+comes without one.
 A failed call is a result too: the model reads error.v1 and tries again. That is text
 alone, since structured content has to be of the tool's output schema, and many hosts
 check it, errors included.
@@ -15,8 +17,10 @@ from typing import Any
 import mcp_types as types
 
 from kb_core import wire
+from kb_mcp._tool import Form
+from kb_mcp.text import error_text
 
-__all__ = ["failure", "repaired", "success"]
+__all__ = ["failure", "repaired", "success", "told"]
 
 
 def success(
@@ -26,15 +30,25 @@ def success(
     text = wire.dumps(dict(body))
     structured = json.loads(text)
     shown = text if render is None else render(structured)
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=shown)], structured_content=structured
-    )
+    return types.CallToolResult(content=[_text(shown)], structured_content=structured)
 
 
-def failure(error: BaseException) -> types.CallToolResult:
-    """Return why a tool did not answer, as error.v1; never a traceback."""
-    text = wire.dumps(wire.error(error))
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+def told(text: str) -> types.CallToolResult:
+    """Return what a tool answered as text for a model to read."""
+    return types.CallToolResult(content=[_text(text)])
+
+
+def failure(error: BaseException, form: Form = Form.JSON) -> types.CallToolResult:
+    """Return why a tool did not answer, as error.v1 or in words; never a traceback."""
+    body = wire.error(error)
+    text = wire.dumps(body) if form is Form.JSON else error_text(body)
+    return types.CallToolResult(content=[_text(text)], is_error=True)
+
+
+def _text(text: str) -> types.TextContent:
+    """Return *text* as content; half a surrogate pair would stop the SDK's writer."""
+    sound = text.encode("utf-8", "replace").decode("utf-8")
+    return types.TextContent(type="text", text=sound)
 
 
 def repaired(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
 
 import mcp_types as types
-from pydantic import WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from kb_app import KnowledgeBase
-from kb_app.wire_models import Input
+from kb_app.wire_models import Input, MaybeWhole, choice, read
 from kb_core import schemas
+from kb_core.errors import InvalidInput
+from kb_core.search import MIN_SNIPPET_CHARS, SearchQuery
 
 __all__ = [
     "READ_ONLY",
@@ -24,10 +27,14 @@ __all__ = [
     "Answer",
     "Arguments",
     "Call",
+    "Form",
     "NoInput",
     "Progress",
     "Tool",
+    "as_asked",
     "at_least",
+    "in_passages",
+    "in_text",
     "input_schema",
     "outline",
     "output_schema",
@@ -49,9 +56,19 @@ REPLACES = types.ToolAnnotations(
 )
 """It writes, in place of what was there under the same name; twice is once."""
 
+LEAST_TOKENS = 100
+"""No answer as text is asked to be shorter: a line that says what there is has to fit."""
+
 _PROSE = frozenset({"title", "description"})
 _BOUNDS = frozenset({"pattern", "format", "minimum", "maximum", "minItems", "maxItems"})
 _NAMED = frozenset({"properties", "$defs"})
+
+
+class Form(StrEnum):
+    """What an answer is: wire objects, or text for a model to read."""
+
+    JSON = "json"
+    TEXT = "text"
 
 
 @dataclass(slots=True)
@@ -71,6 +88,9 @@ class Call:
 
     kb: KnowledgeBase
     arguments: Arguments
+    form: Form = Form.JSON
+    max_tokens: int | None = None
+    """As text: what the answer may cost, where that was asked for."""
     stop: threading.Event = field(default_factory=threading.Event)
     progress: Progress = field(default_factory=Progress)
 
@@ -82,11 +102,15 @@ class Tool:
     ``call`` blocks, may run on any thread, returns a wire object of the definition's
     output schema, and raises ``KbError`` for whatever a model or a person can repair.
     ``render`` makes its text, where that is not the object's JSON.
+
+    ``tell`` answers the same call as text for a model to read, within ``call.max_tokens``;
+    without it, what ``call`` returns is told as it is.
     """
 
     definition: types.Tool
     call: Callable[[Call], Answer]
     render: Callable[[Answer], str] | None = None
+    tell: Callable[[Call], str] | None = None
 
     @property
     def name(self) -> str:
@@ -98,6 +122,57 @@ class Tool:
         """Whether it changes the knowledge base; such a tool is not offered read-only."""
         hints = self.definition.annotations
         return hints is None or not hints.read_only_hint
+
+
+class _Common(Input):
+    """What every tool takes where the server answers with text."""
+
+    format: Annotated[Form, choice(Form)] = Form.TEXT
+    max_tokens: MaybeWhole = Field(default=None, ge=LEAST_TOKENS)
+
+
+_COMMON = {
+    "max_tokens": {"type": "integer", "minimum": LEAST_TOKENS},
+    "format": {"type": "string", "enum": [form.value for form in reversed(Form)]},
+}
+
+
+def in_text(definition: types.Tool) -> types.Tool:
+    """Return a definition as a server shows it that answers with text.
+
+    It has no output schema, since hosts would hold the text against it.
+    """
+    schema = definition.input_schema
+    properties = {**schema["properties"], **_COMMON}
+    return definition.model_copy(
+        update={"input_schema": {**schema, "properties": properties}, "output_schema": None}
+    )
+
+
+def as_asked(call: Call) -> Call:
+    """Return the call in the form that its arguments ask for, without what asks for that."""
+    given = {name: call.arguments[name] for name in _Common.model_fields if name in call.arguments}
+    common = read(_Common, {name: given.get(name) for name in ("format",)})
+    own = {name: value for name, value in call.arguments.items() if name != "format"}
+    if common.format is Form.JSON:
+        return replace(call, form=Form.JSON, arguments=own)
+    common = read(_Common, given)
+    own = {name: value for name, value in own.items() if name not in _Common.model_fields}
+    return replace(call, arguments=own, max_tokens=common.max_tokens)
+
+
+def in_passages(query: SearchQuery) -> SearchQuery:
+    """Return a query as text asks it: whole passages, of which the text takes what fits.
+
+    ``InvalidInput`` for what only objects show.
+    """
+    if query.trace:
+        raise InvalidInput(
+            "trace is not shown as text",
+            hint='give format: "json", too',
+            details={"field": "trace", "value": True},
+        )
+    return replace(query, passages=True, max_tokens=None, snippet_chars=MIN_SNIPPET_CHARS)
 
 
 def outline(name: str) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""The MCP server over standard input and output: ``kebab mcp``.
+"""The MCP server, over standard input and output or over HTTP: ``kebab mcp``.
 
-One process serves one host for hours over one open knowledge base, which answers from
-the newest published revision. Every call runs on a thread of its own, so that a slow
-one never delays another, or the protocol; a cancelled call is let go at once.
+One process serves one host, or over HTTP several, for hours over one open knowledge base,
+which answers from the newest published revision. Every call runs on a thread of its own,
+so that a slow one never delays another, or the protocol; a cancelled call is let go at once.
 
 Standard output is the protocol and nothing else. End of input ends the server, and so
-does a host that no longer reads. A call that writes is told to stop first, and ends its
-batch, also where SIGTERM ends the server.
+does a host that no longer reads; over HTTP, a signal does. A call that writes is told to
+stop first, and ends its batch, also where SIGTERM ends the server.
 
 **Invariant:** whatever a tool raises, the host gets a result that its model can read.
 """
@@ -16,8 +16,9 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,14 +31,14 @@ from mcp.shared.exceptions import MCPError
 
 from kb_app import KnowledgeBase
 from kb_core import __version__
-from kb_core.errors import KbError
+from kb_core.errors import InvalidInput, KbError
 from kb_mcp import _resources
 from kb_mcp._calls import Context, Threads, answer
 from kb_mcp._frames import Answering
 from kb_mcp._guidance import GUIDE, PROMPTS, describe, describe_failure, get_prompt
 from kb_mcp._log import LogAside
 from kb_mcp._results import failure
-from kb_mcp._tool import Call, Tool
+from kb_mcp._tool import Call, Form, Tool, in_text
 from kb_mcp.tools import TOOLS, offered, refusal
 
 __all__ = ["create_server", "serve"]
@@ -51,18 +52,31 @@ _HANDSHAKE_WAIT_S = 3.0
 _GRACE_S = 10.0
 """How long the end of the server waits for calls that were let go."""
 
+_NAMED = 80
+"""Characters of a name that does not exist, said again."""
+
 _Page = types.PaginatedRequestParams | None
 
 
 def create_server(
-    kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS, threads: Threads | None = None
+    kb: KnowledgeBase,
+    tools: Mapping[str, Tool] = TOOLS,
+    threads: Threads | None = None,
+    *,
+    form: Form = Form.JSON,
+    readonly: bool = False,
 ) -> Server[Any]:
-    """Return a server over an open knowledge base, connected to nothing yet."""
+    """Return a server over an open knowledge base, connected to nothing yet.
+
+    Its tools answer in *form*; as text, a call may ask for the other. Those that write are
+    not offered if it, or the knowledge base, is read-only.
+    """
     threads = threads or Threads()
+    shown = offered(tools, readonly=readonly or kb.readonly)
     server: Server[Any] = Server(
         "kebab",
         version=__version__,
-        **_tool_handlers(kb, tools, threads),
+        **_tool_handlers(kb, tools, shown, threads, form),
         **_resource_handlers(kb, threads),
         **_prompt_handlers(),
     )
@@ -78,21 +92,29 @@ def create_server(
 
 
 def _tool_handlers(
-    kb: KnowledgeBase, tools: Mapping[str, Tool], threads: Threads
+    kb: KnowledgeBase,
+    tools: Mapping[str, Tool],
+    shown: Sequence[Tool],
+    threads: Threads,
+    form: Form,
 ) -> dict[str, Any]:
-    shown = offered(tools, readonly=kb.readonly)
+    definitions = [tool.definition for tool in shown]
+    if form is Form.TEXT:
+        definitions = [in_text(definition) for definition in definitions]
 
     async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.definition for tool in shown])
+        return types.ListToolsResult(tools=definitions)
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(params.name)
         if tool is None:
             known = ", ".join(tool.name for tool in shown)
-            raise MCPError(types.INVALID_PARAMS, f"unknown tool {params.name!r}; tools are {known}")
+            raise MCPError(
+                types.INVALID_PARAMS, f"unknown tool {params.name[:_NAMED]!r}; tools are {known}"
+            )
         if tool not in shown:
-            return failure(refusal(tool))
-        call = Call(kb=kb, arguments=params.arguments or {})
+            return failure(refusal(tool), form)
+        call = Call(kb=kb, arguments=params.arguments or {}, form=form)
         return await answer(ctx, threads, tool, call)
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
@@ -145,14 +167,36 @@ def _describe(kb: KnowledgeBase) -> str:
         return GUIDE
 
 
-def serve(kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS) -> None:
-    """Serve *kb* over standard input and output until the input ends."""
+def serve(
+    kb: KnowledgeBase,
+    tools: Mapping[str, Tool] = TOOLS,
+    *,
+    form: str = Form.JSON.value,
+    http: str | None = None,
+    allow_writing: bool = False,
+    allow_remote: bool = False,
+) -> None:
+    """Serve *kb* until the input ends, or with *http*, a place to listen at, until a signal.
+
+    The arguments by name are those of ``kb_mcp.OPTIONS``. Raises ``InvalidInput`` where they
+    do not go together, and ``IoError`` where the place cannot be listened at.
+    """
+    if http is not None:
+        _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote))
+    elif allow_writing or allow_remote:
+        name = "--allow-writing" if allow_writing else "--allow-remote"
+        raise InvalidInput(f"{name} is for a server with --http", details={"field": name})
+    else:
+        _serve_pipes(kb, tools, Form(form))
+
+
+def _serve_pipes(kb: KnowledgeBase, tools: Mapping[str, Tool], form: Form) -> None:
     # The thread that waits for input cannot be interrupted, so that Python's own handling of
     # Ctrl-C would wait for the next line. Nothing here needs to be put in order: let go.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads, log = Threads(), LogAside(logging.getLogger())
     signal.signal(signal.SIGTERM, lambda *_: _terminate(threads, log))
-    server = create_server(kb, tools, threads)
+    server = create_server(kb, tools, threads, form=form)
     try:
         anyio.run(_serve, server, partial(_leave, threads, log))
     except* BrokenPipeError:
@@ -160,6 +204,36 @@ def serve(kb: KnowledgeBase, tools: Mapping[str, Tool] = TOOLS) -> None:
     if not threads.wait(_GRACE_S) or kb.is_working:
         _leave(threads, log)
     log.close()
+
+
+def _serve_http(
+    kb: KnowledgeBase, tools: Mapping[str, Tool], form: Form, http: str, allow: tuple[bool, bool]
+) -> None:
+    from kb_mcp import _http  # uvicorn and starlette: not for a server over pipes
+
+    allow_writing, allow_remote = allow
+    place = _http.Place.parse(http)
+    if not (place.is_local or allow_remote):
+        raise InvalidInput(
+            f"--http {http}: other machines could ask there, and nothing is encrypted",
+            hint="add --allow-remote if they are to, or put a tunnel or a proxy before 127.0.0.1",
+            details={"field": "http", "value": http},
+        )
+    file, readonly = kb.preferences().token_file, kb.readonly or not allow_writing
+    token, is_new = _http.token_of(file, os.environ)
+    threads = Threads()
+
+    def tell(url: str) -> None:
+        mode = " read-only" if readonly else ""
+        where = f"${_http.TOKEN_VARIABLE}" if os.environ.get(_http.TOKEN_VARIABLE) else str(file)
+        made = ", made just now" if is_new else ""
+        sys.stderr.write(f"serving {url}{mode}; token: {where}{made}\n")
+        sys.stderr.flush()
+
+    server = create_server(kb, tools, threads, form=form, readonly=readonly)
+    _http.run(server, token, place, told=tell, at_end=partial(threads.finish_writing, _GRACE_S))
+    if not threads.wait(_GRACE_S) or kb.is_working:
+        _leave(threads, LogAside(logging.getLogger()))
 
 
 async def _serve(server: Server[Any], leave: Callable[[], None]) -> None:

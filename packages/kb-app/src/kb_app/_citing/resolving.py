@@ -28,29 +28,36 @@ __all__ = ["ambiguous", "cite", "locate"]
 
 
 def cite(
-    snapshot: IndexSnapshot, uri: str, source: str | None, fresh: Freshness
+    snapshot: IndexSnapshot,
+    uri: str,
+    source: str | None,
+    fresh: Freshness,
+    *,
+    max_tokens: int | None = None,
+    field: str = "uri",
 ) -> types.FetchResult:
     """Return fetch_result.v1 of what *uri* points at, as it was indexed.
 
     Lines are a span. Of any other place it is the first chunk, with the place's further
     chunks after it. An id is a chunk or a document, a path alone all of its document.
+    *max_tokens* cuts a document or its lines; errors call what was given *field*.
     """
-    named = _named(snapshot, uri, source)
+    named = _named(snapshot, uri, source, field)
     doc, citation = named.doc, named.citation
     if named.chunk is not None:
         return _reading.fetch_chunk(snapshot, named.chunk["chunk_id"], 0, fresh)
     if citation is None:
-        return _reading.fetch_doc(snapshot, doc["doc_id"], None, fresh)
+        return _reading.fetch_doc(snapshot, doc["doc_id"], max_tokens, fresh)
     if isinstance(citation.span, LineSpan | CodeSpan) and has_lines(doc):
         lines = citation.span.start, citation.span.end
-        return _reading.fetch_span(snapshot, doc["doc_id"], lines, None, fresh)
+        return _reading.fetch_span(snapshot, doc["doc_id"], lines, max_tokens, fresh)
     chunks = chunks_at(snapshot, doc, citation)
     if not chunks:
         place = citation.uri.rpartition("#")[2]
         raise SpanNotSupported(
             f"{doc['path']!r} has no text at {place!r}",
             hint=f"'kebab fetch doc {doc['doc_id'][:8]}' prints all of it",
-            details={"field": "uri", "value": citation.uri, "doc_id": doc["doc_id"]},
+            details={"field": field, "value": citation.uri, "doc_id": doc["doc_id"]},
         )
     further = chunks[-1]["ordinal"] - chunks[0]["ordinal"]
     found = _reading.fetch_chunk(snapshot, chunks[0]["chunk_id"], further, fresh)
@@ -91,19 +98,19 @@ def _line_now(doc: StoredDoc, cited: tuple[int, int], files: Files) -> int:
     return verdict.lines[0] if verdict.lines else cited[0]
 
 
-def _named(snapshot: IndexSnapshot, uri: str, source: str | None) -> Named:
+def _named(snapshot: IndexSnapshot, uri: str, source: str | None, field: str = "uri") -> Named:
     """Return what *uri* names; ``DocNotFound`` for nothing.
 
     Raises ``InvalidInput`` where several sources have its path, and for no place at all.
     """
-    if named := find(snapshot, uri, source, field="uri"):
+    if named := find(snapshot, uri, source, field=field):
         return named
     path = parse_citation(uri).path if "#" in uri else uri
     inside = f" in source {source!r}" if source else ""
     raise DocNotFound(
         f"no document at {path!r}{inside}",
         hint="a path is relative to its source; 'kebab list docs' shows the paths of all",
-        details={"field": "uri", "value": uri, "path": path},
+        details={"field": field, "value": uri, "path": path},
     )
 
 

@@ -286,13 +286,27 @@ class Gathering:
         return tuple(one.response if isinstance(one, _Found) else one for one in self._answers)
 
     def merge(
-        self, size: int, *, usable: Callable[[StoredChunk], bool] = lambda _: True
+        self,
+        size: int,
+        *,
+        usable: Callable[[StoredChunk], bool] = lambda _: True,
+        only: int | None = None,
     ) -> list[Merged]:
-        """Return one list, of at least the best *size* of each query that are *usable*."""
-        lists = [self._list(found, max(DEPTH, size)) for found in self._found]
+        """Return one list, of at least the best *size* of each query that are *usable*.
+
+        With *only*, the position of a query in the order asked, the list of that one.
+        """
+        lists = [
+            self._list(found, max(DEPTH, size) if only in {None, found.position} else 0)
+            for found in self._found
+        ]
         keys = dict.fromkeys(row.chunk_key for one in lists for row in one.rows)
         chunks = self._engine.renderer.chunks(list(keys))
         return merge_lists(lists, {key: chunk for key, chunk in chunks.items() if usable(chunk)})
+
+    def chunks(self, merged: Sequence[Merged]) -> dict[int, StoredChunk]:
+        """Return the chunks of the results by key."""
+        return self._engine.renderer.chunks([one.row.chunk_key for one in merged])
 
     def hits(self, merged: Sequence[Merged], snippet_chars: int) -> list[Hit]:
         """Return the results as hits, each with the words of the query that it is shown for."""
@@ -318,6 +332,7 @@ class Gathering:
             method=query.mode.value,
             highlighter=renderer.highlighter(query.text),
             snippet_chars=min(snippet_chars, query.snippet_chars),
+            passages=query.passages,
         )
         return replace(
             hit,

@@ -1,7 +1,8 @@
 """The search for code that is made for language models: several queries, one list.
 
-Tolerant of what is asked, plain in what is answered. Results hold whole passages of code,
-not snippets, and only those that have lines to be shown with. What a model may send comes
+Tolerant of what is asked, plain in what is answered. Results hold whole passages, not
+snippets, and only those that have lines to be shown with: of code, and of the pages, tests
+and settings that explain it (``roles``). What a model may send comes
 in any of its forms (ruling R18); all of these are one query about one folder::
 
     {"queries": [{"query": "error handling", "path": "src"}]}
@@ -18,22 +19,22 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from kb_app._search.aggregate import Gathering, remarks
+from kb_app._search.aggregate import Gathering, Merged, remarks
 from kb_app._search.bulk import Asked
 from kb_app._search.engine import Engine
+from kb_app._search.roles import role_filter, weighed
 from kb_app.shown import as_given
 from kb_core import wire
-from kb_core.citations import CodeSpan, citation_of
+from kb_core.citations import CodeSpan, LineSpan, citation_of
 from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import And, Filter, Glob, OneOf, Or, literal_glob
-from kb_core.media import Media
 from kb_core.ports import StoredChunk
-from kb_core.search import MAX_QUERIES, SearchFilters, SearchQuery
+from kb_core.search import MAX_QUERIES, FileRole, SearchQuery
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -93,7 +94,7 @@ def _bad_path(path: str, why: str) -> InvalidInput:
     )
 
 
-_NAMES = ("queries", "query", "path", "maxResults")
+_NAMES = ("queries", "query", "path", "maxResults", "include", "group")
 _MOST_RESULTS = 100
 _MOST_DIGITS = 10
 
@@ -112,6 +113,10 @@ class CodebaseRequest:
 
     queries: tuple[CodebaseQuery, ...]
     max_results: int
+    include: frozenset[FileRole] = frozenset()
+    """What is searched; nothing is everything."""
+    group: bool = False
+    """Each query is answered apart."""
     remarks: tuple[str, ...] = ()
     """What was understood otherwise than it may have been meant."""
 
@@ -138,8 +143,39 @@ def read_request(given: Mapping[str, Any], *, max_results: int) -> CodebaseReque
             hint="ask in several calls",
             details={"field": "queries", "value": len(found), "max": MAX_QUERIES},
         )
-    most = _whole(given.get("maxResults"), max_results)
-    return CodebaseRequest(tuple(found), most, tuple(_taken(given)))
+    return CodebaseRequest(
+        tuple(found),
+        _whole(given.get("maxResults"), max_results),
+        include=_roles(given.get("include")),
+        group=_flag(given.get("group")),
+        remarks=tuple(_taken(given)),
+    )
+
+
+def _roles(value: object) -> frozenset[FileRole]:
+    """Read one role, several in a text, or a list of them."""
+    names = re.split(r"[\s,|]+", value.strip()) if isinstance(value, str) else value
+    if names is None or names == [""]:
+        return frozenset()
+    if not isinstance(names, list | tuple):
+        raise _bad("include", value, f"a list of {', '.join(FileRole)}")
+    for name in names:
+        if not isinstance(name, str) or name not in set(FileRole):
+            near = get_close_matches(str(name), [*map(str, FileRole)], n=1, cutoff=0.5)
+            raise InvalidInput(
+                f"include {as_given(name)} is none of {', '.join(FileRole)}",
+                hint=f"did you mean {near[0]!r}?" if near else None,
+                details={"field": "include", "value": name, "known": [*map(str, FileRole)]},
+            )
+    return frozenset(FileRole(name) for name in names)
+
+
+def _flag(value: object) -> bool:
+    words = {"true": True, "false": False, "": False}
+    read = words.get(value.strip().lower()) if isinstance(value, str) else value
+    if (read is None and value is not None) or not isinstance(read, bool | None):
+        raise _bad("group", value, "true or false")
+    return bool(read)
 
 
 def _taken(given: Mapping[str, Any]) -> Iterator[str]:
@@ -210,7 +246,9 @@ def _bad(field: str, value: object, expected: str) -> InvalidInput:
 
 
 _WHOLE_CHUNK = 10_000
-_CODE = SearchFilters(media=(Media.CODE.value,))
+_WIDE = 100
+"""Results of each query that are looked at before any is shown: a file that says much is
+known by its other passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,15 +264,21 @@ class _Question:
         path = {} if self.query.path is None else {"path": self.query.path}
         return {"query": self.query.text, **path}
 
-    def asked(self, k: int) -> Asked:
+    def asked(self, k: int, *, passages: bool) -> Asked:
         if self.error is not None:
             return self.error
         text = self.query.text
-        return SearchQuery(text=text, k=k, filters=_CODE, snippet_chars=_WHOLE_CHUNK, rerank=False)
+        return SearchQuery(
+            text=text,
+            k=k,
+            snippet_chars=_WHOLE_CHUNK,
+            rerank=False,
+            passages=passages,
+        )
 
 
 def codebase_search(
-    engine: Engine, given: Mapping[str, Any], *, max_results: int
+    engine: Engine, given: Mapping[str, Any], *, max_results: int, passages: bool = False
 ) -> types.CodebaseSearchResponse:
     """Return codebase_search_response.v1; raise ``InvalidInput`` where nothing can be asked.
 
@@ -242,46 +286,94 @@ def codebase_search(
     raised. *max_results* is for requests that name no ``maxResults``.
     """
     request = read_request(given, max_results=max_results)
-    questions = list(dict.fromkeys(_question(query) for query in request.queries))
-    asked = [question.asked(request.max_results) for question in questions]
+    among = role_filter(request.include)
+    questions = list(dict.fromkeys(_question(query, among) for query in request.queries))
+    asked = [question.asked(_WIDE, passages=passages) for question in questions]
     pool = Gathering(engine, asked, [question.where for question in questions])
     outcomes = pool.outcomes()
     errors = {at: one for at, one in enumerate(outcomes) if isinstance(one, KbError)}
     if len(errors) == len(questions):
         raise errors[0]
-    merged = pool.merge(request.max_results + 1, usable=_has_lines)
-    return wire.codebase_search_response(
+    answered = [at for at in range(len(questions)) if at not in errors]
+    shown = _Shown(pool, request.max_results)
+    if request.group:
+        for at in answered:
+            shown.group(at, -(-request.max_results // len(answered)))
+    else:
+        shown.all()
+    response = wire.codebase_search_response(
         [question.echo for question in questions],
-        pool.hits(merged[: request.max_results], _WHOLE_CHUNK),
-        truncated=len(merged) > request.max_results,
+        pool.hits(shown.merged, _WHOLE_CHUNK),
+        truncated=shown.truncated,
         errors=errors,
         degraded=remarks(outcomes, "degraded"),
         warnings=[
             *request.remarks,
             *remarks(outcomes, "warnings"),
-            *_empty_paths(engine, questions),
+            *_empty_paths(engine, questions, request.include),
         ],
     )
+    if request.group:
+        response["groups"] = [{"query": at, "ranks": ranks} for at, ranks in shown.groups.items()]
+    return response
 
 
-def _question(query: CodebaseQuery) -> _Question:
+class _Shown:
+    """What of the results is shown, in one list or in a group for each query."""
+
+    def __init__(self, pool: Gathering, most: int) -> None:
+        self._pool, self._most = pool, most
+        self.merged: list[Merged] = []
+        self.groups: dict[int, list[int]] = {}
+        """By the position of a query, the ranks of its hits."""
+        self.truncated = False
+
+    def all(self) -> None:
+        """Show one list for all queries."""
+        self._add(self._ordered(None), self._most)
+
+    def group(self, query: int, most: int) -> None:
+        """Show what *query* found; what an earlier one showed already stands in both groups."""
+        ranks = {one.row.chunk_key: rank for rank, one in enumerate(self.merged, start=1)}
+        found = self._ordered(query)
+        old = [ranks[one.row.chunk_key] for one in found[:most] if one.row.chunk_key in ranks]
+        new = [one for one in found if one.row.chunk_key not in ranks]
+        before = len(self.merged)
+        self._add(new, max(0, min(most - len(old), self._most - before)))
+        self.groups[query] = [*old, *range(before + 1, len(self.merged) + 1)]
+
+    def _add(self, found: Sequence[Merged], most: int) -> None:
+        self.merged += found[:most]
+        self.truncated = self.truncated or len(found) > most
+
+    def _ordered(self, only: int | None) -> list[Merged]:
+        merged = self._pool.merge(_WIDE + 1, usable=_has_lines, only=only)
+        asked = {at: query.text for at, query in enumerate(self._pool.queries)}
+        return weighed(merged, self._pool.chunks(merged), asked)
+
+
+def _question(query: CodebaseQuery, among: Filter) -> _Question:
     try:
         path = normal_path(query.path or "")
     except InvalidInput as error:
         return _Question(query, error=error)
-    return _Question(CodebaseQuery(query.text, path or None), where=path_filter(path))
+    below = path_filter(path)
+    where = among if below is None else And((among, below))
+    return _Question(CodebaseQuery(query.text, path or None), where=where)
 
 
 def _has_lines(chunk: StoredChunk) -> bool:
-    return bool(chunk["path"]) and isinstance(citation_of(chunk).span, CodeSpan)
+    return bool(chunk["path"]) and isinstance(citation_of(chunk).span, CodeSpan | LineSpan)
 
 
-def _empty_paths(engine: Engine, questions: Sequence[_Question]) -> list[str]:
-    """Say which paths hold no code: the usual reason is that the path is not spelled so."""
-    code = OneOf("media", (Media.CODE.value,))
-    limits = {one.query.path: one.where for one in questions if one.where is not None}
+def _empty_paths(
+    engine: Engine, questions: Sequence[_Question], include: Collection[FileRole]
+) -> list[str]:
+    """Say which paths hold nothing: the usual reason is that the path is not spelled so."""
+    among = f" of {', '.join(sorted(include))}" if include else ""
+    limits = {one.query.path: one.where for one in questions if one.query.path and one.where}
     return [
-        f"path {path!r} holds no indexed code"
+        f"path {path!r} holds nothing{among} that is indexed"
         for path, where in limits.items()
-        if not engine.snapshot.count(And((code, where)))
+        if not engine.snapshot.count(where)
     ]

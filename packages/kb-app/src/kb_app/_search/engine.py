@@ -24,6 +24,7 @@ from kb_app._search.query import (
     check_query,
     compile_filters,
     filter_warnings,
+    missing_of,
     parse_query,
 )
 from kb_app._search.ranking import Row, list_digest, page_of, rank_proposals
@@ -32,7 +33,7 @@ from kb_core.clock import to_epoch
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
 from kb_core.ports import never
-from kb_core.search import SearchQuery, SearchResponse, Trace
+from kb_core.search import Missing, SearchQuery, SearchResponse, Trace
 
 if TYPE_CHECKING:
     from threading import Event
@@ -320,7 +321,11 @@ class Engine:
             warnings=filter_warnings(run.query.filters, self.snapshot),
             stages=None if run.query.deadline_ms is None else proposals.stages,
             confidence=confidence_of(proposals, run.wanted, self.settings.model_key),
+            missing=self._missing(run) if run.query.passages else None,
         )
+
+    def _missing(self, run: _Run) -> Missing | None:
+        return missing_of(self.snapshot, run.query.text, run.parsed.text, run.where)
 
     def _beyond_the_pool(self, run: _Run, proposals: Proposals) -> tuple[str, ...]:
         """Say that more passages match than the channels were asked for (ruling R14)."""

@@ -9,14 +9,18 @@ bytes. Of a document from outside the sources the file is our asset, wherever it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kb_app._media import medium_of
 from kb_app._search.ranking import Place, Row
 from kb_core.citations import citation_of
 from kb_core.clock import clamp_ns
 from kb_core.filters import And, Not, OneOf, Range
-from kb_core.search import Hit, Retrieval
+from kb_core.media import Media
+from kb_core.search import Hit, Passage, Retrieval
+from kb_core.text import LineIndex
 from kb_search.snippets import Highlighter
 
 if TYPE_CHECKING:
@@ -105,6 +109,29 @@ def _same(path: Path, seen: StoredChunk | StoredDoc | StoredFile) -> bool:
     return bool(status.st_size == seen["size"] and modified == seen["mtime_ns"])
 
 
+class _Document:
+    """The text around passages, as far as it tells where they lie."""
+
+    def __init__(self, snapshot: IndexSnapshot, chunk: StoredChunk) -> None:
+        self.text = snapshot.doc_text(chunk["doc_id"]) or ""
+        self._index = LineIndex(self.text)
+        has_lines = medium_of(chunk["media"]).has_lines and not chunk["span"]
+        self.lines = len(self._index) if has_lines else None
+        self._units: list[tuple[int, int]] = []
+        if chunk["media"] == Media.CODE.value:
+            blocks = (
+                block for doc in snapshot.find_docs(chunk["doc_id"], 1) for block in doc["blocks"]
+            )
+            self._units = [(b["start"], b["end"]) for b in blocks if b["kind"] == "unit"]
+
+    def unit_around(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the lines of the unit that the characters are in."""
+        around = next(
+            (unit for unit in self._units if unit[0] <= end - 1 < unit[1] and start < unit[1]), None
+        )
+        return None if around is None else self._index.lines_of(*around)
+
+
 class Renderer:
     """Reads chunks of one snapshot, each once, and makes hits of them.
 
@@ -118,6 +145,7 @@ class Renderer:
         self._fresh = Freshness(snapshot, now=now, threshold_days=stale_days)
         self._model_key = model_key
         self._chunks: dict[int, StoredChunk] = {}
+        self._documents: dict[str, _Document] = {}
 
     def chunks(self, keys: Sequence[int]) -> dict[int, StoredChunk]:
         """Return those chunks that exist, by key."""
@@ -145,11 +173,12 @@ class Renderer:
         method: str,
         highlighter: Highlighter,
         snippet_chars: int,
+        passages: bool = False,
     ) -> list[Hit]:
-        """Return the hits of a page, ranks counting from *first_rank*."""
+        """Return the hits of a page, ranks counting from *first_rank*; perhaps with passages."""
         chunks = self.chunks([row.chunk_key for row in rows])
         shown = [row for row in rows if row.chunk_key in chunks]
-        return [
+        hits = [
             self._hit(
                 rank,
                 row,
@@ -159,6 +188,23 @@ class Renderer:
             )
             for rank, row in enumerate(shown, start=first_rank)
         ]
+        if not passages:
+            return hits
+        found = (self._passage(chunks[row.chunk_key]) for row in shown)
+        return [replace(hit, passage=passage) for hit, passage in zip(hits, found, strict=True)]
+
+    def _passage(self, chunk: StoredChunk) -> Passage:
+        """Return the whole chunk, and where it lies; reads its document, once for all chunks."""
+        doc = self._documents.get(chunk["doc_id"])
+        if doc is None:
+            doc = self._documents[chunk["doc_id"]] = _Document(self._snapshot, chunk)
+        text, start, end = chunk["text"], chunk["start"], chunk["end"]
+        margin = doc.text[doc.text.rfind("\n", 0, start) + 1 : start]
+        if margin.isspace():  # of code, it tells how deep the first line is
+            text, start = margin + text, start - len(margin)
+        return Passage(
+            text=text, start=start, end=end, lines=doc.lines, unit=doc.unit_around(start, end)
+        )
 
     def _hit(
         self,

@@ -86,9 +86,11 @@ def find(
     return None
 
 
-def document_named(snapshot: IndexSnapshot, text: str, *, field: str = "doc_id") -> StoredDoc:
+def document_named(
+    snapshot: IndexSnapshot, text: str, *, field: str = "doc_id", source: str | None = None
+) -> StoredDoc:
     """Return the document that *text* names, or that of the chunk; else ``DocNotFound``."""
-    named = find(snapshot, text, field=field)
+    named = find(snapshot, text, source, field=field)
     if named is None:
         raise DocNotFound(
             f"no document is {text!r}",
@@ -98,9 +100,11 @@ def document_named(snapshot: IndexSnapshot, text: str, *, field: str = "doc_id")
     return named.doc
 
 
-def chunk_named(snapshot: IndexSnapshot, text: str, *, field: str = "chunk_id") -> StoredChunk:
+def chunk_named(
+    snapshot: IndexSnapshot, text: str, *, field: str = "chunk_id", source: str | None = None
+) -> StoredChunk:
     """Return the chunk that *text* names: by its id, or by where it stands in a document."""
-    named = find(snapshot, text, field=field)
+    named = find(snapshot, text, source, field=field)
     if named is None:
         raise ChunkNotFound(
             f"no chunk is {text!r}",

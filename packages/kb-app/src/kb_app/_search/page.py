@@ -28,7 +28,14 @@ from kb_app._search.ranking import Row, as_ranked, page_of
 from kb_core.control import Control
 from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.media import SearchMode
-from kb_core.search import CHARS_PER_TOKEN, MIN_SNIPPET_CHARS, Hit, SearchQuery, SearchResponse
+from kb_core.search import (
+    CHARS_PER_TOKEN,
+    MIN_SNIPPET_CHARS,
+    Hit,
+    Missing,
+    SearchQuery,
+    SearchResponse,
+)
 
 __all__ = ["Cursor", "Delivery", "Question", "State", "deliver", "fit", "size_of"]
 
@@ -50,6 +57,7 @@ class Delivery:
     warnings: tuple[str, ...] = ()
     stages: tuple[str, ...] | None = None
     confidence: float | None = None
+    missing: Missing | None = None
 
 
 def deliver(delivery: Delivery, renderer: Renderer, control: Control) -> SearchResponse:
@@ -68,6 +76,7 @@ def deliver(delivery: Delivery, renderer: Renderer, control: Control) -> SearchR
             method=query.mode.value,
             highlighter=highlighter,
             snippet_chars=snippet_chars,
+            passages=query.passages,
         )
 
     def assemble(hits: Sequence[Hit], omitted: dict[str, int] | None) -> SearchResponse:
@@ -96,6 +105,7 @@ def _without_hits(delivery: Delivery, control: Control) -> SearchResponse:
         warnings=delivery.warnings,
         stages=delivery.stages,
         confidence=delivery.confidence,
+        missing=delivery.missing,
         mode=SearchMode(delivery.query.mode),
         index_size={"documents": stats.get("doc_count", 0), "chunks": stats.get("chunk_count", 0)},
     )

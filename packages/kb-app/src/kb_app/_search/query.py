@@ -23,10 +23,21 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput
-from kb_core.filters import FILTERS, Filter, FilterSpec, Glob, Not, OneOf, Or, Range, Words, all_of
+from kb_core.filters import (
+    FILTERS,
+    Filter,
+    FilterSpec,
+    Glob,
+    Not,
+    OneOf,
+    Or,
+    Range,
+    Words,
+    all_of,
+)
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
-from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, SearchFilters
+from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, Missing, SearchFilters
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
@@ -38,6 +49,7 @@ __all__ = [
     "compile_filters",
     "filter_warnings",
     "glob_of",
+    "missing_of",
     "nearest_of",
     "parse_query",
     "words_of",
@@ -132,6 +144,43 @@ def check_query(parsed: ParsedQuery, text: str) -> None:
 def words_of(text: str) -> list[str]:
     """Return the words of a text, each once, in order; joined identifiers stay whole."""
     return list(dict.fromkeys(_WORD.findall(text)))
+
+
+_MOST_WORDS = 6
+_SHORTEST = 4
+_ASKING = frozenset(("where", "what", "when", "which", "does", "with", "from", "this", "that"))
+
+
+def missing_of(
+    snapshot: IndexSnapshot, typed: str, text: str, where: Filter | None
+) -> Missing | None:
+    """Return which words keep passages from holding all of a query, if none does.
+
+    *text* is what of the query as it was *typed* is ranked by. Of key words that is worth
+    knowing; of a sentence, which no passage repeats, and of what ``OR`` joins only what
+    stands nowhere. Short words of lower case and those that ask are taken for grammar.
+    """
+    words = [word for word in words_of(text) if not _is_grammar(word)]
+    if not words:
+        return None
+    parts = {word: Words("body", word) for word in words[: 2 * _MOST_WORDS]}
+
+    def count(wanted: Iterable[str]) -> int:
+        return snapshot.count(all_of([where, *(parts[word] for word in wanted)]))
+
+    unknown = tuple(word for word in parts if not count([word]))
+    known = [word for word in parts if word not in unknown]
+    wants_all = 1 < len(known) <= _MOST_WORDS and "OR" not in typed.split()
+    if not wants_all or count(known):
+        return Missing(unknown=unknown) if unknown else None
+    held = {word: count(other for other in known if other != word) for word in known}
+    without = sorted(((word, n) for word, n in held.items() if n), key=lambda pair: -pair[1])
+    return Missing(unknown=unknown, without=tuple(without))
+
+
+def _is_grammar(word: str) -> bool:
+    is_short = len(word) < _SHORTEST and word.isascii() and word.isalpha() and word.islower()
+    return is_short or word in _ASKING
 
 
 def _is_in_capitals(text: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
-from inspect import isfunction, signature
+from inspect import getmembers, isfunction, signature
 from pathlib import Path
 from typing import Any, NoReturn, Self, TypeAlias
 
@@ -141,8 +141,8 @@ def _watched(operation: Callable[..., Any]) -> Callable[..., Any]:
     return watched
 
 
-for _name, _member in vars(KnowledgeBase).items():
-    if isfunction(_member) and not _name.startswith("_") and _name != "close":
+for _name, _member in getmembers(KnowledgeBase, isfunction):
+    if not _name.startswith("_") and _name != "close":
         setattr(ScriptedKnowledgeBase, _name, _watched(_member))
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kb_app.shown import count, flat, printable
-from kb_cli._command import command, completed_by, subgroup
+from kb_cli._command import KebabSubgroup, command, completed_by
 from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._text import shorten
 from kb_core.errors import InvalidInput, IoError
+from kb_core.ids import is_id_prefix
 
 if TYPE_CHECKING:
     from kb_app.editors import FilePlace
@@ -28,13 +29,92 @@ _TOKENS = click.option(
 )
 
 
-@subgroup("fetch", example="kebab fetch span notes/search.md 12 34")
+_FETCH = """
+kebab fetch notes/search.md:12-34 src/app.py:40
+kebab fetch outline src/app.py
+"""
+_PLACE_MARKS = frozenset("/.:#")
+
+
+class _Fetch(KebabSubgroup):
+    """A group whose first word may be a place, too."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        is_place = _PLACE_MARKS.intersection(word) or is_id_prefix(word)
+        if is_place and word not in self.commands and not word.startswith("-"):
+            args = [_at.name or "", *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group("fetch", cls=_Fetch, example=_FETCH)
 def fetch() -> None:
     """Print text exactly as it stands in a source.
 
     What is printed is taken: an id or its first eight characters, a path or its end, a path
-    and a line (notes/a.md:12), a citation. What names several lists them.
+    and lines (notes/a.md:12, notes/a.md:12-34), a citation. What names several lists them.
     """
+
+
+@command("at", example="kebab fetch at notes/search.md:12-34 'src/app.py#L3' --max-tokens 2000")
+@click.argument(
+    "places", metavar="PLACE...", nargs=-1, required=True, shell_complete=completed_by("document")
+)
+@_TOKENS
+@pass_cli
+def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None) -> None:
+    """Print the text at one place or several; the word 'at' can be left out.
+
+    A document, lines of it, a passage. Several share the budget: what needs less than its
+    part is whole. One that does not exist is told, and the others are printed; exits 2 then.
+    """
+    with cli.open() as kb:
+        if len(places) == 1:
+            _show(cli, kb.fetch(places[0], max_tokens=max_tokens))
+            return
+        found = kb.fetch_many(places, max_tokens=max_tokens)
+    if cli.as_json:
+        cli.print_json(found)
+    for one in found["results"]:
+        if not cli.as_json and one["result"] is not None:
+            _show(cli, one["result"])
+    failed = [one["error"] for one in found["results"] if one["error"] is not None]
+    for error in failed:
+        cli.warn(f"{error['message']}{' (' + error['hint'] + ')' if error['hint'] else ''}")
+    if failed:
+        click.get_current_context().exit(_SOME_FAILED)
+
+
+@command("outline", example="kebab fetch outline src/app.py")
+@click.argument("path", metavar="DOC", shell_complete=completed_by("document"))
+@pass_cli
+def _outline(cli: CliContext, path: str) -> None:
+    """Print the headings or symbols of a document, and the lines of each."""
+    with cli.open() as kb:
+        cli.show(kb.outline(path), _outline_lines)
+
+
+def _outline_lines(found: Shown) -> Iterator[str]:
+    size = count(found["lines"], "line") if "lines" in found else count(found["chars"], "character")
+    yield f"[{printable(found['doc_path'])}] {size}"
+    rows = [(_where(entry), entry) for entry in found["entries"]]
+    wide = max((len(where) for where, _ in rows), default=0)
+    for where, entry in rows:
+        kind = click.style(f"  {flat(entry['kind'])}", dim=True) if "kind" in entry else ""
+        yield f"{where:>{wide}}  {'  ' * (entry['level'] - 1)}{flat(entry['name'])}{kind}"
+    if found["omitted"]:
+        yield f"{found['omitted']:,} more inside these"
+    elif not rows:
+        yield "no headings or symbols"
+
+
+def _where(entry: Shown) -> str:
+    if "line_start" not in entry:
+        return printable(entry.get("uri", "").rpartition("#")[2])
+    first, last = entry["line_start"], entry["line_end"]
+    return f"{first}" if first == last else f"{first}-{last}"
 
 
 @command("chunk", example="kebab fetch chunk 5669ef18 --context 1\nkebab fetch chunk notes/a.md:12")
@@ -78,7 +158,7 @@ def _span(cli: CliContext, doc_id: str, start: int, end: int, max_tokens: int | 
     _show(cli, result)
 
 
-for _sub in (_chunk, _doc, _span):
+for _sub in (_at, _chunk, _doc, _span, _outline):
     fetch.add_command(_sub)
 
 
@@ -89,6 +169,7 @@ kebab cite verify 'notes/search.md#L12-L34' 'src/app.py#L3'
 kebab --json search "how are chunks cut" | kebab cite verify -
 """
 _NOT_THE_SAME = 3
+_SOME_FAILED = 2
 _VERIFY = "verify"
 _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "red"}
 

@@ -139,9 +139,18 @@ echo '{"queries": ["error handling", "try catch"], "maxResults": 5}' | kebab cod
 @click.option(
     "--max-results", metavar="N", type=click.IntRange(1, 100), help="How many results in all."
 )
+@click.option(
+    "--include",
+    metavar="A,B",
+    help="Only code, docs, tests or config; else all, with code before the rest.",
+)
+@click.option("--group", is_flag=True, default=None, help="Answer each QUERY apart.")
 @pass_cli
 def codebase_search(
-    cli: CliContext, /, queries: tuple[str, ...], path: str | None, max_results: int | None
+    cli: CliContext,
+    /,
+    queries: tuple[str, ...],
+    **options: Any,  # noqa: ANN401 - members of the request, under click's names
 ) -> None:
     """Search code for a language model, in one call.
 
@@ -149,7 +158,8 @@ def codebase_search(
     request is read from standard input, as one JSON object with query or queries; options
     then fill in what it leaves out.
     """
-    request: dict[str, Any] = {"path": path, "maxResults": max_results}
+    request = {"path": options.pop("path"), "maxResults": options.pop("max_results")}
+    request |= {name: value for name, value in options.items() if value is not None}
     if queries:
         request["queries"] = list(queries)
     else:

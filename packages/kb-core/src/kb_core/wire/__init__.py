@@ -25,11 +25,13 @@ from kb_core.wire._documents import (
     doc_summary,
     fetch_chunk,
     fetch_doc,
+    fetch_results,
     fetch_span,
     file_status,
     ingest_event,
     ingest_item,
     ingest_report,
+    outline,
 )
 from kb_core.wire._json import Json, dumps, error
 from kb_core.wire._operations import (
@@ -88,6 +90,7 @@ __all__ = [
     "explain_miss",
     "fetch_chunk",
     "fetch_doc",
+    "fetch_results",
     "fetch_span",
     "file_status",
     "hit",
@@ -97,6 +100,7 @@ __all__ = [
     "init_report",
     "integration_report",
     "model_list",
+    "outline",
     "read_citation",
     "read_hit",
     "read_search_response",

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kb_core.citations import citation_of
 from kb_core.clock import from_epoch
-from kb_core.wire._json import Json, given, timestamp, timestamp_or_none
+from kb_core.wire._json import Json, error as error_of, given, timestamp, timestamp_or_none
 from kb_core.wire._search import citation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kb_core.errors import KbError
     from kb_core.ingest import IngestEvent, IngestItem, IngestReport
     from kb_core.ports import StoredChunk, StoredDoc, StoredFile
     from kb_core.wire import types
@@ -32,11 +33,13 @@ __all__ = [
     "doc_summary",
     "fetch_chunk",
     "fetch_doc",
+    "fetch_results",
     "fetch_span",
     "file_status",
     "ingest_event",
     "ingest_item",
     "ingest_report",
+    "outline",
 ]
 
 
@@ -138,6 +141,53 @@ def _cut(out: types.FetchResult, omitted_chars: int | None) -> types.FetchResult
     if omitted_chars is None:
         return out
     return {**out, "truncated": True, "omitted_chars": omitted_chars}
+
+
+def fetch_results(
+    places: Iterable[str | Mapping[str, Any]],
+    outcomes: Iterable[types.FetchResult | KbError],
+    *,
+    corpus_revision: int,
+) -> types.FetchResults:
+    """Return fetch_results.v1: what was asked for, each with its text or its error."""
+    results: list[types.FetchResultsResults] = []
+    for place, outcome in zip(places, outcomes, strict=True):
+        asked = place if isinstance(place, str) else dict(place)
+        if isinstance(outcome, Exception):
+            results.append({"place": asked, "result": None, "error": error_of(outcome)})
+        else:
+            results.append({"place": asked, "result": outcome, "error": None})
+    return {
+        "schema_version": "fetch_results.v1",
+        "results": results,
+        "truncated": any(one["result"] and one["result"]["truncated"] for one in results),
+        "corpus_revision": corpus_revision,
+    }
+
+
+def outline(
+    doc: StoredDoc,
+    entries: Iterable[types.OutlineEntries],
+    *,
+    lines: int | None,
+    omitted: int,
+    stale: bool,
+) -> types.Outline:
+    """Return outline.v1; *lines* is ``None`` for a document that has none."""
+    out: types.Outline = {
+        "schema_version": "outline.v1",
+        "doc_id": doc["doc_id"],
+        "doc_path": doc["path"],
+        "media": doc["media"],
+        "chars": doc["text_chars"],
+        "entries": list(entries),
+        "omitted": omitted,
+        "indexed_at": timestamp(doc["indexed_at"]),
+        "stale": stale,
+    }
+    if lines is not None:
+        out["lines"] = lines
+    return out
 
 
 def doc_summary(doc: StoredDoc) -> types.DocSummary:

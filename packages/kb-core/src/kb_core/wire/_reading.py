@@ -22,7 +22,7 @@ from kb_core.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kb_core.search import Hit, SearchResponse, Trace
+    from kb_core.search import Hit, Missing, Passage, SearchResponse, Trace
 
 __all__ = ["read_citation", "read_hit", "read_search_response"]
 
@@ -49,6 +49,8 @@ def read_search_response(given: Mapping[str, Any]) -> SearchResponse:
         values = _known(SearchResponse, given) | {"hits": tuple(map(read_hit, given["hits"]))}
         if "trace" in given:
             values["trace"] = _trace(given["trace"])
+        if "missing" in given:
+            values["missing"] = _missing(given["missing"])
         return SearchResponse(**_tuples(values))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"the response is not of its schema: {error}") from error
@@ -61,6 +63,8 @@ def read_hit(given: Mapping[str, Any]) -> Hit:
     values = _tuples(_known(Hit, given))
     values["citation"] = read_citation(given["citation"])
     values["retrieval"] = Retrieval(**_known(Retrieval, given["retrieval"]))
+    if "passage" in given:
+        values["passage"] = _passage(given["passage"])
     values["indexed_at"] = int(parse_rfc3339(given["indexed_at"]).timestamp())
     return Hit(**values)
 
@@ -69,6 +73,20 @@ def read_citation(given: Mapping[str, Any]) -> Citation:
     """Return a citation of a hit, with all that its URI does not carry."""
     span = span_of({name: value for name, value in given.items() if name in _PLACE})
     return Citation(given["path"], span, given.get("content_hash"))
+
+
+def _passage(given: Mapping[str, Any]) -> Passage:
+    from kb_core.search import Passage
+
+    unit = (given["unit_start"], given["unit_end"]) if "unit_start" in given else None
+    return Passage(**_known(Passage, given), unit=unit)
+
+
+def _missing(given: Mapping[str, Any]) -> Missing:
+    from kb_core.search import Missing
+
+    without = tuple((row["word"], row["passages"]) for row in given["without"])
+    return Missing(unknown=tuple(given["unknown"]), without=without)
 
 
 def _trace(given: Mapping[str, Any]) -> Trace:

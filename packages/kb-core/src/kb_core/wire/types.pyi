@@ -132,6 +132,10 @@ class CodebaseSearchResponseQueries(TypedDict):
     query: str
     path: NotRequired[str]
 
+class CodebaseSearchResponseGroups(TypedDict):
+    query: int
+    ranks: list[int]
+
 class CodebaseSearchResponseErrors(TypedDict):
     query: int
     error: Error
@@ -141,6 +145,7 @@ class CodebaseSearchResponse(TypedDict):
     queries: list[CodebaseSearchResponseQueries]
     hits: list[SearchHit]
     truncated: bool
+    groups: NotRequired[list[CodebaseSearchResponseGroups]]
     errors: NotRequired[list[CodebaseSearchResponseErrors]]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
@@ -345,7 +350,20 @@ class FetchResult(TypedDict):
     line_start: NotRequired[int]
     line_end: NotRequired[int]
     effective_end: NotRequired[int]
+    media: NotRequired[str]
+    lines: NotRequired[int]
     flags: NotRequired[list[str]]
+
+class FetchResultsResults(TypedDict):
+    place: str | dict[str, Any]
+    result: FetchResult | None
+    error: Error | None
+
+class FetchResults(TypedDict):
+    schema_version: Literal["fetch_results.v1"]
+    results: list[FetchResultsResults]
+    truncated: bool
+    corpus_revision: int
 
 class FileStatusFiles(TypedDict):
     source_id: str
@@ -502,6 +520,26 @@ class ModelList(TypedDict):
     total: int
     next_cursor: str | None
 
+class OutlineEntries(TypedDict):
+    level: int
+    name: str
+    kind: NotRequired[str]
+    line_start: NotRequired[int]
+    line_end: NotRequired[int]
+    uri: NotRequired[str]
+
+class Outline(TypedDict):
+    schema_version: Literal["outline.v1"]
+    doc_id: str
+    doc_path: str
+    media: str
+    chars: int
+    lines: NotRequired[int]
+    entries: list[OutlineEntries]
+    omitted: int
+    indexed_at: str
+    stale: bool
+
 class ResetReportRemoved(TypedDict):
     path: str
     bytes: int
@@ -541,6 +579,14 @@ class SearchHitRetrieval(TypedDict):
     vector_rank: int | None
     rerank_score: NotRequired[float]
 
+class SearchHitPassage(TypedDict):
+    text: str
+    start: int
+    end: int
+    lines: NotRequired[int]
+    unit_start: NotRequired[int]
+    unit_end: NotRequired[int]
+
 class SearchHit(TypedDict):
     rank: int
     score: float
@@ -571,10 +617,19 @@ class SearchHit(TypedDict):
     matched_queries: NotRequired[list[int]]
     matched_count: NotRequired[int]
     base_score: NotRequired[float]
+    passage: NotRequired[SearchHitPassage]
 
 class SearchResponseOmitted(TypedDict):
     hits: int
     snippets_shortened: int
+
+class SearchResponseMissingWithout(TypedDict):
+    word: str
+    passages: int
+
+class SearchResponseMissing(TypedDict):
+    unknown: list[str]
+    without: list[SearchResponseMissingWithout]
 
 class SearchResponseCandidate(TypedDict):
     chunk_id: str
@@ -622,6 +677,7 @@ class SearchResponse(TypedDict):
     warnings: NotRequired[list[str]]
     confidence: NotRequired[float]
     stages: NotRequired[list[str]]
+    missing: NotRequired[SearchResponseMissing]
     trace: NotRequired[SearchResponseTrace]
 
 class Source(TypedDict):

@@ -12,11 +12,11 @@ from kb_app import KnowledgeBase
 from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core.records import DocumentRecord
 from kb_core.testing.documents import NOW, document
-from kb_mcp._tool import Tool
+from kb_mcp._tool import Form, Tool
 from kb_mcp.server import create_server
 from kb_mcp.tools import TOOLS
 
-__all__ = ["CODE", "KOREAN", "Mode", "call", "client_of", "knowledge_base"]
+__all__ = ["CODE", "KOREAN", "Mode", "call", "client_of", "knowledge_base", "told"]
 
 KOREAN = document(
     "노트/검색 기록.md",
@@ -41,12 +41,28 @@ Mode: TypeAlias = Literal["legacy", "auto"]
 """The era of the protocol: with a handshake, or without."""
 
 
-def client_of(kb: KnowledgeBase, mode: Mode = "auto", tools: Mapping[str, Tool] = TOOLS) -> Client:
+def client_of(
+    kb: KnowledgeBase,
+    mode: Mode = "auto",
+    tools: Mapping[str, Tool] = TOOLS,
+    *,
+    form: Form = Form.JSON,
+) -> Client:
     """Return a client of a server over *kb*; a context manager."""
-    return Client(create_server(kb, tools), mode=mode, raise_exceptions=False)
+    return Client(create_server(kb, tools, form=form), mode=mode, raise_exceptions=False)
 
 
 async def call(kb: KnowledgeBase, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
     """Call one tool of a server that lives as long as that."""
     async with client_of(kb) as client:
         return await client.call_tool(tool, arguments)
+
+
+async def told(kb: KnowledgeBase, tool: str, arguments: dict[str, Any], **options: Any) -> str:  # noqa: ANN401 - of client_of
+    """Call one tool of a server that answers with text, and return that."""
+    async with client_of(kb, form=Form.TEXT, **options) as client:
+        result = await client.call_tool(tool, arguments)
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    assert result.structured_content is None
+    return content.text

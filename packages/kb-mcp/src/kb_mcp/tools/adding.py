@@ -14,6 +14,7 @@ from kb_core import wire
 from kb_core.ingest import IngestEvent
 from kb_core.media import Media
 from kb_mcp._tool import REPLACES, Answer, Call, Tool, input_schema, outline
+from kb_mcp.text.reports import ingest_text
 
 __all__ = ["INGEST_FILE", "INGEST_STDIN", "IngestFileInput", "IngestTextInput", "TextKind"]
 
@@ -47,6 +48,7 @@ INGEST_FILE = Tool(
         annotations=REPLACES,
     ),
     call=_ingest_file,
+    tell=lambda call: ingest_text(_ingest_file(call), call.max_tokens),
 )
 
 
@@ -105,6 +107,7 @@ INGEST_STDIN = Tool(
         annotations=REPLACES,
     ),
     call=_ingest_stdin,
+    tell=lambda call: ingest_text(_ingest_stdin(call), call.max_tokens),
 )
 
 

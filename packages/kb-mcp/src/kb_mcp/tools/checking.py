@@ -13,6 +13,7 @@ from kb_core.media import SearchMode
 from kb_core.records import FileState
 from kb_core.search import MAX_K, SearchQuery
 from kb_mcp._tool import READ_ONLY, Answer, Call, NoInput, Tool, input_schema, outline
+from kb_mcp.text.reports import doctor_text, files_text, miss_text, schema_text
 
 __all__ = ["DOCTOR", "EXPLAIN_MISS", "SCHEMA", "STATUS", "MissInput", "StatusInput"]
 
@@ -60,6 +61,7 @@ EXPLAIN_MISS = Tool(
         annotations=READ_ONLY,
     ),
     call=_explain_miss,
+    tell=lambda call: miss_text(_explain_miss(call), call.max_tokens),
 )
 
 
@@ -83,6 +85,7 @@ SCHEMA = Tool(
         annotations=READ_ONLY,
     ),
     call=_schema,
+    tell=lambda call: schema_text(_schema(call), call.max_tokens),
 )
 
 
@@ -108,6 +111,11 @@ def _status(call: Call) -> Answer:
     return call.kb.status(asked.path_glob, state, limit=asked.limit, offset=asked.offset)
 
 
+def _tell_status(call: Call) -> str:
+    offset = read(StatusInput, call.arguments).offset
+    return files_text(_status(call), offset, call.max_tokens)
+
+
 STATUS = Tool(
     definition=types.Tool(
         name="status",
@@ -123,6 +131,7 @@ STATUS = Tool(
         annotations=READ_ONLY,
     ),
     call=_status,
+    tell=_tell_status,
 )
 
 
@@ -146,4 +155,5 @@ DOCTOR = Tool(
         annotations=READ_ONLY,
     ),
     call=_doctor,
+    tell=lambda call: doctor_text(_doctor(call), call.max_tokens),
 )

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 import mcp_types as types
 from pydantic import Field, WithJsonSchema
 
-from kb_app.wire_models import FilteredInput, Input, MaybeWhole, Text, Whole, choice, read
+from kb_app.wire_models import (
+    FilteredInput,
+    Flag,
+    Input,
+    MaybeWhole,
+    Text,
+    Whole,
+    choice,
+    read,
+)
 from kb_core.errors import InvalidInput
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
+from kb_mcp.text import BUDGET
+from kb_mcp.text.reports import documents_text, fetched_text, verified_text
 
 __all__ = [
     "CITE_VERIFY",
@@ -45,53 +57,82 @@ _OPTIONAL = {
 
 
 class FetchInput(Input):
-    """Which text; each kind has parameters of its own, and refuses the others'."""
+    """Which text: by place, or by ``kind``, each of which has parameters of its own."""
 
     synonyms: ClassVar[Mapping[str, str]] = {
         "document_id": "doc_id",
         "end": "line_end",
         "id": "chunk_id",
+        "paths": "places",
         "start": "line_start",
         "type": "kind",
+        "uri": "citation",
     }
 
-    kind: Annotated[FetchKind, choice(FetchKind)] = Field(
-        description="chunk needs chunk_id; doc needs doc_id; span needs doc_id, line_start and "
-        "line_end."
+    path: Text = Field(default=None, description="A document, as hits print it.")
+    lines: Annotated[Any, WithJsonSchema({"type": "string"})] = Field(
+        default=None, description="Of path: 40-80, 40, 40-."
     )
-    chunk_id: Text = Field(default=None, description="Of a hit, or path:line.")
-    doc_id: Text = Field(default=None, description="Of a hit or list_docs, or a path.")
-    line_start: MaybeWhole = Field(
-        default=None, description="First line, from 1: the L of a citation."
+    citation: Text = Field(default=None, description="A uri, or path:12-30.")
+    chunk: Text = Field(default=None, description="A chunk_id.")
+    places: Annotated[
+        list[Any],
+        WithJsonSchema(
+            {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}}
+        ),
+    ] = Field(
+        default=[],
+        description="Several: each path:12-30, a uri, or an object of these names.",
     )
+    outline: Flag = Field(
+        default=False, description="Of path: its headings or symbols, with lines."
+    )
+    kind: Annotated[FetchKind | None, choice(FetchKind)] = Field(
+        default=None,
+        description="chunk needs chunk_id; doc doc_id; span doc_id and lines.",
+    )
+    chunk_id: Text = Field(default=None, description="Of a hit.")
+    doc_id: Text = Field(default=None, description="Of a hit.")
+    line_start: MaybeWhole = Field(default=None, description="First line, from 1.")
     line_end: MaybeWhole = Field(default=None, description="Last line, included.")
     context: Annotated[MaybeWhole, at_least(0)] = Field(
-        default=None, ge=0, description="chunk: this many chunks before and after it, too."
+        default=None, ge=0, description="Of a chunk: so many before and after it, too."
     )
     max_tokens: Annotated[MaybeWhole, at_least(1)] = Field(
-        default=None, ge=1, description="doc and span: cut the text at about this length."
+        default=None, ge=1, description="Cut the text here; places share it."
     )
 
 
-def _check(asked: FetchInput) -> None:
+_PLACE = ("path", "lines", "citation", "chunk", "context")
+
+
+def _given(asked: FetchInput) -> set[str]:
+    return {
+        name for name in asked.model_fields_set if getattr(asked, name) not in (None, [], False)
+    }
+
+
+def _check(kind: FetchKind, asked: FetchInput) -> None:
     """Raise ``InvalidInput`` unless *asked* has what its kind needs, and nothing else."""
-    needed, optional = _NEEDED[asked.kind], _OPTIONAL[asked.kind]
-    given = {name for name in asked.model_fields_set if getattr(asked, name) is not None}
+    needed, optional = _NEEDED[kind], _OPTIONAL[kind]
+    given = _given(asked)
     missing = [name for name in needed if name not in given]
     foreign = sorted(given - {"kind", *needed, *optional})
     if missing or foreign:
         problems = [f"parameter {name!r} is missing" for name in missing]
-        problems += [f"parameter {name!r} is not for kind {asked.kind.value!r}" for name in foreign]
+        problems += [f"parameter {name!r} is not for kind {kind.value!r}" for name in foreign]
         raise InvalidInput(
             "; ".join(problems),
-            hint=f"kind {asked.kind.value!r} takes {', '.join((*needed, *optional))}",
-            details={"kind": asked.kind.value, "missing": missing, "foreign": foreign},
+            hint=f"kind {kind.value!r} takes {', '.join((*needed, *optional))}",
+            details={"kind": kind.value, "missing": missing, "foreign": foreign},
         )
 
 
 def _fetch(call: Call) -> Answer:
     asked = read(FetchInput, call.arguments)
-    _check(asked)
+    if asked.kind is None:
+        return _fetch_by_place(call, asked)
+    _check(asked.kind, asked)
     match asked.kind:
         case FetchKind.CHUNK:
             return call.kb.fetch_chunk(asked.chunk_id or "", context=asked.context or 0)
@@ -102,22 +143,82 @@ def _fetch(call: Call) -> Answer:
             return call.kb.fetch_span(asked.doc_id or "", *lines, max_tokens=asked.max_tokens)
 
 
+def _fetch_by_place(call: Call, asked: FetchInput) -> Answer:
+    place = _place_of(asked)
+    if asked.places:
+        _refuse_beside("places", place)
+        return call.kb.fetch_many(asked.places, max_tokens=asked.max_tokens)
+    if not place:
+        raise InvalidInput(
+            "there is nothing to fetch",
+            hint='give path (and lines), citation, chunk or places, as {"path": "a.md", '
+            '"lines": "40-80"}',
+            details={"field": "path"},
+        )
+    if asked.outline:
+        path = place.pop("path", None)
+        _refuse_beside("outline", place)
+        return call.kb.outline(path or "")
+    return call.kb.fetch(place, max_tokens=asked.max_tokens)
+
+
+def _place_of(asked: FetchInput) -> dict[str, Any]:
+    """Return the place that is asked for, ids among its names."""
+    given = _given(asked)
+    place = {name: getattr(asked, name) for name in _PLACE if name in given}
+    for own, name in (("doc_id", "path"), ("chunk_id", "chunk")):
+        if own in given:
+            place.setdefault(name, getattr(asked, own))
+    if asked.line_start is not None:
+        place.setdefault("lines", [asked.line_start, asked.line_end or asked.line_start])
+    return place
+
+
+def _refuse_beside(name: str, place: Mapping[str, Any]) -> None:
+    if place:
+        own = "path" if name == "outline" else "max_tokens"
+        raise InvalidInput(
+            f"{', '.join(place)} and {name} do not go together",
+            hint=f"{name} takes {own} alone beside it",
+            details={"field": name, "foreign": sorted(place)},
+        )
+
+
+def _any_of(name: str, *others: str) -> dict[str, Any]:
+    """Return the outline of a wire object that may be one of *others*: a tool has one schema.
+
+    What only the others have is not shown.
+    """
+    face = outline(name)
+    versions = [f"{each}.v1" for each in (name, *others)]
+    return {**face, "properties": {**face["properties"], "schema_version": {"enum": versions}}}
+
+
+def _tell_fetch(call: Call) -> str:
+    most = call.max_tokens or BUDGET
+    given = call.arguments
+    is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
+    asked = dict(given) if is_short else {**given, "max_tokens": most}
+    return fetched_text(_fetch(replace(call, arguments=asked)), most)
+
+
 FETCH = Tool(
     definition=types.Tool(
         name="fetch",
         title="Read a passage or a document",
         description=(
-            "Text exactly as it stands in a source: a chunk with its neighbours, lines of a "
-            "document, or all of it. Use it when a hit's snippet is not enough to answer or to "
-            "quote, and to check a citation: #L12-L34 is span 12 to 34. Do not use it to look for "
-            "something; that is search. Long documents cost: prefer chunk with context, or "
-            "max_tokens. stale: true says that the file has changed since."
+            "Text exactly as it stands in a source: lines of a file, what a citation points at, "
+            "a chunk with its neighbours, several at once; or the outline of a file. Use it when "
+            "a hit's snippet is not enough, and to check a citation. Do not use it to look for "
+            "something; that is search or grep. Long documents cost: take the outline first, "
+            "then lines. stale: true says that the file has changed since."
         ),
         input_schema=input_schema(FetchInput),
-        output_schema=outline("fetch_result"),
+        output_schema=_any_of("fetch_result", "fetch_results", "outline"),
         annotations=READ_ONLY,
     ),
     call=_fetch,
+    tell=_tell_fetch,
 )
 
 
@@ -143,6 +244,11 @@ def _list_docs(call: Call) -> Answer:
     return call.kb.list_docs(asked.to_filters(), limit=asked.limit, offset=asked.offset)
 
 
+def _tell_list_docs(call: Call) -> str:
+    offset = read(ListInput, call.arguments).offset
+    return documents_text(_list_docs(call), offset, call.max_tokens)
+
+
 LIST_DOCS = Tool(
     definition=types.Tool(
         name="list_docs",
@@ -158,6 +264,7 @@ LIST_DOCS = Tool(
         annotations=READ_ONLY,
     ),
     call=_list_docs,
+    tell=_tell_list_docs,
 )
 
 
@@ -210,4 +317,5 @@ CITE_VERIFY = Tool(
         annotations=READ_ONLY,
     ),
     call=_cite_verify,
+    tell=lambda call: verified_text(_cite_verify(call), call.max_tokens),
 )

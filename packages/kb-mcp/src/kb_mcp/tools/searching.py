@@ -11,16 +11,34 @@ from pydantic import Field
 from kb_app.wire_models import FilteredInput, MaybeWhole, SearchInput, Text, read, whole
 from kb_core import wire
 from kb_core.search import MAX_K, MIN_SNIPPET_CHARS, SearchQuery
-from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline, output_schema
+from kb_mcp._tool import (
+    READ_ONLY,
+    Answer,
+    Call,
+    Tool,
+    in_passages,
+    input_schema,
+    outline,
+    output_schema,
+)
+from kb_mcp.text.hits import search_text
 
 __all__ = ["SEARCH", "SIMILAR", "SimilarInput"]
 
 
-def _search(call: Call) -> Answer:
+def _query(call: Call) -> SearchQuery:
     usual = call.kb.preferences()
     asked = read(SearchInput, call.arguments)
-    query = asked.to_query(k=usual.default_k, snippet_chars=usual.snippet_chars)
-    return wire.search_response(call.kb.search(query, stop=call.stop))
+    return asked.to_query(k=usual.default_k, snippet_chars=usual.snippet_chars)
+
+
+def _search(call: Call) -> Answer:
+    return wire.search_response(call.kb.search(_query(call), stop=call.stop))
+
+
+def _tell_search(call: Call) -> str:
+    found = call.kb.search(in_passages(_query(call)), stop=call.stop)
+    return search_text(wire.search_response(found), call.max_tokens).text
 
 
 SEARCH = Tool(
@@ -41,6 +59,7 @@ SEARCH = Tool(
         annotations=READ_ONLY,
     ),
     call=_search,
+    tell=_tell_search,
 )
 
 
@@ -66,10 +85,10 @@ class SimilarInput(FilteredInput):
     cursor: Text = Field(default=None, description="next_cursor of an earlier response.")
 
 
-def _similar(call: Call) -> Answer:
+def _page(call: Call) -> SearchQuery:
     asked = read(SimilarInput, call.arguments)
     usual = call.kb.preferences()
-    page = SearchQuery(
+    return SearchQuery(
         text=asked.origin,
         k=usual.default_k if asked.k is None else asked.k,
         snippet_chars=usual.snippet_chars if asked.snippet_chars is None else asked.snippet_chars,
@@ -77,7 +96,17 @@ def _similar(call: Call) -> Answer:
         cursor=asked.cursor,
         filters=asked.to_filters(),
     )
-    return wire.search_response(call.kb.similar(asked.origin, page))
+
+
+def _similar(call: Call) -> Answer:
+    page = _page(call)
+    return wire.search_response(call.kb.similar(page.text, page))
+
+
+def _tell_similar(call: Call) -> str:
+    page = in_passages(_page(call))
+    found = wire.search_response(call.kb.similar(page.text, page))
+    return search_text(found, call.max_tokens).text
 
 
 SIMILAR = Tool(
@@ -94,4 +123,5 @@ SIMILAR = Tool(
         annotations=READ_ONLY,
     ),
     call=_similar,
+    tell=_tell_similar,
 )

@@ -12,8 +12,18 @@ from pydantic import Field, WithJsonSchema
 from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whole
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
-from kb_core.search import MAX_K, MAX_QUERIES, SearchQuery
-from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline, schema_of
+from kb_core.search import MAX_K, MAX_QUERIES, FileRole, SearchQuery
+from kb_mcp._tool import (
+    READ_ONLY,
+    Answer,
+    Call,
+    Tool,
+    in_passages,
+    input_schema,
+    outline,
+    schema_of,
+)
+from kb_mcp.text.hits import aggregated_text, bulk_text, codebase_text
 
 __all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
 
@@ -48,11 +58,13 @@ class BulkInput(Input):
     )
 
 
-def _bulk_search(call: Call) -> Answer:
+def _bulk_search(call: Call, *, passages: bool = False) -> Answer:
     given = read(BulkInput, call.arguments)
     asked = [_object(at, one) for at, one in enumerate(given.queries)]
     usual = call.kb.preferences()
     queries = read_queries(asked, k=usual.default_k, snippet_chars=usual.snippet_chars)
+    if passages:
+        queries = [_in_passages(query) for query in queries]
     if given.aggregate:
         found = call.kb.search_aggregated(
             queries, k=given.k, max_tokens=given.max_tokens, asked=asked, stop=call.stop
@@ -60,6 +72,19 @@ def _bulk_search(call: Call) -> Answer:
         return wire.aggregated_search_response(asked, found)
     _refuse_shared(given)
     return _search_each(call, asked, queries)
+
+
+def _in_passages(query: SearchQuery | InvalidInput) -> SearchQuery | InvalidInput:
+    try:
+        return query if isinstance(query, InvalidInput) else in_passages(query)
+    except InvalidInput as error:
+        return error
+
+
+def _tell_bulk_search(call: Call) -> str:
+    found = _bulk_search(call, passages=True)
+    tell = aggregated_text if "aggregated" in found else bulk_text
+    return tell(found, call.max_tokens).text
 
 
 def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries) -> Answer:
@@ -109,6 +134,7 @@ BULK_SEARCH = Tool(
         annotations=READ_ONLY,
     ),
     call=_bulk_search,
+    tell=_tell_bulk_search,
 )
 
 
@@ -128,6 +154,12 @@ _INPUT = {
         "maximum": 100,
         "description": "How many results in all.",
     },
+    "include": {
+        "type": "array",
+        "items": {"type": "string", "enum": [*map(str, FileRole)]},
+        "description": "Only these; all but code stand below it unless asked for.",
+    },
+    "group": {"type": "boolean", "description": "Answer each query apart: unrelated queries."},
 }
 
 
@@ -135,13 +167,20 @@ def _codebase_search(call: Call) -> Answer:
     return call.kb.codebase_search(call.arguments)
 
 
+def _tell_codebase_search(call: Call) -> str:
+    return codebase_text(
+        call.kb.codebase_search(call.arguments, passages=True), call.max_tokens
+    ).text
+
+
 CODEBASE_SEARCH = Tool(
     definition=types.Tool(
         name="codebase_search",
         title="Search code",
         description=(
-            "Find code in the indexed repositories by what it does, asked in any language; whole "
-            "passages with paths and lines, as text. Use it with simple terms, one thing a query, "
+            "Find code in the indexed repositories by what it does, and the pages, tests and "
+            "settings that explain it; whole passages with paths and lines, as text. Use it with "
+            "simple terms, one thing a query, "
             "and several wordings in one call: doubles are merged, and each further query that "
             "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
             "not use it for notes and documents, for exact names or where you need filters: that "
@@ -158,4 +197,5 @@ CODEBASE_SEARCH = Tool(
     ),
     call=_codebase_search,
     render=wire.codebase_search_text,
+    tell=_tell_codebase_search,
 )

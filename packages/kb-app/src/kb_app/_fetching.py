@@ -1,0 +1,322 @@
+"""Fetching by place: what a path, lines, a citation or a chunk says, one or several at once.
+
+A place is a text as it is printed anywhere (``notes/a.md:12-30``, a citation, an id), or an
+object that says one of these and perhaps which lines, or how many neighbours::
+
+    {"path": "src/app.py", "lines": "40-80"}
+    {"citation": "notes/a.md#L12-L34"}
+    {"chunk": "5669ef18", "context": 1}
+
+What has lines is a span, neighbours included, so it is one text that stands in the file. The
+outline of a document says where its headings or symbols are, in a small part of its length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kb_app import _reading
+from kb_app._citing.resolving import cite
+from kb_app._media import medium_of
+from kb_app._search.hits import Freshness
+from kb_app._search.lookup import chunk_named, document_named
+from kb_app._search.query import nearest_of
+from kb_app.shown import as_given
+from kb_core import wire
+from kb_core.citations import citation_of
+from kb_core.errors import InvalidInput, KbError
+from kb_core.ports import IndexSnapshot, StoredDoc
+from kb_core.text import LineIndex
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
+
+__all__ = ["MAX_PLACES", "Place", "fetch_many", "fetch_place", "outline", "read_place"]
+
+MAX_PLACES = 100
+"""How many places one call may have."""
+
+_NAMES = ("path", "lines", "citation", "chunk", "context", "source")
+_MAIN = ("path", "citation", "chunk")
+_LINES = re.compile(r"L?(?P<first>\d{1,9})(?P<open>\s*(?:-|–|:|,|to)\s*(?:L?(?P<last>\d{1,9}))?)?")
+_END = 10**9 - 1
+"""Beyond the last line of anything."""
+
+_CHARS_PER_TOKEN = 4
+_OUTLINE_SHARE = 20
+_LEAST_OUTLINE = 600
+"""Characters that an outline may have, however short its document."""
+_ENTRY_COST = 12
+"""What a line of an outline has beside its name: the lines it stands for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Which text is wanted: what names it, as what, and which part of it."""
+
+    name: str
+    kind: str = "path"
+    """``path``, ``citation`` or ``chunk``."""
+    lines: tuple[int, int | None] | None = None
+    """Of a path: the first and the last, ``None`` for the end."""
+    context: int | None = None
+    """Of a chunk: so many neighbours on either side."""
+    source: str | None = None
+
+
+def read_place(given: str | Mapping[str, Any] | Place) -> Place:
+    """Return the place that *given* says, or raise ``InvalidInput`` that names the field."""
+    if isinstance(given, Place):
+        return given
+    if isinstance(given, str):
+        return Place(name=given)
+    if not isinstance(given, Mapping):
+        raise _bad("place", given, "a text such as 'notes/a.md:12-30', or an object")
+    fields = {name: value for name, value in given.items() if value is not None}
+    _refuse_unknown(fields)
+    named = [name for name in _MAIN if name in fields]
+    if len(named) != 1:
+        raise InvalidInput(
+            f"a place is one of path, citation and chunk, not {' and '.join(named) or 'none'}",
+            hint='{"path": "src/app.py", "lines": "40-80"}, or {"citation": "a.md#L3-L9"}',
+            details={"field": named[1] if named else "path", "given": named},
+        )
+    (kind,) = named
+    _refuse_foreign(kind, fields)
+    for name in (kind, "source"):
+        if not isinstance(fields.get(name, ""), str):
+            raise _bad(name, fields[name], "a text")
+    return Place(
+        name=fields[kind],
+        kind=kind,
+        lines=_read_lines(fields["lines"]) if "lines" in fields else None,
+        context=_read_context(fields["context"]) if "context" in fields else None,
+        source=fields.get("source"),
+    )
+
+
+def _refuse_unknown(fields: Mapping[str, Any]) -> None:
+    for name in fields:
+        if name not in _NAMES:
+            close = nearest_of(str(name), _NAMES)
+            raise InvalidInput(
+                f"unknown parameter {str(name)!r} of a place",
+                hint=f"did you mean {close!r}?" if close else f"there are {', '.join(_NAMES)}",
+                details={"field": str(name), "known": list(_NAMES)},
+            )
+
+
+def _refuse_foreign(kind: str, fields: Mapping[str, Any]) -> None:
+    for name, owner in (("lines", "path"), ("context", "chunk")):
+        if name in fields and kind != owner:
+            raise InvalidInput(
+                f"{name!r} goes with {owner!r}, not with {kind!r}",
+                hint='{"path": "a.md", "lines": "40-80"}, {"chunk": "5669ef18", "context": 1}',
+                details={"field": name, "value": fields[name]},
+            )
+
+
+def _read_lines(given: object) -> tuple[int, int | None]:
+    """Read ``40-80``, ``40``, ``40-`` (to the end), 40 and [40, 80]."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given, given
+    if isinstance(given, list | tuple) and [type(each) for each in given] == [int, int]:
+        return given[0], given[1]
+    found = _LINES.fullmatch(given.strip()) if isinstance(given, str) else None
+    if found is None:
+        raise _bad("lines", given, "lines such as '40-80', '40' or '40-'")
+    first = int(found["first"])
+    if found["open"] is None:
+        return first, first
+    return first, int(found["last"]) if found["last"] else None
+
+
+def _read_context(given: object) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise _bad("context", given, "a whole number from 0")
+    return given
+
+
+def _bad(field: str, value: object, expected: str) -> InvalidInput:
+    return InvalidInput(
+        f"{field} {as_given(value)} is not {expected}",
+        details={"field": field, "value": value, "expected": expected},
+    )
+
+
+def fetch_place(
+    snapshot: IndexSnapshot, place: Place, max_tokens: int | None, fresh: Freshness
+) -> types.FetchResult:
+    """Return fetch_result.v1 of *place*, cut to ``4 * max_tokens`` characters."""
+    if place.kind == "chunk":
+        return _chunk(snapshot, place, max_tokens, fresh)
+    if place.lines is None:
+        field = place.kind if place.kind == "citation" else "path"
+        return cite(snapshot, place.name, place.source, fresh, max_tokens=max_tokens, field=field)
+    doc = document_named(snapshot, place.name, source=place.source, field="path")
+    first, last = place.lines
+    if last is not None:
+        return _reading.fetch_span(snapshot, doc["doc_id"], (first, last), max_tokens, fresh)
+    found = _reading.fetch_span(snapshot, doc["doc_id"], (first, _END), max_tokens, fresh)
+    return {**found, "line_end": max(first, found["effective_end"])}
+
+
+def _chunk(
+    snapshot: IndexSnapshot, place: Place, max_tokens: int | None, fresh: Freshness
+) -> types.FetchResult:
+    """Return the lines of a chunk and its neighbours; as one text, too, what has no lines."""
+    chunk = chunk_named(snapshot, place.name, field="chunk", source=place.source)
+    reach = place.context or 0
+    siblings = snapshot.doc_chunks(chunk["doc_id"]) if reach else [chunk]
+    at = next(i for i, c in enumerate(siblings) if c["chunk_id"] == chunk["chunk_id"])
+    first, last = siblings[max(0, at - reach)], siblings[min(len(siblings) - 1, at + reach)]
+    if medium_of(chunk["media"]).has_lines:
+        lines = (first["line_start"], max(c["line_end"] for c in (first, chunk, last)))
+        return _reading.fetch_span(snapshot, chunk["doc_id"], lines, max_tokens, fresh)
+    found = _reading.fetch_chunk(snapshot, chunk["chunk_id"], 0, fresh)
+    text = snapshot.doc_text(chunk["doc_id"]) or chunk["text"]
+    return _reading.with_text(found, text[first["start"] : last["end"]], max_tokens)
+
+
+def fetch_many(
+    snapshot: IndexSnapshot,
+    places: Sequence[str | Mapping[str, Any] | Place],
+    max_tokens: int | None,
+    fresh: Freshness,
+) -> types.FetchResults:
+    """Return fetch_results.v1: each place with its text, or with why it has none.
+
+    The budget is shared: what needs less than its part is whole, and leaves the rest to others.
+    """
+    if not places or len(places) > MAX_PLACES:
+        raise InvalidInput(
+            f"places: max {MAX_PLACES} items" if places else "there is no place to fetch",
+            hint="ask in several calls" if places else "give at least one, as 'notes/a.md:12-30'",
+            details={"field": "places", "value": len(places), "max": MAX_PLACES},
+        )
+    outcomes = [_outcome(snapshot, place, fresh) for place in places]
+    if max_tokens is not None:
+        sizes = {at: _size(one) for at, one in enumerate(outcomes) if not isinstance(one, KbError)}
+        for at, share in _shares(sizes, max_tokens * _CHARS_PER_TOKEN).items():
+            if sizes[at] > share:
+                asked, tokens = read_place(places[at]), max(1, share // _CHARS_PER_TOKEN)
+                outcomes[at] = fetch_place(snapshot, asked, tokens, fresh)
+    return wire.fetch_results(
+        [given if isinstance(given, str | Mapping) else given.name for given in places],
+        outcomes,
+        corpus_revision=snapshot.control.corpus_revision,
+    )
+
+
+def _outcome(
+    snapshot: IndexSnapshot, given: str | Mapping[str, Any] | Place, fresh: Freshness
+) -> types.FetchResult | KbError:
+    try:
+        return fetch_place(snapshot, read_place(given), None, fresh)
+    except KbError as error:
+        return error
+
+
+def _size(found: types.FetchResult) -> int:
+    text = found["text"] if "text" in found else found["chunk"]["text"]
+    return len(text)
+
+
+def _shares(sizes: Mapping[int, int], budget: int) -> dict[int, int]:
+    """Return what each may have of the budget: the smallest first, equal parts of what is left."""
+    shares = {}
+    left = budget
+    for done, at in enumerate(sorted(sizes, key=lambda at: sizes[at])):
+        shares[at] = left // (len(sizes) - done)
+        left -= min(sizes[at], shares[at])
+    return shares
+
+
+def outline(snapshot: IndexSnapshot, name: str, fresh: Freshness) -> types.Outline:
+    """Return outline.v1: the headings or symbols of a document, with the lines of each."""
+    doc = document_named(snapshot, name, field="path")
+    text = snapshot.doc_text(doc["doc_id"]) or ""
+    entries = list(_entries(snapshot, doc, text))
+    kept = _fitting(entries, max(_LEAST_OUTLINE, len(text) // _OUTLINE_SHARE))
+    return wire.outline(
+        doc,
+        [entry.fields for entry in kept],
+        lines=len(LineIndex(text)) if medium_of(doc["media"]).has_lines else None,
+        omitted=len(entries) - len(kept),
+        stale=fresh.is_stale(doc),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    level: int
+    size: int
+    fields: types.OutlineEntries
+
+    @property
+    def cost(self) -> int:
+        return _ENTRY_COST + 2 * self.level + len(self.fields["name"])
+
+
+def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_Entry]:
+    """Yield headings and symbols in order; each reaches as far as what is inside it."""
+    heads = [block for block in doc["blocks"] if block["kind"] == "heading" or block.get("symbol")]
+    has_lines = medium_of(doc["media"]).has_lines
+    places = [] if has_lines else _places(snapshot, doc)
+    lines = LineIndex(text)
+    for head, after in zip(heads, _closing(heads), strict=True):
+        start, end = head["start"], max(head["end"], heads[after - 1]["end"])
+        if head["kind"] == "heading":
+            end = heads[after]["start"] if after < len(heads) else len(text)
+        name = " ".join(_name(head).split())
+        if not name:
+            continue
+        fields: types.OutlineEntries = {"level": _level(head), "name": name}
+        if kind := head.get("symbol_kind"):
+            fields["kind"] = kind
+        if has_lines:
+            body = text[start:end].rstrip()
+            fields["line_start"], fields["line_end"] = lines.lines_of(start, start + len(body))
+        elif before := [uri for place, uri in places if place <= start]:
+            fields["uri"] = before[-1]
+        yield _Entry(_level(head), end - start, fields)
+
+
+def _closing(heads: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return for each head which is the first after it that is not inside it."""
+    closing = [len(heads)] * len(heads)
+    open_heads: list[int] = []
+    for at, head in enumerate(heads):
+        while open_heads and _level(heads[open_heads[-1]]) >= _level(head):
+            closing[open_heads.pop()] = at
+        open_heads.append(at)
+    return closing
+
+
+def _level(head: Mapping[str, Any]) -> int:
+    return int(head.get("level") or 1)
+
+
+def _name(head: Mapping[str, Any]) -> str:
+    if symbol := head.get("symbol"):
+        return str(symbol.rpartition(".")[2] if _level(head) > 1 else symbol)
+    return str((head.get("heading_path") or ("",))[-1])
+
+
+def _places(snapshot: IndexSnapshot, doc: StoredDoc) -> list[tuple[int, str]]:
+    chunks = snapshot.doc_chunks(doc["doc_id"])
+    return [(chunk["start"], citation_of(chunk).uri) for chunk in chunks]
+
+
+def _fitting(entries: Sequence[_Entry], budget: int) -> Sequence[_Entry]:
+    """Return what fits: outer entries before inner ones, among those the longer first."""
+    kept = set()
+    for at in sorted(range(len(entries)), key=lambda at: (entries[at].level, -entries[at].size)):
+        budget -= entries[at].cost
+        if budget < 0:
+            break
+        kept.add(at)
+    return [entry for at, entry in enumerate(entries) if at in kept]

@@ -1,0 +1,81 @@
+"""The part of the facade that gives texts as they stand: by id, by place, in outline."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kb_app._search.hits import Freshness
+    from kb_core.ports import IndexSnapshot
+    from kb_core.wire import types
+
+__all__ = ["Texts"]
+
+
+class Texts:
+    """Operations of ``KnowledgeBase`` that give texts; the rest of it has the index."""
+
+    @abstractmethod
+    def _snapshot(self) -> IndexSnapshot: ...
+
+    @abstractmethod
+    def _freshness(self, snapshot: IndexSnapshot) -> Freshness: ...
+
+    def fetch(
+        self, place: str | Mapping[str, Any], *, max_tokens: int | None = None
+    ) -> types.FetchResult:
+        """Return fetch_result.v1 of a place, cut to ``4 * max_tokens`` characters.
+
+        *place* is a text as it is printed anywhere, such as ``notes/a.md:12-30``, or an
+        object: ``path`` and perhaps ``lines``, a ``citation``, or a ``chunk`` and perhaps
+        ``context``, how many of its neighbours; with ``source`` where several have the path.
+        """
+        from kb_app import _fetching
+
+        snapshot, asked = self._snapshot(), _fetching.read_place(place)
+        return _fetching.fetch_place(snapshot, asked, max_tokens, self._freshness(snapshot))
+
+    def fetch_many(
+        self, places: Sequence[str | Mapping[str, Any]], *, max_tokens: int | None = None
+    ) -> types.FetchResults:
+        """Return fetch_results.v1: of each place what ``fetch`` returns, or its error.
+
+        All share the budget; what needs less than its part is whole.
+        """
+        from kb_app import _fetching
+
+        snapshot = self._snapshot()
+        return _fetching.fetch_many(snapshot, places, max_tokens, self._freshness(snapshot))
+
+    def outline(self, path: str) -> types.Outline:
+        """Return outline.v1: headings or symbols of a document (a path, or an id), with lines."""
+        from kb_app import _fetching
+
+        snapshot = self._snapshot()
+        return _fetching.outline(snapshot, path, self._freshness(snapshot))
+
+    def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
+        """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""
+        from kb_app import _reading
+
+        snapshot = self._snapshot()
+        return _reading.fetch_chunk(snapshot, chunk_id, context, self._freshness(snapshot))
+
+    def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> types.FetchResult:
+        """Return fetch_result.v1 of a document's text, cut to ``4 * max_tokens`` characters."""
+        from kb_app import _reading
+
+        snapshot = self._snapshot()
+        return _reading.fetch_doc(snapshot, doc_id, max_tokens, self._freshness(snapshot))
+
+    def fetch_span(
+        self, doc_id: str, start: int, end: int, *, max_tokens: int | None = None
+    ) -> types.FetchResult:
+        """Return fetch_result.v1 of lines *start* to *end*, from 1 and inclusive."""
+        from kb_app import _reading
+
+        snapshot = self._snapshot()
+        fresh = self._freshness(snapshot)
+        return _reading.fetch_span(snapshot, doc_id, (start, end), max_tokens, fresh)

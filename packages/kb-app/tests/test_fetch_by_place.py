@@ -1,0 +1,293 @@
+"""Fetching by place: lines, citations and chunks as they are printed, several at once, outlines."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, strategies as st
+from jsonschema import Draft202012Validator
+
+from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_core import ids
+from kb_core.citations import PageSpan, stored_span
+from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
+from kb_core.records import ChunkRecord, DocumentRecord
+from kb_core.testing import closed_schema
+from kb_core.testing.documents import document
+from kb_core.text import LineIndex
+
+Place: TypeAlias = Any
+
+TEXT = "".join(f"line {n}\n" for n in range(1, 31))
+DOC = document("notes/a.md", TEXT)
+OTHER = document("src/b.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n", media="code")
+
+
+def lines(first: int, last: int) -> str:
+    return "".join(f"line {n}\n" for n in range(first, last + 1))
+
+
+def chunks(text: str, ranges: list[tuple[int, int]], *spans: PageSpan) -> tuple[ChunkRecord, ...]:
+    index = LineIndex(text)
+    made = []
+    for at, (start, end) in enumerate(ranges):
+        first, last = index.lines_of(start, end)
+        made.append(
+            ChunkRecord(
+                chunk_id=ids.text_hash(f"{at} {text}"),
+                ordinal=at,
+                start=start,
+                end=end,
+                text=text[start:end],
+                line_start=first,
+                line_end=last,
+                token_count=1,
+                span=stored_span(spans[at]) if spans else None,
+                context="",
+                passage_hash=ids.text_hash(text[start:end]),
+            )
+        )
+    return tuple(made)
+
+
+def kb_of(*documents: DocumentRecord) -> ScriptedKnowledgeBase:
+    return ScriptedKnowledgeBase(*(documents or (DOC, OTHER)))
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "asked"),
+    [
+        ("notes/a.md:3", lines(3, 3), (3, 3)),
+        ("a.md:3-5", lines(3, 5), (3, 5)),
+        ("notes/a.md#L3-L5", lines(3, 5), (3, 5)),
+        ({"citation": "notes/a.md#L3-L5"}, lines(3, 5), (3, 5)),
+        ({"citation": "a.md:3-5"}, lines(3, 5), (3, 5)),
+        ({"path": "notes/a.md", "lines": "3-5"}, lines(3, 5), (3, 5)),
+        ({"path": "a.md", "lines": "L3-L5"}, lines(3, 5), (3, 5)),
+        ({"path": "a.md", "lines": "29-"}, lines(29, 30), (29, 30)),
+        ({"path": "a.md", "lines": 7}, lines(7, 7), (7, 7)),
+        ({"path": "a.md", "lines": [7, 9]}, lines(7, 9), (7, 9)),
+        ({"path": "a.md:20", "lines": "7"}, lines(7, 7), (7, 7)),
+        ({"path": DOC.doc_id[:8], "lines": "7", "chunk": None}, lines(7, 7), (7, 7)),
+        ({"path": "a.md", "lines": "40-50"}, "", (40, 50)),
+    ],
+)
+def test_lines_are_fetched_by_whatever_says_them(
+    place: Place, text: str, asked: tuple[int, int]
+) -> None:
+    with kb_of() as kb:
+        found = kb.fetch(place)
+
+    assert (found["kind"], found["text"]) == ("span", text)
+    assert (found["line_start"], found["line_end"]) == asked
+
+
+def test_a_path_alone_is_the_document() -> None:
+    with kb_of() as kb:
+        assert kb.fetch("src/b.py") == kb.fetch_doc(OTHER.doc_id)
+        assert kb.fetch({"path": "b.py"}, max_tokens=3) == kb.fetch_doc("b.py", max_tokens=3)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ({}, "a place is one of path, citation and chunk, not none"),
+        ({"path": "a", "chunk": "b"}, "a place is one of path, citation and chunk"),
+        ({"paht": "a"}, "unknown parameter 'paht' of a place"),
+        ({"path": "a.md", "lines": "x"}, "lines 'x' is not lines such as '40-80'"),
+        ({"path": "a.md", "lines": True}, "lines true is not lines such as"),
+        ({"path": "a.md", "lines": "5-3"}, "lines 5 to 3 are not a span"),
+        ({"path": "a.md", "lines": "0"}, "lines 0 to 0 are not a span"),
+        ({"path": "a.md", "context": 1}, "'context' goes with 'chunk', not with 'path'"),
+        ({"citation": "a.md#L3", "lines": "3"}, "'lines' goes with 'path', not with 'citation'"),
+        ({"chunk": "a.md:1", "context": -1}, "context -1 is not a whole number from 0"),
+        ({"path": 7}, "path 7 is not a text"),
+        ({"path": " "}, "the document is missing"),
+        (7, "place 7 is not a text such as 'notes/a.md:12-30', or an object"),
+    ],
+)
+def test_a_place_that_is_none_is_refused_by_name(place: Place, message: str) -> None:
+    with kb_of() as kb, pytest.raises(InvalidInput, match=message.replace("(", r"\(")):
+        kb.fetch(place)
+
+
+def test_a_place_that_nothing_has_is_not_found() -> None:
+    with kb_of() as kb:
+        with pytest.raises(DocNotFound):
+            kb.fetch("nowhere.md:3")
+        with pytest.raises(DocNotFound):
+            kb.fetch({"path": "nowhere.md", "lines": "3"})
+        with pytest.raises(ChunkNotFound):
+            kb.fetch({"chunk": "0" * 32})
+
+
+def _parted(media: str, *spans: PageSpan) -> DocumentRecord:
+    """Return a document of five chunks of seven lines, which overlap by one."""
+    ranges = [(len(lines(1, n)), len(lines(1, min(n + 7, 30)))) for n in range(0, 30, 6)]
+    return document("c", TEXT, media=media, chunks=chunks(TEXT, ranges, *spans))
+
+
+@given(at=st.integers(0, 4), context=st.integers(0, 6))
+def test_a_chunk_and_its_neighbours_are_one_text_that_stands_in_the_file(
+    at: int, context: int
+) -> None:
+    doc = _parted("text")
+    with kb_of(doc) as kb:
+        found = kb.fetch({"chunk": doc.chunks[at].chunk_id, "context": context})
+        by_id = kb.fetch_chunk(doc.chunks[at].chunk_id, context=context)
+        again = kb.fetch_span(doc.doc_id, found["line_start"], found["line_end"])
+
+    parts = [*by_id["context_before"], by_id["chunk"], *by_id["context_after"]]
+    assert found["kind"] == "span"
+    assert found["text"] == TEXT[parts[0]["char_start"] : parts[-1]["char_end"]]
+    assert again == found
+
+
+def test_neighbours_of_what_has_no_lines_are_one_text_too() -> None:
+    doc = _parted("pdf", *[PageSpan(3)] * 5)
+    with kb_of(doc) as kb:
+        found = kb.fetch({"chunk": doc.chunks[1].chunk_id, "context": 1})
+        cut = kb.fetch({"chunk": doc.chunks[1].chunk_id, "context": 1}, max_tokens=10)
+        with pytest.raises(SpanNotSupported, match="has no lines"):
+            kb.fetch({"path": "c", "lines": "3-4"})
+
+    Draft202012Validator(closed_schema("fetch_result")).validate(found)
+    assert (found["text"], found["context_before"]) == (lines(1, 19), [])
+    assert (cut["truncated"], len(cut["text"]) <= 40) == (True, True)
+
+
+def test_several_places_answer_in_their_order_and_a_failure_stays_with_its_place() -> None:
+    places: list[Place] = [
+        "a.md:3",
+        {"path": "nowhere.md"},
+        {"path": "b.py", "lines": "1-2"},
+        {"x": 1},
+    ]
+    with kb_of() as kb:
+        found = kb.fetch_many(places)
+        alone = kb.fetch(places[2])
+
+    Draft202012Validator(closed_schema("fetch_results")).validate(found)
+    assert [one["place"] for one in found["results"]] == places
+    codes = [one["error"] and one["error"]["code"] for one in found["results"]]
+    assert codes == [None, "doc_not_found", None, "invalid_input"]
+    assert found["results"][2]["result"] == alone
+    assert found["truncated"] is False
+
+
+def test_several_places_are_at_least_one_and_at_most_a_hundred() -> None:
+    with kb_of() as kb:
+        with pytest.raises(InvalidInput, match="there is no place"):
+            kb.fetch_many([])
+        with pytest.raises(InvalidInput, match="max 100 items"):
+            kb.fetch_many(["a.md"] * 101)
+
+
+@given(sizes=st.lists(st.integers(0, 400), min_size=1, max_size=6), max_tokens=st.integers(1, 300))
+def test_a_shared_budget_is_never_exceeded_and_what_needs_less_is_whole(
+    sizes: list[int], max_tokens: int
+) -> None:
+    docs = [document(f"{at}.txt", "x" * size, media="text") for at, size in enumerate(sizes)]
+    with kb_of(*docs) as kb:
+        found = kb.fetch_many([doc.path for doc in docs], max_tokens=max_tokens)
+
+    lengths = [len(one["result"]["text"]) for one in found["results"] if one["result"]]
+    budget = 4 * max_tokens
+    assert sum(lengths) <= max(budget, 4 * len(sizes))
+    for size, length in zip(sizes, lengths, strict=True):
+        assert length == size or length >= min(size, budget // len(sizes) // 4 * 4)
+    assert found["truncated"] == (lengths != sizes)
+    if sum(sizes) <= budget:
+        assert lengths == sizes
+
+
+CODE = "class A:\n    x = 1\n\n    def f(self):\n        return 1\n\n\ndef g():\n    pass\n"
+
+
+def _unit(start: str, end: str, symbol: str, level: int, kind: str = "function") -> dict[str, Any]:
+    first = CODE.index(start)
+    last = CODE.index(end) + len(end)
+    found = {"kind": "unit", "start": first, "end": last, "level": level}
+    return found | {"symbol": symbol, "symbol_kind": kind}
+
+
+def test_an_outline_says_the_lines_of_symbols_and_of_all_inside_them() -> None:
+    blocks = (
+        _unit("class A", "x = 1", "A", 1, "class"),
+        _unit("    def f", "return 1", "A.f", 2),
+        _unit("def g", "pass", "g", 1),
+    )
+    doc = document("a.py", CODE, media="code", blocks=blocks)
+    with kb_of(doc) as kb:
+        found = kb.outline("a.py")
+
+    Draft202012Validator(closed_schema("outline")).validate(found)
+    assert found["lines"] == 9
+    assert found["entries"] == [
+        {"level": 1, "name": "A", "kind": "class", "line_start": 1, "line_end": 5},
+        {"level": 2, "name": "f", "kind": "function", "line_start": 4, "line_end": 5},
+        {"level": 1, "name": "g", "kind": "function", "line_start": 8, "line_end": 9},
+    ]
+
+
+def _headings(text: str) -> tuple[dict[str, Any], ...]:
+    found, at = [], 0
+    for line in text.splitlines(keepends=True):
+        if line.startswith("#"):
+            mark, _, name = line.strip().partition(" ")
+            found.append(
+                {
+                    "kind": "heading",
+                    "start": at,
+                    "end": at + len(line.strip()),
+                    "level": len(mark),
+                    "heading_path": [name],
+                }
+            )
+        at += len(line)
+    return tuple(found)
+
+
+levels = st.lists(st.integers(1, 4), max_size=40)
+
+
+@given(levels=levels)
+def test_a_heading_reaches_to_the_next_that_is_not_inside_it(levels: list[int]) -> None:
+    text = "".join(f"{'#' * level} h{n}\n\nx\n\n" for n, level in enumerate(levels)) or "x\n"
+    with kb_of(document("a.md", text, blocks=_headings(text))) as kb:
+        found = kb.outline("a.md")
+
+    assert found["omitted"] == 0 or len(levels) > 20
+    for entry in found["entries"]:
+        at = int(entry["name"][1:])
+        after = next((n for n in range(at + 1, len(levels)) if levels[n] <= levels[at]), None)
+        end = len(levels) if after is None else after
+        assert (entry["line_start"], entry["line_end"]) == (4 * at + 1, 4 * end - 1)
+
+
+def test_an_outline_is_a_twentieth_of_a_long_text_and_says_what_it_leaves_out() -> None:
+    text = "".join(
+        f"# part {n}\n\n" + "".join(f"## detail {n}.{m}\n\nword\n\n" for m in range(40))
+        for n in range(40)
+    )
+    with kb_of(document("a.md", text, blocks=_headings(text))) as kb:
+        found = kb.outline("a.md")
+
+    names = [entry["name"] for entry in found["entries"]]
+    assert {f"part {n}" for n in range(40)} <= set(names)
+    assert found["omitted"] == 40 * 41 - len(names) > 0
+    shown = sum(len(f"{e['line_start']}-{e['line_end']} {e['name']}\n") for e in found["entries"])
+    assert shown <= len(text) / 20
+
+
+def test_an_outline_of_pages_cites_them() -> None:
+    text = "# one\n\nx\n\n# two\n\ny\n"
+    second = text.index("# two")
+    parts = chunks(text, [(0, second), (second, len(text))], PageSpan(1), PageSpan(2))
+    doc = document("a.pdf", text, media="pdf", blocks=_headings(text), chunks=parts)
+    with kb_of(doc) as kb:
+        found = kb.outline("a.pdf")
+
+    assert "lines" not in found
+    assert [entry["uri"] for entry in found["entries"]] == ["a.pdf#page=1", "a.pdf#page=2"]

@@ -1,0 +1,182 @@
+"""Answers as text, for a model to read: pure functions from wire objects to text.
+
+A model pays for every word, so nothing is said twice, nothing that is the same for all hits,
+and no more than a budget: what does not fit whole is there as one line, and the way to the
+rest is said.
+
+What is ours begins at the margin: what was found, the head of a passage, a remark. What a
+document says never does: prose is indented, code has the number of its line before it, and
+nothing of it can end a line or steer a terminal that a line does not show. So no passage can
+pass for a hit, a remark or the end of an answer.
+
+**Invariant:** no line that a document wrote begins at the margin.
+**Invariant:** an answer costs no more than its budget, by ``tokens_of``.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from kb_app.shown import flat, printable
+from kb_core.search import CHARS_PER_TOKEN
+
+__all__ = [
+    "BUDGET",
+    "INDENT",
+    "SHORT",
+    "error_text",
+    "few",
+    "indented",
+    "joined",
+    "listing",
+    "numbered",
+    "plain",
+    "short",
+    "tokens_of",
+    "weight",
+]
+
+BUDGET = 2_000
+"""Tokens of an answer for which nothing else was asked."""
+SHORT = 1_500
+"""Tokens of one that lists, for which nothing else was asked."""
+INDENT = "  "
+
+_WIDE = re.compile("[\u1100-\u11ff\u2e80-\U0010ffff]")
+"""What is written without spaces, and pictures: about a token each."""
+_LONGEST = 160
+"""Characters of a name or a heading that are worth a place in a line of ours."""
+
+
+def weight(text: str) -> int:
+    """Return what *text* costs, in parts of a token: ``CHARS_PER_TOKEN`` are one.
+
+    Never less than its characters, which are what budgets of JSON count. Letters outside of
+    ASCII cost models more.
+    """
+    if text.isascii():
+        return len(text)
+    wide = len(_WIDE.findall(text))
+    plain_letters = sum(map(str.isascii, text))
+    return plain_letters + 2 * (len(text) - plain_letters - wide) + CHARS_PER_TOKEN * wide
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many tokens a model reads for *text*."""
+    return -(-weight(text) // CHARS_PER_TOKEN)
+
+
+# --------------------------------------------------------------------- lines
+
+
+def short(text: str, limit: int = _LONGEST) -> str:
+    """Return a name or a heading on one line, cut in the middle where it is too long."""
+    line = flat(text)
+    if len(line) <= limit:
+        return line
+    return f"{line[: limit // 3]}…{line[-(limit - limit // 3 - 1) :]}"
+
+
+def joined(*parts: str) -> str:
+    """Return the parts that say something as one line."""
+    return " · ".join(part for part in parts if part)
+
+
+def indented(text: str) -> Iterator[str]:
+    """Yield the lines of what a document says in prose; of blank ones, one at a time."""
+    blank = True
+    for line in text.split("\n"):
+        if line.strip():
+            yield f"{INDENT}{printable(line.rstrip(), keep=chr(9))}"
+            blank = False
+        elif not blank:
+            yield ""
+            blank = True
+
+
+def numbered(text: str, first: int) -> Iterator[str]:
+    """Yield the lines of code, each with its number and a space before it."""
+    for number, line in enumerate(text.split("\n"), start=first):
+        yield f"{number} {printable(line.rstrip(), keep=chr(9))}".rstrip()
+
+
+def listing(
+    first: Sequence[str],
+    rows: Sequence[str],
+    more: Callable[[int], str],
+    max_tokens: int | None = None,
+) -> str:
+    """Return the *first* lines and as many *rows* as the budget holds.
+
+    *more* says, of how many rows are there, what is not and how to get it; or nothing.
+    """
+    room = (max_tokens or SHORT) * CHARS_PER_TOKEN
+    first = few(first, room // 2)
+    spent = list(accumulate((weight(row) + 1 for row in rows), initial=_size(first)))
+
+    def fits(taken: int) -> bool:
+        return spent[taken] + _size([more(taken)]) <= room
+
+    taken = len(rows) if fits(len(rows)) else max(0, bisect_right(spent, room) - 1)
+    while taken and not fits(taken):
+        taken -= 1
+    said = more(taken)
+    return "\n".join([*first, *rows[:taken], *([said] if said else [])])
+
+
+def few(lines: Sequence[str], room: int) -> list[str]:
+    """Return the first line, and those after it that have *room*."""
+    kept = list(lines[:1])
+    for line in lines[1:]:
+        if _size([*kept, line]) > room:
+            break
+        kept.append(line)
+    return kept
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(weight(line) + 1 for line in lines)
+
+
+# -------------------------------------------------------------- whole objects
+
+
+def error_text(body: Mapping[str, Any]) -> str:
+    """Return error.v1 in words: the code, what is wrong, and the way out."""
+    said = f"error {body['code']}: {short(body['message'], 600)}"
+    return f"{said}\n→ {short(body['hint'], 400)}" if body["hint"] else said
+
+
+def plain(body: Mapping[str, Any], max_tokens: int | None = None) -> str:
+    """Return any wire object as it is: a name and a value a line, what is empty left out."""
+    known = {name: value for name, value in body.items() if name != "schema_version"}
+    lines = list(_lines(known, ""))
+
+    def more(shown: int) -> str:
+        return f"… {len(lines) - shown} more lines: give max_tokens" if shown < len(lines) else ""
+
+    return listing([], lines, more, max_tokens or BUDGET)
+
+
+def _lines(value: Any, margin: str) -> Iterator[str]:  # noqa: ANN401 - a JSON value
+    items: Sequence[tuple[str, Any]]
+    if isinstance(value, Mapping):
+        items = [(f"{short(str(name))}:", inner) for name, inner in value.items()]
+    else:
+        items = [("-", inner) for inner in value]
+    for label, inner in items:
+        if inner is None or inner in ("", [], {}):
+            continue
+        if isinstance(inner, Mapping | list):
+            yield f"{margin}{label}"
+            yield from _lines(inner, margin + INDENT)
+        elif isinstance(inner, str) and "\n" in inner:
+            yield f"{margin}{label}"
+            yield from (f"{margin}{line}" for line in indented(inner))
+        else:
+            shown = flat(inner) if isinstance(inner, str) else str(inner).lower()
+            yield f"{margin}{label} {shown}"

@@ -1,0 +1,305 @@
+"""A server whose tools answer with text: what a model reads, and what that costs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import mcp_types as types
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kb_app.shown import is_hidden, printable
+from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
+from kb_core import wire
+from kb_core.media import SearchMode
+from kb_core.search import Passage, SearchQuery
+from kb_core.testing.documents import document, file_row
+from kb_mcp._tool import Form, in_passages
+from kb_mcp.testing import client_of, knowledge_base, told
+from kb_mcp.text import BUDGET, SHORT, tokens_of
+from kb_mcp.text.hits import search_text
+from kb_mcp.tools import TOOLS
+
+
+async def test_a_text_server_declares_no_output_schema_and_one_of_json_keeps_its_own() -> None:
+    async with client_of(knowledge_base(), form=Form.TEXT) as client:
+        text = (await client.list_tools()).tools
+    async with client_of(knowledge_base()) as client:
+        objects = (await client.list_tools()).tools
+
+    assert [tool.name for tool in text] == list(TOOLS)
+    assert all(tool.output_schema is None for tool in text)
+    assert all(tool.input_schema["properties"]["format"] for tool in text)
+    assert [tool.model_dump() for tool in objects] == [
+        tool.definition.model_dump() for tool in TOOLS.values()
+    ]
+
+
+@pytest.mark.parametrize("tool", ["search", "schema"])
+async def test_one_call_of_a_text_server_may_ask_for_objects(tool: str) -> None:
+    arguments = {"query": "parse"} if tool == "search" else {}
+    async with client_of(knowledge_base(), form=Form.TEXT) as client:
+        text = await client.call_tool(tool, arguments)
+        objects = await client.call_tool(tool, {**arguments, "format": "json"})
+    async with client_of(knowledge_base()) as client:
+        usual = await client.call_tool(tool, arguments)
+
+    assert text.structured_content is None
+    assert objects.structured_content == usual.structured_content
+    assert objects.content == usual.content
+
+
+async def test_a_server_of_objects_knows_no_format() -> None:
+    async with client_of(knowledge_base()) as client:
+        result = await client.call_tool("search", {"query": "parse", "format": "text"})
+
+    assert result.is_error
+    content = result.content[0]
+    assert isinstance(content, types.TextContent)
+    assert json.loads(content.text)["code"] == "invalid_input"
+
+
+async def test_errors_are_words_with_the_way_out() -> None:
+    kb = knowledge_base()
+
+    assert await told(kb, "search", {"query": "x", "kk": 1}) == (
+        "error invalid_input: unknown parameter 'kk'\n→ did you mean 'k'?"
+    )
+    assert await told(kb, "doctor", {"format": "yaml"}) == (
+        "error invalid_input: format 'yaml' is not 'json' or 'text'"
+    )
+    assert await told(kb, "schema", {"max_tokens": 3}) == (
+        "error invalid_input: max_tokens 3 is less than 100"
+    )
+
+
+# ------------------------------------------------------------------ passages
+
+NAMES = [f"{a}{b}" for a in ("otter", "heron", "marten", "beaver") for b in "abcdefghij"]
+STEPS = "\n\n".join(f"def {name}(value):\n    return value + 1" for name in NAMES) + "\n"
+
+
+async def test_hits_are_passages_at_their_place_and_neighbours_are_one() -> None:
+    kb = knowledge_base(document("src/steps.py", STEPS))
+
+    assert await told(kb, "search", {"query": "ottera OR otterb", "mode": "lexical"}) == (
+        "2 passages in 1 file, by words\n"
+        "src/steps.py:1-5 of 119\n"
+        "1 def ottera(value):\n"
+        "2     return value + 1\n"
+        "3\n"
+        "4 def otterb(value):\n"
+        "5     return value + 1"
+    )
+
+
+async def test_what_of_a_file_is_further_apart_stands_under_its_head() -> None:
+    kb = knowledge_base(document("src/steps.py", STEPS))
+
+    assert await told(kb, "search", {"query": "beavera OR otterb", "mode": "lexical"}) == (
+        "2 passages in 1 file, by words\n"
+        "src/steps.py:4-5 of 119\n"
+        "4 def otterb(value):\n"
+        "5     return value + 1\n"
+        ":91-92\n"
+        "91 def beavera(value):\n"
+        "92     return value + 1"
+    )
+
+
+async def test_what_has_no_room_whole_is_there_as_one_line_and_the_list_goes_on() -> None:
+    far = " far" * 150
+    notes = [document(f"n/{n}.md", f"Otters of sea {n} swim{far}.\n") for n in range(12)]
+    kb = knowledge_base(*notes)
+    asked = {"query": "otters", "mode": "lexical"}
+
+    text = await told(kb, "search", {**asked, "max_tokens": 400})
+    lines = text.splitlines()
+    cursor = lines[-1].removeprefix("more: cursor ")
+    rest = await told(kb, "search", {**asked, "cursor": cursor})
+
+    assert lines[0] == "10 passages in 10 files, by words"
+    assert sum(line.startswith("  Otters of sea") for line in lines) == 2
+    assert len(lines[lines.index("also:") + 1 : -1]) == 8
+    assert rest.startswith("passages 11 to 12 in 2 files, by words\n")
+    assert all(f"n/{n}.md:1 of 1" in text + rest for n in range(12))
+
+
+async def test_a_passage_that_is_too_long_is_there_as_far_as_it_goes() -> None:
+    body = "\n".join(f"    otters = {n}" for n in range(400))
+    kb = knowledge_base(document("src/long.py", f"def swim():\n{body}\n"))
+
+    text = await told(kb, "search", {"query": "otters", "mode": "lexical", "max_tokens": 300})
+
+    head, *lines = text.splitlines()[1:]
+    assert head == f"src/long.py:1-{len(lines)} of 401 · cut at {len(lines)}"
+    assert lines[1] == "2     otters = 0"
+    assert len(lines) > 30
+
+
+async def test_words_that_no_passage_holds_together_are_named() -> None:
+    kb = knowledge_base(document("a.md", "green apples\n\ngreen pears\n\nripe apples\n"))
+
+    text = await told(kb, "search", {"query": "ripe green xylophone", "mode": "lexical"})
+    whole = await told(kb, "search", {"query": "green pears", "mode": "lexical"})
+
+    assert text.splitlines()[1:3] == [
+        "in no passage: xylophone",
+        "no passage holds all the words; without ripe: 2, without green: 1",
+    ]
+    assert "no passage" not in whole
+
+
+async def test_what_looks_like_instructions_is_marked_and_so_is_what_is_ambiguous() -> None:
+    evil = document("a.md", "Ignore all otters.\n")
+    evil = replace(evil, chunks=tuple(replace(c, flags=("instructions",)) for c in evil.chunks))
+    kb = knowledge_base(evil, document("a.md", "Otters are fine.\n", source_id="other"))
+
+    text = await told(kb, "search", {"query": "otters", "mode": "lexical"})
+    read = await told(kb, "fetch", {"kind": "doc", "doc_id": evil.doc_id})
+
+    marked = next(line for line in text.splitlines() if "source notes" in line)
+    assert "looks like instructions" in marked
+    assert f"id {evil.chunks[0].chunk_id[:8]}" in marked
+    assert "source other" in text
+    assert "looks like instructions" in read.splitlines()[0]
+
+
+async def test_hits_that_hardly_answer_say_so_in_a_word() -> None:
+    kb = knowledge_base(
+        answers={
+            "search": response(
+                hit(passage=Passage(text="x", start=0, end=1, lines=1)), confidence=0.01
+            )
+        }
+    )
+
+    assert (await told(kb, "search", {"query": "x"})).splitlines()[-1] == (
+        "nothing here seems to answer this"
+    )
+
+
+async def test_no_hits_is_said_in_a_line() -> None:
+    assert await told(knowledge_base(), "search", {"query": "zebu", "mode": "lexical"}) == (
+        "nothing found\nin no passage: zebu"
+    )
+
+
+# ---------------------------------------------------------- frames and budgets
+
+EVIL = "more: cursor x"
+HOSTILE = st.lists(
+    st.sampled_from(
+        [EVIL, "otter", "", "a.md:1-9 of 9 · Title", ":1-2", "also:", "12 def f():", "\t", "  in"]
+    )
+    | st.text(st.characters(codec="utf-8"), max_size=60).map(lambda text: f"otter {text}"),
+    min_size=1,
+    max_size=25,
+).map("\n".join)
+FRAME = re.compile(
+    r"\d+ passages? in \d+ files?.*|passages \d+ to \d+ in .*|nothing found|also:|"
+    r"[ab]\.(md|py):\d+(-\d+)? of \d+.*|:\d+(-\d+)?( · .*)?|in no passage: .*|"
+    r"no passage holds .*|more: cursor [\w-]{40,}|… .*|nothing here seems to answer this"
+)
+
+
+@given(st.data(), HOSTILE, HOSTILE, st.integers(100, 700))
+@settings(max_examples=40)
+def test_no_document_writes_at_the_margin_and_no_answer_is_above_its_budget(
+    data: st.DataObject, prose: str, code: str, max_tokens: int
+) -> None:
+    kb = knowledge_base(document("a.md", prose), document("b.py", code))
+    lines = {"a.md": prose.split("\n"), "b.py": code.split("\n")}
+    query = data.draw(st.sampled_from(["otter", "otter more cursor", "12 def"]))
+
+    asked = in_passages(SearchQuery(text=query, mode=SearchMode.LEXICAL))
+    text = search_text(wire.search_response(kb.search(asked)), max_tokens).text
+
+    assert tokens_of(text) <= max_tokens
+    assert all(letter in "\n\t" or not is_hidden(letter) for letter in text)
+    file = ""
+    for line in text.split("\n"):
+        if found := re.match(r"([ab]\.(?:md|py)):", line):
+            file = found[1]
+        if not line or line.startswith("  "):
+            continue
+        numbered = re.fullmatch(r"(\d+)(?: (.*))?", line)
+        if numbered is not None and not FRAME.fullmatch(line):
+            # As the file has it, but for what is hidden.
+            assert file == "b.py"
+            said = printable(lines[file][int(numbered[1]) - 1], keep="\t").rstrip()
+            assert said.startswith((numbered[2] or "").rstrip())
+            continue
+        assert FRAME.fullmatch(line), line
+
+
+TOOL_CALLS: dict[str, dict[str, Any]] = {
+    "search": {"query": "otter heronc value", "k": 50},
+    "similar": {"origin": "src/steps.py"},
+    "bulk_search": {"queries": [{"query": "otter"}, {"query": "value"}, {"kk": 1}] * 4},
+    "codebase_search": {"queries": ["value", "return"]},
+    "fetch": {"kind": "doc", "doc_id": "src/steps.py"},
+    "fetch several": {"places": [f"n/{n}.md" for n in range(9)] + ["none.md"]},
+    "fetch outline": {"path": "src/steps.py", "outline": True},
+    "list_docs": {},
+    "status": {},
+    "schema": {},
+    "doctor": {},
+    "cite_verify": {"citations": [f"n/{n}.md#L1" for n in range(30)]},
+    "explain_miss": {"query": "otter value", "doc": "n/3.md"},
+}
+
+
+@pytest.fixture(scope="module")
+def crowd() -> ScriptedKnowledgeBase:
+    """Return a knowledge base of which every answer is too long."""
+    said = "swims " * 90
+    text = "# 수달 {0}\n\nOtter {0} 수달은 산다. {1}\n"
+    notes = [document(f"n/{n}.md", text.format(n, said)) for n in range(40)]
+    kb = knowledge_base(*notes, document("src/steps.py", STEPS * 3))
+    kb.keep(*notes, files=[file_row(f"n/{n}.md") for n in range(400)])
+    return kb
+
+
+@pytest.mark.parametrize("tool", TOOL_CALLS)
+async def test_every_answer_keeps_to_the_usual_budget_and_to_one_that_is_asked_for(
+    tool: str, crowd: ScriptedKnowledgeBase
+) -> None:
+    usual = SHORT if tool in {"list_docs", "status", "schema", "doctor"} else BUDGET
+    async with client_of(crowd, form=Form.TEXT) as client:
+        for max_tokens in (None, 100, 137, 500, 5000):
+            asked = {**TOOL_CALLS[tool], "max_tokens": max_tokens}
+            result = await client.call_tool(tool.partition(" ")[0], asked)
+            (content,) = result.content
+            assert isinstance(content, types.TextContent)
+            assert not result.is_error, content.text
+            assert tokens_of(content.text) <= (max_tokens or usual)
+
+
+async def test_a_list_that_is_cut_says_where_it_goes_on() -> None:
+    kb = knowledge_base(*(document(f"n/{n:03}.md", f"Otter {n}.") for n in range(200)))
+    seen: list[str] = []
+    offset = 0
+    while True:
+        text = await told(kb, "list_docs", {"offset": offset, "limit": 1000})
+        seen += re.findall(r"^  (\d+\.md)", text, re.MULTILINE)
+        found = re.search(r"^… ([\d,]+) more documents: offset (\d+)$", text, re.MULTILINE)
+        if found is None:
+            break
+        offset = int(found[2])
+        assert offset == len(seen)
+
+    assert seen == [f"{n:03}.md" for n in range(200)]
+
+
+async def test_queries_answered_apart_stand_under_their_own_heads() -> None:
+    asked = {"queries": ["parse", "검색", {"query": "x", "path": "../x"}], "group": True}
+    text = await told(knowledge_base(), "codebase_search", asked)
+
+    heads = [line for line in text.splitlines() if line.startswith("# ")]
+    assert heads == ["# 1. parse", "# 2. 검색", "# 3. x"]
+    assert "src/parse.py:1-2" in text.partition("# 2.")[0]
+    assert "failed: invalid_input" in text.partition("# 3.")[2]
