@@ -132,7 +132,7 @@ def _without_lines(snapshot: IndexSnapshot, doc: StoredDoc) -> SpanNotSupported:
     place = next((citation_of(chunk).uri for chunk in chunks if chunk["span"]), None)
     such = f"fetch a place of it as hits cite it, such as {place!r}, or " if place else "fetch "
     return SpanNotSupported(
-        f"{doc['path']!r} is {doc['media']}, and lines of its text are no place in it",
+        f"{doc['path']!r} is {doc['media']}, which has no lines to be addressed by",
         hint=f"{such}a chunk, or the whole document",
         details={"doc_id": doc["doc_id"], "media": doc["media"], "place": place},
     )
