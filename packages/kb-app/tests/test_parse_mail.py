@@ -182,7 +182,7 @@ def test_a_mailbox_is_a_document_for_each_mail_called_by_its_id(tmp_path: Path) 
         identity = f"<{number % 2}/x@example.org>"
         box.add(mail(f"From the start, number {number}.\n\nFrom here on.\n", Message_ID=identity))
     box.add(mail("Without an id.\n"))
-    box.flush()
+    box.close()
     found = read((tmp_path / "box.mbox").read_bytes(), "box.mbox")
 
     own, *mails = found

@@ -132,7 +132,7 @@ class StoredDoc(TypedDict):
     warnings: Sequence[str]
     asset: str | None
     container: NotRequired[str | None]
-    has_lines: NotRequired[bool]
+    has_lines: NotRequired[bool | None]
     chunk_count: int
     text_chars: int
     """Length of the text, in code points."""

@@ -139,8 +139,8 @@ class DocumentRecord:
     """Name under ``assets/`` where the bytes exist nowhere else."""
     container: str | None = None
     """Path of the file that it is in, where it is not a file of its own."""
-    has_lines: bool = True
-    """Whether lines of its text are how it is addressed."""
+    has_lines: bool | None = None
+    """Whether lines of its text are how it is addressed; ``None``: as its medium is."""
     chunks: tuple[ChunkRecord, ...] = ()
     doc_key: int = 0
 

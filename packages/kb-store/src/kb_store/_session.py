@@ -67,7 +67,7 @@ def integers(values: Iterable[int | None]) -> Column:
     return _NUMBER, list(values)
 
 
-def booleans(values: Iterable[bool]) -> Column:
+def booleans(values: Iterable[bool | None]) -> Column:
     """Return a column of truth values."""
     return _TRUTH, list(values)
 

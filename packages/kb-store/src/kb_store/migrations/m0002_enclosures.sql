@@ -1,6 +1,6 @@
--- Documents within a file, such as the attachments of a mail, and documents whose lines are
--- no way to address them, whatever their medium. All that is stored so far is a file of its
--- own, cited by its lines.
+-- Documents within a file, such as the attachments of a mail, and documents that say for
+-- themselves whether lines are how they are addressed. Without a value: a file of its own,
+-- addressed as its medium is.
 
 ALTER TABLE documents ADD COLUMN container VARCHAR;
-ALTER TABLE documents ADD COLUMN has_lines BOOLEAN DEFAULT true;
+ALTER TABLE documents ADD COLUMN has_lines BOOLEAN;

@@ -21,7 +21,7 @@ from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
 from kb_app._ingest.workers.worker import say
-from kb_app._media import PHASES, chunker_for, medium_of
+from kb_app._media import PHASES, chunker_for
 from kb_core.citations import CodeSpan, LineSpan, stored_span
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import DocId, bytes_hash, chunk_ids, doc_id, text_hash
@@ -148,7 +148,6 @@ def _record(
     file, parsed, meta = read.file, read.parsed, read.parsed.metadata
     identity = doc_id(file.source_id, made.file.path, read.within)
     modified = datetime.fromtimestamp(file.mtime_ns // 1_000_000_000, UTC)
-    has_lines = medium_of(file.media).has_lines
     is_file = read.within is None
     return DocumentRecord(
         doc_id=identity,
@@ -186,7 +185,7 @@ def _record(
         warnings=parsed.warnings,
         asset=task.asset,
         container=None if is_file else made.file.path,
-        has_lines=has_lines if parsed.has_lines is None else parsed.has_lines,
+        has_lines=parsed.has_lines,
         chunks=_chunks(identity, read, drafts, counter, task.settings.window),
     )
 

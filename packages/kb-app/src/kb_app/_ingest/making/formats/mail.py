@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email import policy
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
@@ -56,6 +57,9 @@ _TELLING, _SAYS_LITTLE = 200, 5
 """A plain text is passed over where the HTML says at least so much, and so many times more."""
 
 
+_REFUSALS = (RecursionError, ValueError, LookupError, AttributeError, TypeError)
+
+
 class MailParser:
     """``Parser`` of mails and mailboxes."""
 
@@ -72,7 +76,7 @@ class MailParser:
             return _mailbox(data, file)
         try:
             return _mail(data, file)
-        except (RecursionError, ValueError, LookupError, AttributeError, TypeError) as error:
+        except (MessageError, *_REFUSALS) as error:
             # The parser of the standard library refuses some bytes that call themselves a mail.
             told = f"it is no mail that can be taken apart ({type(error).__name__}); its text is"
             return _plain(content, file, told)
@@ -191,7 +195,7 @@ def _readable(raw: str) -> str:
     text = _undone(str(raw))
     try:
         return str(make_header(decode_header(text)))
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (MessageError, ValueError, LookupError, TypeError, AttributeError):
         return text
 
 
@@ -278,7 +282,7 @@ def _is_attached(part: Message) -> bool:
 def _filename(part: Message) -> str:
     try:
         given = part.get_filename()
-    except (ValueError, LookupError, TypeError):
+    except (MessageError, ValueError, LookupError, TypeError):
         return ""
     return _readable(given or "")
 

@@ -81,7 +81,7 @@ def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[
     at = 0
     while at < len(lines):
         end, values = _record(lines, at, delimiter)
-        if any(value.strip() for value in values):
+        if not all(lines.is_blank(line) for line in range(at, end)):
             yield at, end, values
         at = end
 
