@@ -26,7 +26,7 @@ def test_a_mail_is_found_by_what_it_says_and_by_what_is_attached(kebab: Installe
         b"From ann@example.org Sat Nov 21 15:04:05 2026\n" + mail()
     )
     report = kebab.ingest()
-    hit = kebab.json("search", "walrus Tuesday", "--path", "voyage.eml")["hits"][0]
+    hit = kebab.json("search", "walrus Tuesday", "--path-glob", "voyage.eml")["hits"][0]
 
     assert (report["new"], report["errors"]) == (2, 0)
     assert hit["citation"]["uri"].startswith("voyage.eml#L1-L")
@@ -62,6 +62,8 @@ def test_a_notebook_is_cited_by_lines_of_its_file(kebab: InstalledKebab) -> None
     assert "quince = 4" in "\n".join(lines[first - 1 : last])
     assert hit["citation"]["symbol"].endswith("cell 2")
     assert "quince = 4" in kebab.json("cite", uri)["chunk"]["text"]
+    within = kebab.json("cite", f"voyage.ipynb#L{first + 1}")
+    assert within["chunk"]["chunk_id"] == hit["chunk_id"]
     assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
     told = json.loads(kebab.run("--json", "fetch", "span", "voyage.ipynb", "1", "2", code=2).stderr)
     assert told["code"] == "span_not_supported"

@@ -19,7 +19,7 @@ from kb_app._search.lookup import Named, chunks_at, find
 from kb_app.editors import FilePlace
 from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of, parse_citation
 from kb_core.errors import DocNotFound, InvalidInput, IoError, SpanNotSupported
-from kb_core.ports import IndexSnapshot, StoredDoc
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -48,10 +48,13 @@ def cite(
         return _reading.fetch_chunk(snapshot, named.chunk["chunk_id"], 0, fresh)
     if citation is None:
         return _reading.fetch_doc(snapshot, doc["doc_id"], max_tokens, fresh)
-    if isinstance(citation.span, LineSpan | CodeSpan) and has_lines(doc):
+    chunks: Sequence[StoredChunk] = ()
+    if not has_lines(doc):
+        chunks = chunks_at(snapshot, doc, citation) or _around(snapshot, doc, citation)
+    if isinstance(citation.span, LineSpan | CodeSpan) and not chunks:
         lines = citation.span.start, citation.span.end
         return _reading.fetch_span(snapshot, doc["doc_id"], lines, max_tokens, fresh)
-    chunks = chunks_at(snapshot, doc, citation)
+    chunks = chunks or chunks_at(snapshot, doc, citation)
     if not chunks:
         place = citation.uri.rpartition("#")[2]
         raise SpanNotSupported(
@@ -64,6 +67,15 @@ def cite(
     wanted = {chunk["chunk_id"] for chunk in chunks}
     after = [chunk for chunk in found["context_after"] if chunk["chunk_id"] in wanted]
     return {**found, "context_before": [], "context_after": after}
+
+
+def _around(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Sequence[StoredChunk]:
+    """Return the chunks that are cited by lines of the file among which the first one is."""
+    if not isinstance(citation.span, LineSpan | CodeSpan):
+        return []
+    line, cited = citation.span.start, snapshot.doc_chunks(doc["doc_id"])
+    by_lines = [c for c in cited if isinstance(citation_of(c).span, LineSpan | CodeSpan)]
+    return [c for c in by_lines if c["span"] and c["line_start"] <= line <= c["line_end"]]
 
 
 def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) -> FilePlace:

@@ -13,13 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from email import policy
-from email.errors import MessageError
-from email.header import decode_header, make_header
-from email.message import Message
-from email.parser import BytesParser
-from email.utils import parsedate_to_datetime
-from mimetypes import guess_extension
+from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Lines, Region, paragraphs
@@ -30,6 +24,9 @@ from kb_core.ids import bytes_hash
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
 from kb_core.text import nfc
+
+if TYPE_CHECKING:
+    from email.message import Message
 
 __all__ = ["MailParser"]
 
@@ -74,6 +71,8 @@ class MailParser:
             )
         if data.startswith(b"From ") and _ENVELOPE.match(data):
             return _mailbox(data, file)
+        from email.errors import MessageError  # a run that reads no mail does without
+
         try:
             return _mail(data, file)
         except (MessageError, *_REFUSALS) as error:
@@ -150,7 +149,9 @@ class _Found:
 
 
 def _mail(data: bytes, file: SourceFile) -> ParsedDocument:
-    message = BytesParser(policy=policy.compat32).parsebytes(data)
+    from email.parser import BytesParser
+
+    message = BytesParser().parsebytes(data)
     date = _date(message)
     found = _Found()
     _take(message, found, date and date.astimezone(UTC), 0)
@@ -192,6 +193,9 @@ def _header(message: Message, name: str) -> str:
 
 def _readable(raw: str) -> str:
     """Return a value with its encoded words decoded, and bytes that nobody declared."""
+    from email.errors import MessageError
+    from email.header import decode_header, make_header
+
     text = _undone(str(raw))
     try:
         return str(make_header(decode_header(text)))
@@ -213,6 +217,8 @@ def _date(message: Message) -> datetime | None:
 
 
 def _moment(written: str) -> datetime | None:
+    from email.utils import parsedate_to_datetime
+
     try:
         date = parsedate_to_datetime(written)
         date = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
@@ -231,7 +237,7 @@ def _take(part: Message, found: _Found, date: datetime | None, depth: int) -> No
         found.is_cut = True
         return
     kind, payload = part.get_content_type(), part.get_payload()
-    inner = [p for p in payload if isinstance(p, Message)] if isinstance(payload, list) else None
+    inner = [p for p in payload if not isinstance(p, str)] if isinstance(payload, list) else None
     if inner is None:
         _take_leaf(part, kind, found, date)
     elif kind == "message/rfc822" and inner:
@@ -282,12 +288,14 @@ def _is_attached(part: Message) -> bool:
 def _filename(part: Message) -> str:
     try:
         given = part.get_filename()
-    except (MessageError, ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError):
         return ""
     return _readable(given or "")
 
 
 def _name(part: Message, kind: str, number: int) -> str:
+    from mimetypes import guess_extension
+
     extension = guess_extension(kind) or ""
     return _filename(part) or f"attachment-{number + 1}{extension}"
 

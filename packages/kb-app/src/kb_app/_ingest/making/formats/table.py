@@ -7,7 +7,6 @@ passage for the models, and are never put into the text.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -77,7 +76,9 @@ def _unquoted(line: str) -> str:
 
 def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[str]]]:
     """Yield each record: its lines, from 0 up to an end, and its values."""
-    csv.field_size_limit(_FIELD_LIMIT)
+    from csv import field_size_limit  # a run that reads no table does without
+
+    field_size_limit(_FIELD_LIMIT)
     at = 0
     while at < len(lines):
         end, values = _record(lines, at, delimiter)
@@ -88,14 +89,16 @@ def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[
 
 def _record(lines: Lines, at: int, delimiter: str) -> tuple[int, Sequence[str]]:
     """Return where the record that begins at a line ends, and its values."""
+    from csv import Error, reader as reading
+
     line = lines.texts[at]
     if '"' not in line:
         return at + 1, line.split(delimiter)
     some = (f"{text}\n" for text in lines.texts[at : at + _MOST_LINES])
-    reader = csv.reader(some, delimiter=delimiter if delimiter != "\0" else "\x1f")
+    reader = reading(some, delimiter=delimiter if delimiter != "\0" else "\x1f")
     try:
         values = next(reader)
-    except (csv.Error, StopIteration):
+    except (Error, StopIteration):
         return at + 1, [line]
     if reader.line_num >= _MOST_LINES or _is_open(lines, at, reader.line_num):
         return at + 1, [line]
