@@ -1,4 +1,7 @@
-"""Fixtures of the integration tests: the installed command, in a plain environment."""
+"""Fixtures of the integration tests: the command, in a plain environment.
+
+``installed`` runs the installed command, for what only a process of its own can show.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 
 
 @pytest.fixture
 def kebab(tmp_path: Path) -> InstalledKebab:
-    """Return the command over an empty folder, without an embedding model."""
+    """Return the command over an empty folder, without an embedding model, run in this process."""
+    return KebabHere(tmp_path)
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> InstalledKebab:
+    """Return the installed command over an empty folder, without an embedding model."""
     return InstalledKebab(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Documents from outside the sources, with the installed command: added, kept, removed."""
+"""Documents from outside the sources, by the command: added, kept, removed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from kb_core.clock import utc_now
 from kb_core.ids import bytes_hash
 from kb_core.testing import closed_schema
 from kb_search.reader import Reader
-
-pytestmark = pytest.mark.slow
 
 COUNTS = ("new", "updated", "moved", "unchanged", "skipped", "deleted", "errors")
 SMALL_CHUNKS = "[chunking]\ntarget_tokens = 64\noverlap_tokens = 8\nmax_tokens = 128\n"
@@ -52,10 +50,7 @@ def counts(report: dict[str, Any]) -> dict[str, int]:
 
 def hand_in(kebab: InstalledKebab, text: str | bytes, *words: str, code: int = 0) -> dict[str, Any]:
     """Add *text* on standard input; return the report, or the error."""
-    data = text.encode() if isinstance(text, str) else text
-    command = kebab.command("--json", "ingest-stdin", *words)
-    done = subprocess.run(command, input=data, capture_output=True, check=False)
-    assert done.returncode == code, done
+    done = kebab.run("--json", "ingest-stdin", *words, given=text, code=code)
     told: dict[str, Any] = json.loads((done.stderr if code else done.stdout).splitlines()[-1])
     return told
 

@@ -51,48 +51,48 @@ def add_row(folder: Path, row: str) -> None:
 
 
 def test_a_format_added_by_the_recipe_is_indexed_found_and_cited(
-    kebab: InstalledKebab, parts: Path
+    installed: InstalledKebab, parts: Path
 ) -> None:
     assert parts.is_dir()
-    (kebab.notes / "shelf.mobi").write_bytes(BOOK)
-    report = kebab.ingest()
-    hit = kebab.json("search", "marmalade")["hits"][0]
+    (installed.notes / "shelf.mobi").write_bytes(BOOK)
+    report = installed.ingest()
+    hit = installed.json("search", "marmalade")["hits"][0]
     uri = hit["citation"]["uri"]
 
     assert (report["new"], report["skipped"], report["errors"]) == (1, 0, 0)
     assert uri.startswith("shelf.mobi#page=2")
-    assert kebab.json("cite", uri)["chunk"]["text"].strip() == "Marmalade is made of oranges."
-    page = kebab.json("cite", "shelf.mobi#page=1")["chunk"]
+    assert installed.json("cite", uri)["chunk"]["text"].strip() == "Marmalade is made of oranges."
+    page = installed.json("cite", "shelf.mobi#page=1")["chunk"]
     assert page["text"].strip() == "The walrus sleeps on the ice."
-    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
-    told = kebab.run("--json", "fetch", "span", hit["doc_id"], "1", "1", code=2).stderr
+    assert installed.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    told = installed.run("--json", "fetch", "span", hit["doc_id"], "1", "1", code=2).stderr
     assert json.loads(told)["code"] == "span_not_supported"
-    assert "book-1" in kebab.json("schema")["models"]["parser"]
-    assert kebab.ingest()["unchanged"] == 1
+    assert "book-1" in installed.json("schema")["models"]["parser"]
+    assert installed.ingest()["unchanged"] == 1
 
 
-def test_a_single_file_of_it_can_be_added(kebab: InstalledKebab, parts: Path) -> None:
+def test_a_single_file_of_it_can_be_added(installed: InstalledKebab, parts: Path) -> None:
     book = parts / "shelf.mobi"
     book.write_bytes(BOOK)
-    kebab.run("ingest-file", str(book))
+    installed.run("ingest-file", str(book))
 
-    assert kebab.paths("walrus") == [str(book)]
+    assert installed.paths("walrus") == [str(book)]
 
 
 def test_without_its_extra_it_is_skipped_until_that_is_installed(
-    kebab: InstalledKebab, parts: Path
+    installed: InstalledKebab, parts: Path
 ) -> None:
     row = dict(STEP.findall(PAGE.read_text("utf-8")))["row"]
     add_row(parts, row.rstrip().removesuffix(")") + 'extra=Extra("books", ("made_up_library",)))')
-    (kebab.notes / "shelf.mobi").write_bytes(BOOK)
-    report = kebab.ingest()
-    told = kebab.run("status").stdout
+    (installed.notes / "shelf.mobi").write_bytes(BOOK)
+    report = installed.ingest()
+    told = installed.run("status").stdout
 
     assert report["skipped_by_reason"] == {"missing_extra:books": 1}
     assert "book needs the extra 'books': pip install 'kb-app[books]'" in " ".join(told.split())
-    assert kebab.ingest()["skipped"] == 1
+    assert installed.ingest()["skipped"] == 1
 
     (parts / "made_up_library.py").touch()
 
-    assert kebab.ingest()["new"] == 1
-    assert kebab.paths("walrus") == ["shelf.mobi"]
+    assert installed.ingest()["new"] == 1
+    assert installed.paths("walrus") == ["shelf.mobi"]

@@ -1,4 +1,4 @@
-"""Several searches in one call, through the installed command, and as the seeds ask for it.
+"""Several searches in one call, through the command, and as the seeds ask for it.
 
 ``test_seed_bulk_*`` and ``test_seed_trace_*`` are the rows of the seeds' test plans, in
 their order; those of the MCP server stand with its tests.
@@ -20,7 +20,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
 from kb_app import KnowledgeBase, load_config
+from kb_app.testing.parts import open_here
 from kb_app.wire_models import read_queries
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
@@ -46,10 +48,7 @@ def bulk(
 ) -> subprocess.CompletedProcess[str]:
     """Run ``kebab search --bulk`` over *lines*, and check its exit code."""
     given = lines if isinstance(lines, str) else "".join(f"{json.dumps(one)}\n" for one in lines)
-    command = kebab.command("search", "--bulk", *words)
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-    assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
-    return done
+    return kebab.run("search", "--bulk", *words, given=given, code=code)
 
 
 def items(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -64,7 +63,7 @@ def summary(done: subprocess.CompletedProcess[str]) -> tuple[int, int, int]:
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     """Return the command over a few notes, with the embedding model that is configured."""
-    made = InstalledKebab(tmp_path_factory.mktemp("base"))
+    made = KebabHere(tmp_path_factory.mktemp("base"))
     made.configure(model="multilingual-e5-small")
     for path, text in NOTES.items():
         made.write(path, text)
@@ -74,7 +73,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
 
 @pytest.fixture(scope="module")
 def kb(base: InstalledKebab) -> Iterator[KnowledgeBase]:
-    with KnowledgeBase.open(load_config(base.config, {})) as opened:
+    with open_here(load_config(base.config, {})) as opened:
         yield opened
 
 
@@ -428,7 +427,8 @@ def test_a_closed_pipe_is_quiet(base: InstalledKebab, tmp_path: Path) -> None:
 def test_a_deadline_is_each_query_s_own(base: InstalledKebab) -> None:
     started = time.monotonic()
 
-    done = bulk(base, "--json", lines=[{"query": "rust", "deadline_ms": 1}, {"query": "rust"}])
+    lines = '{"query": "rust", "deadline_ms": 1}\n{"query": "rust"}\n'
+    done = InstalledKebab(base.home).run("search", "--bulk", "--json", given=lines)
 
     late, whole = items(done)
     assert late["response"]["stages"] == ["lexical"]
@@ -489,15 +489,7 @@ def test_the_order_of_lines_does_not_matter_to_one_list(base: InstalledKebab) ->
 def codebase(
     kebab: InstalledKebab, *words: str, given: str = "", code: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        kebab.command("codebase-search", *words),
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
-    return done
+    return kebab.run("codebase-search", *words, given=given, code=code)
 
 
 def test_the_forms_of_a_code_search_answer_alike(base: InstalledKebab) -> None:

@@ -22,6 +22,7 @@ import pytest
 
 from kb_app import KnowledgeBase
 from kb_app.config import Config, Embedding, Source
+from kb_app.testing.parts import open_here
 from kb_core import wire
 from kb_core.citations import CodeSpan, LineSpan, parse_citation
 from kb_core.ids import content_hash
@@ -31,7 +32,7 @@ from kb_core.search import Hit, SearchFilters, SearchQuery
 
 pytestmark = pytest.mark.slow
 
-HITS = int(os.environ.get("KEBAB_CITE_HITS", "300"))
+HITS = int(os.environ.get("KEBAB_CITE_HITS", "150"))
 LIBRARY_FILES, NOTES = 120, 40
 WORDS = (
     *("ledger", "vector", "anchor", "window", "marmalade", "harbour", "index", "cursor"),
@@ -111,7 +112,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
         (root / f"notes/note {number}#.md").write_text(note(chance, number), "utf-8")
     config = Config.inside(home, Source(id="all", root=root))
     config = replace(config, embedding=Embedding(model="none"))
-    with KnowledgeBase.open(config) as kb:
+    with open_here(config) as kb:
         found = Corpus(root, kb, config)
         assert found.ingest()["new"] > (LIBRARY_FILES + NOTES) * 0.95
         yield found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from jsonschema import Draft202012Validator
 from kb_app import KnowledgeBase
 from kb_app.config import Chunking, Config, Embedding, Source
 from kb_app.editors import FilePlace
+from kb_app.testing.parts import open_here
 from kb_cli.testing.installed import InstalledKebab
 from kb_core import wire
 from kb_core.citations import Citation, PageSpan, TimeSpan, stored_span
@@ -47,7 +47,7 @@ class World:
         return file
 
     def kb(self) -> KnowledgeBase:
-        return KnowledgeBase.open(self.config)
+        return open_here(self.config)
 
     def ingest(self) -> None:
         with self.kb() as kb:
@@ -409,18 +409,13 @@ def test_a_response_of_a_search_is_verified_from_standard_input(kebab: Installed
     kebab.ingest()
     found = kebab.run("--json", "search", "robots whales").stdout
 
-    def verified(*words: str) -> subprocess.CompletedProcess[str]:
-        command = kebab.command("cite", "verify", "-", *words)
-        return subprocess.run(command, input=found, capture_output=True, text=True, check=False)
-
-    same = verified("--json")
+    same = kebab.run("cite", "verify", "-", "--json", given=found)
     (kebab.notes / "a.md").write_text("# A\n\nNobody.\n", "utf-8")
     (kebab.notes / "b.md").rename(kebab.notes / "c.md")
-    other = verified()
+    other = kebab.run("cite", "verify", "-", given=found, code=3)
 
     assert json.loads(same.stdout)["summary"]["unchanged"] == 2
-    assert (same.returncode, same.stderr) == (0, "")
-    assert (other.returncode, other.stderr) == (3, "")
+    assert same.stderr == other.stderr == ""
     lines = sorted(line for line in other.stdout.splitlines() if not line.startswith("    "))
     assert lines == [
         "2 verified: 1 moved, 1 changed",

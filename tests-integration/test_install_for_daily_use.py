@@ -74,6 +74,9 @@ def test_one_command_installs_it_for_new_shells_and_one_takes_it_away(tmp_path: 
     assert done.returncode == 0, done.stdout + done.stderr
     said = [in_a_new_shell(f"{name} --version", environ(home)) for name in ("kebab", "kb")]
     assert said == [f"kebab {__version__}\n"] * 2
+    libraries = next(home.glob(".local/share/kebab-app/lib/python*/site-packages"))
+    assert not list(libraries.glob("pip*"))
+    assert list(libraries.glob("kb_core/__pycache__/ids.*.pyc"))
     completions = ".local/share/bash-completion/completions"
     loaded = f"source ~/{completions}/kb; complete -p kb"
     assert "_kebab_completion kb" in in_a_new_shell(loaded, environ(home))

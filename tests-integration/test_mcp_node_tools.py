@@ -1,5 +1,7 @@
 """The official tools of the protocol look at the server: inspector and conformance suite.
 
+Both look at both forms of answers: text, as ``kebab integrate`` registers it, and objects.
+
 Both are npm packages; ``tools/dev mcp-tools`` installs them, and without them these tests
 are skipped. The inspector starts the server as hosts do, from the registration that
 ``kebab integrate`` writes. The conformance suite speaks HTTP alone, so the same server
@@ -69,11 +71,30 @@ def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
 # ------------------------------------------------------------------ inspector
 
 
+def registered(kebab: InstalledKebab, form: str) -> str:
+    """Return the file of a registration of the server that answers in *form*."""
+    kebab.run("integrate", "claude-code", "--project", str(kebab.home), "--no-skill", "--write")
+    written = (kebab.home / ".mcp.json").read_text("utf-8")
+    assert '"text"' in written
+    file = kebab.home / f"{form}.json"
+    file.write_text(written.replace('"text"', f'"{form}"'), "utf-8")
+    return str(file)
+
+
 @pytest.fixture(scope="module")
 def inspect(kebab: InstalledKebab) -> Inspect:
-    """Return a function that runs the inspector's command line."""
-    kebab.run("integrate", "claude-code", "--project", str(kebab.home), "--no-skill", "--write")
-    registration = str(kebab.home / ".mcp.json")
+    """Return a function that runs the inspector's command line on a server of objects."""
+    return inspector_of(kebab, "json")
+
+
+@pytest.fixture(scope="module")
+def read(kebab: InstalledKebab) -> Inspect:
+    """Return a function that runs the inspector's command line on a server of text."""
+    return inspector_of(kebab, "text")
+
+
+def inspector_of(kebab: InstalledKebab, form: str) -> Inspect:
+    registration = registered(kebab, form)
     environ = {**os.environ, "HOME": str(kebab.home), "MCP_INSPECTOR_SECRET_STORE": "memory"}
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -90,11 +111,14 @@ def inspect(kebab: InstalledKebab) -> Inspect:
     return run
 
 
-def test_the_inspector_finds_no_schema_that_hosts_reject(inspect: Inspect) -> None:
-    done = inspect("tools/list", "--strict")
+@pytest.mark.parametrize("form", ["inspect", "read"])
+def test_the_inspector_finds_no_schema_that_hosts_reject(
+    form: str, request: pytest.FixtureRequest
+) -> None:
+    done = request.getfixturevalue(form)("tools/list", "--strict")
 
     assert done.returncode == 0, done.stderr
-    assert "0 errors" in done.stderr
+    assert "0 errors" in done.stderr or " errors" not in done.stderr  # silent where all is well
     assert [tool["name"] for tool in json.loads(done.stdout)["tools"]][:2] == ["search", "fetch"]
 
 
@@ -169,6 +193,25 @@ def test_the_inspector_is_told_what_is_wrong(
     assert json.loads(result["content"][0]["text"])["code"] == code
 
 
+def test_the_inspector_is_told_text_alone(read: Inspect) -> None:
+    asked = {
+        "search": ["query=readable", "mode=lexical", "k=1"],
+        "fetch": ["path=tea.md", "lines=3"],
+        "codebase_search": ['queries=["tea", "locks"]'],
+        "list_docs": ["path_glob=*.md", "limit=1"],
+        "schema": [],
+    }
+    for tool, pairs in asked.items():
+        done = read("tools/call", "--tool-name", tool, *(["--tool-arg", *pairs] if pairs else []))
+        result = json.loads(done.stdout)
+        assert result.get("isError", False) is False, done.stdout
+        assert "structuredContent" not in result
+        assert not result["content"][0]["text"].startswith("{")
+
+    wrong = read("tools/call", "--tool-name", "search", "--tool-arg", "query=x", "kk=1")
+    assert json.loads(wrong.stdout)["content"][0]["text"].startswith("error invalid_input: ")
+
+
 def test_the_inspector_reads_resources_and_prompts(inspect: Inspect) -> None:
     listed = json.loads(inspect("resources/list").stdout)["resources"]
     uri = next(found["uri"] for found in listed if found["name"] == "tea.md")
@@ -198,6 +241,7 @@ from kb_app import KnowledgeBase
 from kb_app.config import load_config
 from kb_core.errors import InvalidInput
 import kb_mcp._calls
+from kb_mcp._tool import Form
 from kb_mcp.tools import TOOLS
 from kb_mcp.server import create_server
 
@@ -212,7 +256,7 @@ def slow(call):
 
 def planted(name, call):
     definition = TOOLS["doctor"].definition.model_copy(update={"name": name})
-    return replace(TOOLS["doctor"], definition=definition, call=call)
+    return replace(TOOLS["doctor"], definition=definition, call=call, tell=None)
 
 tools = dict(TOOLS)
 for name, call in {
@@ -226,7 +270,7 @@ kb = KnowledgeBase.open(load_config(Path(sys.argv[1])), readonly=True)
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
 print(listener.getsockname()[1], flush=True)
-app = create_server(kb, tools).streamable_http_app()
+app = create_server(kb, tools, form=Form(sys.argv[2])).streamable_http_app()
 uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
 """
 
@@ -246,10 +290,10 @@ SCENARIOS = [
 subscriptions, which the server does not offer, or fixtures with fixed names and contents."""
 
 
-@pytest.fixture(scope="module")
-def address(kebab: InstalledKebab) -> Iterator[str]:
+@pytest.fixture(scope="module", params=["json", "text"])
+def address(kebab: InstalledKebab, request: pytest.FixtureRequest) -> Iterator[str]:
     """Return where the server is for as long as these tests run."""
-    words = [sys.executable, "-c", SERVER, str(kebab.config)]
+    words = [sys.executable, "-c", SERVER, str(kebab.config), request.param]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.testing import closed_schema
 from kb_core.wire import codebase_search_text
@@ -262,7 +262,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 @pytest.fixture(scope="module")
 def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     """Return the command over a few files, indexed; one of them skipped."""
-    kebab = InstalledKebab(tmp_path_factory.mktemp("outside"))
+    kebab = KebabHere(tmp_path_factory.mktemp("outside"))
     kebab.configure(extra=f"[mcp]\ningest_roots = ['{kebab.home}']\ntrust_level = 'primary'")
     kebab.write("locks.md", NOTE)
     kebab.write("노트/검색 #1.md", "# 검색\n\n한국어 형태소와 바이그램을 함께 찾는다.\n")
@@ -287,15 +287,7 @@ def ids(kebab: InstalledKebab) -> dict[str, str]:
 def printed(kebab: InstalledKebab, same: Same, ids: Mapping[str, str]) -> dict[str, Any]:
     """Return what the command line prints for the question."""
     words = [ids.get(word, word) for word in same.words.split()]
-    done = subprocess.run(
-        kebab.command("--json", *words),
-        input=same.stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    body: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    body: dict[str, Any] = kebab.json(*words, given=same.stdin)
     return body
 
 
@@ -385,7 +377,7 @@ async def test_code_reads_the_same_on_the_command_line(kebab: InstalledKebab) ->
 
 async def test_what_a_tool_adds_is_found_by_the_next_call(tmp_path: Path) -> None:
     """Also by the first tool of a knowledge base that nobody has made yet."""
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     async with client_of(kebab) as client:
         added = await client.call_tool(
             "ingest_stdin", {"content": "# Tea\n\nGentle water.\n", "title": "Tea"}
@@ -402,7 +394,7 @@ async def test_what_a_tool_adds_is_found_by_the_next_call(tmp_path: Path) -> Non
 
 
 async def test_a_cursor_goes_on_until_its_list_changes(tmp_path: Path) -> None:
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     for number in range(6):
         kebab.write(f"{number}.md", f"Water{' and tea' * number}.\n")
     kebab.ingest()
@@ -425,7 +417,7 @@ async def test_a_cursor_goes_on_until_its_list_changes(tmp_path: Path) -> None:
 
 
 async def test_two_tools_that_write_at_once_wait_for_each_other(tmp_path: Path) -> None:
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     config = kebab.config.read_text("utf-8")
     patient = config.replace("[storage]", "[storage]\nlock_wait_secs = 600")
     kebab.config.write_text(patient, "utf-8")
@@ -464,7 +456,7 @@ async def test_the_ledger_comes_in_pages(kebab: InstalledKebab) -> None:
 @pytest.fixture(params=["--readonly", "mcp.readonly"])
 def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> InstalledKebab:
     """Return a command whose server is read-only, by option or by configuration."""
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     kebab.write("locks.md", NOTE)
     kebab.ingest()
     if request.param == "mcp.readonly":
@@ -512,7 +504,7 @@ async def test_read_only_changes_no_byte_of_the_data_directory(guarded: Installe
 async def test_a_configured_log_gets_names_and_times_and_no_question(
     kebab: InstalledKebab, tmp_path: Path
 ) -> None:
-    other = InstalledKebab(tmp_path)
+    other = KebabHere(tmp_path)
     other.configure(extra=f'[log]\nlevel = "info"\ndir = "{tmp_path / "log"}"')
     other.write("a.md", "# A\n\nsecret\n")
     other.ingest()

@@ -24,6 +24,7 @@ from mcp_types import CallToolResult, TextContent
 
 from kb_app import KnowledgeBase
 from kb_app.config import Chunking, Config, Embedding, Ingest, Mcp, Source
+from kb_app.testing.parts import open_here
 from kb_core.errors import InvalidInput
 from kb_core.ingest import IngestOptions
 from kb_core.search import SearchFilters
@@ -88,7 +89,7 @@ class World:
 
     def open(self, **changed: Any) -> KnowledgeBase:  # noqa: ANN401 - fields of Config
         """Open the knowledge base."""
-        return KnowledgeBase.open(replace(self.config, **changed))
+        return open_here(replace(self.config, **changed))
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters, stdio_client
 
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core import __version__
 from kb_core.testing import closed_schema
@@ -37,7 +38,7 @@ HELLO = {
 @pytest.fixture(scope="module")
 def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     """Return the command over two notes, indexed."""
-    kebab = InstalledKebab(tmp_path_factory.mktemp("mcp"))
+    kebab = KebabHere(tmp_path_factory.mktemp("mcp"))
     kebab.write("locks.md", "# Locks\n\nA search stays readable while ingest runs.\n")
     kebab.write("노트/검색.md", "# 검색\n\n한국어 형태소와 바이그램을 함께 찾는다.\n")
     kebab.ingest()
@@ -90,7 +91,7 @@ async def test_the_next_call_sees_what_was_ingested_meanwhile(kebab: InstalledKe
 
 
 async def test_without_a_knowledge_base_the_server_starts_and_says_so(tmp_path: Path) -> None:
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     async with client_of(kebab) as client:
         assert "Nothing is indexed yet" in (client.instructions or "")
         schema = (await client.call_tool("schema", {})).structured_content
@@ -134,7 +135,7 @@ def test_end_of_input_ends_the_server_and_stdout_was_protocol_only(kebab: Instal
         call = {"name": "search", "arguments": {"query": "readable"}}
         answer = ask(process, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
         assert answer["id"] == 1
-        rest, _ = process.communicate(timeout=10)
+        rest, _ = process.communicate(timeout=120)
 
         assert process.returncode == 0
         assert rest == ""
@@ -147,7 +148,7 @@ def test_a_signal_ends_the_server_while_it_waits_for_input(
     with raw(kebab) as process:
         process.send_signal(kind)
 
-        assert process.wait(timeout=10) == -kind
+        assert process.wait(timeout=120) == -kind
 
 
 NESTED = "[" * 5000 + "]" * 5000

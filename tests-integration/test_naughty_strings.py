@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 
 from kb_app import Config, KnowledgeBase
 from kb_app.config import Embedding, Source
+from kb_app.testing.parts import open_here
 from kb_core import wire
 from kb_core.errors import InvalidInput
 from kb_core.ingest import IngestOptions, IngestReport
@@ -72,10 +73,22 @@ def run(kb: KnowledgeBase) -> IngestReport:
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     """Return a knowledge base whose titles, contents and file names are the strings."""
-    folder = tmp_path_factory.mktemp("naughty")
+    with over(tmp_path_factory.mktemp("naughty"), naughty()) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    """Return a knowledge base of a few of the strings, which is asked much more quickly."""
+    with over(tmp_path_factory.mktemp("few"), naughty()[::50]) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def over(folder: Path, strings: Sequence[str]) -> Iterator[KnowledgeBase]:
     notes = folder / "notes"
     notes.mkdir()
-    for n, text in enumerate(naughty()):
+    for n, text in enumerate(strings):
         safe = text.encode("utf-8", "replace").decode("utf-8")
         quoted = json.dumps(safe)
         (notes / f"title{n}.md").write_text(
@@ -86,7 +99,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
         _write_named(notes, safe)
     source = Source(id="notes", root=notes)
     config = Config.inside(folder, source)
-    with KnowledgeBase.open(replace(config, embedding=Embedding(model="none"))) as opened:
+    with open_here(replace(config, embedding=Embedding(model="none"))) as opened:
         report = run(opened)
         assert report.counts["error"] == 0, report.items
         yield opened
@@ -114,7 +127,7 @@ def test_every_string_is_a_query(kb: KnowledgeBase) -> None:
         json.loads(wire.dumps(wire.search_response(response)))
 
 
-def test_every_string_is_a_filter_or_a_clear_error(kb: KnowledgeBase) -> None:
+def test_every_string_is_a_filter_or_a_clear_error(small: KnowledgeBase) -> None:
     for text in naughty():
         for filters in (
             SearchFilters(tag=(text,)),
@@ -124,7 +137,7 @@ def test_every_string_is_a_filter_or_a_clear_error(kb: KnowledgeBase) -> None:
             SearchFilters(trust_min=text),
         ):
             with contextlib.suppress(InvalidInput):
-                kb.search(SearchQuery(text="word", mode=SearchMode.LEXICAL, filters=filters))
+                small.search(SearchQuery(text="word", mode=SearchMode.LEXICAL, filters=filters))
 
 
 def test_every_file_was_indexed_under_its_own_name(kb: KnowledgeBase) -> None:
@@ -163,7 +176,7 @@ def test_a_name_that_is_not_utf8_is_indexed(tmp_path: Path) -> None:
     notes.mkdir()
     Path(os.fsdecode(os.fsencode(notes) + b"/caf\xe9.md")).write_text("latin walrus\n", "utf-8")
     config = Config.inside(tmp_path, Source(id="notes", root=notes))
-    with KnowledgeBase.open(replace(config, embedding=Embedding(model="none"))) as opened:
+    with open_here(replace(config, embedding=Embedding(model="none"))) as opened:
         run(opened)
         hits = opened.search(SearchQuery(text="walrus", mode=SearchMode.LEXICAL)).hits
 

@@ -75,20 +75,19 @@ def test_every_file_that_a_command_makes_is_private(home: Path) -> None:
     text = config.read_text("utf-8").replace('model = "multilingual-e5-small"', 'model = "none"')
     config.write_text(text, "utf-8")
 
-    def use() -> None:
-        run(home, "ingest")
-        run(home, "ingest-file", str(home / "outside.txt"))
-        run(home, "ingest-stdin", "--title", "Weasels", text="A weasel runs.\n")
-        run(home, "ingest-file", "--remove", "weasels")
-        assert json.loads(run(home, "--json", "search", "otter"))["hits"]
-        run(home, "--verbose", "doctor", "--deep")
-        run(home, "status")
-        assert made(home) == {}
-
-    use()
+    run(home, "ingest")
+    run(home, "ingest-file", str(home / "outside.txt"))
+    run(home, "ingest-stdin", "--title", "Weasels", text="A weasel runs.\n")
+    run(home, "ingest-file", "--remove", "weasels")
+    assert json.loads(run(home, "--json", "search", "otter"))["hits"]
+    run(home, "--verbose", "doctor", "--deep")
+    run(home, "status")
+    assert made(home) == {}
     for scope in ("--index-only", "--data-only"):
         run(home, "reset", scope, "--yes")
-        use()
+        run(home, "ingest")
+        run(home, "ingest-file", str(home / "outside.txt"))
+        assert made(home) == {}
 
 
 def test_a_folder_that_was_made_otherwise_becomes_private(home: Path) -> None:

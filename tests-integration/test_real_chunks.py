@@ -24,7 +24,7 @@ ROOTS = [
     Path(__file__).parents[1] / "packages",
     Path(__file__).parents[2] / "shared/data/suites/commonmark",
 ]
-FILES_PER_ROOT = 60
+FILES_PER_ROOT = 40
 
 
 def real_documents(config: Config) -> Iterator[DocumentRecord]:

@@ -1,9 +1,10 @@
-"""Questions in another language than the notes, through the installed command and a real model."""
+"""Questions in another language than the notes, through the command and a real model."""
 
 from __future__ import annotations
 
 import pytest
 
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 
 pytestmark = pytest.mark.model
@@ -38,7 +39,7 @@ _QUESTIONS = {
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     """Return an embedded library of German notes and a few English ones."""
-    kebab = InstalledKebab(tmp_path_factory.mktemp("languages"))
+    kebab = KebabHere(tmp_path_factory.mktemp("languages"))
     kebab.configure(model="multilingual-e5-small")
     for path, text in _NOTES.items():
         kebab.write(path, text)

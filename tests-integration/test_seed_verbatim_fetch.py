@@ -22,6 +22,8 @@ from jsonschema import Draft202012Validator
 from kb_app import KnowledgeBase
 from kb_app._wiring import parts_of
 from kb_app.config import Config, Embedding, load_config
+from kb_app.testing.parts import open_here
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import utc_now
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
@@ -43,7 +45,7 @@ UNKNOWN = "f" * 32
 @pytest.fixture(scope="module")
 def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     """Return the installed command over one Markdown file of many chunks."""
-    kebab = InstalledKebab(tmp_path_factory.mktemp("seed"))
+    kebab = KebabHere(tmp_path_factory.mktemp("seed"))
     kebab.configure(extra=CHUNKING)
     kebab.write("guide/whole.md", TEXT)
     kebab.ingest()
@@ -53,7 +55,7 @@ def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
 @pytest.fixture
 def kb(kebab: InstalledKebab) -> Iterator[KnowledgeBase]:
     """Return the facade over the same knowledge base."""
-    with KnowledgeBase.open(load_config(kebab.config, os.environ)) as kb:
+    with open_here(load_config(kebab.config, os.environ)) as kb:
         yield kb
 
 

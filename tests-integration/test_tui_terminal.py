@@ -22,8 +22,10 @@ from kb_cli.testing.installed import KEBAB, InstalledKebab
 
 TMUX = shutil.which("tmux")
 TOUR = os.environ.get("KEBAB_TEST_TOUR", "")
-PATIENCE_SECS = 300
+PATIENCE_SECS = 120
 """How long a busy machine may take to show what it should; a quiet one takes none of it."""
+NEW = 700
+"""Files that an ingest takes some seconds for."""
 STILL = 4
 """So many equal screens in a row are one that has settled."""
 
@@ -72,7 +74,7 @@ class Terminal:
         """Return the screen once it no longer changes."""
         seen = [""]
         while len(seen) < STILL or len(set(seen[-STILL:])) > 1:
-            time.sleep(0.15)
+            time.sleep(0.1)
             seen.append(self.screen())
         return seen[-1]
 
@@ -263,16 +265,9 @@ def test_the_first_minute_leads_from_nothing_to_a_hit(
 
     terminal.type(f"{tui(kebab)}; echo left with $?", "Enter")
     terminal.wait_for("Add a folder")
-
-    def is_taken(screen: str) -> bool:
-        """Say so once the folder is offered; a box that is just drawn may not listen yet."""
-        if "notes/" not in screen:
-            terminal.type("C-u")
-            terminal.type(f"{kebab.notes}"[:-2])
-            time.sleep(0.5)
-        return "notes/" in screen
-
-    terminal.wait_until(is_taken)
+    terminal.type("C-u")
+    terminal.type(f"{kebab.notes}"[:-2])
+    terminal.wait_for("notes/")
     terminal.type("Tab")
     terminal.type("Enter")
     terminal.wait_for("1 file (1 markdown)")
@@ -354,7 +349,7 @@ def ended(process: int) -> bool:
 
 def begin_an_ingest(kebab: InstalledKebab, terminal: Terminal) -> int:
     """Start an ingest of many new files in the interface, and return its process."""
-    for number in range(1500):
+    for number in range(NEW):
         kebab.write(f"new/note-{number:04}.md", f"# New {number}\n\n" + "One more line.\n" * 40)
     start(terminal, tui(kebab))
     process = terminal.program()
@@ -372,7 +367,7 @@ def check_whole(kebab: InstalledKebab) -> None:
     assert kebab.json("doctor", "--deep")["ok"]
     states = {file["state"] for file in kebab.json("status")["files"]}
     assert states == {"indexed", "skipped"}
-    assert kebab.json("stats")["doc_count"] == 62 + 1500
+    assert kebab.json("stats")["doc_count"] == 62 + NEW
 
 
 def test_a_closed_terminal_ends_the_ingest_cleanly(

@@ -14,7 +14,7 @@ from pathlib import Path
 __all__ = ["ROOT", "describe_machine", "machine_line", "use_private_cache"]
 
 ROOT = Path(__file__).resolve().parents[2]
-_LIBRARIES = ("kb-app", "tantivy", "numpy", "numkong", "duckdb", "onnxruntime", "tokenizers")
+_LIBRARIES = ("kb-app", "tantivy", "numpy", "simsimd", "duckdb", "onnxruntime", "tokenizers")
 
 
 def describe_machine() -> dict[str, str]:

@@ -147,7 +147,7 @@ TEXTS |= TEXTS.map(str.upper)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]}-{kind[1] or kind[2]}")
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(text=TEXTS, limits=st.sampled_from([SMALL, DEFAULT]), counter=st.sampled_from(COUNTERS))
 def test_chunks_cover_every_text_and_none_is_too_large(
     kind: tuple[str, str | None, str], text: str, limits: ChunkLimits, counter: TokenCounter
@@ -203,17 +203,11 @@ def check_file(file: Path) -> None:
 def test_real_code_is_covered() -> None:
     files = _stdlib()
 
-    for file in files[:: max(1, len(files) // 60)]:
+    for file in files[:: max(1, len(files) // 120)]:
         check_file(file)
 
 
-@pytest.mark.slow
-def test_much_real_code_is_covered() -> None:
-    for file in _stdlib()[::4]:
-        check_file(file)
-
-
-MIDDLING = 200_000
+MIDDLING = 100_000
 """Characters: large enough that what is not linear shows, small enough to be quick."""
 
 HARD = {
@@ -256,11 +250,9 @@ def test_no_input_makes_a_chunk_too_large(name: str) -> None:
             assert len(text) <= DEFAULT.max_tokens * 32
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text", ["x" * 50_000_000, "lorem ipsum " * 4_200_000], ids=["word", "line"]
-)
-def test_a_line_of_fifty_megabytes_is_cut(text: str) -> None:
+@pytest.mark.parametrize("words", ["x", "lorem ipsum "], ids=["word", "line"])
+def test_a_line_of_megabytes_is_cut(words: str) -> None:
+    text = words * (5_000_000 // len(words))
     for kind in (KINDS[1], KINDS[5]):
         _, drafts = chunks_of(text, kind)
         assert max(draft.token_count for draft in drafts) <= DEFAULT.max_tokens

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kb_app import KnowledgeBase, load_config
+from kb_app import load_config
 from kb_app.config import Config, parse_config
+from kb_app.testing.parts import open_here
 from kb_core.ingest import IngestOptions
 
 NO_MODEL = '[embedding]\nmodel = "none"\n'
@@ -38,7 +39,7 @@ def _ingest(text: str, usual: Path, environ: Mapping[str, str]) -> None:
     """Index the sources of *text* into the usual folder."""
     stored = f'[storage]\ndata_dir = "{usual}"\n'
     config = parse_config(NO_MODEL + stored + text, usual.parent / "once.toml", environ)
-    with KnowledgeBase.open(config) as kb:
+    with open_here(config) as kb:
         for _ in kb.ingest(IngestOptions()):
             pass
 

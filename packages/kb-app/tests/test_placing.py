@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kb_app import KnowledgeBase
 from kb_app._ingest.added.placing import allowed_folders, place_in
 from kb_app._ingest.settings import source_specs
 from kb_app._wiring import open_session
 from kb_app.config import Config, Embedding, Mcp, Source
+from kb_app.testing.parts import open_here
 from kb_core.clock import utc_now
 from kb_core.errors import InvalidInput
 from kb_core.ingest import IngestOptions
@@ -95,7 +95,7 @@ def test_a_folder_that_is_reached_through_a_link_is_the_folder(
 def test_a_file_that_failed_is_tried_again_when_somebody_names_it(
     config: Config, tmp_path: Path
 ) -> None:
-    with KnowledgeBase.open(config) as kb:
+    with open_here(config) as kb:
         list(kb.ingest(IngestOptions()))
         with open_session(config.storage.data_dir, lock_wait_secs=0, clock=utc_now) as session:
             row = session.store.ledger("outer")["a.md"]

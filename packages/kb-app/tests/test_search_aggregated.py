@@ -198,7 +198,7 @@ def test_a_query_has_no_budget_and_no_cursor_of_its_own(
     traced=st.booleans(),
     snippet_chars=st.sampled_from((60, 300)),
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_one_budget_holds_the_whole_object(
     engine: Engine, max_tokens: int, k: int | None, traced: bool, snippet_chars: int
 ) -> None:

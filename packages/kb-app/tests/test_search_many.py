@@ -70,7 +70,7 @@ def bytes_of(outcome: Outcome) -> str:
 
 
 @given(st.lists(queries, max_size=8))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_an_item_is_byte_for_byte_the_single_search(
     world: SearchWorld, asked: list[SearchQuery]
 ) -> None:

@@ -16,6 +16,7 @@ from kb_cli.testing import run
 from kb_core.testing import closed_schema
 
 ROOT = Path(__file__).resolve().parents[3]
+ARGS = ["mcp", "--format", "text"]
 FILES = {
     "claude-code": (".claude.json", ".mcp.json"),
     "cursor": (".cursor/mcp.json", ".cursor/mcp.json"),
@@ -72,7 +73,7 @@ def test_write_registers_the_server_and_the_skill(host: str, tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     assert result.stderr == f"next: {HOSTS[host].then}\n"
     entry = servers(tmp_path / FILES[host][0], host)["kebab"]
-    assert entry["args"] == ["mcp"]
+    assert entry["args"] == ARGS
     assert entry.get("type") == ("stdio" if HOSTS[host].is_typed else None)
     assert entry.keys() <= {"type", "command", "args"}
     skill = f"{SKILLS[host]}/kebab/SKILL.md" if host in SKILLS else None
@@ -95,7 +96,11 @@ def test_a_project_gets_files_of_its_own(host: str, tmp_path: Path) -> None:
     run("integrate", host, "--write", "--project", str(project), home=home)
 
     assert tree(home) == {}
-    assert servers(project / str(FILES[host][1]), host)["kebab"]["args"] == ["mcp"]
+    assert servers(project / str(FILES[host][1]), host)["kebab"]["args"] == [
+        "mcp",
+        "--format",
+        "text",
+    ]
 
 
 def test_a_host_without_projects_says_so(tmp_path: Path) -> None:
@@ -134,7 +139,7 @@ def test_the_configuration_that_was_named_is_registered(tmp_path: Path) -> None:
     run("--config", "/my/kebab.toml", "integrate", "cursor", "--write", home=tmp_path)
 
     entry = servers(tmp_path / ".cursor/mcp.json", "cursor")["kebab"]
-    assert entry["args"] == ["--config", "/my/kebab.toml", "mcp"]
+    assert entry["args"] == ["--config", "/my/kebab.toml", *ARGS]
 
 
 def test_the_command_is_named_in_full_and_in_a_project_as_a_shell_finds_it(tmp_path: Path) -> None:
@@ -177,7 +182,9 @@ def test_what_a_file_held_it_still_holds(tmp_path: Path) -> None:
         '    "kebab": {\n'
         f'      "command": {command},\n'
         '      "args": [\n'
-        '        "mcp"\n'
+        '        "mcp",\n'
+        '        "--format",\n'
+        '        "text"\n'
         "      ]\n"
         "    },\n"
         "  },\n"
@@ -203,7 +210,7 @@ def test_what_a_person_added_to_the_entry_stays(tmp_path: Path) -> None:
     found = servers(file, "cursor")
     assert found["b"] == {"url": "u"}
     assert (found["kebab"]["env"], found["kebab"]["disabled"]) == ({"A": "1"}, True)
-    assert found["kebab"]["args"] == ["mcp"]
+    assert found["kebab"]["args"] == ARGS
 
 
 @pytest.mark.parametrize(
@@ -225,7 +232,11 @@ def test_what_cannot_be_read_for_sure_is_left_alone(host: str, text: str, tmp_pa
     result = run("integrate", host, "--write", home=tmp_path)
 
     if text == '{"mcpServers": {"kebab": 7}}':
-        assert servers(file, host)["kebab"]["args"] == ["mcp"]  # a number is no registration
+        assert servers(file, host)["kebab"]["args"] == [
+            "mcp",
+            "--format",
+            "text",
+        ]  # a number is no registration
         return
     assert result.exit_code == 2
     assert f"{file} is left as it is" in result.stderr
@@ -250,7 +261,7 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
 
     assert link.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
-    assert servers(real, "claude-code")["kebab"]["args"] == ["mcp"]
+    assert servers(real, "claude-code")["kebab"]["args"] == ARGS
 
 
 def test_read_only_shows_and_writes_nothing(tmp_path: Path) -> None:
@@ -272,7 +283,7 @@ def test_json_says_what_changes(tmp_path: Path) -> None:
     actions = [[file["action"] for file in report["files"]] for report in reports]
     assert actions == [["create"] * 2, ["create"] * 2, ["unchanged"] * 2]
     assert [report["written"] for report in reports] == [False, True, False]
-    assert reports[0]["entry"]["args"] == ["mcp"]
+    assert reports[0]["entry"]["args"] == ARGS
 
 
 def test_the_skill_is_published_as_it_is() -> None:

@@ -82,7 +82,7 @@ async def test_progress_says_what_happens(monkeypatch: pytest.MonkeyPatch) -> No
     def work(_: threading.Event) -> Iterator[IngestEvent]:
         for happened in events:
             yield happened
-            heard.wait(20)
+            heard.wait(120)
             heard.clear()
         yield event("completed", report=report())
 
@@ -107,7 +107,7 @@ def batches(log: list[str]) -> Any:  # noqa: ANN401 - a function that works
     def work(stop: threading.Event) -> Iterator[IngestEvent]:
         log.append("begun")
         yield event("committed")
-        stop.wait(20)
+        stop.wait(120)
         log.append("batch ended")
         yield event("aborted", report=report(aborted=True))
         log.append("closed")
@@ -121,11 +121,11 @@ async def test_a_cancelled_ingest_ends_its_batch_and_lets_the_next_one_in() -> N
     async with client_of(kb) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "ingest_file", {"path": "/a"})
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 while not log:
                     await anyio.sleep(0.01)
             group.cancel_scope.cancel()
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while log[-1] != "closed":
                 await anyio.sleep(0.01)
         kb.runs = lambda _: iter([event("completed", report=report())])
@@ -151,22 +151,27 @@ async def test_another_writer_is_an_error_to_read() -> None:
 
 async def test_only_what_writes_is_told_to_stop_and_waited_for() -> None:
     threads, reader, log = Threads(), threading.Event(), list[str]()
-    stop = threading.Event()
+    stop, begun = threading.Event(), threading.Barrier(3)
 
     def write() -> None:
-        stop.wait(20)
+        begun.wait(120)
+        stop.wait(120)
         log.append("written")
 
+    def read() -> None:
+        begun.wait(120)
+        reader.wait(120)
+
     async with anyio.create_task_group() as group:
-        group.start_soon(threads.run, reader.wait, 20)
+        group.start_soon(threads.run, read)
 
         async def run_writer() -> None:
             await threads.run(write, writes_until=stop)
 
         group.start_soon(run_writer)
-        await anyio.sleep(0.05)
-        await anyio.to_thread.run_sync(threads.finish_writing, 20)
+        await anyio.to_thread.run_sync(begun.wait, 120)
+        await anyio.to_thread.run_sync(threads.finish_writing, 120)
         assert log == ["written"]
         assert not await anyio.to_thread.run_sync(threads.wait, 0.01)
         reader.set()
-    assert threads.wait(20)
+    assert threads.wait(120)

@@ -17,7 +17,7 @@ class Stream(io.StringIO):
         self.reader = threading.Event()
 
     def write(self, text: str) -> int:
-        self.reader.wait(20)
+        self.reader.wait(120)
         return super().write(text)
 
 

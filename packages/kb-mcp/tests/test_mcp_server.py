@@ -246,7 +246,7 @@ async def test_the_handshake_does_not_wait_for_a_slow_knowledge_base(
     monkeypatch.setattr("kb_mcp.server._HANDSHAKE_WAIT_S", 0.01)
     release = threading.Event()
     kb = knowledge_base()
-    kb.before = lambda _: cast("None", release.wait(30))
+    kb.before = lambda _: cast("None", release.wait(120))
     try:
         async with client_of(kb, "legacy") as client:
             assert (client.instructions or "").startswith("Call search")
@@ -653,19 +653,19 @@ async def test_a_slow_call_delays_no_other_and_can_be_cancelled(mode: Mode) -> N
 
     def wait(_: str) -> None:
         started.set()
-        release.wait(30)
+        release.wait(120)
 
     try:
         async with client_of(kb, mode) as client:
             kb.before = wait
             async with anyio.create_task_group() as group:
                 group.start_soon(client.call_tool, "search", {"query": "slow"})
-                await anyio.to_thread.run_sync(started.wait, 20)
+                await anyio.to_thread.run_sync(started.wait, 120)
                 kb.before = lambda _: None
-                with anyio.fail_after(20):
+                with anyio.fail_after(120):
                     quick = await client.call_tool("search", {"query": "quick"})
                 group.cancel_scope.cancel()
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 after = await client.call_tool("search", {"query": "after"})
     finally:
         release.set()
@@ -697,7 +697,7 @@ async def test_a_long_call_reports_progress(monkeypatch: pytest.MonkeyPatch) -> 
     kb, seen, heard = knowledge_base(), list[tuple[float, str]](), threading.Event()
 
     def slow(call: Call) -> Mapping[str, Any]:
-        heard.wait(20)
+        heard.wait(120)
         return call.kb.schema()
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -719,16 +719,16 @@ async def test_a_cancelled_call_tells_its_tool(mode: Mode) -> None:
 
     def slow(call: Call) -> Mapping[str, Any]:
         started.set()
-        if call.stop.wait(20):
+        if call.stop.wait(120):
             told.set()
         return call.kb.schema()
 
     async with client_of(knowledge_base(), mode, planted("schema", slow)) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "schema", {})
-            await anyio.to_thread.run_sync(started.wait, 20)
+            await anyio.to_thread.run_sync(started.wait, 120)
             group.cancel_scope.cancel()
-        assert await anyio.to_thread.run_sync(told.wait, 20)
+        assert await anyio.to_thread.run_sync(told.wait, 120)
 
 
 # -------------------------------------------------------------- read-only

@@ -14,11 +14,13 @@ from hypothesis import given, settings, strategies as st
 from kb_app.shown import is_hidden, printable
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
+from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
+from kb_core.records import FileState
 from kb_core.search import Passage, SearchQuery
 from kb_core.testing.documents import document, file_row
 from kb_mcp._tool import Form, in_passages
-from kb_mcp.testing import client_of, knowledge_base, told
+from kb_mcp.testing import KOREAN, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
 from kb_mcp.tools import TOOLS
@@ -60,6 +62,56 @@ async def test_a_server_of_objects_knows_no_format() -> None:
     content = result.content[0]
     assert isinstance(content, types.TextContent)
     assert json.loads(content.text)["code"] == "invalid_input"
+
+
+CHARACTERS_PER_TOKEN = 3.6
+"""What public tokenizers made of the list of tools as JSON, at most: o200k_base takes 4.2."""
+
+
+async def test_the_list_of_tools_is_cheap_and_leaves_room_for_more() -> None:
+    async with client_of(knowledge_base(), form=Form.TEXT) as client:
+        listed = await client.list_tools()
+
+    text = json.dumps(
+        listed.model_dump(by_alias=True, exclude_none=True),
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+    assert len(text) / CHARACTERS_PER_TOKEN < 4000
+    told = {tool.name: tool.description or "" for tool in listed.tools}
+    assert "5 %" in told["codebase_search"]
+    assert all(form in told["codebase_search"] for form in ('"query": "', '"queries": ["', "max"))
+    filters = {"tag", "lang", "path_glob", "media", "source", "since", "until", "repo"}
+    assert filters <= set(listed.tools[0].input_schema["properties"])
+    for tool in listed.tools[1:]:
+        shown = len(filters & set(tool.input_schema["properties"]))
+        assert shown < 3
+        assert tool.annotations is not None
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_docs", {"path_glob": ["src/**"], "limit": 3}),
+        ("search", {"query": "parse", "rerank": False, "source_type": "note"}),
+        ("fetch", {"kind": "span", "doc_id": "src/parse.py", "line_start": 1, "line_end": 1}),
+    ],
+)
+async def test_what_is_not_shown_of_an_input_is_taken(tool: str, arguments: dict[str, Any]) -> None:
+    assert "src/" in await told(knowledge_base(), tool, arguments)
+
+
+async def test_instructions_say_what_there_is_what_is_left_out_and_every_filter_once() -> None:
+    kb = knowledge_base()
+    skipped: dict[str, Any] = {"state": FileState.SKIPPED, "reason": "secrets"}
+    kb.keep(KOREAN, files=[file_row("a.md"), file_row(".netrc", **skipped)])
+    async with client_of(kb, form=Form.TEXT) as client:
+        said = client.instructions or ""
+
+    assert said.startswith("kebab searches one person's own documents: 2 documents in 3 passages; ")
+    assert "not indexed: secrets (1)" in said
+    assert all(row.name in said for row in FILTERS)
+    assert tokens_of(said) < 600
 
 
 async def test_errors_are_words_with_the_way_out() -> None:

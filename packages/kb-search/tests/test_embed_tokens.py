@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import random
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +14,8 @@ import tokenizers
 from hypothesis import given, settings, strategies as st
 from tokenizers import models, normalizers, pre_tokenizers
 
-from kb_search.embed import load_token_counter
+from kb_core.errors import ModelMissing
+from kb_search.embed import load_token_counter, tokenize
 from kb_search.embed.packs import find_pack
 from kb_search.embed.prepare import load_tokenizer
 from kb_search.embed.tokenize import (
@@ -67,6 +71,15 @@ def unigram(cache: Path) -> UnigramTokenizer:
 
 
 @pytest.fixture(scope="module")
+def busy(vocabulary: Vocabulary) -> UnigramTokenizer:
+    """One that has cut so much that it remembers."""
+    tokenizer = UnigramTokenizer(vocabulary, 512)
+    tokenizer.lengths([text for text in TEXTS.values() for _ in range(20)])
+    assert tokenizer._known
+    return tokenizer
+
+
+@pytest.fixture(scope="module")
 def vocabulary(unigram: UnigramTokenizer) -> Vocabulary:
     return unigram._vocabulary
 
@@ -92,7 +105,7 @@ def test_ids_are_those_of_the_library(
     assert unigram.encode([TEXTS[name]]) == [[0, *expected(TEXTS[name])[:510], 2]]
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(text=texts)
 def test_ids_of_any_text_are_those_of_the_library(
     unigram: UnigramTokenizer, expected: Callable[[str], list[int]], text: str
@@ -105,16 +118,46 @@ def test_a_few_ids_are_known(unigram: UnigramTokenizer) -> None:
     assert unigram.encode(["Hello world", ""]) == [[0, 35378, 8999, 2], [0, 2]]
 
 
-def test_thousands_of_words_are_cut_alike_by_both_ways(vocabulary: Vocabulary) -> None:
-    """Once there is much to do, the library takes over; nobody may notice."""
-    own, library = UnigramTokenizer(vocabulary, 512), UnigramTokenizer(vocabulary, 512)
-    library._own_work = 0
-    words = [a + b for a in PARTS for b in PARTS[::7]]
+def test_thousands_of_words_are_cut_as_the_library_cuts_them(
+    vocabulary: Vocabulary, expected: Callable[[str], list[int]]
+) -> None:
+    """Much text is cut part by part, and parts are remembered; nobody may notice."""
+    own = UnigramTokenizer(vocabulary, 512)
+    words = [a + b for a in PARTS for b in PARTS[::7]][:6000]
 
-    assert own.lengths(PARTS) == library.lengths(PARTS)
-    assert library._library is not None
-    assert own._library is None
-    assert own.encode(words[:6000]) == library.encode(words[:6000])
+    for _ in range(2):
+        assert own.encode(words) == [[0, *expected(word), 2] for word in words]
+    assert own.lengths(words) == [len(expected(word)) for word in words]
+
+
+@settings(max_examples=500)
+@given(text=texts)
+def test_any_text_has_the_ids_of_the_library_after_much_text(
+    busy: UnigramTokenizer, expected: Callable[[str], list[int]], text: str
+) -> None:
+    assert busy.encode([text]) == [[0, *expected(text)[:510], 2]]
+
+
+def test_what_is_remembered_stays_bounded(
+    vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokenize, "_MAX_PARTS", 50)
+    monkeypatch.setattr(tokenize, "_MAX_NODES", 200)
+    small, words = UnigramTokenizer(vocabulary, 512), [*PARTS, *PARTS[::-1]]
+
+    found = [small.encode(words) for _ in range(3)]
+
+    assert found == [UnigramTokenizer(vocabulary, 512).encode(words)] * 3
+    assert len(small._known) <= 50
+
+
+def test_a_long_text_without_a_space_has_the_tokens_of_the_library(
+    unigram: UnigramTokenizer, expected: Callable[[str], list[int]]
+) -> None:
+    """Minified code and encoded bytes are one word."""
+    text = base64.b64encode(random.Random(1).randbytes(60_000)).decode()
+
+    assert unigram.lengths([text]) == [len(expected(text))]
 
 
 def test_decomposed_text_has_the_tokens_of_composed_text(unigram: UnigramTokenizer) -> None:
@@ -137,6 +180,17 @@ def test_long_text_is_cut_to_the_window(unigram: UnigramTokenizer) -> None:
 def test_damage_in_a_vocabulary_is_noticed() -> None:
     with pytest.raises(ValueError, match="not a packed vocabulary"):
         Vocabulary(b"nonsense" * 8)
+
+
+def test_a_tokenizer_that_the_library_must_read_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+
+    with pytest.raises(ModelMissing, match="needs the library 'tokenizers'") as caught:
+        LibraryTokenizer(tmp_path / "tokenizer.json", 512, cuts_words=True)
+
+    assert "pip install 'tokenizers" in (caught.value.hint or "")
 
 
 # Counting.
@@ -169,7 +223,7 @@ def test_a_count_is_the_number_of_tokens(exact: Tokenizer, counter: WordCounter,
     assert counter.count(text) == len(exact.encode([text])[0]) - 2
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(parts=st.lists(texts, max_size=4))
 def test_a_count_of_any_text_is_the_number_of_tokens(
     exact: Tokenizer, counter: WordCounter, parts: Sequence[str]

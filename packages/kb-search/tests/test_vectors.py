@@ -61,7 +61,7 @@ def test_the_scan_is_exact(tmp_path: Path, rows: int) -> None:
         assert [s.chunk_key for s in found] == nearest_by_brute_force(vectors, query, every, 10)
 
 
-def test_without_numkong_the_answer_is_the_same(
+def test_without_simsimd_the_answer_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = unit(700, 3)

@@ -1,12 +1,18 @@
-"""A process that commits is killed at random moments; the next one finds whole batches."""
+"""A process that commits is killed at random moments; the next one finds whole batches.
+
+``KEBAB_TEST_KILLS`` sets how often.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -15,56 +21,100 @@ from kb_core.ids import doc_id
 from kb_core.testing.fakes import MemoryIndex
 from kb_store import Store
 
-# Every batch takes all its documents from one version to the next, moves one of them,
-# and says so when it is committed. In between it does what else writers do.
-_WRITER = """
-import pathlib, sys
+KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "30"))
+
+# Begins writers without a start of Python for each: it loads what they need, and forks.
+_NURSERY = """
+import os, pathlib, sys
+import duckdb
 from kb_core.records import Changes, Move
 from kb_core.ids import doc_id
 from kb_core.testing.documents import document, file_row
 from kb_store import Store
 
-compacts = sys.argv[2] == "compacts"
-with Store.open(pathlib.Path(sys.argv[1])) as store:
-    while True:
-        version = store.corpus_revision + 1
-        text = f"version {version}\\n\\nalways the same\\n\\n" + f"{version} filler\\n" * 3000
-        docs = [document(f"{n}.md", text, title="T") for n in range(5)]
-        moved = Move(
-            old_doc_id=doc_id("notes", f"moving {version - 1}.md"),
-            document=document(f"moving {version}.md", text, title="T"),
-        )
-        files = tuple(file_row(doc.path, bytes_hash=str(version)) for doc in docs)
-        store.commit(Changes(documents=tuple(docs), moves=(moved,), files=files))
-        print(version, flush=True)
-        pending = store.missing_passages("m", 2)
-        vectors = {passage.passage_hash: bytes(8) for passage in pending}
-        store.commit(Changes(embeddings={"m": vectors}, models={"m": {"dimensions": 4}}))
-        if version % 3 == 0:
-            store.publication(store.sequence - 1)
-            store.prune_outbox(store.sequence - 1)
-        if version % 4 == 0:
-            store.checkpoint()
-        if compacts and version % 5 == 0:
-            store.compact(min_free_share=0.0)
+def say(word):
+    os.write(1, f"{word}\\n".encode())
+
+def write(path, compacts):
+    # Every batch takes all its documents from one version to the next, moves one of them,
+    # and says so when it is committed. In between it does what else writers do.
+    with Store.open(path) as store:
+        while True:
+            version = store.corpus_revision + 1
+            text = f"version {version}\\n\\nalways the same\\n\\n" + f"{version} filler\\n" * 3000
+            docs = [document(f"{n}.md", text, title="T") for n in range(5)]
+            moved = Move(
+                old_doc_id=doc_id("notes", f"moving {version - 1}.md"),
+                document=document(f"moving {version}.md", text, title="T"),
+            )
+            files = tuple(file_row(doc.path, bytes_hash=str(version)) for doc in docs)
+            store.commit(Changes(documents=tuple(docs), moves=(moved,), files=files))
+            say(version)
+            pending = store.missing_passages("m", 2)
+            vectors = {passage.passage_hash: bytes(8) for passage in pending}
+            store.commit(Changes(embeddings={"m": vectors}, models={"m": {"dimensions": 4}}))
+            if version % 3 == 0:
+                store.publication(store.sequence - 1)
+                store.prune_outbox(store.sequence - 1)
+            if version % 4 == 0:
+                store.checkpoint()
+            if compacts and version % 5 == 0:
+                store.compact(min_free_share=0.0)
+
+for line in sys.stdin:
+    does, path = line.rstrip("\\n").split(" ", 1)
+    if not (child := os.fork()):
+        say(os.getpid())
+        if does == "opens":
+            say("ready")
+            Store.open(pathlib.Path(path))
+            os._exit(0)
+        write(pathlib.Path(path), does == "compacts")
+    say(f"ended {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}")
 """
 
 
-def kill_at_random(path: Path, chance: random.Random, *, compacts: bool) -> int:
-    """Run a writer, kill it, and return the last version it said it had committed."""
-    writer = subprocess.Popen(
-        [sys.executable, "-c", _WRITER, str(path), "compacts" if compacts else "plain"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert writer.stdout is not None
-    first = writer.stdout.readline()
-    time.sleep(chance.uniform(0, 0.25))
-    writer.send_signal(signal.SIGKILL)
-    rest, _ = writer.communicate(timeout=30)
-    assert writer.returncode == -signal.SIGKILL
-    lines = [line for line in (first + rest).split("\n")[:-1] if line]
-    return int(lines[-1])
+class Nursery:
+    """Where writers come from."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _NURSERY],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def kill_one(self, does: str, path: Path, *, after_secs: float) -> list[str]:
+        """Begin a writer, kill it so long after its first word, and return all its words."""
+        process = self._process
+        assert process.stdin is not None
+        process.stdin.write(f"{does} {path}\n")
+        process.stdin.flush()
+        number = int(self._word())
+        words = [self._word()]
+        time.sleep(after_secs)
+        with suppress(ProcessLookupError):  # a process that only opens may have ended
+            os.kill(number, signal.SIGKILL)
+        while not words[-1].startswith("ended"):
+            words.append(self._word())
+        assert does == "opens" or words[-1] == f"ended {-signal.SIGKILL}"
+        return words[:-1]
+
+    def _word(self) -> str:
+        assert self._process.stdout is not None
+        word = self._process.stdout.readline()
+        assert word, "the nursery is gone"
+        return word.strip()
+
+    def close(self) -> None:
+        self._process.communicate(timeout=120)
+
+
+@pytest.fixture
+def nursery() -> Iterator[Nursery]:
+    with closing(Nursery()) as nursery:
+        yield nursery
 
 
 def check_whole(path: Path, acknowledged: int) -> None:
@@ -86,48 +136,25 @@ def check_whole(path: Path, acknowledged: int) -> None:
         assert rows == {model: n for model, n in control.stats["embedded"].items() if n}
 
 
-def survive(path: Path, *, kills: int, seed: int, compacts: bool) -> None:
-    chance = random.Random(seed)
-    for _ in range(kills):
-        check_whole(path, kill_at_random(path, chance, compacts=compacts))
-
-
-def test_twenty_killed_writers_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "kebab.duckdb"
-
-    survive(path, kills=14, seed=1, compacts=False)
-    survive(path, kills=6, seed=2, compacts=True)
-
-
 @pytest.mark.slow
-def test_two_hundred_killed_writers_lose_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("does", ["writes", "compacts"])
+def test_killed_writers_lose_nothing(tmp_path: Path, nursery: Nursery, does: str) -> None:
     path = tmp_path / "kebab.duckdb"
+    chance = random.Random(does)
 
-    survive(path, kills=100, seed=3, compacts=False)
-    survive(path, kills=100, seed=4, compacts=True)
+    for _ in range(KILLS):
+        words = nursery.kill_one(does, path, after_secs=chance.uniform(0, 0.25))
+        check_whole(path, int(words[-1]))
 
 
 @pytest.mark.slow
 def test_a_writer_killed_while_it_makes_the_store_leaves_a_place_for_the_next(
-    tmp_path: Path,
+    tmp_path: Path, nursery: Nursery
 ) -> None:
     """Killed after a few milliseconds more each time, from the start to well past it."""
-    program = (
-        "import pathlib, sys\n"
-        "from kb_store import Store\n"
-        "print('ready', flush=True)\n"
-        "Store.open(pathlib.Path(sys.argv[1]))\n"
-    )
     for step in range(40):
         path = tmp_path / f"{step}" / "kebab.duckdb"
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(step * 0.003)
-        process.kill()
-        process.communicate(timeout=30)
+        nursery.kill_one("opens", path, after_secs=step * 0.003)
 
         with Store.open(path) as store:
             assert store.sequence == 0

@@ -48,7 +48,7 @@ def end(process: subprocess.Popen[str]) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe:
             pipe.close()
-    process.wait(timeout=10)
+    process.wait(timeout=120)
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
@@ -97,7 +97,7 @@ def test_a_forked_worker_does_not_keep_the_lock_of_a_dead_parent(tmp_path: Path)
     path = tmp_path / "writer.lock"
     process = holder(path, _FORK)
     worker = int(first_line(process))
-    process.wait(timeout=10)
+    process.wait(timeout=120)
 
     with WriterLock(path, wait_secs=1):
         os.kill(worker, 0)  # it is still there

@@ -31,7 +31,7 @@ async def test_a_run_is_told_while_it_goes_on_and_after(release: threading.Event
         finished("a.md", 1, 4),
         event("committed", documents=1, chunks=7),
         event("asset_phase", doc_path="b/노트.md", phase="parse"),
-        lambda: release.wait(30),
+        lambda: release.wait(120),
     ]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -76,7 +76,7 @@ async def test_what_came_of_a_run_stays_until_it_is_taken_note_of() -> None:
 
 async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -> None:
     kb = TuiKnowledgeBase()
-    kb.events = [lambda: release.wait(30), finished("a.md", 1, 2)]
+    kb.events = [lambda: release.wait(120), finished("a.md", 1, 2)]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -94,7 +94,7 @@ async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -
 
 async def test_two_runs_at_once_are_refused(release: threading.Event) -> None:
     kb = TuiKnowledgeBase()
-    kb.events = [lambda: release.wait(30)]
+    kb.events = [lambda: release.wait(120)]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -152,7 +152,7 @@ async def test_reading_only_refuses_to_ingest() -> None:
 
 async def test_q_leaves_after_the_batch(release: threading.Event) -> None:
     kb = TuiKnowledgeBase()
-    kb.events = [lambda: release.wait(30), finished("a", 1, 2)]
+    kb.events = [lambda: release.wait(120), finished("a", 1, 2)]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -170,7 +170,7 @@ async def test_q_leaves_after_the_batch(release: threading.Event) -> None:
 
 async def test_q_again_leaves_at_once_and_closes_the_run(release: threading.Event) -> None:
     kb = TuiKnowledgeBase()
-    kb.events = [lambda: release.wait(30), finished("a", 1, 2), lambda: pytest.fail("went on")]
+    kb.events = [lambda: release.wait(120), finished("a", 1, 2), lambda: pytest.fail("went on")]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
@@ -179,7 +179,7 @@ async def test_q_again_leaves_at_once_and_closes_the_run(release: threading.Even
         await pilot.press("q", "q")
         await until(pilot, lambda: not app.is_running)
     release.set()
-    app.runner.wait(30)
+    app.runner.wait(120)
 
     assert kb.has_ended
 

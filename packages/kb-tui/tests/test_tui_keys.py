@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from textual import events
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Input
@@ -23,7 +24,17 @@ from kb_tui.app import KbTui
 from kb_tui.popups import AddFolder, CheatSheet, QueryHistory
 from kb_tui.screens.inspect import FoldList
 from kb_tui.screens.search import SearchPane
-from kb_tui.testing import CODE, KOREAN, PAPER, TuiKnowledgeBase, app_of, idle, on_screen, shown
+from kb_tui.testing import (
+    CODE,
+    KOREAN,
+    PAPER,
+    TuiKnowledgeBase,
+    app_of,
+    idle,
+    on_screen,
+    shown,
+    until,
+)
 from kb_tui.widgets.hit_list import HitList
 from kb_tui.widgets.lines import Lines
 from kb_tui.widgets.lists import ChoiceList
@@ -202,7 +213,7 @@ async def test_a_key_does_what_the_table_says(case: str) -> None:
     kb = TuiKnowledgeBase(hits=(*TuiKnowledgeBase().hits,))
     kb.more = LONG[:1]
     release = threading.Event()
-    kb.events = [lambda: release.wait(30)]
+    kb.events = [lambda: release.wait(120)]
     app = app_of(kb)
     try:
         async with app.run_test(size=(80, 20)) as pilot:
@@ -340,3 +351,52 @@ async def test_a_click_goes_to_a_pane_chooses_a_row_and_a_second_one_inspects() 
 
         assert app.pane.NAME == "inspect"
         assert CODE.doc_path in on_screen(app)
+
+
+def at_once(app: KbTui, *keys: str) -> None:
+    """Press keys faster than anything can be done about them."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (("a", "ctrl+u", "b", "c"), "bc"),
+        (("a", "b", "left", "backspace", "c"), "cb"),
+        (("a", "escape", "j", "k", "i", "b"), "ab"),
+        (("escape", "i", "a"), "a"),
+    ],
+)
+async def test_keys_that_come_at_once_are_taken_one_after_another(
+    keys: tuple[str, ...], value: str
+) -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        at_once(app, *keys)
+        await pilot.pause()
+        await idle(pilot)
+
+        assert app.pane.query_one(Input).value == value
+
+
+@pytest.mark.parametrize(("key", "popup"), [("f", FilterPopup), ("a", AddFolder)])
+async def test_what_is_typed_right_after_a_key_that_opens_a_box_is_in_the_box(
+    key: str, popup: type
+) -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        at_once(app, "escape", key, "ctrl+u", *"tag")
+        await until(pilot, lambda: isinstance(app.screen, popup))
+        await until(pilot, lambda: [f.value for f in app.screen.query(Input)] == ["tag"])
+
+
+async def test_a_box_that_opens_by_itself_takes_every_key_from_its_beginning() -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        app.pane.action_add()
+        at_once(app, *"notes")
+        await until(pilot, lambda: [f.value for f in app.screen.query(Input)] == ["~/notes"])

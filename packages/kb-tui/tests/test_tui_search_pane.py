@@ -86,7 +86,7 @@ async def test_an_older_answer_never_replaces_a_newer_one() -> None:
 
     def wait_for_old(call: str) -> None:
         if call == "search" and kb.queries[-1].text == "old":
-            release.wait(30)
+            release.wait(120)
             kb.hits = ()
 
     kb.before = wait_for_old
@@ -108,7 +108,7 @@ async def test_an_older_answer_never_replaces_a_newer_one() -> None:
 
 async def test_keys_are_answered_while_a_search_hangs() -> None:
     kb, release = TuiKnowledgeBase(), threading.Event()
-    kb.before = lambda call: cast("None", call.startswith("search") and release.wait(30))
+    kb.before = lambda call: cast("None", call.startswith("search") and release.wait(120))
     app = app_of(kb)
     try:
         async with app.run_test() as pilot:

@@ -21,6 +21,8 @@ class Preferences:
     """Hits to a page."""
     snippet_chars: int = 220
     """Longest snippet of a hit."""
+    scope: str = ""
+    """What is searched, where that is not the whole knowledge base: "the folder '/src/x'"."""
     token_file: Path
     """Where the token is that hosts send over HTTP; there or not."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from kb_app.config import Config
     from kb_app.knowledge_base import KnowledgeBase
+    from kb_app.workspaces import Place
 
 __all__ = ["CliContext", "OpenKb", "Shown", "leave_at_once", "pass_cli"]
 
@@ -63,11 +64,14 @@ class CliContext:
     can_ask: Callable[[], bool] = _can_ask
     """True if there is a person at the other end of stdin."""
     config_option: str | None = None
+    folder: str | None = None
+    """The folder that is asked instead of the knowledge base."""
     as_json: bool = False
     readonly: bool = False
     quiet: bool = False
     verbose: bool = False
     _config: Config | None = None
+    _place: Place | None = None
 
     @property
     def config_path(self) -> Path | None:
@@ -84,12 +88,17 @@ class CliContext:
 
     @property
     def config(self) -> Config:
-        """The effective configuration, read when it is first asked for."""
+        """The effective configuration, of what is asked; read when it is first asked for."""
         if self._config is None:
             from kb_app.config import load_config
 
             self._config = load_config(self.config_path, self.environ)
             self.warn(*self._config.warnings)
+            if self.folder is not None:
+                from kb_app.workspaces import place_of
+
+                self._place = place_of(self._config, self.folder, environ=self.environ)
+                self._config = self._place.config
         return self._config
 
     @property
@@ -112,7 +121,12 @@ class CliContext:
     def open(self, *, readonly: bool = False) -> KnowledgeBase:
         """Open the knowledge base, read-only if asked here or by the person; a context manager."""
         self.configure_logs(self)
-        return self.open_kb(self.config, readonly or self.is_readonly)
+        config = self.config
+        if self._place is None:
+            return self.open_kb(config, readonly or self.is_readonly)
+        from kb_cli._follow import open_place
+
+        return open_place(self, self._place)
 
     def writes(self, command: str) -> None:
         """Refuse *command*, which writes, in read-only mode."""

@@ -32,9 +32,10 @@ from kb_cli._text import shorten, table, terminal_width
 
 if TYPE_CHECKING:
     from kb_app.knowledge_base import KnowledgeBase
+    from kb_app.workspaces import Place
     from kb_core.ingest import IngestEvent, IngestReport
 
-__all__ = ["ProgressLine", "Start", "show_document", "show_work"]
+__all__ = ["ProgressLine", "Start", "open_place", "show_document", "show_work"]
 
 Start: TypeAlias = "Callable[[KnowledgeBase, threading.Event], Iterator[IngestEvent]]"
 
@@ -240,16 +241,39 @@ def _estimate(seconds: float) -> str:
     return f"{whole} s" if whole < _MINUTE else duration(whole)
 
 
+def open_place(cli: CliContext, place: Place) -> KnowledgeBase:
+    """Open a folder that is asked; what its first index is at is drawn on stderr."""
+    if place.source is not None:
+        cli.note(f"searching {printable(place.told)}")
+        return place.open(readonly=cli.is_readonly)
+    write, is_live = _stderr(cli)
+    line = ProgressLine(write, is_live=is_live)
+
+    def hear(event: IngestEvent | str) -> None:
+        if isinstance(event, str):
+            cli.note(event)
+        elif event.report is not None:
+            line.clear()
+            _say_indexed(cli, event.report)
+        else:
+            line.show(event)
+
+    return place.open(readonly=cli.is_readonly, hear=hear)
+
+
+def _say_indexed(cli: CliContext, report: IngestReport) -> None:
+    """Say what was read of a folder, where a person may have waited for it."""
+    changed = sum(report.counts.get(kind, 0) for kind in ("new", "updated", "deleted", "moved"))
+    if changed:
+        cli.note(
+            f"read {count(changed, 'new or changed file')}, {duration(report.duration_ms / 1000)}"
+        )
+
+
 @contextmanager
 def _line(cli: CliContext) -> Generator[ProgressLine]:
     """Draw on stderr as far as that is wanted; the seconds go on while a file takes long."""
-    is_plain = cli.environ.get("KEBAB_PROGRESS", "").strip().lower() == "plain"
-    is_live = sys.stderr.isatty() and not is_plain and not cli.quiet
-
-    def write(text: str) -> None:
-        if not cli.quiet and (is_live or is_plain):
-            click.echo(text, err=True, nl=False, color=cli.color)
-
+    write, is_live = _stderr(cli)
     line = ProgressLine(write, is_live=is_live)
     finished = threading.Event()
     ticker = threading.Thread(target=_tick, args=(line, finished), daemon=True)
@@ -262,6 +286,18 @@ def _line(cli: CliContext) -> Generator[ProgressLine]:
         if is_live:
             ticker.join()
         line.clear()
+
+
+def _stderr(cli: CliContext) -> tuple[Callable[[str], None], bool]:
+    """Return what draws on stderr as far as that is wanted, and whether lines are drawn over."""
+    is_plain = cli.environ.get("KEBAB_PROGRESS", "").strip().lower() == "plain"
+    is_live = sys.stderr.isatty() and not is_plain and not cli.quiet
+
+    def write(text: str) -> None:
+        if not cli.quiet and (is_live or is_plain):
+            click.echo(text, err=True, nl=False, color=cli.color)
+
+    return write, is_live
 
 
 def _tick(line: ProgressLine, finished: threading.Event) -> None:

@@ -8,9 +8,17 @@ from typing import Any, TypeVar
 import click
 
 from kb_cli._command import completed_by
+from kb_cli._context import CliContext
 from kb_core.filters import FILTERS, FilterSpec
 
-__all__ = ["filter_options", "filters_of", "hits_option", "mode_option", "page_options"]
+__all__ = [
+    "filter_options",
+    "filters_of",
+    "hits_option",
+    "in_option",
+    "mode_option",
+    "page_options",
+]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -21,6 +29,23 @@ _COMPLETED = frozenset({"source", "media", "lang", "code_lang", "repo", "tag"})
 def hits_option(help_text: str) -> Callable[[_Command], _Command]:
     """Return the option for the number of hits."""
     return click.option("-k", metavar="N", type=click.IntRange(1, 100), help=help_text)
+
+
+def in_option(command: _Command) -> _Command:
+    """Add ``--in``, the folder that is asked; it goes to the context, which opens that."""
+    return click.option(
+        "--in",
+        "folder",
+        metavar="FOLDER",
+        expose_value=False,
+        callback=_look_in,
+        shell_complete=completed_by("dir"),
+        help="Ask this folder as it is now, a source or not.",
+    )(command)
+
+
+def _look_in(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    ctx.ensure_object(CliContext).folder = value
 
 
 def mode_option(help_text: str) -> Callable[[_Command], _Command]:

@@ -362,8 +362,13 @@ class Store(Protocol):
 
     # Embedding
 
-    def missing_passages(self, model_key: str, limit: int, /) -> Sequence[PendingPassage]:
-        """Return passages that *model_key* has not embedded, newest documents first."""
+    def missing_passages(
+        self, model_key: str, limit: int, only: Sequence[int] | None = None, /
+    ) -> Sequence[PendingPassage]:
+        """Return passages that *model_key* has not embedded, newest documents first.
+
+        With *only*, those of these chunks, by key, in the order given.
+        """
         ...
 
     def count_missing(self, model_key: str, /) -> int:

@@ -19,6 +19,7 @@ from kb_app import KnowledgeBase
 from kb_app.wire_models import Input, MaybeWhole, choice, read
 from kb_core import schemas
 from kb_core.errors import InvalidInput
+from kb_core.filters import FILTERS
 from kb_core.search import MIN_SNIPPET_CHARS, SearchQuery
 
 __all__ = [
@@ -104,13 +105,16 @@ class Tool:
     ``render`` makes its text, where that is not the object's JSON.
 
     ``tell`` answers the same call as text for a model to read, within ``call.max_tokens``;
-    without it, what ``call`` returns is told as it is.
+    without it, what ``call`` returns is told as it is. ``brief`` is what a model is told of
+    the tool then, and ``hidden`` what it is not shown of the input, though it may be given.
     """
 
     definition: types.Tool
     call: Callable[[Call], Answer]
     render: Callable[[Answer], str] | None = None
     tell: Callable[[Call], str] | None = None
+    brief: str | None = None
+    hidden: Collection[str] = ()
 
     @property
     def name(self) -> str:
@@ -132,21 +136,49 @@ class _Common(Input):
 
 
 _COMMON = {
-    "max_tokens": {"type": "integer", "minimum": LEAST_TOKENS},
+    "max_tokens": {"type": "integer"},
     "format": {"type": "string", "enum": [form.value for form in reversed(Form)]},
 }
+_FILTERS = frozenset(row.name for row in FILTERS)
+_MANY_FILTERS = 5
+"""A tool with so many takes them all, and search has shown them."""
+_SEARCH = "search"
+_BRIEF_HINTS = {"read_only_hint", "open_world_hint"}
 
 
-def in_text(definition: types.Tool) -> types.Tool:
-    """Return a definition as a server shows it that answers with text.
+def in_text(tool: Tool) -> types.Tool:
+    """Return the definition of a tool as a server shows it that answers with text.
 
-    It has no output schema, since hosts would hold the text against it.
+    A model pays for the list of tools before it asks anything. So there are no output schemas,
+    which hosts would hold the text against; no bounds, which an error names; no title; the
+    filters are shown once, with search; and an input is open, so that a host lets through
+    what it is not shown.
     """
-    schema = definition.input_schema
-    properties = {**schema["properties"], **_COMMON}
-    return definition.model_copy(
-        update={"input_schema": {**schema, "properties": properties}, "output_schema": None}
+    shown = tool.definition
+    own = dict(shown.input_schema["properties"])
+    description = tool.brief or shown.description or ""
+    if tool.name != _SEARCH and len(own.keys() & _FILTERS) >= _MANY_FILTERS:
+        own = {name: schema for name, schema in own.items() if name not in _FILTERS}
+        description += " Takes the filters of search."
+    own = {name: _plain(schema) for name, schema in own.items() if name not in tool.hidden}
+    if "cursor" in own:
+        own["cursor"]["description"] = "From the last line of an answer, to go on."
+    schema = {"type": "object", "properties": {**own, **_COMMON}}
+    if required := shown.input_schema.get("required"):
+        schema["required"] = required
+    hints = shown.annotations
+    if hints is not None and hints.read_only_hint:
+        hints = types.ToolAnnotations(**hints.model_dump(include=_BRIEF_HINTS))
+    return types.Tool(
+        name=tool.name, description=description, input_schema=schema, annotations=hints
     )
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a field without bounds; of one value or several, the value: commas part them."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") == "string"]
+    kept = {key: schema[key] for key in ("type", "enum", "items", "description") if key in schema}
+    return kept if kept.keys() & {"type", "items"} or not kinds else {**kinds[0], **kept}
 
 
 def as_asked(call: Call) -> Call:

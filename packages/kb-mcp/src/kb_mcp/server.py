@@ -35,7 +35,15 @@ from kb_core.errors import InvalidInput, KbError
 from kb_mcp import _resources
 from kb_mcp._calls import Context, Threads, answer
 from kb_mcp._frames import Answering
-from kb_mcp._guidance import GUIDE, PROMPTS, describe, describe_failure, get_prompt
+from kb_mcp._guidance import (
+    GUIDE,
+    PROMPTS,
+    READING,
+    describe,
+    describe_failure,
+    describe_for_reading,
+    get_prompt,
+)
 from kb_mcp._log import LogAside
 from kb_mcp._results import failure
 from kb_mcp._tool import Call, Form, Tool, in_text
@@ -84,7 +92,7 @@ def create_server(
     async def greet(ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
         if ctx.method in _HANDSHAKES and isinstance(result, dict):
-            result["instructions"] = await _instructions(kb, threads)
+            result["instructions"] = await _instructions(kb, threads, form)
         return result
 
     server.middleware.append(greet)
@@ -100,7 +108,7 @@ def _tool_handlers(
 ) -> dict[str, Any]:
     definitions = [tool.definition for tool in shown]
     if form is Form.TEXT:
-        definitions = [in_text(definition) for definition in definitions]
+        definitions = [in_text(tool) for tool in shown]
 
     async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=definitions)
@@ -150,21 +158,25 @@ def _prompt_handlers() -> dict[str, Any]:
     return {"on_list_prompts": list_prompts, "on_get_prompt": get}
 
 
-async def _instructions(kb: KnowledgeBase, threads: Threads) -> str:
+async def _instructions(kb: KnowledgeBase, threads: Threads, form: Form) -> str:
     """Describe the knowledge base as it is now, or in general if that takes too long."""
     with anyio.move_on_after(_HANDSHAKE_WAIT_S):
-        return await threads.run(_describe, kb)
-    return GUIDE
+        return await threads.run(_describe, kb, form)
+    return _guide(form)
 
 
-def _describe(kb: KnowledgeBase) -> str:
+def _guide(form: Form) -> str:
+    return READING if form is Form.TEXT else GUIDE
+
+
+def _describe(kb: KnowledgeBase, form: Form) -> str:
     try:
-        return describe(kb.stats())
+        return describe_for_reading(kb) if form is Form.TEXT else describe(kb.stats())
     except KbError as error:
-        return describe_failure(error)
+        return describe_failure(error, _guide(form))
     except Exception:
         logger.exception("the knowledge base could not be described")
-        return GUIDE
+        return _guide(form)
 
 
 def serve(

@@ -2,7 +2,7 @@
 
 Appending quantises, writes, and syncs. It does not publish: the new lengths become visible
 with the control record. Nearest neighbours are those of the published part: every row is
-scanned in int8 with the SIMD kernels of numkong (numpy where that is missing); the best few
+scanned in int8 with the SIMD kernels of simsimd (numpy where that is missing); the best few
 hundred are scored again in float16 against the float32 query. An exact scan needs no
 building, no tuning, and has no recall to lose: measured against an HNSW graph it is as fast
 up to hundreds of thousands of vectors, and it can filter.
@@ -278,12 +278,12 @@ class VectorView:
 
 def _dots(matrix: npt.NDArray[np.int8], row: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
     try:
-        import numkong
+        import simsimd
     except ImportError:  # no wheel for this platform
         return _numpy_dots(matrix, row)
-    packed = numkong.dots_pack(row, dtype="int8")
-    products: Any = numkong.dots_packed(np.ascontiguousarray(matrix), packed)
-    scores: npt.NDArray[np.float32] = np.asarray(products).reshape(-1).astype(np.float32)
+    # Of whole numbers: a float32 holds the sums of a thousand dimensions exactly.
+    products: Any = simsimd.cdist(np.ascontiguousarray(matrix), row, "dot", out_dtype="float32")
+    scores: npt.NDArray[np.float32] = np.asarray(products).reshape(-1)
     return scores
 
 

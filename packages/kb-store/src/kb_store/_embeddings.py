@@ -188,14 +188,27 @@ LIMIT ?
 """
 
 
+_MISSING_OF = """
+SELECT chunk_key, passage_hash, doc_key, start_char, end_char, context
+FROM chunks
+WHERE chunk_key IN (SELECT unnest(?))
+  AND passage_hash NOT IN (SELECT passage_hash FROM embeddings WHERE model_key = ?)
+"""
+
+
 def count_missing(session: Session, model_key: str) -> int:
     """Return how many different passages the model has not embedded."""
     return session.count(_COUNT_PENDING, [model_key])
 
 
-def missing_passages(session: Session, model_key: str, limit: int) -> list[PendingPassage]:
-    """Return at most *limit* passages, each once, of the newest documents."""
-    rows = _distinct_rows(session, model_key, limit)
+def missing_passages(
+    session: Session, model_key: str, limit: int, only: Sequence[int] | None = None
+) -> list[PendingPassage]:
+    """Return at most *limit* passages, each once: of the newest documents, or of *only*."""
+    if only is None:
+        rows = _distinct_rows(session, model_key, limit)
+    else:
+        rows = _rows_of(session, model_key, only)[:limit]
     texts = read_texts(session, list({row["doc_key"] for row in rows}))
     return [
         PendingPassage(row["chunk_key"], row["passage_hash"], _passage(row, texts[row["doc_key"]]))
@@ -213,6 +226,14 @@ def _distinct_rows(session: Session, model_key: str, limit: int) -> Sequence[Rec
         if len(first) >= limit or len(rows) < asked:
             return [row for row in rows if first[row["passage_hash"]] is row][:limit]
         asked *= 4
+
+
+def _rows_of(session: Session, model_key: str, keys: Sequence[int]) -> Sequence[Record]:
+    order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    rows = session.records(_MISSING_OF, [list(keys), model_key])
+    rows = sorted(rows, key=lambda row: order[row["chunk_key"]])
+    first = {row["passage_hash"]: row for row in reversed(rows)}
+    return [row for row in rows if first[row["passage_hash"]] is row]
 
 
 def _passage(row: Record, text: str) -> str:

@@ -11,7 +11,7 @@ only ``KbError``, and return values that stay good after ``close``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -170,10 +170,12 @@ class Store:
 
     # Embedding
 
-    def missing_passages(self, model_key: str, limit: int) -> list[PendingPassage]:
+    def missing_passages(
+        self, model_key: str, limit: int, only: Sequence[int] | None = None
+    ) -> list[PendingPassage]:
         """Return passages that *model_key* has not embedded, newest documents first."""
         with self._session.use("look for passages without embeddings"):
-            return _embeddings.missing_passages(self._session, model_key, limit)
+            return _embeddings.missing_passages(self._session, model_key, limit, only)
 
     def count_missing(self, model_key: str) -> int:
         """Return how many different passages *model_key* has not embedded."""

@@ -231,7 +231,7 @@ class Pane(FacadeScreen):
             self.leave_insert()
 
     def action_insert(self) -> None:
-        self.query_one(Input).focus()
+        self.set_focus(self.query_one(Input))
 
     def leave_insert(self) -> None:
         """Give the focus to what the keys of NORMAL move in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
@@ -11,7 +12,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.logging import TextualHandler
@@ -51,6 +52,9 @@ _LOOK_EVERY_S = 0.2
 _SWITCH_S = 0.0005
 """How long a thread that computes may make the screen's wait for the interpreter, at each
 of the dozens of steps from a key to a frame. Python's own 5 ms add up to half a second."""
+_TURN_S = 0.001
+_TAKEN_S = 1.0
+"""How long the next key waits for a field that does not take the last one, as it is closing."""
 _LAST_WAIT_S = 60.0
 """How long leaving waits for the batch at hand; a killed ingest is healed by the next."""
 
@@ -95,6 +99,29 @@ class KbTui(App[None]):
 
     def on_unmount(self) -> None:
         sys.setswitchinterval(self._switch_interval)
+
+    # ---------------------------------------------------------------- keys
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take one key after another, and none before the screen in sight is all there.
+
+        Textual hands a key to the widget in focus and takes the next one, while what the
+        first is bound to happens only when nobody on its way back wanted it: on a busy
+        machine Ctrl-U would delete what was typed after it.
+        """
+        if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        while not self.screen.is_mounted:
+            await asyncio.sleep(_TURN_S)
+        field = self.focused
+        if isinstance(event, events.Key) and not (isinstance(field, Input) and event.is_printable):
+            for goes_first in (True, False):
+                if await self._check_bindings(event.key, priority=goes_first):
+                    return
+        await super().on_event(event)
+        if isinstance(field, Input):
+            await _has_taken(field)
 
     # ---------------------------------------------------------------- panes
 
@@ -255,6 +282,14 @@ class KbTui(App[None]):
         """Leave without a word: the ingest ends at its next event, whole documents stay."""
         self.runner.abandon()
         self.exit()
+
+
+async def _has_taken(field: Input) -> None:
+    """Wait until *field* has dealt with what it was handed."""
+    taken = asyncio.Event()
+    if field.call_later(taken.set):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(taken.wait(), _TAKEN_S)
 
 
 def run(kb: KnowledgeBase) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 from kb_app._ingest.judging.kinds import detect
 from kb_app._ingest.plan import judge_unread
 from kb_app._ingest.seeing.walk import Seen, walk
-from kb_app._ingest.settings import UNKNOWN, Settings
+from kb_app._ingest.settings import UNKNOWN, Settings, SourceSpec
 from kb_core.ingest import SkipReason
 
-__all__ = ["preview"]
+__all__ = ["Amount", "amount", "preview"]
 
 _MOST = 200_000
 """Entries after which a preview says what it has seen, and that it is not complete."""
@@ -86,6 +86,34 @@ def preview(
         ],
         "complete": next(entries, None) is None,
     }
+
+
+@dataclass(slots=True)
+class Amount:
+    """What an ingest would read, or what of it was counted."""
+
+    files: int = 0
+    bytes: int = 0
+    is_complete: bool = True
+
+
+def amount(
+    sources: Sequence[SourceSpec], settings: Settings, most_files: int, most_bytes: int
+) -> Amount:
+    """Count what an ingest of *sources* would read; not on beyond so many files, or bytes."""
+    found, entries = Amount(), 0
+    for source in sources:
+        for seen in walk(source.root, source_id="", include=source.include, exclude=source.exclude):
+            entries += 1
+            kind = None if seen.is_folder else detect(seen.path)
+            if seen.reason or judge_unread(seen.path, seen.size, kind, settings):
+                continue
+            found.files += 1
+            found.bytes += seen.size
+            if found.files > most_files or found.bytes > most_bytes or entries > _MOST:
+                found.is_complete = False
+                return found
+    return found
 
 
 def _sorted_out(

@@ -34,7 +34,7 @@ from kb_core.errors import KbError
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
 
-__all__ = ["Sealed", "nothing_to_do", "published", "seal", "sealed"]
+__all__ = ["Sealed", "is_sealed", "nothing_to_do", "published", "seal", "sealed"]
 
 _NOTED_EVERY_SECS = 3600
 
@@ -123,6 +123,11 @@ def seal(data: DataDir, missing: Mapping[str, int]) -> None:
     new.write_text(text, "utf-8")
     new.chmod(0o600)
     new.replace(data.seal)
+
+
+def is_sealed(data: DataDir) -> bool:
+    """Say whether the store and the index are as a run left them that had seen everything."""
+    return _read(data) is not None
 
 
 def _read(data: DataDir) -> dict[str, Any] | None:

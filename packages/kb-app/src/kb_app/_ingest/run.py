@@ -12,6 +12,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
 from functools import partial
 from threading import Event
 from typing import Any
@@ -23,7 +24,7 @@ from kb_app._ingest.embedding import embed_missing
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
-from kb_app._ingest.quiet import nothing_to_do, published, seal, sealed
+from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
 from kb_app._parts import Parts
 from kb_app.config import Config
@@ -33,10 +34,12 @@ from kb_core.control import ADDED_SOURCE
 from kb_core.errors import NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
+from kb_core.records import Changes
 
 __all__ = [
     "embed",
     "embed_if_wanted",
+    "embed_these",
     "ingest",
     "now_ns",
     "open_run",
@@ -88,6 +91,27 @@ def embed(config: Config, parts: Parts, stop: Event) -> Generator[IngestEvent]:
     """Run the second phase."""
     with open_run(config, IngestOptions(), parts, stop) as run:
         yield from recorded(run, "embed", {}, _second_phase)
+
+
+def embed_these(config: Config, parts: Parts, keys: Sequence[int], sequence: int) -> None:
+    """Embed the passages of these chunks, in one batch, where they have no vector yet.
+
+    A seal is renewed where nobody has written since the state *sequence*.
+    """
+    model, data = parts.model(), DataDir(config.storage.data_dir)
+    if model is None:
+        return
+    was_sealed, embedder = is_sealed(data), parts.embedder()
+    with parts.session() as session:
+        is_same = session.control.sequence == sequence
+        pending = session.store.missing_passages(model.key, len(keys), keys)
+        vectors = embedder.embed_passages([passage.passage for passage in pending])
+        hashes = [passage.passage_hash for passage in pending]
+        made = {model.key: dict(zip(hashes, vectors, strict=True))}
+        session.commit(Changes(embeddings=made, models={model.key: asdict(embedder.model)}))
+        missing = session.store.count_missing(model.key)
+    if was_sealed and is_same:
+        seal(data, {model.key: missing})
 
 
 def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:

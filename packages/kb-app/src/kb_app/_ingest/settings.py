@@ -125,7 +125,7 @@ def chunk_limits(config: Config) -> ChunkLimits:
 def ingest_settings(config: Config) -> Settings:
     """Return what shapes the output of an ingest."""
     return Settings(
-        model=config.embedding.model,
+        model="none" if config.estimates_tokens else config.embedding.model,
         cache_dir=str(models_dir()),
         limits=chunk_limits(config),
         window=passage_window(config),

@@ -40,11 +40,12 @@ from kb_app.config._settings import (
     Source,
     Storage,
     Ui,
+    Workspaces,
 )
 
 if TYPE_CHECKING:
     from kb_app.config._files import InitReport, Migration, init_config, migrate_config, toml
-    from kb_app.config._sources import SourceEdit, add_source, remove_source
+    from kb_app.config._sources import SourceEdit, add_source, free_name, remove_source
     from kb_app.config._tables import TomlError, drop_table, put_table
 
 __all__ = [
@@ -69,9 +70,11 @@ __all__ = [
     "Storage",
     "TomlError",
     "Ui",
+    "Workspaces",
     "add_source",
     "check_chunking",
     "drop_table",
+    "free_name",
     "init_config",
     "load_config",
     "migrate_config",
@@ -89,6 +92,7 @@ _EDITING = {
     "TomlError": "_tables",
     "add_source": "_sources",
     "drop_table": "_tables",
+    "free_name": "_sources",
     "init_config": "_files",
     "migrate_config": "_files",
     "put_table": "_tables",

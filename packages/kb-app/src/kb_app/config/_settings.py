@@ -35,6 +35,7 @@ __all__ = [
     "Source",
     "Storage",
     "Ui",
+    "Workspaces",
     "rules",
 ]
 
@@ -149,6 +150,21 @@ class CodebaseSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Workspaces:
+    """Folders that are searched without being sources (`--in`)."""
+
+    max_files: int = setting(
+        10_000, "A folder with more files to read is not indexed unasked.", low=1, high=10_000_000
+    )
+    max_mb: int = setting(
+        200, "Nor one whose files are larger than this together.", low=1, high=1_000_000
+    )
+    keep_days: int = setting(
+        30, "Caches of folders that are not used for so long are deleted.", low=1, high=36_500
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """Answers."""
 
@@ -238,6 +254,7 @@ SECTIONS: Mapping[str, type] = {
     "embedding": Embedding,
     "search": Search,
     "codebase_search": CodebaseSearch,
+    "workspaces": Workspaces,
     "ask": Ask,
     "ocr": Ocr,
     "audio": Audio,
@@ -272,6 +289,7 @@ class Config:
     embedding: Embedding = field(default_factory=Embedding)
     search: Search = field(default_factory=Search)
     codebase_search: CodebaseSearch = field(default_factory=CodebaseSearch)
+    workspaces: Workspaces = field(default_factory=Workspaces)
     ask: Ask = field(default_factory=Ask)
     ocr: Ocr = field(default_factory=Ocr)
     audio: Audio = field(default_factory=Audio)
@@ -280,6 +298,8 @@ class Config:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By ``section.key``; a key that is missing has its default."""
     warnings: tuple[str, ...] = ()
+    estimates_tokens: bool = False
+    """Sizes of chunks are estimated, where an index is made anew in no time; not a setting."""
 
     @classmethod
     def inside(cls, folder: Path, *sources: Source) -> Config:

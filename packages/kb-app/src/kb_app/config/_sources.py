@@ -18,7 +18,7 @@ from kb_app.config._rules import nearest
 from kb_app.config._settings import Config, Source
 from kb_core.errors import ConfigInvalid, InvalidInput
 
-__all__ = ["SourceEdit", "add_source", "remove_source"]
+__all__ = ["SourceEdit", "add_source", "free_name", "remove_source"]
 
 _ILL = re.compile(r"[^\w.-]+")
 
@@ -52,7 +52,7 @@ def add_source(
     config = parse_config(old, file, environ)
     folder = _folder(root, environ)
     _check_free(config, folder, id)
-    name = id or _free_name(folder, {source.id for source in config.sources})
+    name = id or free_name(folder, {source.id for source in config.sources})
     given = {"id": name, "root": _written(folder)}
     given |= {"source_type": source_type} if source_type else {}
     given |= {"trust_level": trust_level} if trust_level else {}
@@ -129,7 +129,8 @@ def _check_free(config: Config, folder: Path, name: str | None) -> None:
             )
 
 
-def _free_name(folder: Path, taken: Collection[str]) -> str:
+def free_name(folder: Path, taken: Collection[str]) -> str:
+    """Return a valid id for the source *folder* that is not *taken*: its name, if that will do."""
     wanted = _ILL.sub("-", unicodedata.normalize("NFC", folder.name)).strip("-.") or "source"
     name, number = wanted, 1
     while name in taken or name in RESERVED_IDS:

@@ -1,16 +1,22 @@
-"""The parts of a knowledge base whose store and index are nowhere but in memory."""
+"""The parts of a knowledge base in a test: in memory, or real and all in this process."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from kb_app._parts import Parts
+from kb_app.config import Config
+from kb_app.knowledge_base import KnowledgeBase
 from kb_core.ports import Clock, Embedder, IndexReader, Store
 from kb_core.testing.fakes import MemoryIndex, fixed_clock
 
-__all__ = ["memory_parts", "writable_parts"]
+if TYPE_CHECKING:
+    from kb_app._wiring import LazyEmbedder
+
+__all__ = ["memory_parts", "open_here", "writable_parts"]
 
 
 def memory_parts(index: IndexReader, embedder: Embedder, clock: Clock | None = None) -> Parts:
@@ -52,3 +58,35 @@ def writable_parts(store: Store, index: MemoryIndex, embedder: Embedder, data_di
 
 def _no_store(*_: object) -> NoReturn:
     raise AssertionError("this knowledge base is in memory, and has no such part")
+
+
+_embedders: dict[object, LazyEmbedder] = {}
+"""The one that was asked for last."""
+
+
+class _KnowledgeBaseHere(KnowledgeBase):
+    @property
+    def is_working(self) -> bool:
+        return False  # whoever asks would end the process, which is the test's
+
+
+def open_here(config: Config, readonly: bool = False) -> KnowledgeBase:  # noqa: FBT001, FBT002
+    """Open what *config* describes, with real parts that work in this process alone.
+
+    Files are read without a worker, and a model is loaded once for all tests that follow.
+    """
+    from kb_app._ingest.workers.executor import InlineExecutor
+    from kb_app._models import models_dir, quality_of
+    from kb_app._wiring import LazyEmbedder, parts_of
+
+    wanted = (config.embedding, quality_of(config), models_dir())
+    if wanted not in _embedders:
+        _embedders.clear()
+    embedder = _embedders.setdefault(wanted, LazyEmbedder(config))
+    parts = replace(
+        parts_of(config),
+        executor=lambda task, _: InlineExecutor(task),
+        embedder=embedder,
+        reranker=embedder.reranker,
+    )
+    return _KnowledgeBaseHere(config, parts, readonly=readonly)

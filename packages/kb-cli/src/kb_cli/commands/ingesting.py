@@ -8,6 +8,7 @@ import click
 
 from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, pass_cli
+from kb_cli._options import in_option
 from kb_core.errors import InvalidInput
 
 __all__ = ["embed", "ingest", "ingest_file", "ingest_stdin"]
@@ -159,7 +160,8 @@ def _read_stdin(cli: CliContext, max_mb: int) -> str:
         ) from error
 
 
-@command("embed", example="kebab embed")
+@command("embed", example="kebab embed\nkebab embed --in ~/src/some-clone")
+@in_option
 @pass_cli
 def embed(cli: CliContext) -> None:
     """Compute the embeddings that are missing.

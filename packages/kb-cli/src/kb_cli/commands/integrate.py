@@ -79,7 +79,7 @@ def _registration(cli: CliContext, *, in_project: bool) -> Registration:
     config = ("--config", str(cli.config_path)) if cli.config_path else ()
     program = _program(cli.environ, in_project=in_project)
     known = {} if in_project else _environment(cli.environ)
-    return Registration(program, (*config, "mcp"), known)
+    return Registration(program, (*config, "mcp", "--format", "text"), known)
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:

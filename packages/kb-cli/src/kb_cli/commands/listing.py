@@ -10,7 +10,7 @@ import click
 from kb_app.shown import as_given, bytes_text, count, flat, local_time, printable
 from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, Shown, pass_cli
-from kb_cli._options import filter_options, filters_of
+from kb_cli._options import filter_options, filters_of, in_option
 from kb_cli._text import pairs, table
 
 __all__ = ["inspect", "list_", "status"]
@@ -38,6 +38,7 @@ def list_() -> None:
     help="How many to leave out before.",
 )
 @filter_options
+@in_option
 @pass_cli
 def _docs(cli: CliContext, /, limit: int, offset: int, **filters: Any) -> None:  # noqa: ANN401
     """List documents, by source and path."""
@@ -66,7 +67,36 @@ def _docs(cli: CliContext, /, limit: int, offset: int, **filters: Any) -> None: 
     click.echo(f"{shown if docs else ''}{count(found['total'], 'document')}")
 
 
+@command("workspaces", example="kebab list workspaces")
+@pass_cli
+def _workspaces(cli: CliContext) -> None:
+    """List the folders that were asked with --in, and what their caches take.
+
+    One that is not used for long is deleted when another one is used, and comes back when
+    it is asked again: `kebab reset --workspace FOLDER` deletes it at once.
+    """
+    from kb_app.workspaces import workspace_list
+
+    found = workspace_list(cli.environ)
+    if cli.as_json:
+        cli.print_json(found)
+        return
+    rows = [
+        (
+            local_time(row["used_at"]),
+            bytes_text(row["bytes"]),
+            ", ".join(row["folders"]) or row["cache"],
+            "" if row["complete"] else "not read whole yet",
+        )
+        for row in found["items"]
+    ]
+    if rows:
+        click.echo("\n".join(table(("USED", "CACHE", "FOLDER", ""), rows)))
+    click.echo(count(found["total"], "workspace"))
+
+
 list_.add_command(_docs)
+list_.add_command(_workspaces)
 
 
 @subgroup("inspect", example="kebab inspect doc 1c0ffee5")
@@ -79,6 +109,7 @@ def inspect() -> None:
 
 @command("doc", example="kebab inspect doc notes/a.md")
 @click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
+@in_option
 @pass_cli
 def _inspect_doc(cli: CliContext, doc_id: str) -> None:
     """Show what a parser found in a document."""
@@ -88,6 +119,7 @@ def _inspect_doc(cli: CliContext, doc_id: str) -> None:
 
 @command("chunk", example="kebab inspect chunk 5669ef18")
 @click.argument("chunk_id", metavar="CHUNK")
+@in_option
 @pass_cli
 def _inspect_chunk(cli: CliContext, chunk_id: str) -> None:
     """Show where a chunk stands, and which models know it."""
@@ -181,6 +213,7 @@ _STATES = ("indexed", "skipped", "failed", "pending", "deleted")
     shell_complete=completed_by("document"),
 )
 @click.option("--state", type=click.Choice(_STATES), help="Only files in this state.")
+@in_option
 @pass_cli
 def status(cli: CliContext, path_glob: str | None, state: str | None) -> None:
     """Show what became of every file, and why.

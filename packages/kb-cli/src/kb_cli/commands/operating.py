@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import click
 
 from kb_app.shown import bytes_text, count, flat, local_time, printable
-from kb_cli._command import command
+from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._options import in_option
 from kb_cli._text import pad, pairs, table, width
 from kb_core.errors import InvalidInput
 
@@ -55,6 +57,7 @@ _BREAKDOWNS = {
 
 
 @command("stats", example="kebab stats")
+@in_option
 @pass_cli
 def stats(cli: CliContext) -> None:
     """Show counts and sizes."""
@@ -177,30 +180,57 @@ _SCOPES = {
 }
 
 
-@command("reset", example="kebab reset --index-only")
+_RESET = """
+kebab reset --index-only
+kebab reset --workspace ~/src/some-clone
+"""
+
+
+@command("reset", example=_RESET)
+@click.option(
+    "--workspace",
+    metavar="FOLDER",
+    help="The cache of a folder that was asked with --in.",
+    shell_complete=completed_by("dir"),
+)
+@click.option("--workspaces", is_flag=True, help="All caches of folders that were asked.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @pass_cli
-def reset(cli: CliContext, /, yes: bool, **flags: bool) -> None:
+def reset(
+    cli: CliContext, /, yes: bool, workspace: str | None, workspaces: bool, **flags: bool
+) -> None:
     """Delete what kebab keeps, or a part of it.
 
     Shows first what would go, and asks. Your own files are never touched.
     """
     cli.writes("reset")
-    scope = _only_scope([name.replace("_", "-") for name, given in flags.items() if given])
+    given = [name.replace("_", "-") for name, is_given in flags.items() if is_given]
+    given += ["workspace"] if workspace is not None else []
+    scope = _only_scope(given + (["workspaces"] if workspaces else []))
     if not yes and (cli.as_json or not cli.can_ask()):
         raise InvalidInput(
             "nobody can be asked here whether to delete",
-            hint=f"kebab reset --{scope} --yes",
+            hint=f"kebab reset --{scope}{'' if workspace is None else ' ' + workspace} --yes",
             details={"field": "yes"},
         )
+    if scope.startswith("workspace"):
+        from kb_app.workspaces import forget
+
+        act = partial(forget, cli.config, workspace, cli.environ)
+        _delete(cli, act, "caches of folders that were asked with --in", yes=yes)
+        return
     with cli.open() as kb:
-        if not yes:
-            cli.note(_whose(cli), *_reset_lines(kb.reset(scope, dry_run=True)))
-            if not click.confirm("delete this?", err=True):
-                cli.note("nothing was deleted")
-                return
-        done = kb.reset(scope, dry_run=False)
-    cli.show(done, _reset_lines)
+        _delete(cli, partial(kb.reset, scope), _whose(cli), yes=yes)
+
+
+def _delete(cli: CliContext, act: Callable[..., Shown], whose: str, *, yes: bool) -> None:
+    """Say what would go, ask, and have it go."""
+    if not yes:
+        cli.note(whose, *_reset_lines(act(dry_run=True)))
+        if not click.confirm("delete this?", err=True):
+            cli.note("nothing was deleted")
+            return
+    cli.show(act(dry_run=False), _reset_lines)
 
 
 def _whose(cli: CliContext) -> str:
@@ -217,11 +247,12 @@ for _name, _help in reversed(_SCOPES.items()):
 def _only_scope(given: list[str]) -> str:
     if len(given) == 1:
         return given[0]
-    scopes = ", ".join(f"--{name}" for name in _SCOPES)
+    known = [*_SCOPES, "workspace", "workspaces"]
+    scopes = ", ".join(f"--{name}" for name in known)
     raise InvalidInput(
         f"{' and '.join(f'--{name}' for name in given) or 'no scope'} given, one expected",
         hint=f"one of {scopes}",
-        details={"field": "scope", "given": given, "known": list(_SCOPES)},
+        details={"field": "scope", "given": given, "known": known},
     )
 
 

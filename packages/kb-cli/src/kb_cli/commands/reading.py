@@ -12,6 +12,7 @@ import click
 from kb_app.shown import count, flat, printable
 from kb_cli._command import KebabSubgroup, command, completed_by
 from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._options import in_option
 from kb_cli._text import shorten
 from kb_core.errors import InvalidInput, IoError
 from kb_core.ids import is_id_prefix
@@ -63,6 +64,7 @@ def fetch() -> None:
     "places", metavar="PLACE...", nargs=-1, required=True, shell_complete=completed_by("document")
 )
 @_TOKENS
+@in_option
 @pass_cli
 def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None) -> None:
     """Print the text at one place or several; the word 'at' can be left out.
@@ -89,6 +91,7 @@ def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None) -> Non
 
 @command("outline", example="kebab fetch outline src/app.py")
 @click.argument("path", metavar="DOC", shell_complete=completed_by("document"))
+@in_option
 @pass_cli
 def _outline(cli: CliContext, path: str) -> None:
     """Print the headings or symbols of a document, and the lines of each."""
@@ -126,6 +129,7 @@ def _where(entry: Shown) -> str:
     default=0,
     help="Also print up to N chunks before and after it.",
 )
+@in_option
 @pass_cli
 def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
     """Print a chunk, perhaps with its neighbours."""
@@ -137,6 +141,7 @@ def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
 @command("doc", example="kebab fetch doc notes/search.md --max-tokens 2000")
 @click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @_TOKENS
+@in_option
 @pass_cli
 def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
     """Print the text of a document."""
@@ -150,6 +155,7 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
 @click.argument("start", type=int)
 @click.argument("end", type=int)
 @_TOKENS
+@in_option
 @pass_cli
 def _span(cli: CliContext, doc_id: str, start: int, end: int, max_tokens: int | None) -> None:
     """Print lines START to END of a document, both included, from 1."""
@@ -187,6 +193,7 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
     help="The source, where several have the same path.",
     shell_complete=completed_by("source"),
 )
+@in_option
 @pass_cli
 @click.pass_context
 def cite(

@@ -11,7 +11,14 @@ import click
 from kb_app.shown import printable
 from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, Shown, leave_at_once, pass_cli
-from kb_cli._options import filter_options, filters_of, hits_option, mode_option, page_options
+from kb_cli._options import (
+    filter_options,
+    filters_of,
+    hits_option,
+    in_option,
+    mode_option,
+    page_options,
+)
 from kb_cli._text import pairs
 from kb_core.errors import ConfigInvalid, InvalidInput
 
@@ -23,6 +30,7 @@ __all__ = ["codebase_search", "explain_miss", "search", "similar"]
 _SEARCH = """
 kebab search "how are chunks cut" -k 5
 kebab search "parse an http date header" --media code --mode hybrid
+kebab search "where is the lock taken" --in ~/src/some-clone
 kebab search --bulk --aggregate < queries.jsonl
 """
 
@@ -42,12 +50,16 @@ _ASKED = ("max_tokens", "cursor", "rerank", "deadline_ms", "trace")
 @click.option("--bulk", is_flag=True, help="Read queries from stdin, one JSON object a line.")
 @click.option("--aggregate", is_flag=True, help="With --bulk: one list for all queries.")
 @filter_options
+@in_option
 @pass_cli
 def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Find the passages that match a question best.
 
     Hits come best first, each with a citation that names the lines it stands in. Finding
     nothing is not an error.
+
+    --in asks a folder that is no source, without any setup: it is indexed at its first use,
+    into a cache, and read again where it has changed. Nothing is written into it.
 
     With --bulk, each line has its own options, under the same names; those of the command
     line do not count, but for -k and --max-tokens, which are of the list of --aggregate.
@@ -145,6 +157,7 @@ echo '{"queries": ["error handling", "try catch"], "maxResults": 5}' | kebab cod
     help="Only code, docs, tests or config; else all, with code before the rest.",
 )
 @click.option("--group", is_flag=True, default=None, help="Answer each QUERY apart.")
+@in_option
 @pass_cli
 def codebase_search(
     cli: CliContext,
@@ -213,6 +226,7 @@ kebab similar 5669ef1867462f24 --media code
 @hits_option("How many hits.")
 @page_options
 @filter_options
+@in_option
 @pass_cli
 def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: ANN401
     """Find passages of other documents that are like one.
@@ -254,6 +268,7 @@ kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
 @mode_option("The mode of the search.")
 @click.option("--max-tokens", metavar="N", type=click.IntRange(1), help="The budget of the search.")
 @filter_options
+@in_option
 @pass_cli
 def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> None:  # noqa: ANN401
     """Say why a document is not among the hits of a query.

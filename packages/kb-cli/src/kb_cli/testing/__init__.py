@@ -1,11 +1,15 @@
 """Running the command line in a test: ``run``, over the facade with its parts in memory.
 
 Nothing is patched: the facade and the environment come in through click's ``obj``, as
-anybody's could.
+anybody's could. ``KebabHere`` is the command over a folder of its own, as ``InstalledKebab``
+is, without a process of its own: one takes longer to start than most tests take.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,14 +17,16 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from kb_app.testing.facade import ScriptedKnowledgeBase, script
+from kb_app.testing.parts import open_here
 from kb_cli._context import CliContext
 from kb_cli.main import cli
+from kb_cli.testing.installed import InstalledKebab
 from kb_core.ids import text_hash
 from kb_core.ingest import IngestEvent
 from kb_core.records import ChunkRecord
 from kb_core.testing.documents import document
 
-__all__ = ["CHUNK_ID", "DOC_ID", "knowledge_base", "run"]
+__all__ = ["CHUNK_ID", "DOC_ID", "KebabHere", "knowledge_base", "run"]
 
 CHUNK_ID, DOC_ID = "5669ef1867462f246ba69791918ea713", "1c0ffee5000000000000000000000001"
 _CHUNK = ChunkRecord(
@@ -85,3 +91,18 @@ def run(
         can_ask=lambda: answer is not None,
     )
     return CliRunner().invoke(cli, words, prog_name="kebab", obj=context, input=answer)
+
+
+class KebabHere(InstalledKebab):
+    """The command over a real configuration, store and index, in the process of the test."""
+
+    def run(
+        self, *words: str, code: int = 0, given: str | bytes | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        context = CliContext(open_kb=open_here, configure_logs=lambda _: None)
+        line = self.command(*words)
+        done = CliRunner().invoke(cli, line[1:], prog_name="kebab", obj=context, input=given)
+        if done.exception and not isinstance(done.exception, SystemExit):
+            traceback.print_exception(done.exception, file=sys.stderr)
+        assert done.exit_code == code, f"{words}: {done.exit_code}\n{done.stdout}\n{done.stderr}"
+        return subprocess.CompletedProcess(line, code, done.stdout, done.stderr)

@@ -23,10 +23,11 @@ class InstalledKebab:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.notes = home / "notes"
-        self.notes.mkdir()
+        self.notes.mkdir(exist_ok=True)
         self.config = home / "config.toml"
         self.data_dir = home / "data"
-        self.configure()
+        if not self.config.exists():
+            self.configure()
 
     def configure(self, *, model: str = "none", extra: str = "") -> None:
         """Write the configuration: one source, ``notes``."""
@@ -41,17 +42,20 @@ class InstalledKebab:
         """Return the command line."""
         return [KEBAB, "--config", str(self.config), *words]
 
-    def run(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run the command to its end and check its exit code."""
-        done = subprocess.run(  # noqa: S603 - our own command
-            self.command(*words), capture_output=True, text=True, check=False
-        )
-        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
+    def run(
+        self, *words: str, code: int = 0, given: str | bytes | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end, *given* on its standard input, and check its exit code."""
+        data = given.encode() if isinstance(given, str) else given
+        line = self.command(*words)
+        done = subprocess.run(line, input=data, capture_output=True, check=False)  # noqa: S603
+        stdout, stderr = done.stdout.decode(), done.stderr.decode()
+        assert done.returncode == code, f"{words}: {done.returncode}\n{stdout}\n{stderr}"
+        return subprocess.CompletedProcess(line, done.returncode, stdout, stderr)
 
-    def json(self, *words: str, code: int = 0) -> Any:  # noqa: ANN401 - a wire object
+    def json(self, *words: str, given: str | bytes | None = None, code: int = 0) -> Any:  # noqa: ANN401 - a wire object
         """Run with ``--json`` and read the last line of what it printed."""
-        lines = self.run("--json", *words, code=code).stdout.splitlines()
+        lines = self.run("--json", *words, code=code, given=given).stdout.splitlines()
         return json.loads(lines[-1])
 
     def ingest(self, *words: str) -> dict[str, Any]:

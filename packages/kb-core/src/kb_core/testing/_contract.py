@@ -279,7 +279,7 @@ class PublishingContract(Contract):
         thread.start()
         for number in range(1, 8):
             _pair(world, number)
-        thread.join(timeout=30)
+        thread.join(timeout=120)
 
         assert not torn
         assert ended == [8], "the reader failed, or never saw the last publication"

@@ -282,6 +282,21 @@ class OutboxContract(StoreOfTest):
         ]
         assert store.count_missing("m") == 3
 
+    def test_missing_passages_of_named_chunks_come_in_the_order_asked(self) -> None:
+        store = self.make_store()
+        doc = document("a.md", "one\n\ntwo\n\nthree")
+        store.commit(Changes(documents=(doc,)))
+        one, two, three = keys = _keys(store.document(doc.doc_id))
+        done = store.missing_passages("m", 1, [two])[0].passage_hash
+        models = {"m": {"dimensions": 2}}
+        store.commit(Changes(embeddings={"m": {done: b"\1\2\3\4"}}, models=models))
+
+        pending = store.missing_passages("m", 9, [three, two, one, three, 999_999])
+
+        assert [passage.chunk_key for passage in pending] == [three, one]
+        assert len(store.missing_passages("m", 1, keys)) == 1
+        assert store.missing_passages("m", 9, []) == []
+
     def test_sources_and_counts_travel_with_every_publication(self) -> None:
         store = self.make_store()
         store.commit(Changes(sources={"notes": {"root": "/notes", "verified_at": 5}}))

@@ -260,7 +260,9 @@ class MemoryStore:
                 raise KbError("the store changed while an index was rebuilt from it")
             yield step
 
-    def missing_passages(self, model_key: str, limit: int) -> list[PendingPassage]:
+    def missing_passages(
+        self, model_key: str, limit: int, only: Sequence[int] | None = None
+    ) -> list[PendingPassage]:
         def newest_first(doc: DocumentRecord) -> tuple[datetime, int]:
             return doc.doc_date or doc.indexed_at, doc.doc_key
 
@@ -270,7 +272,11 @@ class MemoryStore:
             if (model_key, chunk.passage_hash) not in self._truth.embeddings:
                 pending = PendingPassage(chunk.chunk_key, chunk.passage_hash, chunk.passage)
                 missing.setdefault(chunk.passage_hash, pending)
-        return list(missing.values())[:limit]
+        if only is None:
+            return list(missing.values())[:limit]
+        known = self._truth.chunks()
+        asked = dict.fromkeys(known[key].passage_hash for key in only if key in known)
+        return [missing[digest] for digest in asked if digest in missing][:limit]
 
     def count_missing(self, model_key: str) -> int:
         hashes = {chunk.passage_hash for chunk in self._truth.chunks().values()}

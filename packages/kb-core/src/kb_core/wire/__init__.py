@@ -48,6 +48,7 @@ from kb_core.wire._operations import (
     source_list,
     stats,
     stats_report,
+    workspace_list,
 )
 from kb_core.wire._reading import read_citation, read_hit, read_search_response
 from kb_core.wire._search import (
@@ -112,4 +113,5 @@ __all__ = [
     "stats",
     "stats_report",
     "trace",
+    "workspace_list",
 ]

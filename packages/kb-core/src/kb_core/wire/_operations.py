@@ -27,6 +27,7 @@ __all__ = [
     "source_list",
     "stats",
     "stats_report",
+    "workspace_list",
 ]
 
 CAPABILITIES = (
@@ -126,6 +127,17 @@ def model_list(models: Iterable[Mapping[str, Any]]) -> types.ModelList:
     rows = [cast("types.ModelListItems", given(model)) for model in models]
     return {
         "schema_version": "model_list.v1",
+        "items": rows,
+        "total": len(rows),
+        "next_cursor": None,
+    }
+
+
+def workspace_list(workspaces: Iterable[Mapping[str, Any]]) -> types.WorkspaceList:
+    """Return workspace_list.v1; fields as the schema names them."""
+    rows = [cast("types.WorkspaceListItems", dict(workspace)) for workspace in workspaces]
+    return {
+        "schema_version": "workspace_list.v1",
         "items": rows,
         "total": len(rows),
         "next_cursor": None,

@@ -716,3 +716,16 @@ class Stats(TypedDict):
     index_bytes: StatsIndexBytes
     stale_doc_count: int
     corpus_revision: int
+
+class WorkspaceListItems(TypedDict):
+    folders: list[str]
+    cache: str
+    used_at: str
+    bytes: int
+    complete: bool
+
+class WorkspaceList(TypedDict):
+    schema_version: Literal["workspace_list.v1"]
+    items: list[WorkspaceListItems]
+    total: int
+    next_cursor: str | None

@@ -46,8 +46,9 @@ SHORT = 1_500
 """Tokens of one that lists, for which nothing else was asked."""
 INDENT = "  "
 
-_WIDE = re.compile("[\u1100-\u11ff\u2e80-\U0010ffff]")
-"""What is written without spaces, and pictures: about a token each."""
+_DIGIT = re.compile("[0-9]")
+_WIDE = re.compile("[\u1100-\u11ff\u2e80-\U0010ffff]|[^\\w\\s\x00-\x7f]")
+"""What is written without spaces, signs and pictures: about a token each."""
 _LONGEST = 160
 """Characters of a name or a heading that are worth a place in a line of ours."""
 
@@ -55,14 +56,15 @@ _LONGEST = 160
 def weight(text: str) -> int:
     """Return what *text* costs, in parts of a token: ``CHARS_PER_TOKEN`` are one.
 
-    Never less than its characters, which are what budgets of JSON count. Letters outside of
-    ASCII cost models more.
+    Never less than its characters, which are what budgets of JSON count. Digits and letters
+    outside of ASCII cost models more.
     """
+    plain = len(text) + len(_DIGIT.findall(text))
     if text.isascii():
-        return len(text)
+        return plain
     wide = len(_WIDE.findall(text))
-    plain_letters = sum(map(str.isascii, text))
-    return plain_letters + 2 * (len(text) - plain_letters - wide) + CHARS_PER_TOKEN * wide
+    foreign = len(text) - sum(map(str.isascii, text))
+    return plain + (foreign - wide) + (CHARS_PER_TOKEN - 1) * wide
 
 
 def tokens_of(text: str) -> int:

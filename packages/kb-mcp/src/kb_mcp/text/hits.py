@@ -36,8 +36,9 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _SHORT_ID = 8
 _LABEL = 90
-_WEAK = 0.1
-"""Of the best score: what is below shares little with the query, in lists where scores tell."""
+_WEAK = 0.25
+"""Of the best score: what is below shares little with the query, in lists where scores tell.
+Of questions with an answer among the first ten, it hardly ever is so far below."""
 _TELLING = frozenset({"aggregated", "bm25", "fused", "rrf"})
 _WORTH_CUTTING = 150 * CHARS_PER_TOKEN
 """What must be left of a budget for a part of a passage that does not fit into it."""
@@ -282,11 +283,15 @@ class _List:
         path = "" if goes_on else short(hit["doc_path"])
         of = f" of {lines}" if lines and not goes_on else ""
         marks = dict.fromkeys(mark for one in piece.hits for mark in self._marks(one))
-        if all(one["score"] < self.weak_below for one in piece.hits):
+        if self.is_weak(piece):
             marks["weak"] = None
         if piece.is_cut:
             marks[f"cut at {piece.last}" if piece.first is not None else "cut"] = None
         return joined(f"{path}{_place(piece)}{of}", _label(piece, is_whole=is_whole), *marks)
+
+    def is_weak(self, piece: _Piece) -> bool:
+        """Say whether a passage is far below the best."""
+        return all(one["score"] < self.weak_below for one in piece.hits)
 
     def _marks(self, hit: _Json) -> Iterator[str]:
         has_lines = hit["passage"].get("lines") is not None
@@ -364,7 +369,8 @@ def _answer(
     for piece, brief in zip(pieces, briefs, strict=True):
         room += _cost(brief)
         fitting = None
-        if piece.hits[0]["chunk_id"] not in given and piece.text not in texts:
+        is_new = piece.hits[0]["chunk_id"] not in given and piece.text not in texts
+        if is_new and not page.is_weak(piece):
             fitting = _fitting(page, piece, room, may_cut=not whole or room > _WORTH_CUTTING)
         if fitting is None:
             rest.append(brief)

@@ -42,6 +42,8 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _DIFF_LINES, _LONGEST_LINE = 30, 200
 _LEAST_SHARE = 60
+_IN_FULL = 40
+"""Documents that are listed with date, size and tags."""
 _LISTED = 15
 _LEAST_SHARE = 60
 """Names of one kind that are worth a place in a line."""
@@ -180,11 +182,13 @@ def documents_text(found: _Json, offset: int = 0, max_tokens: int | None = None)
     items, total = found["items"], found["total"]
     sources = {doc["source_id"] for doc in items}
     rows: list[str] = []
+    is_short = total <= _IN_FULL
     for (source, folder), docs in groupby(items, _folder):
         head = short(f"{folder}/" if folder else "(top)")
         head = joined(head, f"source {short(source)}" if len(sources) > 1 else "")
         for doc in docs:
-            rows.append(f"{head}\n{_document(doc)}" if head else _document(doc))
+            line = _document(doc, in_full=is_short)
+            rows.append(f"{head}\n{line}" if head else line)
             head = ""
     first = [count(total, "document")]
     if not items:
@@ -197,9 +201,12 @@ def _folder(doc: _Json) -> tuple[str, str]:
     return doc["source_id"], doc["doc_path"].rpartition("/")[0]
 
 
-def _document(doc: _Json) -> str:
+def _document(doc: _Json, *, in_full: bool) -> str:
+    """Return the line of a document; of many, dates and sizes are more than anybody reads."""
     path = PurePosixPath(doc["doc_path"])
     title = doc["title"] if doc["title"] not in {path.name, path.stem} else ""
+    if not in_full:
+        return INDENT + joined(short(path.name), short(title, 60))
     tags = " ".join(f"#{tag}" for tag in doc["tags"])
     dated = (doc.get("doc_date") or "")[:10]
     return INDENT + joined(

@@ -49,6 +49,10 @@ INGEST_FILE = Tool(
     ),
     call=_ingest_file,
     tell=lambda call: ingest_text(_ingest_file(call), call.max_tokens),
+    brief=(
+        "Index a file that the person asks to add or has changed, in the folders that they "
+        "allowed. What is ignored or secret stays out, and the answer says why."
+    ),
 )
 
 
@@ -108,6 +112,10 @@ INGEST_STDIN = Tool(
     ),
     call=_ingest_stdin,
     tell=lambda call: ingest_text(_ingest_stdin(call), call.max_tokens),
+    brief=(
+        "Keep a text as a document when the person asks for that; the same source_uri, or title, "
+        "replaces. A file on disk is for ingest_file."
+    ),
 )
 
 

@@ -62,6 +62,7 @@ EXPLAIN_MISS = Tool(
     ),
     call=_explain_miss,
     tell=lambda call: miss_text(_explain_miss(call), call.max_tokens),
+    brief=("Why a document is not among the hits of a query, and a query that finds it."),
 )
 
 
@@ -86,6 +87,7 @@ SCHEMA = Tool(
     ),
     call=_schema,
     tell=lambda call: schema_text(_schema(call), call.max_tokens),
+    brief=("How much there is, by source, medium and language: the values that filters take."),
 )
 
 
@@ -132,6 +134,7 @@ STATUS = Tool(
     ),
     call=_status,
     tell=_tell_status,
+    brief=("What became of every file, and why: for one that should be found and is not."),
 )
 
 
@@ -156,4 +159,8 @@ DOCTOR = Tool(
     ),
     call=_doctor,
     tell=lambda call: doctor_text(_doctor(call), call.max_tokens),
+    brief=(
+        "Health checks, each with what the person can do. Use it when something fails, not before "
+        "every search."
+    ),
 )

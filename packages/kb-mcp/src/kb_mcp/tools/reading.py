@@ -219,6 +219,12 @@ FETCH = Tool(
     ),
     call=_fetch,
     tell=_tell_fetch,
+    brief=(
+        "Read text as it stands: lines of a file, what a citation names, or several places at "
+        "once; outline: true gives a file's headings or symbols with their lines, for a fraction "
+        "of its text. Use it where a passage is not enough. Not for looking for something."
+    ),
+    hidden=("kind", "chunk_id", "doc_id", "line_start", "line_end"),
 )
 
 
@@ -265,6 +271,10 @@ LIST_DOCS = Tool(
     ),
     call=_list_docs,
     tell=_tell_list_docs,
+    brief=(
+        "See what documents there are under a path, tag or date. It looks at no text: that is "
+        "search."
+    ),
 )
 
 
@@ -318,4 +328,9 @@ CITE_VERIFY = Tool(
     ),
     call=_cite_verify,
     tell=lambda call: verified_text(_cite_verify(call), call.max_tokens),
+    brief=(
+        "Whether citations still say the same: unchanged, moved, changed (with a diff) or gone. "
+        "Use it on those that you did not get just now, and on stale hits."
+    ),
+    hidden=("source",),
 )

@@ -60,6 +60,13 @@ SEARCH = Tool(
     ),
     call=_search,
     tell=_tell_search,
+    brief=(
+        "Find passages in the person's own files, best first, each with its place. Use it before "
+        "you answer what their notes, documents or code may hold, and once more with other words "
+        "if the first hits miss. Not for general knowledge or the web. Filters narrow before "
+        "ranking; several values of one as a,b."
+    ),
+    hidden=("snippet_chars", "trace", "rerank", "deadline_ms", "ingested_after", "source_type"),
 )
 
 
@@ -124,4 +131,9 @@ SIMILAR = Tool(
     ),
     call=_similar,
     tell=_tell_similar,
+    brief=(
+        "Find passages of other documents that are like one: related notes, copies, the same idea "
+        "in another language. Not for a question of your own."
+    ),
+    hidden=("snippet_chars",),
 )

@@ -135,6 +135,11 @@ BULK_SEARCH = Tool(
     ),
     call=_bulk_search,
     tell=_tell_bulk_search,
+    brief=(
+        "Several searches in one call: for a question of several parts, or, with aggregate, for "
+        "one question in several wordings, as one list. A query that fails leaves the others "
+        "alone."
+    ),
 )
 
 
@@ -173,6 +178,14 @@ def _tell_codebase_search(call: Call) -> str:
     ).text
 
 
+_EXAMPLES = (
+    '{"query": "authentication validation", "path": "src/auth"}; '
+    '{"queries": ["error handling", "exception handling", "try catch"]}; '
+    '{"queries": [{"query": "error handling", "path": "src/utils"}, '
+    '{"query": "exception handling", "path": "src/api"}]}; '
+    '{"queries": ["database connection", "connection pool"], "maxResults": 10}'
+)
+
 CODEBASE_SEARCH = Tool(
     definition=types.Tool(
         name="codebase_search",
@@ -185,11 +198,7 @@ CODEBASE_SEARCH = Tool(
             "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
             "not use it for notes and documents, for exact names or where you need filters: that "
             "is search with media code. Examples: "
-            '{"query": "authentication validation", "path": "src/auth"}; '
-            '{"queries": ["error handling", "exception handling", "try catch"]}; '
-            '{"queries": [{"query": "error handling", "path": "src/utils"}, '
-            '{"query": "exception handling", "path": "src/api"}]}; '
-            '{"queries": ["database connection", "connection pool"], "maxResults": 10}'
+            f"{_EXAMPLES}"
         ),
         input_schema=schema_of(_INPUT),
         output_schema=outline("codebase_search_response"),
@@ -198,4 +207,11 @@ CODEBASE_SEARCH = Tool(
     call=_codebase_search,
     render=wire.codebase_search_text,
     tell=_tell_codebase_search,
+    brief=(
+        "Find code by what it does. Ask in simple terms, one thing a query, and in several "
+        "wordings at once: doubles are merged, and each further query that finds a passage adds "
+        "5 % to its score; 20 results unless maxResults says otherwise. path is a folder or file, "
+        "of all queries or of one. Not for notes, nor where you need filters: that is search with "
+        f"media code. Examples: {_EXAMPLES}"
+    ),
 )

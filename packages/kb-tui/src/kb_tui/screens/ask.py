@@ -132,7 +132,7 @@ class AskPane(HitPane):
         self._draw()
 
     def leave_insert(self) -> None:
-        self.query_one(Lines).focus()
+        self.set_focus(self.query_one(Lines))
 
     @on(Input.Submitted)
     def action_submit(self) -> None:

@@ -335,7 +335,7 @@ class InspectPane(Pane):
         self._list.show((), _NOTHING)
 
     def leave_insert(self) -> None:
-        self._list.focus()
+        self.set_focus(self._list)
 
     def inspect(self, target: Target) -> None:
         """Show *target*, which another pane leads to."""

@@ -77,7 +77,7 @@ class JobsPane(Pane):
         self._show_running()
 
     def leave_insert(self) -> None:
-        self.query_one(RunTable).focus()
+        self.set_focus(self.query_one(RunTable))
 
     def changed(self) -> None:
         super().changed()

@@ -116,7 +116,7 @@ class LibraryPane(Pane):
         return self.query_one(DocumentTable)
 
     def leave_insert(self) -> None:
-        self._table.focus()
+        self.set_focus(self._table)
 
     def on_mount(self) -> None:
         self._show_head()
@@ -159,7 +159,7 @@ class LibraryPane(Pane):
         """Show the ledger instead of the documents, or the other way round."""
         switcher = self.query_one(ContentSwitcher)
         switcher.current = "documents" if switcher.current == "ledger" else "ledger"
-        self._table.focus()
+        self.set_focus(self._table)
         self._show_head()
         self._show_row()
 

@@ -180,7 +180,7 @@ class SearchPane(HitPane):
 
     def leave_insert(self) -> None:
         self._remember()
-        self.query_one(HitList).focus()
+        self.set_focus(self.query_one(HitList))
 
     def action_history(self) -> None:
         self._remember()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app_of", "check_golden", "idle", "on_screen", "search", "shown", "until"]
 
-_PATIENCE_S = 30.0
+_PATIENCE_S = 120.0
 _SETTLED_S = 0.5
 
 

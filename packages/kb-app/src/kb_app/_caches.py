@@ -1,0 +1,154 @@
+"""Where workspaces keep what they know of folders: one cache each, used, forgotten, deleted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kb_app import paths
+from kb_app._data_dir import making_private_files
+from kb_app.config import Config
+from kb_app.knowledge_base import KnowledgeBase
+from kb_core.clock import from_epoch, to_epoch, to_rfc3339, utc_now
+from kb_core.errors import InvalidInput, KbError
+from kb_core.ports import Clock
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
+
+__all__ = ["Home", "forget", "homes_in", "sweep", "workspace_list"]
+
+_MARK = "workspace.json"
+_NAME = re.compile(r"[0-9a-f]{32}")
+_DAY = 86_400
+
+
+def homes_in(environ: Mapping[str, str]) -> Path:
+    """Return the folder of all caches of workspaces."""
+    return paths.cache_dir(environ) / "workspaces"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The cache of one workspace, there yet or not. Its mark was last touched when it was used."""
+
+    path: Path
+
+    @property
+    def mark(self) -> Path:
+        """The file that says what it is of, and whose time when it was used."""
+        return self.path / _MARK
+
+    def read(self) -> tuple[tuple[str, ...], bool]:
+        """Return the folders, and whether all of them was read once."""
+        try:
+            found = json.loads(self.mark.read_bytes())
+            return tuple(map(str, found["folders"])), bool(found["whole"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return (), False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the folders was read once."""
+        return self.read()[1]
+
+    def use(self, folders: Sequence[Path], *, is_whole: bool) -> None:
+        """Note that it is used, and what it is of."""
+        wanted = (tuple(map(str, folders)), is_whole)
+        if self.read() == wanted:
+            os.utime(self.mark)
+            return
+        with making_private_files():
+            paths.make_private_folder(self.path)
+            new = self.mark.with_suffix(f".{os.getpid()}")
+            new.write_text(json.dumps({"folders": wanted[0], "whole": is_whole}), "utf-8")
+            new.replace(self.mark)
+
+    def used_at(self) -> int:
+        """Return when it was last used, in epoch seconds; what has no mark counts by its folder."""
+        with suppress(OSError):
+            return int(self.mark.stat().st_mtime)
+        with suppress(OSError):
+            return int(self.path.stat().st_mtime)
+        return 0
+
+    def size(self) -> int:
+        """Return its bytes on disk."""
+        total = 0
+        for folder, _, names in os.walk(self.path):
+            for name in names:
+                with suppress(OSError):
+                    total += Path(folder, name).lstat().st_size
+        return total
+
+    def remove(self, config: Config) -> None:
+        """Delete it; ``StoreBusy`` while another process writes to it."""
+        storage = replace(config.storage, data_dir=self.path / "data", lock_wait_secs=0.0)
+        with KnowledgeBase.open(replace(config, storage=storage)) as kb:
+            kb.reset("data-only", dry_run=False)
+        self.mark.unlink(missing_ok=True)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _all_homes(environ: Mapping[str, str]) -> list[Home]:
+    """Return the caches that there are."""
+    top = homes_in(environ)
+    with suppress(OSError):
+        return [Home(path) for path in sorted(top.iterdir()) if _NAME.fullmatch(path.name)]
+    return []
+
+
+def sweep(config: Config, environ: Mapping[str, str], spare: Path, clock: Clock = utc_now) -> None:
+    """Forget the workspaces that were not used for long; one that is being written to stays."""
+    oldest = to_epoch(clock()) - config.workspaces.keep_days * _DAY
+    for home in _all_homes(environ):
+        if home.path != spare and home.used_at() < oldest:
+            with suppress(KbError, OSError):
+                home.remove(config)
+
+
+def workspace_list(environ: Mapping[str, str]) -> types.WorkspaceList:
+    """Return workspace_list.v1, the one that was used last first."""
+    from kb_core import wire
+
+    homes = sorted(_all_homes(environ), key=lambda home: -home.used_at())
+    return wire.workspace_list(
+        {
+            "folders": list(home.read()[0]),
+            "cache": str(home.path),
+            "used_at": to_rfc3339(from_epoch(home.used_at())),
+            "bytes": home.size(),
+            "complete": home.is_whole,
+        }
+        for home in homes
+    )
+
+
+def forget(
+    config: Config, folder: str | None, environ: Mapping[str, str], *, dry_run: bool
+) -> types.ResetReport:
+    """Delete the cache of *folder*, there still or not, or all; return reset_report.v1."""
+    from kb_core import wire
+
+    homes = _all_homes(environ)
+    if folder is not None:
+        real = os.path.realpath(paths.from_argument(folder, environ))
+        homes = [home for home in homes if real in home.read()[0]]
+    if folder is not None and not homes:
+        raise InvalidInput(
+            f"there is no workspace of '{folder}'",
+            hint="kebab list workspaces",
+            details={"field": "workspace", "value": folder},
+        )
+    removed = [(str(home.path), home.size()) for home in homes]
+    if not dry_run:
+        for home in homes:
+            home.remove(config)
+    return wire.reset_report("data", removed, dry_run=dry_run)

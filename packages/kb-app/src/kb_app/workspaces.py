@@ -1,0 +1,466 @@
+"""Workspaces: folders that are searched where they lie, without being sources.
+
+A folder that is no source is indexed at its first use, into a cache of its own below the
+user's cache directory, named by the folder's real path. Every call looks at the folder
+again, by names, sizes and times alone, and reads what has changed. What lies in a source is
+answered from that source, narrowed to the folder.
+
+Words come first: a run computes no embeddings. Passages get theirs as they are found: a
+search by meaning embeds the best that its words find, and leaves the rest to later ones, or
+to ``embed``. Nothing goes on after a call has returned.
+
+**Invariant:** nothing is written below the folder, and nothing of it comes into the person's
+knowledge base. The cache can be deleted at any time, and is made anew where it is damaged; one
+that was not used for ``workspaces.keep_days`` goes when another one is used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from kb_app import paths
+from kb_app._caches import Home, forget, homes_in, sweep, workspace_list
+from kb_app._data_dir import DataDir
+from kb_app.config import Config, Source
+from kb_app.knowledge_base import KnowledgeBase
+from kb_app.preferences import Preferences
+from kb_core.errors import (
+    InvalidInput,
+    IoError,
+    KbError,
+    NotIndexed,
+    ReadonlyMode,
+    StoreBusy,
+    StoreCorrupt,
+    StoreNewer,
+)
+from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
+from kb_core.ids import text_hash
+from kb_core.ingest import IngestOptions
+from kb_core.media import SearchMode
+
+if TYPE_CHECKING:
+    from kb_core.ingest import IngestEvent
+    from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile
+    from kb_core.search import LexicalQuery, Scored, SearchQuery, SearchResponse
+
+__all__ = ["Place", "forget", "place_of", "place_of_folders", "workspace_list"]
+
+Hear: TypeAlias = "Callable[[IngestEvent | str], object]"
+"""Is told what a first index is at, and in words what is waited for."""
+
+_FRESH_SECS = 1.0
+"""How long a look at the folder is good for: calls that come in a burst share one."""
+_BRIEF_SECS, _LONG_SECS = 2.0, 3600.0
+"""Patience with another process that writes: where there is something to answer from, and
+where there is nothing yet."""
+_EMBEDDED_AT_ONCE = 16
+"""Passages that one search embeds, the best that its words find: about a second."""
+_MB = 1_000_000
+_MB_A_MINUTE = 40
+"""What a run gets through on one core, roughly."""
+_SEEN_FOR = 3
+"""How many times the limit is counted before it is said that there is more."""
+_SPECIAL = re.compile(r"([\\*?\[\]!# ])")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a folder is answered from: a source that holds it, else a workspace of its own."""
+
+    config: Config
+    """That of the person, or what it says for the workspace."""
+    folders: tuple[Path, ...]
+    home: Path | None = None
+    """The cache of a workspace."""
+    source: Source | None = None
+    below: str = ""
+    """Where in the source the folder is; empty for all of it."""
+    data_dir: Path = Path()
+    """That of the person's knowledge base."""
+    environ: Mapping[str, str] = field(default_factory=paths.environment)
+
+    @property
+    def told(self) -> str:
+        """Say what is searched."""
+        shown = ", ".join(f"'{folder}'" for folder in self.folders)
+        if self.source is None:
+            return f"the folder {shown}" if len(self.folders) == 1 else f"the folders {shown}"
+        below = f", below '{self.below}'" if self.below else ""
+        return f"source '{self.source.id}' of the knowledge base{below}"
+
+    def open(self, *, readonly: bool = False, hear: Hear | None = None) -> KnowledgeBase:
+        """Open what answers; *readonly* lets a workspace answer from what it has, unrefreshed."""
+        if self.home is not None:
+            workspace = Workspace.open(self.config, readonly=True)
+            workspace.settle(self, is_frozen=readonly, hear=hear)
+            return workspace
+        narrowed = _Narrowed.open(self.config, readonly=readonly)
+        narrowed.narrow(self)
+        return narrowed
+
+    @property
+    def where(self) -> Filter | None:
+        """What passes of the source: all that is at the folder or below."""
+        assert self.source is not None  # noqa: S101 - a workspace is not narrowed
+        deep = "/**" if self.folders[0].is_dir() else ""
+        below = Glob(f"/{literal_glob(self.below)}{deep}") if self.below else None
+        return all_of([OneOf("source_id", (self.source.id,)), below])
+
+
+def place_of(config: Config, folder: str, *, environ: Mapping[str, str] | None = None) -> Place:
+    """Return where *folder*, as a person wrote it, is answered from; a file stands for itself."""
+    environ = paths.environment() if environ is None else environ
+    try:
+        path = paths.from_argument(folder, environ)
+    except ValueError as error:
+        raise InvalidInput(str(error), details={"field": "in", "value": folder}) from error
+    return place_of_folders(config, [path], environ=environ)
+
+
+def place_of_folders(
+    config: Config, folders: Sequence[Path], *, environ: Mapping[str, str]
+) -> Place:
+    """Return where these folders are answered from; several are one workspace."""
+    real = tuple(dict.fromkeys(map(_real, folders)))
+    if len(real) == 1:
+        for source in config.sources:
+            top = Path(os.path.realpath(source.root))
+            if real[0].is_relative_to(top):
+                below = real[0].relative_to(top).as_posix()
+                below = "" if below == "." else below
+                return Place(config, real, source=source, below=below, environ=environ)
+    home = homes_in(environ) / text_hash("\0".join(map(str, real)))
+    sources: list[Source] = []
+    for path in real:
+        sources.append(_source(path, config, environ, {source.id for source in sources}))
+    own = replace(
+        config,
+        sources=tuple(sources),
+        storage=replace(config.storage, data_dir=home / "data", lock_wait_secs=_BRIEF_SECS),
+        ingest=replace(config.ingest, embed=False),
+        estimates_tokens=True,
+    )
+    return Place(own, real, home=home, environ=environ, data_dir=config.storage.data_dir)
+
+
+def _real(path: Path) -> Path:
+    real = Path(os.path.realpath(path))
+    problem, hint = "", "--in takes a folder, or a file"
+    try:
+        if real.is_dir():
+            with os.scandir(real):
+                return real
+        if real.is_file():
+            with real.open("rb"):
+                return real
+        problem = f"'{path}' is no folder" if real.exists() else f"no folder '{path}'"
+    except PermissionError:
+        problem, hint = f"'{path}' cannot be read: permission denied", ""
+    except OSError as error:
+        problem, hint = f"'{path}' cannot be read: {error.strerror}", ""
+    raise InvalidInput(problem, hint=hint or None, details={"field": "in", "value": str(path)})
+
+
+def _source(path: Path, config: Config, environ: Mapping[str, str], taken: set[str]) -> Source:
+    from kb_app.config import free_name
+
+    root = path if path.is_dir() else path.parent
+    only = () if root == path else ("/" + _SPECIAL.sub(r"\\\1", path.name),)
+    ours = (homes_in(environ).parent, config.storage.data_dir)
+    inside = [Path(os.path.realpath(own)) for own in ours]
+    excluded = [f"/{own.relative_to(root).as_posix()}/" for own in inside if root in own.parents]
+    return Source(
+        id=free_name(root, taken),
+        root=root,
+        include=only,
+        exclude=tuple(_SPECIAL.sub(r"\\\1", pattern) for pattern in excluded),
+    )
+
+
+class Workspace(KnowledgeBase):
+    """A knowledge base of one folder, or several, which follows them.
+
+    Whatever reads looks at the folder first, at most once a second.
+    """
+
+    _place: Place
+    _is_frozen = False
+    _hear: Hear
+
+    def settle(self, place: Place, *, is_frozen: bool, hear: Hear | None) -> None:
+        """Say where this is, and who is told of what it does."""
+        self._place, self._is_frozen = place, is_frozen
+        self._hear = hear or (lambda _: None)
+        self._turn = threading.RLock()
+        self._looked_at = float("-inf")
+        self._remark = ""
+
+    def preferences(self) -> Preferences:
+        token = DataDir(self._place.data_dir).token  # of the person, and not of a cache
+        return replace(super().preferences(), scope=self._place.told, token_file=token)
+
+    # ---------------------------------------------------------------- reading
+
+    def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
+        self._embed_found([query], stop)
+        return self._told(super().search(query, stop=stop))
+
+    def search_many(
+        self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
+    ) -> Any:  # noqa: ANN401 - as the facade
+        self._embed_found(queries, stop)
+        outcomes = super().search_many(queries, stop=stop)
+        return (one if isinstance(one, KbError) else self._told(one) for one in outcomes)
+
+    def sources(self) -> list[tuple[str, str]]:
+        return [(source.id, str(source.root)) for source in self._config.sources]
+
+    def embed(self, *, stop: threading.Event | None = None) -> Iterator[IngestEvent]:
+        """Compute all embeddings that are missing; the next look at the folder opens the store."""
+        self._refresh()
+        with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
+            yield from writer.embed(stop=stop)
+
+    def _snapshot(self) -> IndexSnapshot:
+        self._refresh()
+        return super()._snapshot()
+
+    def _snapshot_or_none(self) -> IndexSnapshot | None:
+        self._refresh()
+        return super()._snapshot_or_none()
+
+    def _told(self, response: SearchResponse) -> SearchResponse:
+        """Name the command that embeds the rest, and what the answer is of."""
+        command = f"'kebab embed --in {_quoted(self._place)}'"
+        degraded = tuple(
+            text.replace("'kebab embed'", command)
+            if "'kebab embed'" in text
+            else f"{text}, the first that words find ({command} does the rest)"
+            if text.endswith("chunks embedded")
+            else text
+            for text in response.degraded
+        )
+        remarks = (*response.warnings, *([self._remark] if self._remark else []))
+        return replace(response, degraded=degraded, warnings=remarks)
+
+    # ---------------------------------------------------------------- following the folder
+
+    def _refresh(self) -> None:
+        with self._turn:
+            if time.monotonic() - self._looked_at < _FRESH_SECS:
+                return
+            home = Home(self._config.storage.data_dir.parent)
+            if self._is_frozen:
+                _refuse_unless(home.is_whole, self._place.told)
+            else:
+                self._follow(home)
+            self._looked_at = time.monotonic()
+
+    def _follow(self, home: Home) -> None:
+        """Bring the cache in line; where another process does, what is there is good enough."""
+        for folder in self._place.folders:
+            _real(folder)
+        try:
+            is_whole = home.is_whole
+            if not is_whole:
+                _check_size(self._place)
+            home.use(self._place.folders, is_whole=is_whole)
+            sweep(self._config, self._place.environ, spare=home.path)
+            try:
+                self._remark = ""
+                self._ingest(_BRIEF_SECS)
+            except StoreBusy:
+                if is_whole:
+                    self._remark = "another process is reading what changed; this is from before"
+                    return
+                self._hear(f"another process indexes {self._place.told}; waiting for it")
+                self._ingest(_LONG_SECS)
+            except (StoreCorrupt, StoreNewer, NotIndexed):
+                self._make_anew()
+            home.use(self._place.folders, is_whole=True)
+        except OSError as error:
+            raise _unwritable(home.path, error) from error
+
+    def _ingest(self, patience: float) -> None:
+        options = IngestOptions(embed=False, allow_empty=True, summary_only=True)
+        with KnowledgeBase.open(self._patient(patience)) as writer:
+            for event in writer.ingest(options):
+                self._hear(event)
+
+    def _make_anew(self) -> None:
+        self._hear(f"the cache of {self._place.told} is damaged, and is made anew")
+        self.close()
+        with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
+            writer.reset("data-only", dry_run=False)
+        self._ingest(_LONG_SECS)
+
+    def _patient(self, secs: float) -> Config:
+        return replace(self._config, storage=replace(self._config.storage, lock_wait_secs=secs))
+
+    # ---------------------------------------------------------------- meaning as it comes
+
+    def _embed_found(
+        self, queries: Sequence[SearchQuery | KbError], stop: threading.Event | None
+    ) -> None:
+        """Embed the best passages that words find for *queries*, a few at once."""
+        asked = [
+            one
+            for one in queries
+            if not isinstance(one, KbError) and one.mode in _BY_MEANING and one.cursor is None
+        ]
+        model = self._parts.model() if asked and not self._is_frozen else None
+        if model is None:
+            return
+        snapshot, engine = self._snapshot(), self._engine(stop)
+        keys: list[int] = []
+        for query in asked:
+            words = replace(query, mode=SearchMode.LEXICAL, rerank=False, trace=False)
+            with suppress(KbError):  # whatever is wrong with it, its search says
+                best = engine.ranking(words).rows[: max(1, _EMBEDDED_AT_ONCE // len(asked))]
+                keys += [row.chunk_key for row in best]
+        done = snapshot.with_vector(keys, model.key)
+        missing = [key for key in dict.fromkeys(keys) if key not in done]
+        if missing:
+            self._embed(missing, snapshot.control.sequence)
+
+    def _embed(self, keys: Sequence[int], sequence: int) -> None:
+        from kb_app._ingest.run import embed_these
+
+        # Without a vector, or the lock, the answer is degraded, and says so.
+        with self._turn, suppress(KbError, OSError):
+            embed_these(self._config, self._parts, keys, sequence)
+            self._looked_at = time.monotonic()
+
+
+_BY_MEANING = {SearchMode.HYBRID, SearchMode.VECTOR}
+
+
+def _refuse_unless(is_whole: bool, folder: str) -> None:  # noqa: FBT001 - one fact
+    if not is_whole:
+        raise ReadonlyMode(
+            f"{folder} is not indexed yet, and nothing may be written",
+            hint="leave out --readonly, and unset KEBAB_READONLY: it goes into a cache",
+            details={"operation": "ingest"},
+        )
+
+
+def _check_size(place: Place) -> None:
+    """Refuse what a person would not wait for unasked."""
+    from kb_app._ingest.preview import amount
+    from kb_app._ingest.settings import ingest_settings, source_specs
+
+    limits = place.config.workspaces
+    most = (limits.max_files, limits.max_mb * _MB)
+    specs = source_specs(place.config, [])
+    settings = ingest_settings(place.config)
+    found = amount(specs, settings, _SEEN_FOR * most[0], _SEEN_FOR * most[1])
+    if found.files <= most[0] and found.bytes <= most[1]:
+        return
+    at_least = "" if found.is_complete else "at least "
+    minutes = max(1, round(found.bytes / _MB / _MB_A_MINUTE))
+    folder = place.folders[0]
+    raise InvalidInput(
+        f"{place.told} holds {at_least}{found.files:,} files to read, {found.bytes / _MB:,.0f} MB: "
+        f"{at_least}{minutes:,} min of work; unasked, at most {most[0]:,} files and "
+        f"{limits.max_mb:,} MB are read",
+        hint=f"name a folder in it; or 'kebab add {shlex.quote(str(folder))}' and 'kebab ingest'; "
+        "or set KEBAB_WORKSPACES_MAX_FILES and KEBAB_WORKSPACES_MAX_MB",
+        details={
+            "field": "in",
+            "value": str(folder),
+            "files": found.files,
+            "bytes": found.bytes,
+            "complete": found.is_complete,
+            "max_files": limits.max_files,
+            "max_mb": limits.max_mb,
+        },
+    )
+
+
+def _unwritable(home: Path, error: OSError) -> IoError:
+    return IoError(
+        f"the cache '{home}' cannot be used: {(error.strerror or str(error)).lower()}",
+        hint="XDG_CACHE_HOME names another place for caches",
+        details={"path": str(home)},
+    )
+
+
+# -------------------------------------------------------------------- a part of a source
+
+
+class _Narrowed(KnowledgeBase):
+    """A knowledge base of which only what is below one folder of a source is seen."""
+
+    _place: Place
+
+    def narrow(self, place: Place) -> None:
+        """Say which folder."""
+        self._place = place
+
+    def preferences(self) -> Preferences:
+        return replace(super().preferences(), scope=self._place.told)
+
+    @cached_property
+    def _reader(self) -> IndexReader:
+        return _NarrowReader(self._parts.reader(), self._place.where)
+
+
+class _NarrowReader:
+    """Hands out snapshots that hold nothing but what passes a filter."""
+
+    def __init__(self, reader: IndexReader, where: Filter | None) -> None:
+        self._reader, self._where = reader, where
+
+    def snapshot(self) -> IndexSnapshot:
+        return cast("IndexSnapshot", _NarrowSnapshot(self._reader.snapshot(), self._where))
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class _NarrowSnapshot:
+    """A snapshot of which only what passes a filter is found; what an id names is read anyway."""
+
+    def __init__(self, whole: IndexSnapshot, where: Filter | None) -> None:
+        self._whole, self._where = whole, where
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of a snapshot
+        return getattr(self._whole, name)
+
+    def lexical(self, query: LexicalQuery, where: Filter | None, limit: int) -> Sequence[Scored]:
+        return self._whole.lexical(query, self._both(where), limit)
+
+    def vector(
+        self, query: bytes, model_key: str, where: Filter | None, limit: int
+    ) -> Sequence[Scored]:
+        return self._whole.vector(query, model_key, self._both(where), limit)
+
+    def count(self, where: Filter | None) -> int:
+        return self._whole.count(self._both(where))
+
+    def count_docs(self, where: Filter | None) -> int:
+        return self._whole.count_docs(self._both(where))
+
+    def docs(self, where: Filter | None) -> Sequence[StoredDoc]:
+        return self._whole.docs(self._both(where))
+
+    def files(self, where: Filter | None) -> Sequence[StoredFile]:
+        return self._whole.files(self._both(where))
+
+    def _both(self, where: Filter | None) -> Filter | None:
+        return all_of([self._where, where])
+
+
+def _quoted(place: Place) -> str:
+    return shlex.quote(str(place.folders[0]))

@@ -1,0 +1,492 @@
+"""Folders that are asked without being sources: indexed at their first use, followed, forgotten.
+
+The command line runs in this process, in an environment of its own; store, index and workers
+are real. Where a model is needed, a fake one stands in for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kb_app._data_dir import DataDir
+from kb_app._ingest.quiet import is_sealed
+from kb_app._wiring import parts_of
+from kb_app.config import load_config
+from kb_app.workspaces import Workspace, place_of
+from kb_cli._context import CliContext
+from kb_cli.main import cli
+from kb_core.errors import InvalidInput, ReadonlyMode
+from kb_core.search import SearchQuery
+from kb_core.testing.fakes import HashEmbedder
+from kb_store import WriterLock
+
+_DAY = 86_400
+
+
+@dataclass
+class Home:
+    """A home with a folder that is no source, and the command line in it."""
+
+    path: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        return self.path / "clone"
+
+    @property
+    def caches(self) -> list[Path]:
+        top = self.path / ".cache/kebab/workspaces"
+        return sorted(top.iterdir()) if top.is_dir() else []
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        return file
+
+    def run(self, *words: str, code: int = 0, **environ: Any) -> Result:  # noqa: ANN401 - texts
+        context = CliContext(
+            environ={"HOME": str(self.path), **self.environ, **environ},
+            configure_logs=lambda _: None,
+            can_ask=lambda: False,
+        )
+        done = CliRunner().invoke(cli, words, prog_name="kebab", obj=context)
+        assert done.exit_code == code, f"{words}: {done.exit_code}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def json(self, *words: str, **environ: str) -> Any:  # noqa: ANN401 - a wire object
+        return json.loads(self.run("--json", *words, code=0, **environ).stdout.splitlines()[-1])
+
+    def error(self, *words: str, **environ: str) -> Mapping[str, Any]:
+        told: Mapping[str, Any] = json.loads(self.run("--json", *words, code=2, **environ).stderr)
+        return told
+
+    def paths(self, query: str, *words: str, folder: Path | None = None) -> list[str]:
+        found = self.json("search", query, "--in", str(folder or self.folder), *words)
+        return list(dict.fromkeys(hit["doc_path"] for hit in found["hits"]))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path, {"KEBAB_EMBEDDING_MODEL": "none"})
+    made.write("clone/README.md", "# Otters\n\nAn otter sleeps in the river.\n")
+    made.write("clone/src/den.py", "def build_den():\n    return 'beaver'\n")
+    return made
+
+
+def files_below(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in [folder, *folder.rglob("*")]
+    }
+
+
+def test_a_folder_is_searched_without_any_setup_and_nothing_is_written_into_it(home: Home) -> None:
+    before = files_below(home.folder)
+
+    found = home.json("search", "otter", "--in", str(home.folder))
+
+    hit = found["hits"][0]
+    assert (hit["doc_path"], hit["source_id"]) == ("README.md", "clone")
+    assert hit["citation"]["uri"] == "README.md#L1-L3"
+    assert files_below(home.folder) == before
+    assert sorted(path.name for path in home.path.iterdir()) == [".cache", "clone"]
+
+
+def test_its_cache_is_for_the_person_alone(home: Home) -> None:
+    home.run("search", "otter", "--in", str(home.folder))
+
+    (cache,) = home.caches
+    open_to_others = [
+        path for path in [cache, *cache.rglob("*")] if stat.S_IMODE(path.lstat().st_mode) & 0o077
+    ]
+    assert open_to_others == []
+
+
+def test_every_call_follows_the_folder_and_reads_only_what_changed(home: Home) -> None:
+    home.run("search", "otter", "--in", str(home.folder))
+    (cache,) = home.caches
+    store = cache / "data/kebab.duckdb"
+    before = store.stat().st_mtime_ns
+
+    assert home.paths("beaver") == ["src/den.py"]
+    assert store.stat().st_mtime_ns == before
+    home.write("clone/new.md", "A badger digs.\n")
+    (home.folder / "src/den.py").unlink()
+    done = home.run("search", "badger", "--in", str(home.folder))
+
+    assert "read 2 new or changed files" in done.stderr
+    assert home.paths("badger") == ["new.md"]
+    assert home.paths("beaver") == []
+
+
+def test_a_folder_that_was_emptied_holds_nothing(home: Home) -> None:
+    home.run("search", "otter", "--in", str(home.folder))
+    (home.folder / "README.md").unlink()
+    (home.folder / "src/den.py").unlink()
+
+    assert home.paths("otter") == []
+
+
+def test_all_that_reads_can_be_asked_of_a_folder(home: Home) -> None:
+    place = ("--in", str(home.folder))
+    chunk = home.json("search", "otter", *place)["hits"][0]["chunk_id"]
+
+    assert "An otter sleeps" in home.run("fetch", "chunk", chunk, *place).stdout
+    assert "An otter sleeps" in home.run("fetch", "doc", "README.md", *place).stdout
+    assert "build_den" in home.run("fetch", "span", "src/den.py", "1", "1", *place).stdout
+    assert "An otter sleeps" in home.run("fetch", "README.md:3", *place).stdout
+    assert "build_den" in home.run("fetch", "outline", "src/den.py", *place).stdout
+    assert "An otter sleeps" in home.run("cite", "README.md#L1-L3", *place).stdout
+    assert "unchanged" in home.run("cite", "verify", "README.md#L1-L3", *place).stdout
+    assert "2 documents" in home.run("list", "docs", *place).stdout
+    assert "README.md" in home.run("inspect", "doc", "README.md", *place).stdout
+    assert "README.md" in home.run("inspect", "chunk", chunk, *place).stdout
+    assert "2 indexed" in home.run("status", *place).stdout
+    assert home.json("stats", *place)["doc_count"] == 2
+    assert "src/den.py" in home.run("codebase-search", "beaver den", *place).stdout
+    assert home.json("similar", "README.md", *place)["schema_version"] == "search_response.v1"
+    assert "README.md" in home.run("explain-miss", "--doc", "README.md", "beaver", *place).stdout
+
+
+def test_a_folder_is_never_part_of_the_knowledge_base(home: Home) -> None:
+    home.write("notes/a.md", "A heron waits.\n")
+    home.run("add", str(home.path / "notes"))
+    home.run("ingest")
+    home.run("search", "otter", "--in", str(home.folder))
+
+    assert home.json("search", "otter")["hits"] == []
+    assert home.json("stats")["source_breakdown"] == {"notes": 1}
+    assert home.paths("heron") == []
+
+
+def test_a_folder_in_a_source_is_answered_from_the_source(home: Home) -> None:
+    home.write("notes/a.md", "A heron waits.\n")
+    home.write("notes/birds [old]/b.md", "A heron flies.\n")
+    home.write("notes/birds-too/c.md", "A heron eats.\n")
+    home.run("add", str(home.path / "notes"))
+    home.run("ingest")
+    inner = home.path / "notes/birds [old]"
+
+    assert home.paths("heron", folder=inner) == ["birds [old]/b.md"]
+    assert home.paths("heron", folder=inner / "b.md") == ["birds [old]/b.md"]
+    assert len(home.paths("heron", folder=home.path / "notes")) == 3
+    assert "1 document\n" in home.run("list", "docs", "--in", str(inner)).stdout
+    assert "1 file:" in home.run("status", "--in", str(inner)).stdout
+    said = home.run("search", "heron", "--in", str(inner)).stderr
+    assert "searching source 'notes' of the knowledge base, below 'birds [old]'" in said
+    assert home.caches == []
+
+
+def test_a_file_is_asked_alone(home: Home) -> None:
+    file = home.write("clone/odd [1] #.md", "An otter swims.\n")
+
+    assert home.paths("otter", folder=file) == ["odd [1] #.md"]
+    assert home.json("list", "docs", "--in", str(file))["total"] == 1
+
+
+def test_a_link_to_a_folder_is_that_folder(home: Home) -> None:
+    (home.path / "link").symlink_to(home.folder)
+
+    assert home.paths("otter", folder=home.path / "link") == ["README.md"]
+    assert home.paths("otter") == ["README.md"]
+    assert len(home.caches) == 1
+
+
+def test_ignored_and_secret_files_stay_out(home: Home) -> None:
+    home.write("clone/.gitignore", "build/\n")
+    home.write("clone/build/out.md", "An otter compiles.\n")
+    home.write("clone/.env", "OTTER=otter\n")
+    body = ("MIIEpAIBAAKCAQEA7bq98fjkfkljlk3j" * 2 + "\n") * 8
+    key = f"-----BEGIN RSA {'PRIVATE'} KEY-----\n{body}-----END RSA {'PRIVATE'} KEY-----\n"
+    home.write("clone/key.txt", f"otter\n{key}")
+
+    assert home.paths("otter") == ["README.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("nowhere", "no folder '{}'"), ("pipe", "'{}' is no folder"), ("$nope\0", "is not a path")],
+)
+def test_what_is_no_folder_is_refused(home: Home, name: str, told: str) -> None:
+    os.mkfifo(home.path / "pipe")
+
+    error = home.error("search", "otter", "--in", str(home.path / name))
+
+    assert error["code"] == "invalid_input"
+    assert told.format(home.path / name) in error["message"]
+    assert home.caches == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_folder_that_may_not_be_read_is_refused(home: Home) -> None:
+    home.folder.chmod(0o000)
+
+    error = home.error("search", "otter", "--in", str(home.folder))
+
+    home.folder.chmod(0o700)
+    assert "permission denied" in error["message"]
+
+
+def test_a_large_folder_is_refused_with_what_it_would_take(home: Home) -> None:
+    error = home.error("search", "otter", "--in", str(home.folder), KEBAB_WORKSPACES_MAX_FILES="1")
+
+    assert error["details"]["files"] == 2
+    assert "holds 2 files to read" in error["message"]
+    assert "at most 1 files and 200 MB" in error["message"]
+    assert "KEBAB_WORKSPACES_MAX_FILES" in error["hint"]
+    assert home.caches == []
+
+
+def test_one_that_has_grown_since_is_still_followed(home: Home) -> None:
+    home.run("search", "otter", "--in", str(home.folder))
+    home.write("clone/third.md", "A third otter.\n")
+
+    found = home.json("search", "third", "--in", str(home.folder), KEBAB_WORKSPACES_MAX_FILES="2")
+
+    assert [hit["doc_path"] for hit in found["hits"]] == ["third.md"]
+
+
+def test_a_damaged_cache_is_made_anew(home: Home) -> None:
+    home.run("search", "otter", "--in", str(home.folder))
+    (cache,) = home.caches
+
+    def damages() -> Iterator[Path]:
+        yield cache / "data/kebab.duckdb"
+        yield cache / "data/lexical/chunks/meta.json"
+        yield cache / "data/lexical/records/meta.json"
+        yield cache / "data/run/seal.json"
+        yield cache / "workspace.json"
+
+    for file in damages():
+        file.write_bytes(b"\0 no such thing")
+        assert home.paths("otter") == ["README.md"], file
+    for file in damages():
+        file.unlink()
+        assert home.paths("otter") == ["README.md"], file
+
+
+def test_a_cache_that_cannot_be_written_is_an_error_with_a_way_out(home: Home) -> None:
+    home.write(".cache/kebab", "not a folder")
+
+    error = home.error("search", "otter", "--in", str(home.folder))
+
+    assert error["code"] == "io_error"
+    assert "XDG_CACHE_HOME" in error["hint"]
+
+
+def test_while_another_process_writes_the_old_state_answers(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb_app.workspaces._BRIEF_SECS", 0.0)
+    home.run("search", "otter", "--in", str(home.folder))
+    home.write("clone/new.md", "An otter dives.\n")
+    (cache,) = home.caches
+
+    with WriterLock(DataDir(cache / "data").lock):
+        found = home.json("search", "otter", "--in", str(home.folder))
+
+    assert [hit["doc_path"] for hit in found["hits"]] == ["README.md"]
+    assert "another process" in found["warnings"][0]
+    assert sorted(home.paths("otter")) == ["README.md", "new.md"]
+
+
+def test_where_there_is_no_state_yet_another_process_is_waited_for(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb_app.workspaces._BRIEF_SECS", 0.0)
+    place = place_of(load_config(None, home_environ(home)), str(home.folder))
+    place = replace(place, environ=home_environ(home))
+    lock = WriterLock(DataDir(place.config.storage.data_dir).lock).acquire()
+    said: list[object] = []
+
+    def hear(what: object) -> None:
+        if isinstance(what, str):
+            said.append(what)
+            lock.release()
+
+    with place.open(hear=hear) as kb:
+        found = kb.search(SearchQuery(text="otter"))
+
+    assert [hit.doc_path for hit in found.hits] == ["README.md"]
+    assert said == [f"another process indexes the folder '{home.folder}'; waiting for it"]
+
+
+def home_environ(home: Home) -> dict[str, str]:
+    return {"HOME": str(home.path), **home.environ}
+
+
+def test_what_was_interrupted_goes_on(home: Home) -> None:
+    for number in range(5):
+        home.write(f"clone/n{number}.md", f"Otter number {number}.\n")
+    place = place_of(
+        load_config(None, home_environ(home)), str(home.folder), environ=home_environ(home)
+    )
+    seen: list[object] = []
+
+    def interrupt(what: Any) -> None:  # noqa: ANN401 - an event
+        seen.append(what)
+        if getattr(what, "kind", "") == "asset_finished":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), place.open(hear=interrupt) as kb:
+        kb.search(SearchQuery(text="otter"))
+
+    listed = home.json("list", "workspaces")["items"]
+    assert [row["complete"] for row in listed] == [False]
+    assert len(home.paths("otter")) == 6
+    assert home.json("list", "workspaces")["items"][0]["complete"]
+
+
+def test_read_only_answers_from_what_is_there(home: Home) -> None:
+    refused = home.run("--json", "--readonly", "search", "otter", "--in", str(home.folder), code=1)
+    assert ReadonlyMode.code in refused.stderr
+    assert home.caches == []
+
+    home.run("search", "otter", "--in", str(home.folder))
+    home.write("clone/new.md", "An otter dives.\n")
+
+    found = home.json("--readonly", "search", "otter", "--in", str(home.folder))
+    assert [hit["doc_path"] for hit in found["hits"]] == ["README.md"]
+
+
+def test_what_was_not_used_for_long_is_forgotten_when_another_is_used(home: Home) -> None:
+    home.write("other/a.md", "A stoat.\n")
+    home.write("third/a.md", "A mink.\n")
+    home.run("search", "stoat", "--in", str(home.path / "other"))
+    home.run("search", "mink", "--in", str(home.path / "third"))
+    old = time.time() - 31 * _DAY
+    for cache in home.caches:
+        if str(home.path / "other") in (cache / "workspace.json").read_text("utf-8"):
+            os.utime(cache / "workspace.json", (old, old))
+
+    home.run("search", "otter", "--in", str(home.folder))
+
+    listed = [row["folders"] for row in home.json("list", "workspaces")["items"]]
+    assert listed == [[str(home.folder)], [str(home.path / "third")]]
+    assert len(home.caches) == 2
+
+
+def test_workspaces_are_listed_and_removed_one_or_all(home: Home) -> None:
+    home.write("other/a.md", "A stoat.\n")
+    home.run("search", "stoat", "--in", str(home.path / "other"))
+    home.run("search", "otter", "--in", str(home.folder))
+    assert "2 workspaces" in home.run("list", "workspaces").stdout
+
+    (home.path / "other/a.md").unlink()
+    (home.path / "other").rmdir()
+    asked = home.error("reset", "--workspace", str(home.path / "other"))
+    assert asked["hint"] == f"kebab reset --workspace {home.path / 'other'} --yes"
+    home.run("reset", "--workspace", str(home.path / "other"), "--yes")
+    assert [row["folders"] for row in home.json("list", "workspaces")["items"]] == [
+        [str(home.folder)]
+    ]
+
+    caches = [str(path) for path in home.caches]
+    report = home.json("reset", "--workspaces", "--yes")
+    assert [row["path"] for row in report["removed"]] == caches
+    assert home.caches == []
+    assert "README.md" in files_below(home.folder)
+    assert home.error("reset", "--workspace", str(home.folder), "--yes")["hint"] == (
+        "kebab list workspaces"
+    )
+
+
+@pytest.fixture
+def meaning(home: Home) -> Workspace:
+    """A workspace of forty notes, with a fake model."""
+    for number in range(40):
+        home.write(f"clone/n{number}.md", f"# Note {number}\n\nOtter {number} {'x' * number}.\n")
+    place = place_of(
+        load_config(None, home_environ(home)), str(home.folder), environ=home_environ(home)
+    )
+    embedder = HashEmbedder()
+    real = parts_of(place.config)
+    parts = replace(real, model=lambda: embedder.model, embedder=lambda: embedder)
+    made = Workspace(place.config, parts, readonly=True)
+    made.settle(place, is_frozen=False, hear=None)
+    return made
+
+
+def test_what_words_find_gets_its_vectors_first_and_a_look_opens_no_store(
+    meaning: Workspace,
+) -> None:
+    data = DataDir(meaning._config.storage.data_dir)
+
+    first = meaning.search(SearchQuery(text="otter"))
+    assert is_sealed(data)
+    again = meaning.search(SearchQuery(text="otter"))
+    other = meaning.search(SearchQuery(text="den"))
+
+    assert first.degraded[0].startswith("vector: 16 of ")
+    assert "'kebab embed --in " in first.degraded[0]
+    found = [hit for hit in first.hits if hit.retrieval.vector_rank is not None]
+    assert found
+    assert again.degraded == first.degraded
+    assert other.degraded[0].startswith("vector: 17 of ")
+    assert is_sealed(data)
+    meaning.close()
+
+
+def test_a_search_by_words_embeds_nothing(meaning: Workspace) -> None:
+    from kb_core.media import SearchMode
+
+    meaning.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL))
+    stats = meaning.stats()
+    meaning.close()
+
+    assert stats["doc_count"] == 42
+    with meaning:
+        assert meaning._snapshot().control.vectors == {}
+
+
+def test_calls_that_come_in_a_burst_share_one_look(
+    meaning: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+    follow = Workspace._follow
+
+    def watched(self: Workspace, *given: Any) -> None:  # noqa: ANN401
+        looks.append(time.monotonic())
+        follow(self, *given)
+
+    monkeypatch.setattr(Workspace, "_follow", watched)
+    monkeypatch.setattr("kb_app.workspaces._FRESH_SECS", 3600.0)
+    threads = [threading.Thread(target=meaning.stats) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(looks) == 1
+    meaning.close()
+
+
+def test_several_folders_are_one_workspace_with_a_source_each(home: Home) -> None:
+    from kb_app.workspaces import place_of_folders
+
+    environ = home_environ(home)
+    other = home.write("elsewhere/clone/b.md", "An otter, too.\n").parent
+    place = place_of_folders(load_config(None, environ), [home.folder, other], environ=environ)
+
+    with place.open() as kb:
+        found = kb.search(SearchQuery(text="otter"))
+
+    assert {(hit.source_id, hit.doc_path) for hit in found.hits} == {
+        ("clone", "README.md"),
+        ("clone-2", "b.md"),
+    }
+    with pytest.raises(InvalidInput):
+        place_of_folders(load_config(None, environ), [home.path / "nowhere"], environ=environ)
