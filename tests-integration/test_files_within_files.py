@@ -102,6 +102,10 @@ def test_a_document_of_a_medium_with_lines_may_have_none(parcels: InstalledKebab
     assert json.loads(told)["code"] == "span_not_supported"
     hit = parcels.json("search", "dodo")["hits"][0]
     assert hit["citation"]["uri"] == "pages.epub#page=2"
+    assert (
+        "pages.epub#page=2" in parcels.run("fetch", "span", "pages.epub", "1", "1", code=2).stderr
+    )
+    assert "dodo" in json.dumps(parcels.json("fetch", "pages.epub#page=2"))
     assert (report["new"], report["updated"]) == (2, 0)
 
 
