@@ -40,9 +40,9 @@ LETTER = parcel(
 
 
 @pytest.fixture
-def parcels(kebab: InstalledKebab, monkeypatch: pytest.MonkeyPatch) -> InstalledKebab:
+def parcels(installed: InstalledKebab, monkeypatch: pytest.MonkeyPatch) -> InstalledKebab:
     """Return the command, to which parcels are known."""
-    folder = kebab.home / "installed"
+    folder = installed.home / "installed"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
         "from kb_app._media import MEDIA\n"
@@ -52,7 +52,7 @@ def parcels(kebab: InstalledKebab, monkeypatch: pytest.MonkeyPatch) -> Installed
     )
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     monkeypatch.setenv("PYTHONPATH", path)
-    return kebab
+    return installed
 
 
 def paths_of(kebab: InstalledKebab) -> list[str]:
