@@ -16,11 +16,13 @@ from typing import Any, NoReturn
 import pytest
 
 from kb_app import Config, KnowledgeBase
+from kb_app._ingest.making import parsing
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
 from kb_app.config import Embedding, Source
 from kb_app.testing.parcels import OpeningParser, parcel, use_parcels
 from kb_cli.testing.installed import InstalledKebab
+from kb_core.documents import SourceFile
 from kb_core.ids import doc_id
 from kb_core.ingest import IngestOptions, IngestReport
 from kb_core.media import SearchMode
@@ -235,11 +237,44 @@ def test_files_too_deep_within_files_are_named_and_left_out(notes: Notes) -> Non
     for depth in range(6):
         data = parcel(f"Level {depth}", [("in.epub", data)])
     (notes.folder / "p.epub").write_bytes(data)
-    report = notes.ingest()
+    notes.ingest()
 
-    assert max(path.count("!/") for path in notes.docs()) == 3
-    (item,) = report.items or ()
-    assert "more than 3 files deep" in item.warnings[0]
+    docs = notes.docs()
+    deepest = max(docs, key=lambda path: path.count("!/"))
+    assert deepest.count("!/") == 3
+    with notes.open() as kb:
+        (warning,) = kb.inspect_doc(docs[deepest])["warnings"]
+    assert warning == "in.epub is not indexed: it is more than 3 files deep"
+
+
+def test_what_is_as_it_was_within_a_file_is_not_made_again(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = parcel("Inner.", [("deep.md", "walrus")])
+    file = notes.folder / "p.epub"
+    file.write_bytes(parcel("L", [("a.md", "apple"), ("in.epub", inner), ("b.md", "banana")]))
+    notes.ingest()
+    before, parsed = notes.docs(), list[str]()
+    parse = parsing.parse
+
+    def told(source: SourceFile, *rest: Any) -> Any:  # noqa: ANN401 - as it is defined
+        parsed.append(source.path)
+        return parse(source, *rest)
+
+    monkeypatch.setattr(parsing, "parse", told)
+    file.write_bytes(parcel("L", [("a.md", "apple"), ("in.epub", inner), ("c.md", "cherry")]))
+    (item,) = notes.ingest().items or ()
+
+    assert parsed == ["p.epub", "p.epub!/c.md"]
+    assert item.enclosed_count == 4
+    assert notes.found("walrus") == ["p.epub!/in.epub!/deep.md#L1"]
+    assert notes.found("banana") == []
+    kept = {path: before[path] for path in before if path != "p.epub!/b.md"}
+    assert notes.docs() == kept | {"p.epub!/c.md": doc_id("notes", "p.epub", "c.md")}
+    with notes.open() as kb:
+        assert not any(hit.stale for hit in kb.search(SearchQuery(text="apple")).hits)
+    notes.ingest(force=True)
+    assert len(parsed) == 2 + 5
 
 
 def test_what_waits_for_a_later_phase_is_found_before_as_far_as_it_is_known(notes: Notes) -> None:

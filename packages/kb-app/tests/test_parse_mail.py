@@ -33,7 +33,7 @@ def read(data: bytes, path: str = "a.eml") -> dict[str, ParsedDocument]:
     """Return the documents of a mail by path, the mail's own first."""
     found = parse_whole(SourceFile(source_id="notes", path=path, media="mail"), data, SETTINGS)
     assert not isinstance(found, Skip), found
-    return {each.file.path: _checked(each) for each in found}
+    return {each.file.path: _checked(each) for each in found.documents}
 
 
 def _checked(each: Read) -> ParsedDocument:
@@ -245,7 +245,7 @@ def test_parts_within_parts_end_somewhere(depth: int) -> None:
     )
 
     assert not isinstance(found, Skip)
-    assert found[0].parsed.warnings
+    assert found.documents[0].parsed.warnings
 
 
 def test_a_thousand_attachments_of_one_name_are_a_thousand_documents() -> None:
@@ -290,7 +290,7 @@ def test_whatever_happens_to_a_mail_there_are_documents_or_one_reason(seed: int)
 
     found: Any = parse_whole(SourceFile(source_id="n", path="a.eml", media="mail"), data, SETTINGS)
 
-    for each in [] if isinstance(found, Skip) else found:
+    for each in [] if isinstance(found, Skip) else found.documents:
         _checked(each)
         each.parsed.text.encode()
 

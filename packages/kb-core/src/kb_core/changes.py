@@ -70,10 +70,11 @@ def decide(
 ) -> Decided:
     """Decide for *changes*; *stored* has the keys of all documents they name that exist.
 
-    *enclosed* has the keys of the documents within those: what is not written or moved of
-    them goes, since a file is replaced, moved and deleted whole.
+    *enclosed* has the keys of the documents within those: what is not written, moved or kept
+    of them goes, since a file is replaced, moved and deleted whole.
     """
-    enclosed = enclosed or {}
+    kept = set(changes.kept)
+    enclosed = {doc_id: key for doc_id, key in (enclosed or {}).items() if doc_id not in kept}
     free = {**enclosed, **stored}
     moved = []
     replacing = list(changes.documents)

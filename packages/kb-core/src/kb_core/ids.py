@@ -35,6 +35,7 @@ __all__ = [
     "doc_id",
     "doc_ids_at",
     "enclosed_path",
+    "enclosing_paths",
     "fingerprint",
     "is_id_prefix",
     "parse_id_prefix",
@@ -76,10 +77,15 @@ def enclosed_path(container: str, within: str) -> str:
 
 def doc_ids_at(source_id: str, path: str) -> list[DocId]:
     """Return the ids that a document at *path* may have: a folder may be called ``a!``, too."""
-    parts = path.split(_INTO)
-    cuts = range(1, len(parts))
-    inside = [(_INTO.join(parts[:cut]), _INTO.join(parts[cut:])) for cut in cuts]
+    files = enclosing_paths(path)[:-1]
+    inside = [(file, path.removeprefix(f"{file}{_INTO}")) for file in files]
     return [doc_id(source_id, path), *(doc_id(source_id, *each) for each in inside)]
+
+
+def enclosing_paths(path: str) -> list[str]:
+    """Return the paths of all files that *path* may lead through, and *path*, outermost first."""
+    parts = path.split(_INTO)
+    return [_INTO.join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def chunk_id(doc: DocId, hash_of_text: str, occurrence: int) -> ChunkId:

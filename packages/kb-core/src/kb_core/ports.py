@@ -316,8 +316,8 @@ class Store(Protocol):
         """Return a document, whole, or ``None``."""
         ...
 
-    def documents_by_hash(self, bytes_hash: str, /) -> Sequence[DocumentRecord]:
-        """Return the documents made from these bytes, whole, by source and path."""
+    def enclosed(self, source_id: str, path: str, /) -> Mapping[str, str]:
+        """Return the hashes of the bytes of all that is within a file, by path."""
         ...
 
     def doc_ids(self, source_id: str, /) -> Sequence[str]:

@@ -184,6 +184,8 @@ class Changes:
     batch does not write go with what was there.
     """
     moves: tuple[Move, ...] = ()
+    kept: tuple[str, ...] = ()
+    """Ids of documents within files of the batch that stay as they are."""
     deleted_docs: tuple[str, ...] = ()
     """Ids of documents that are gone."""
     files: tuple[FileRecord, ...] = ()

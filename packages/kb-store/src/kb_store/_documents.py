@@ -33,9 +33,9 @@ __all__ = [
     "delete_documents",
     "delete_texts",
     "doc_ids",
+    "enclosed",
     "enclosed_keys",
     "find_keys",
-    "keys_by_hash",
     "read_documents",
     "read_texts",
     "stored_chunks",
@@ -171,7 +171,7 @@ def _chunk(row: Record, text: str) -> ChunkRecord:
 
 
 _KEYS = "SELECT doc_id, doc_key FROM documents WHERE doc_id IN (SELECT unnest(?::VARCHAR[]))"
-_KEYS_BY_HASH = "SELECT doc_key FROM documents WHERE bytes_hash = ? ORDER BY source_id, path"
+_WITHIN = "SELECT path, bytes_hash FROM documents WHERE source_id = ? AND container = ?"
 _UNACCOUNTED = """
 SELECT doc_id FROM documents
 ANTI JOIN (SELECT doc_id FROM files) USING (doc_id)
@@ -237,9 +237,9 @@ def enclosed_keys(session: Session, doc_keys: Iterable[int]) -> dict[str, int]:
     return session.mapping(_ENCLOSED, [wanted]) if wanted else {}
 
 
-def keys_by_hash(session: Session, bytes_hash: str) -> list[int]:
-    """Return the keys of the documents made from these bytes."""
-    return [key for (key,) in session.rows(_KEYS_BY_HASH, [bytes_hash])]
+def enclosed(session: Session, source_id: str, path: str) -> dict[str, str]:
+    """Return the hashes of the bytes of what is within a file, by path."""
+    return session.mapping(_WITHIN, [source_id, path])
 
 
 def doc_ids(session: Session, source_id: str) -> list[str]:

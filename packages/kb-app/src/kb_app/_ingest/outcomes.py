@@ -155,7 +155,7 @@ def stored_item(
         media=document.media,
         byte_len=document.byte_len,
         chunk_count=sum(len(each.chunks) for each in made.documents),
-        enclosed_count=len(made.documents) - 1 or None,
+        enclosed_count=len(made.documents) - 1 + len(made.kept) or None,
         parser_version=document.parser_version,
         chunker_version=document.chunker_version,
         moved_from=moved_from.path if moved_from else None,

@@ -21,11 +21,11 @@ from kb_app._ingest import outcomes
 from kb_app._ingest.added.assets import given_trust
 from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
-from kb_app._ingest.plan import Plan, Wanted, source_row
+from kb_app._ingest.plan import Plan, Wanted, has_these_settings, source_row
 from kb_app._ingest.seeing.repository import RepositoryFinder
 from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.workers.worker import error_of
-from kb_app._media import PHASES
+from kb_app._media import PHASES, medium_of
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core.clock import to_epoch
@@ -78,6 +78,7 @@ class _Batch:
 
     documents: list[DocumentRecord] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     files: list[FileRecord] = field(default_factory=list)
     chunks: int = 0
@@ -87,6 +88,7 @@ class _Batch:
         return Changes(
             documents=tuple(self.documents),
             moves=tuple(self.moves),
+            kept=tuple(self.kept),
             deleted_docs=tuple(self.deleted),
             files=tuple(self.files),
             sources=sources,
@@ -277,7 +279,7 @@ class _Writing:
                 raise
             logger.warning("a batch was refused, so it is committed one by one: %s", error)
         session.take_back([doc for fate in fates for doc in fate.doc_ids])
-        rest = replace(changes, documents=(), moves=(), files=_rows_beside(changes, fates))
+        rest = replace(changes, documents=(), moves=(), kept=(), files=_rows_beside(changes, fates))
         control = session.commit(rest)
         for fate in fates:
             try:
@@ -327,6 +329,7 @@ class _Writing:
     def _store(self, want: Wanted, made: Made) -> IngestItem:
         first = made.documents[0]
         old = self._moved_from(want, first.bytes_hash)
+        self._batch.kept += made.kept
         if old is None:
             self._batch.documents += made.documents
         else:
@@ -404,6 +407,10 @@ def _apart(changes: Changes) -> list[_Fate]:
         fate(document).documents.append(document)
     for move in changes.moves:
         fate(move.document).moves.append(move)
+    for each in fates.values() if changes.kept else ():
+        # What is kept of it may go with it, so the next run makes all of it.
+        if medium_of(each.first.media).holds_files:
+            each.row = replace(each.row, fingerprint=None)
     return list(fates.values())
 
 
@@ -440,4 +447,22 @@ def _task(
         title=want.title,
         follow_links=plan.source.follow_links,
         phases=phases,
+        known_enclosed={} if phases else _known_enclosed(want, run),
     )
+
+
+def _known_enclosed(want: Wanted, run: Run) -> Mapping[str, str]:
+    """Return the hashes of what is within a file, where these bytes would be parsed the same."""
+    known, file = want.known, want.file
+    is_same = (
+        known is not None
+        and known.state is FileState.INDEXED
+        and medium_of(file.media).holds_files
+        and not run.options.force
+        and has_these_settings(file, known, _settings(want, run))
+    )
+    if not is_same:
+        return {}
+    into = enclosed_path(file.path, "")
+    stored = run.session.store.enclosed(file.source_id, file.path)
+    return {path.removeprefix(into): digest for path, digest in stored.items()}

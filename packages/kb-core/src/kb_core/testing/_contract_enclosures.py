@@ -139,3 +139,31 @@ class EnclosureContract(StoreOfTest):
 
         assert _stored(store, doc_id("notes", "a.eml!/one.md")).text == "In a folder."
         assert store.stats()["doc_count"] == 1
+
+    def test_what_is_kept_stays_as_it_is_while_its_file_is_replaced(self) -> None:
+        store = self.make_store()
+        store.commit(Changes(documents=_mail("a.eml", one="1", two="2", three="3")))
+        kept = doc_id("notes", "a.eml", "two")
+        before, since = _stored(store, kept), store.sequence
+        assert store.enclosed("notes", "a.eml") == {
+            f"a.eml!/{name}": _stored(store, doc_id("notes", "a.eml", name)).bytes_hash
+            for name in ("one", "two", "three")
+        }
+
+        store.commit(Changes(documents=_mail("a.eml", one="1"), kept=(kept,)))
+
+        step = store.publication(since)
+        assert step is not None
+        assert _paths(store) == ["a.eml", "a.eml!/one", "a.eml!/two"]
+        assert _stored(store, kept) == before
+        assert before.doc_key not in {doc.doc_key for doc in step.documents}
+        assert store.deep_check() == []
+
+    def test_nothing_is_kept_of_a_file_that_is_deleted(self) -> None:
+        store = self.make_store()
+        store.commit(Changes(documents=_mail("a.eml", one="1")))
+
+        store.commit(Changes(deleted_docs=(doc_id("notes", "a.eml"),)))
+
+        assert store.stats()["doc_count"] == 0
+        assert store.enclosed("notes", "a.eml") == {}

@@ -154,9 +154,11 @@ class MemoryStore:
     def document(self, doc_id: str) -> DocumentRecord | None:
         return next((d for d in self._truth.docs.values() if d.doc_id == doc_id), None)
 
-    def documents_by_hash(self, bytes_hash: str) -> list[DocumentRecord]:
-        found = [d for d in self._truth.docs.values() if d.bytes_hash == bytes_hash]
-        return sorted(found, key=lambda d: (d.source_id, d.path))
+    def enclosed(self, source_id: str, path: str) -> dict[str, str]:
+        docs = self._truth.docs.values()
+        return {
+            d.path: d.bytes_hash for d in docs if (d.source_id, d.container) == (source_id, path)
+        }
 
     def doc_ids(self, source_id: str) -> list[str]:
         found = [(d.path, d.doc_id) for d in self._truth.docs.values() if d.source_id == source_id]

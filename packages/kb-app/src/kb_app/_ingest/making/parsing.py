@@ -8,9 +8,11 @@ alone, or cannot be read, costs that document alone, and a warning of its file s
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import NamedTuple
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import (
@@ -29,13 +31,13 @@ from kb_app._ingest.judging.secrets import check_secret_name, find_secret
 from kb_app._ingest.settings import UNKNOWN, Settings
 from kb_app._media import later_of, medium_of, parser_for
 from kb_core.documents import Enclosure, ParsedDocument, SourceFile
-from kb_core.ids import enclosed_path
+from kb_core.ids import bytes_hash, enclosed_path, enclosing_paths
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
 from kb_core.ports import Content
 from kb_core.text import nfc
 
-__all__ = ["Read", "judge_bytes", "judge_text", "parse", "parse_whole"]
+__all__ = ["Read", "Whole", "judge_bytes", "judge_text", "parse", "parse_whole"]
 
 _DEPTH = 3
 """How many files deep a document may be within a file."""
@@ -55,6 +57,17 @@ class Read:
     parsed: ParsedDocument
     within: str | None = None
     """Its path within the file that was read, where it is not that file."""
+
+
+class Whole(NamedTuple):
+    """The documents of a file, its own first, and what is within it that stays as it is."""
+
+    documents: list[Read]
+    kept: Sequence[str] = ()
+    """Paths within the file."""
+
+
+_NOTHING: Mapping[str, str] = {}
 
 
 def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
@@ -121,41 +134,68 @@ def _awaited(
 
 
 def parse_whole(
-    file: SourceFile, data: bytes, settings: Settings, phases: Collection[str] = ()
-) -> list[Read] | Skip:
-    """Parse a file and all that is in it, the file's own document first, or say why not."""
+    file: SourceFile,
+    data: bytes,
+    settings: Settings,
+    phases: Collection[str] = (),
+    known: Mapping[str, str] = _NOTHING,
+) -> Whole | Skip:
+    """Parse a file and all that is in it, or say why not.
+
+    *known* are the hashes of what is within it, by path in there, as it is stored: what has
+    these bytes still is not parsed.
+    """
     parsed = parse(file, FileContent(data), settings, phases)
     if isinstance(parsed, Skip):
         return parsed
-    inside = _Inside(settings, phases)
-    found = list(inside.read(file, parsed.enclosures, None, 1))
+    inside, warnings = _Inside(settings, phases, known), _Warnings()
+    found = list(inside.read(file, parsed.enclosures, None, warnings))
     if inside.refused is not None:
         return inside.refused
-    if not found and not parsed.text.strip() and parsed.waits_for is None:
-        return Skip(SkipReason.EMPTY, next(iter(inside.warnings), "nothing but white space"))
-    warnings = (*parsed.warnings, *inside.told())
-    own = replace(parsed, enclosures=(), warnings=warnings)
-    return [Read(file=file, data=data, parsed=own), *found]
+    is_bare = not parsed.text.strip() and parsed.waits_for is None
+    if is_bare and not (found or inside.kept):
+        return Skip(SkipReason.EMPTY, next(iter(warnings.all), "nothing but white space"))
+    own = Read(file=file, data=data, parsed=warnings.told_by(parsed))
+    return Whole([own, *found], inside.kept)
 
 
 @dataclass(slots=True)
+class _Warnings:
+    """What is not indexed of what is in one file."""
+
+    all: list[str] = field(default_factory=list)
+
+    def told_by(self, parsed: ParsedDocument) -> ParsedDocument:
+        """Return the document of that file, with what it tells of them."""
+        more = len(self.all) - _MOST_WARNINGS
+        told = self.all[:_MOST_WARNINGS]
+        told += [f"{more:,} more within it are not indexed"] if more > 0 else []
+        return replace(parsed, enclosures=(), warnings=(*parsed.warnings, *told))
+
+
 class _Inside:
     """Reads what is within one file, to a depth, and counts it."""
 
-    settings: Settings
-    phases: Collection[str]
-    warnings: list[str] = field(default_factory=list)
-    refused: Skip | None = None
-    count: int = 0
-    bytes: int = 0
-
-    def told(self) -> Iterator[str]:
-        yield from self.warnings[:_MOST_WARNINGS]
-        if len(self.warnings) > _MOST_WARNINGS:
-            yield f"{len(self.warnings) - _MOST_WARNINGS:,} more within it are not indexed"
+    def __init__(
+        self, settings: Settings, phases: Collection[str], known: Mapping[str, str]
+    ) -> None:
+        self.refused: Skip | None = None
+        self.kept: list[str] = []
+        self._settings = settings
+        self._phases = phases
+        self._known = known
+        self._deeper: defaultdict[str, list[str]] = defaultdict(list)
+        for within in known:
+            self._deeper[enclosing_paths(within)[0]].append(within)
+        self._count = self._bytes = 0
 
     def read(
-        self, file: SourceFile, enclosures: Iterable[Enclosure], within: str | None, depth: int
+        self,
+        file: SourceFile,
+        enclosures: Iterable[Enclosure],
+        within: str | None,
+        warnings: _Warnings,
+        depth: int = 1,
     ) -> Iterator[Read]:
         """Yield the documents of *enclosures*; *file* is that which holds them."""
         taken: set[str] = set()
@@ -164,55 +204,65 @@ class _Inside:
             inner = name if within is None else enclosed_path(within, name)
             if not self._is_counted(each):
                 return
-            if depth > _DEPTH:
-                self.warnings.append(f"{inner} is not indexed: it is more than {_DEPTH} files deep")
+            if within is None and self._known.get(name) == bytes_hash(each.data):
+                self.kept += self._deeper[name]
                 continue
-            yield from self._one(file, each, enclosed_path(file.path, name), inner, depth)
+            if depth > _DEPTH:
+                what = f"it is more than {_DEPTH} files deep"
+                warnings.all.append(f"{name} is not indexed: {what}")
+                continue
+            placed = self._placed(file, each, name)
+            found = self._parsed(placed, each)
+            if isinstance(found, Skip):
+                warnings.all.append(f"{name} is not indexed: {found.detail or found.reason}")
+                continue
+            yield from self._whole(found, each, inner, depth)
 
-    def _is_counted(self, each: Enclosure) -> bool:
-        self.count += 1
-        self.bytes += len(each.data)
-        if self.count > _MOST_ENCLOSED:
-            self.refused = Skip(SkipReason.TOO_LARGE, f"more than {_MOST_ENCLOSED:,} files in it")
-        elif self.bytes > _MOST_ENCLOSED_BYTES:
-            megabytes = _MOST_ENCLOSED_BYTES // 1_000_000
-            self.refused = Skip(SkipReason.TOO_LARGE, f"the files in it are over {megabytes:,} MB")
-        return self.refused is None
-
-    def _one(
-        self, outer: SourceFile, each: Enclosure, path: str, within: str, depth: int
+    def _whole(
+        self, found: tuple[SourceFile, ParsedDocument], each: Enclosure, within: str, depth: int
     ) -> Iterator[Read]:
-        kind = detect(path)
-        media = each.media or (kind.media if kind else UNKNOWN)
-        lang = kind.code_lang if kind and media == kind.media else None
-        file = replace(outer, path=path, media=media, code_lang=lang)
-        try:
-            found = self._parsed(file, each)
-        except MemoryError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever a parser does with hostile bytes
-            found = Skip(SkipReason.UNREADABLE, f"{type(error).__name__}: {error}")
-        if isinstance(found, Skip):
-            self.warnings.append(f"{within} is not indexed: {found.detail or found.reason}")
-            return
-        file, parsed = found
-        inner = list(self.read(file, parsed.enclosures, within, depth + 1))
-        own = replace(parsed, enclosures=())
+        """Yield the document of an enclosure, and those of what is in it."""
+        (file, parsed), warnings = found, _Warnings()
+        inner = list(self.read(file, parsed.enclosures, within, warnings, depth + 1))
+        own = warnings.told_by(parsed)
         if own.metadata.created is None and own.metadata.updated is None:
             own = replace(own, metadata=replace(own.metadata, created=each.created))
         yield Read(file=file, data=each.data, parsed=own, within=within)
         yield from inner
 
+    def _is_counted(self, each: Enclosure) -> bool:
+        self._count += 1
+        self._bytes += len(each.data)
+        if self._count > _MOST_ENCLOSED:
+            self.refused = Skip(SkipReason.TOO_LARGE, f"more than {_MOST_ENCLOSED:,} files in it")
+        elif self._bytes > _MOST_ENCLOSED_BYTES:
+            megabytes = _MOST_ENCLOSED_BYTES // 1_000_000
+            self.refused = Skip(SkipReason.TOO_LARGE, f"the files in it are over {megabytes:,} MB")
+        return self.refused is None
+
+    def _placed(self, outer: SourceFile, each: Enclosure, name: str) -> SourceFile:
+        """Return an enclosure as a file, as far as its name tells."""
+        kind = detect(name)
+        media = each.media or (kind.media if kind else UNKNOWN)
+        lang = kind.code_lang if kind and media == kind.media else None
+        path = enclosed_path(outer.path, name)
+        return replace(outer, path=path, media=media, code_lang=lang)
+
     def _parsed(
         self, file: SourceFile, each: Enclosure
     ) -> tuple[SourceFile, ParsedDocument] | Skip:
-        settings = self.settings
+        settings = self._settings
         if not settings.allow_secrets and (secret := check_secret_name(file.path)):
             return secret
         judged = judge_bytes(file, each.data, settings.caps)
         if isinstance(judged, Skip):
             return judged
-        parsed = parse(judged, FileContent(each.data), settings, self.phases)
+        try:
+            parsed = parse(judged, FileContent(each.data), settings, self._phases)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a parser does with hostile bytes
+            return Skip(SkipReason.UNREADABLE, f"{type(error).__name__}: {error}")
         return parsed if isinstance(parsed, Skip) else (judged, parsed)
 
 

@@ -59,6 +59,8 @@ class Task:
     """Links may lead out of the root."""
     phases: tuple[str, ...] = ()
     """The later phases that it may go through."""
+    known_enclosed: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of what is within it, as it is stored, by path in there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,8 @@ class Made:
     fingerprint: str | None = None
     documents: tuple[DocumentRecord, ...] = ()
     """That of the file, and those of the files within it."""
+    kept: tuple[str, ...] = ()
+    """Ids of documents within it that are as they are stored."""
     waits_for: str | None = None
     """The first of the later phases that would give more."""
     skipped: str | None = None
@@ -113,9 +117,10 @@ def _counter(model: str, cache_dir: str) -> TokenCounter:
 def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Made:
     file, settings = made.file, task.settings
     say("parse")
-    found = parse_whole(file, data, settings, task.phases)
-    if isinstance(found, Skip):
-        return replace(made, skipped=found.reason, detail=found.detail)
+    whole = parse_whole(file, data, settings, task.phases, task.known_enclosed)
+    if isinstance(whole, Skip):
+        return replace(made, skipped=whole.reason, detail=whole.detail)
+    found = whole.documents
     counter = _counter(settings.model, settings.cache_dir)
     if task.title is not None:
         found[0] = _called(found[0], task.title)
@@ -127,7 +132,8 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     phases = {name: round(secs * 1000, 3) for name, secs in spent.items()}
     waiting = {read.parsed.waits_for for read in found}
     waits_for = next((phase for phase in PHASES if phase in waiting), None)
-    return replace(made, documents=documents, waits_for=waits_for, phases_ms=phases)
+    kept = tuple(doc_id(file.source_id, file.path, within) for within in whole.kept)
+    return replace(made, documents=documents, kept=kept, waits_for=waits_for, phases_ms=phases)
 
 
 def _called(read: Read, title: str) -> Read:
