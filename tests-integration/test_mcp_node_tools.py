@@ -127,6 +127,7 @@ def arguments_of(doc_id: str, file: str) -> dict[str, tuple[list[str], str]]:
     return {
         "search": (["query=readable", "mode=lexical", "k=1"], "search_response"),
         "fetch": (["kind=doc", f"doc_id={doc_id}"], "fetch_result"),
+        "grep": (["pattern=tea"], "grep_response"),
         "bulk_search": (['queries=[{"query": "tea"}, {"kk": 1}]'], "bulk_search_response"),
         "codebase_search": (['queries=["tea", "locks"]'], "codebase_search_response"),
         "similar": (["origin=tea.md", "k=1"], "search_response"),

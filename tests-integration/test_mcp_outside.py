@@ -57,6 +57,8 @@ class Same:
         return self.words
 
 
+_PARSE = {"pattern": "parse", "word": True, "path": "code", "files_only": True}
+_PLACES = {"places": ["locks.md:3", "parse.py"]}
 QUERIES: list[dict[str, Any]] = [
     {"query": "readable"},
     {"query": "lock", "mode": "lexical", "tag": "storage", "k": 3},
@@ -171,6 +173,12 @@ SAME = [
         "ingest_report",
         stdin="loose words",
     ),
+    Same("grep readable -C 1", "grep", {"pattern": "readable", "context": 1}, "grep_response"),
+    Same("grep -l -w parse code", "grep", _PARSE, "grep_response"),
+    Same("grep xyzzy", "grep", {"pattern": "xyzzy"}, "grep_response"),
+    Same("fetch locks.md:2-4", "fetch", {"path": "locks.md", "lines": "2-4"}, "fetch_result"),
+    Same("fetch locks.md:3 parse.py", "fetch", _PLACES, "fetch_results"),
+    Same("fetch outline locks.md", "fetch", {"path": "locks.md", "outline": True}, "outline"),
     Same(
         "fetch chunk $chunk --context 2",
         "fetch",
@@ -249,6 +257,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
         {"kind": "span", "doc_id": "$doc", "line_start": 5, "line_end": 2},
         "invalid_input",
     ),
+    ("fetch", {"path": "locks.md", "lines": "x"}, "invalid_input"),
+    ("fetch", {"path": "nowhere.md", "outline": True}, "doc_not_found"),
+    ("fetch", {"places": []}, "invalid_input"),
+    ("grep", {"pattern": "("}, "invalid_input"),
+    ("grep", {"pattern": "x", "source": "nope"}, "invalid_input"),
     ("list_docs", {"limit": 0}, "invalid_input"),
     ("list_docs", {"tags": ["x"]}, "invalid_input"),
     ("schema", {"x": 1}, "invalid_input"),

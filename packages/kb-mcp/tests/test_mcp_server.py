@@ -27,7 +27,7 @@ from kb_app.config import Config, Source
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError, NotIndexed
-from kb_core.search import SearchFilters, SearchQuery, Trace
+from kb_core.search import GrepQuery, SearchFilters, SearchQuery, Trace
 from kb_core.testing import closed_schema
 from kb_mcp._tool import Call, Tool
 from kb_mcp.testing import KOREAN, Mode, call, client_of, knowledge_base
@@ -39,6 +39,7 @@ CHUNK = KOREAN.chunks[0].chunk_id
 
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "q"},
+    "grep": {"pattern": "q"},
     "fetch": {"kind": "doc", "doc_id": KOREAN.doc_id},
     "bulk_search": {"queries": [{"query": "q"}]},
     "codebase_search": {"query": "q"},
@@ -60,6 +61,7 @@ EXPLAINED_BY_SEARCH = {field.name for field in fields(SearchFilters)}
 
 WIRE = {
     "search": "search_response",
+    "grep": "grep_response",
     "fetch": "fetch_result",
     "bulk_search": "bulk_search_response",
     "codebase_search": "codebase_search_response",
@@ -104,6 +106,7 @@ async def test_the_tools_are_listed_in_the_order_of_their_use() -> None:
     assert [(tool.name, tool.title) for tool in listed] == [
         ("search", "Search the knowledge base"),
         ("fetch", "Read a passage or a document"),
+        ("grep", "Find exact text"),
         ("bulk_search", "Search for several things at once"),
         ("codebase_search", "Search code"),
         ("similar", "Find what is like a passage"),
@@ -124,7 +127,7 @@ async def test_the_list_of_tools_is_small() -> None:
         listed = await client.list_tools()
 
     dumped = listed.model_dump_json(by_alias=True, exclude_none=True)
-    assert len(dumped.encode()) < 26_500
+    assert len(dumped.encode()) < 30_000
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -480,6 +483,36 @@ async def test_fetch_tells_what_its_kind_takes(
     assert kb.asked == []
 
 
+async def test_grep_passes_on_what_is_looked_for_and_where() -> None:
+    kb = knowledge_base()
+    arguments = {"pattern": "X", "path": [".", "notes"], "word": True, "context": 2, "tag": "x"}
+    body = payload(await call(kb, "grep", arguments), "grep_response")
+
+    filters = SearchFilters(tag=("x",))
+    query = GrepQuery(pattern="X", paths=("notes",), word=True, context=2, filters=filters)
+    assert kb.asked == [("grep", query)]
+    assert (body["total_lines"], body["case"]) == (0, "exact")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "parameter 'pattern' is missing"),
+        ({"query": "x"}, "unknown parameter 'query'"),
+        ({"pattern": "("}, "pattern '(' has a ( that nothing closes"),
+        ({"pattern": "x", "case": "upper"}, "case 'upper' is not 'smart', 'exact' or 'ignore'"),
+        ({"pattern": "x", "context": 51}, "context 51 is more than 50"),
+    ],
+)
+async def test_grep_refuses_what_cannot_be_looked_for(
+    arguments: dict[str, Any], message: str
+) -> None:
+    body = payload(await call(knowledge_base(), "grep", arguments), "error")
+
+    assert body["code"] == "invalid_input"
+    assert message in body["message"]
+
+
 async def test_list_docs_takes_the_filters_of_search_and_a_page() -> None:
     kb = knowledge_base()
     asked = {"limit": 7, "offset": 14, "tag": "x", "path_glob": ["a/**", "b/**"]}
@@ -505,7 +538,7 @@ def test_inputs_declare_their_limits() -> None:
 def test_the_filters_are_the_same_everywhere() -> None:
     names = {field.name for field in fields(SearchFilters)}
 
-    for tool in ("search", "list_docs", "similar", "explain_miss"):
+    for tool in ("search", "grep", "list_docs", "similar", "explain_miss"):
         assert names <= inputs_of(tool).keys()
 
 

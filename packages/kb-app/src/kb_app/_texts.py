@@ -1,4 +1,4 @@
-"""The part of the facade that gives texts as they stand: by id, by place, in outline."""
+"""The part of the facade that gives texts as they stand: by id, by place, in outline, by line."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kb_app._search.hits import Freshness
     from kb_core.ports import IndexSnapshot
+    from kb_core.search import GrepQuery
     from kb_core.wire import types
 
 __all__ = ["Texts"]
@@ -55,6 +56,13 @@ class Texts:
 
         snapshot = self._snapshot()
         return _fetching.outline(snapshot, path, self._freshness(snapshot))
+
+    def grep(self, query: GrepQuery) -> types.GrepResponse:
+        """Return grep_response.v1: the lines that match a pattern, by file; ten seconds at most."""
+        from kb_app._search.grep import grep
+
+        snapshot = self._snapshot()
+        return grep(snapshot, query, self._freshness(snapshot))
 
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
         """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""

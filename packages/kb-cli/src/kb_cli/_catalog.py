@@ -18,6 +18,7 @@ COMMANDS = {
     "embed": ("ingesting:embed", "Compute the embeddings that are missing."),
     "status": ("listing:status", "Show what became of every file, and why."),
     "search": ("searching:search", "Find the passages that match a question best."),
+    "grep": ("grepping:grep", "Find the lines that hold exact text."),
     "codebase-search": (
         "searching:codebase_search",
         "Search code for a language model, in one call.",

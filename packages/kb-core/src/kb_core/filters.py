@@ -38,6 +38,7 @@ FIELDS = {
     "code_lang": str,
     "doc_date": int,
     "doc_id": str,
+    "doc_key": int,
     "indexed_at": int,
     "lang": str,
     "media": str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,6 +15,8 @@ from kb_core.media import SearchMode
 __all__ = [
     "CHARS_PER_TOKEN",
     "FULL_MATCH_WORDS",
+    "MAX_GREP_CONTEXT",
+    "MAX_GREP_LINES",
     "MAX_K",
     "MAX_QUERIES",
     "MAX_QUERY_CHARS",
@@ -22,10 +25,12 @@ __all__ = [
     "MIN_SNIPPET_CHARS",
     "AggregatedResponse",
     "Candidate",
+    "CaseMode",
     "Clause",
     "ClauseKind",
     "FileRole",
     "FusionInput",
+    "GrepQuery",
     "Hit",
     "KnownWords",
     "LexicalQuery",
@@ -131,6 +136,61 @@ class SearchQuery:
             _between("max_tokens", self.max_tokens, 1, _MAX_TOKENS)
         if self.deadline_ms is not None:
             _between("deadline_ms", self.deadline_ms, 1, _MAX_DEADLINE_MS)
+
+
+MAX_GREP_LINES = 10_000
+MAX_GREP_CONTEXT = 50
+CaseMode: TypeAlias = Literal["smart", "exact", "ignore"]
+"""``smart``: case counts where the pattern has a capital letter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrepQuery:
+    """Which exact text is looked for, and where.
+
+    ``fixed`` takes the pattern as it stands, ``word`` finds it as whole words, ``paths`` are
+    folders and files. At most ``max_lines`` lines are shown, all are counted.
+    """
+
+    pattern: str
+    fixed: bool = False
+    word: bool = False
+    case: CaseMode = "smart"
+    multiline: bool = False
+    context: int = 0
+    max_lines: int = 100
+    files_only: bool = False
+    paths: tuple[str, ...] = ()
+    filters: SearchFilters = SearchFilters()
+
+    def __post_init__(self) -> None:
+        _between("context", self.context, 0, MAX_GREP_CONTEXT)
+        _between("max_lines", self.max_lines, 1, MAX_GREP_LINES)
+        if self.case not in {"smart", "exact", "ignore"}:
+            raise InvalidInput(
+                f"case {self.case!r} is not smart, exact or ignore",
+                details={"field": "case", "value": self.case},
+            )
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether case does not count."""
+        if self.case == "smart":
+            return not _has_capital(self.pattern, fixed=self.fixed)
+        return self.case == "ignore"
+
+
+_SILENT = re.compile(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", re.DOTALL)
+
+
+def _has_capital(pattern: str, *, fixed: bool) -> bool:
+    r"""Say whether a pattern has a capital letter that stands for itself, as \S does not."""
+    spoken = (
+        pattern
+        if fixed
+        else re.sub(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", "", pattern, flags=re.DOTALL)
+    )
+    return any(letter.isupper() for letter in spoken)
 
 
 def _between(name: str, value: int, low: int, high: int) -> None:

@@ -29,7 +29,16 @@ from functools import cache
 
 import tantivy
 
-__all__ = ["ANALYSIS_VERSION", "STEMMED", "Streams", "Term", "analyze", "fold", "query_terms"]
+__all__ = [
+    "ANALYSIS_VERSION",
+    "STEMMED",
+    "Streams",
+    "Term",
+    "analyze",
+    "cjk_runs",
+    "fold",
+    "query_terms",
+]
 
 ANALYSIS_VERSION = "a1"
 """Part of the index version: a change of terms is a rebuild of the index."""
@@ -116,6 +125,11 @@ def fold(text: str) -> str:
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
     return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
+
+
+def cjk_runs(text: str) -> list[str]:
+    """Return the runs of *text* in scripts that are written without spaces."""
+    return _CJK_RUN.findall(text)
 
 
 def analyze(text: str, lang: str | None = None) -> Streams:

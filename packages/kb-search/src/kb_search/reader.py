@@ -35,6 +35,7 @@ from kb_search.opening import (
     translate_errors,
 )
 from kb_search.snapshot import Snapshot, VectorSet
+from kb_search.texts import Shelf
 
 __all__ = ["Reader"]
 
@@ -57,6 +58,7 @@ class Reader:
         self._signature: Signature | None = None
         self._snapshot: Snapshot | None = None
         self._mirror = Mirror()
+        self._shelf = Shelf()
         self._vector_sets: dict[tuple[object, ...], VectorSet] = {}
 
     def snapshot(self) -> Snapshot:
@@ -71,6 +73,7 @@ class Reader:
         """Let go of searchers and maps; snapshots that were handed out stay good."""
         with self._lock:
             self._chunks = self._records = self._snapshot = None
+            self._shelf = Shelf()
             self._vector_sets.clear()
 
     def _sign(self) -> Signature:
@@ -126,6 +129,7 @@ class Reader:
             segments=segments,
             records=(self._records.schema, self._records.searcher()),
             vectors=vectors,
+            shelf=self._shelf,
         )
 
     def _vectors(self, files: VectorFiles) -> VectorSet | None:

@@ -26,6 +26,7 @@ from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, Ve
 from kb_search.analysis import Streams, analyze, fold
 from kb_search.opening import CONTROL, TERMS
 from kb_search.statistics import FILLING, SCORED_FIELDS, pivots
+from kb_search.texts import WHOLE, is_whole
 
 __all__ = [
     "CHUNK_STREAMS",
@@ -188,6 +189,8 @@ def text_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
     """Return a document's text as a record of its own: lists need not read it."""
     made = _record("text", doc.doc_key, rev)
     made.add_text("doc_id", doc.doc_id)
+    if is_whole(doc):
+        made.add_text("state", WHOLE)
     made.add_bytes("payload", _json({"text": doc.text}))
     return made
 

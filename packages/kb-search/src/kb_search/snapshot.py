@@ -14,15 +14,17 @@ from tantivy import FieldType, Occur, Query
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
+from kb_core.stored import StoredText
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
 from kb_search.opening import Segments, payload_of, translate_errors
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
+from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
-    from kb_core.ports import StoredChunk, StoredDoc, StoredFile
+    from kb_core.stored import StoredChunk, StoredDoc, StoredFile
     from kb_search.vectors import VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
@@ -33,6 +35,8 @@ _GATHER_ROWS = 20_000
 _REMEMBERED = 50_000
 _LANGUAGE_SHARE = 0.01
 _MOST_LANGUAGES = 6
+_MOST_WORDS = 3
+"""Of a literal, so many of its words leave texts out: the longest."""
 
 Part = tuple[tantivy.Schema, tantivy.Searcher]
 
@@ -68,6 +72,7 @@ class Snapshot:
         segments: Segments,
         records: Part,
         vectors: Mapping[str, VectorSet],
+        shelf: Shelf | None = None,
     ) -> None:
         self.control = control
         self._index, self._chunks = chunks
@@ -80,6 +85,7 @@ class Snapshot:
             passages=control.statistics.get(PASSAGES, 0),
         )
         self._vectors = vectors
+        self._shelf = shelf or Shelf()
         self._addresses: dict[int, tantivy.DocAddress] = {}
 
     # ---------------------------------------------------------------- ranking
@@ -206,6 +212,22 @@ class Snapshot:
             return str(text["text"])
         return None
 
+    def texts(
+        self, where: Filter | None, needs: Sequence[Sequence[str]], /
+    ) -> Iterator[StoredText]:
+        """Yield the texts of documents that pass *where*, but for some that lack a need."""
+        places = self._texts
+        keys = set(places) if where is None else self._doc_keys(where) & places.keys()
+        if needs and not self._shelf.has_all((key, places[key][0]) for key in keys):
+            keys = self._holding(keys, needs)
+        for key in sorted(keys):
+            rev, address = places[key]
+            text = self._shelf.get((key, rev))
+            if text is None:
+                text = self._read_text(key, address)
+                self._shelf.put((key, rev), text)
+            yield text
+
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
         narrow = None if where is None else build_filter(self._record_schema, where)
@@ -276,6 +298,62 @@ class Snapshot:
             for address in self._newest_places(kind, narrow, limit):
                 yield payload_of(self._records.doc(address))
 
+    @cached_property
+    def _texts(self) -> Mapping[int, tuple[int, tantivy.DocAddress]]:
+        """Where the text of each document is, by its key, and the sequence it is of."""
+        with translate_errors("find texts"):
+            addresses = list(self._newest_places("text", None, _most(self._records)))
+            keys = self._records.fast_field_values("key", addresses)
+            revs = self._records.fast_field_values("rev", addresses)
+        rows = zip(keys, revs, addresses, strict=True)
+        found = {_int(key): (_int(rev), address) for key, rev, address in rows}
+        self._shelf.keep_only((key, rev) for key, (rev, _) in found.items())
+        return found
+
+    def _read_text(self, key: int, address: tantivy.DocAddress) -> StoredText:
+        from kb_search.patterns import form_of  # a search by words needs none
+
+        with translate_errors("read a text"):
+            text = str(payload_of(self._records.doc(address))["text"])
+        return StoredText(key, text.encode("utf-8", "replace"), form_of(text))
+
+    def _doc_keys(self, where: Filter) -> set[int]:
+        narrow = build_filter(self._record_schema, where)
+        with translate_errors("filter documents"):
+            addresses = list(self._newest_places("doc", narrow, _most(self._records)))
+            return set(map(_int, self._records.fast_field_values("key", addresses)))
+
+    def _holding(self, keys: set[int], needs: Sequence[Sequence[str]]) -> set[int]:
+        """Return those of *keys* of which the index does not say that they lack a need."""
+        whole = Query.term_query(self._record_schema, "state", WHOLE, "basic")
+        with translate_errors("look for the words of a pattern"):
+            addresses = list(self._newest_places("text", whole, _most(self._records)))
+            known = set(map(_int, self._records.fast_field_values("key", addresses))) & keys
+            for one in needs:
+                if not known:
+                    break
+                known &= self._holding_any(one)
+        return known | (keys - set(map(_int, self._records.fast_field_values("key", addresses))))
+
+    def _holding_any(self, literals: Sequence[str]) -> set[int]:
+        found: set[int] = set()
+        for literal in literals:
+            parts, pairs = words_of(literal)
+            queries = [_inside(self._schema, part) for part in parts[:_MOST_WORDS]]
+            queries += [Query.term_query(self._schema, "cjk", pair) for pair in pairs[:_MOST_WORDS]]
+            if not queries:
+                return set(self._texts)  # nothing that the index knows
+            held = [self._docs_with(query) for query in queries]
+            found |= held[0].intersection(*held[1:])
+        return found
+
+    def _docs_with(self, query: Query) -> set[int]:
+        hits = self._chunks.search(
+            Query.const_score_query(query, 1.0), _most(self._chunks), count=False
+        ).hits
+        values = self._chunks.fast_field_values("doc_key", [address for _, address in hits])
+        return set(map(_int, values))
+
     def _newest_places(
         self, kind: str, narrow: Query | None, limit: int
     ) -> Iterator[tantivy.DocAddress]:
@@ -320,6 +398,10 @@ class Snapshot:
             for key, rev in zip(keys, revs, strict=True):
                 newest[_int(key)] = max(_int(rev), newest.get(_int(key), 0))
         return recent
+
+
+def _inside(schema: tantivy.Schema, part: str) -> Query:
+    return Query.regex_query(schema, "exact", f".*{part}.*")
 
 
 def _best_first(row: Scored) -> tuple[float, int]:

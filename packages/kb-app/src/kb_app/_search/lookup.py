@@ -34,6 +34,7 @@ __all__ = [
     "find",
     "origin_of",
     "paths_named",
+    "places_of",
     "spellings",
 ]
 
@@ -151,7 +152,7 @@ def paths_named(snapshot: IndexSnapshot, text: str) -> list[str]:
     """
     if is_id_prefix(text) and (named := _by_id(snapshot, text, "doc")):
         return [named.doc["path"]]
-    places = [at for path, _ in _readings(text) for at in _places(snapshot, path, None)]
+    places = [at for path, _ in _readings(text) for at in places_of(snapshot, path, None)]
     return list(dict.fromkeys(name for _, path in places for name in spellings(path)))
 
 
@@ -225,16 +226,19 @@ def _readings(text: str) -> Iterator[tuple[str, Citation | None]]:
 
 
 def _documents(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
-    for within, relative in _places(snapshot, path, source):
+    for within, relative in places_of(snapshot, path, source):
         if docs := documents_at(snapshot, relative, within):
             return docs
     return []
 
 
-def _places(
+def places_of(
     snapshot: IndexSnapshot, path: str, source: str | None
 ) -> Iterator[tuple[str | None, str]]:
-    """Yield where a path may lie: as it is, and in the sources whose folder holds it."""
+    """Yield where a path may lie: as it is, and in the sources whose folder holds it.
+
+    Each is a source, ``None`` for any, and a path in it.
+    """
     yield source, path
     with suppress(ValueError, OSError):  # a null character, a folder that is gone
         full = Path(os.path.expanduser(path)).absolute()  # noqa: PTH111 - leaves an unknown user alone

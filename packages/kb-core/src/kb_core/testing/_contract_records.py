@@ -9,7 +9,7 @@ import random
 from dataclasses import replace
 
 from kb_core.clock import to_epoch
-from kb_core.filters import Glob
+from kb_core.filters import Glob, OneOf
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState, VectorRecord
 from kb_core.testing._contract import EMBEDDER, MODEL, Contract, World
@@ -103,6 +103,33 @@ class RecordsContract(Contract):
 
         assert world.snapshot().doc_text(doc.doc_id) == text
         assert world.snapshot().doc_text("0" * 32) is None
+
+    def test_texts_come_as_they_are_now_and_none_is_left_out_that_may_hold_a_need(self) -> None:
+        world = self.world()
+        old = world.write("a.md", "the walrus_sleeps here\n")
+        world.write("b.md", "prefetched: 한국어와 Straße\n", lang="de")
+        world.write("c.md", "x" * 400 + " nothing\n")
+        new = world.write("a.md", "the otter_swims there\n")
+
+        for need, path in (
+            (("otter_sw",), "a.md"),
+            (("OTTER",), "a.md"),
+            (("refet", "zzz"), "b.md"),
+            (("국어",), "b.md"),
+            (("Stra",), "b.md"),
+            (("x" * 300,), "c.md"),
+            (("-", "zzz"), "c.md"),
+        ):
+            found = list(world.snapshot().texts(None, [need]))
+            docs = world.snapshot().docs(OneOf("doc_key", tuple(text.doc_key for text in found)))
+            assert path in {doc["path"] for doc in docs}, need
+        assert old.doc_id == new.doc_id
+        everything = {text.data.decode() for text in world.snapshot().texts(None, [])}
+        assert len(everything) == 3
+        assert "the otter_swims there\n" in everything
+        (one,) = world.snapshot().texts(OneOf("path", ("b.md",)), [("fetched",), ("한국",)])
+        assert (one.data.decode(), one.form != "ascii") == ("prefetched: 한국어와 Straße\n", True)
+        assert list(world.snapshot().texts(OneOf("path", ("no.md",)), [])) == []
 
     def test_a_document_without_chunks_is_a_document(self) -> None:
         world = self.world()

@@ -13,14 +13,14 @@ import re
 import struct
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias, TypeVar, assert_never
 
 from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Words
 from kb_core.media import TrustLevel
-from kb_core.ports import StoredChunk, StoredDoc, StoredFile
+from kb_core.ports import StoredChunk, StoredDoc, StoredFile, StoredText
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
 from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation, Scored
 from kb_core.testing.documents import stored_chunk, stored_doc, stored_file
@@ -360,6 +360,17 @@ class MemorySnapshot:
     def doc_text(self, doc_id: str, /) -> str | None:
         texts = (doc.text for doc in self._state.docs.values() if doc.doc_id == doc_id)
         return next(texts, None)
+
+    def texts(
+        self,
+        where: Filter | None,
+        needs: Sequence[Sequence[str]],  # noqa: ARG002 - it may leave texts out, and leaves none
+        /,
+    ) -> Iterator[StoredText]:
+        for doc in self.docs(where):
+            text = self.doc_text(doc["doc_id"]) or ""
+            data = text.encode("utf-8", "replace")
+            yield StoredText(doc["doc_key"], data, "ascii" if text.isascii() else "other")
 
     def count_docs(self, where: Filter | None, /) -> int:
         return len(self.docs(where))

@@ -58,6 +58,7 @@ class FilterContract(Contract):
             "code_lang": (("python",), ["src/a.py"]),
             "doc_date": ((to_epoch(_OLD),), ["essay.md"]),
             "doc_id": ((essay.doc_id,), ["essay.md"]),
+            "doc_key": ((essay.doc_key,), ["essay.md"]),
             "indexed_at": ((to_epoch(_NEW),), ["src/a.py"]),
             "lang": (("ko",), ["notes/한국.md"]),
             "media": (("code", "pdf"), ["src/a.py"]),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kb_core.errors import KbError
     from kb_core.ingest import IngestEvent, IngestItem, IngestReport
     from kb_core.ports import StoredChunk, StoredDoc, StoredFile
+    from kb_core.search import GrepQuery
     from kb_core.wire import types
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "fetch_results",
     "fetch_span",
     "file_status",
+    "grep_response",
     "ingest_event",
     "ingest_item",
     "ingest_report",
@@ -187,6 +189,33 @@ def outline(
     }
     if lines is not None:
         out["lines"] = lines
+    return out
+
+
+def grep_response(
+    query: GrepQuery,
+    files: Sequence[types.GrepResponseFiles],
+    counts: Mapping[str, int],
+    *,
+    complete: bool,
+    warnings: Sequence[str] = (),
+) -> types.GrepResponse:
+    """Return grep_response.v1: *files* may be some; *counts*, under their names, are of all."""
+    left_out = not query.files_only and any(one["omitted"] for one in files)
+    out: types.GrepResponse = {
+        "schema_version": "grep_response.v1",
+        "pattern": query.pattern,
+        "case": "ignore" if query.ignores_case else "exact",
+        "files": list(files),
+        "total_files": counts["total_files"],
+        "total_lines": counts["total_lines"],
+        "searched": counts["searched"],
+        "complete": complete,
+        "truncated": left_out or len(files) < counts["total_files"],
+        "corpus_revision": counts["corpus_revision"],
+    }
+    if warnings:
+        out["warnings"] = list(warnings)
     return out
 
 

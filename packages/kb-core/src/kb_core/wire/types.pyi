@@ -396,6 +396,38 @@ class FileStatus(TypedDict):
     total: NotRequired[int]
     coverage: FileStatusCoverage
 
+class GrepResponseFilesLines(TypedDict):
+    line: int
+    text: str
+    is_match: bool
+    uri: NotRequired[str]
+    spans: NotRequired[list[list[int]]]
+    is_definition: NotRequired[bool]
+    cut: NotRequired[bool]
+
+class GrepResponseFiles(TypedDict):
+    doc_id: str
+    doc_path: str
+    source_id: str
+    media: str
+    stale: bool
+    matches: int
+    omitted: int
+    lines: list[GrepResponseFilesLines]
+
+class GrepResponse(TypedDict):
+    schema_version: Literal["grep_response.v1"]
+    pattern: str
+    case: str
+    files: list[GrepResponseFiles]
+    total_files: int
+    total_lines: int
+    searched: int
+    complete: bool
+    truncated: bool
+    corpus_revision: int
+    warnings: NotRequired[list[str]]
+
 class IngestItemError(TypedDict):
     code: str
     message: str

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from kb_core.errors import ReadonlyMode
 from kb_mcp._tool import Tool
-from kb_mcp.tools import adding, checking, reading, searching, several
+from kb_mcp.tools import adding, checking, grepping, reading, searching, several
 
 __all__ = ["TOOLS", "offered", "refusal"]
 
@@ -18,6 +18,7 @@ TOOLS: Mapping[str, Tool] = {
     for tool in (
         searching.SEARCH,
         reading.FETCH,
+        grepping.GREP,
         several.BULK_SEARCH,
         several.CODEBASE_SEARCH,
         searching.SIMILAR,

@@ -1,0 +1,346 @@
+"""Exact text: the lines of all documents that match a pattern, by file.
+
+Documents are looked through as they were indexed, whatever they were made of, so a page of a
+PDF is found like a line of code. Files come in the order in which a reader wants them: where
+the match names what is defined there, then where most lines match. All lines are counted; of
+many, each file shows some.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kb_app._media import has_lines
+from kb_app._search.hits import Freshness
+from kb_app._search.lookup import places_of
+from kb_app._search.query import compile_filters, filter_warnings, glob_of
+from kb_core import wire
+from kb_core.citations import Citation, LineSpan, citation_of
+from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
+from kb_core.search import GrepQuery
+from kb_search.patterns import Form, Pattern, compile_pattern
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
+
+__all__ = ["grep"]
+
+SECONDS = 10.0
+"""What one call may take."""
+_MOST_FILES = 200
+_MOST_NAMES = 1_000
+"""Files of which only the names are wanted."""
+_MOST_READ = 150
+"""So many files at least are read to see what they define."""
+_KEPT = 2_000
+"""Lines of a file of which it is known where they are, at least: those that define come first."""
+_LONGEST_LINE = 400
+_BEFORE = 80
+"""Characters before the first match that are shown of a longer line."""
+_BATCH = 500
+_HEAD_BYTES = 2_000
+"""How far from the start of a symbol its name stands at most: decorators come before it."""
+_TURNS = 1_000
+"""Lines between two looks at the clock."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """A text that matches: its lines by number, the first ones of many, and where each begins."""
+
+    text: StoredText
+    form: Form
+    lines: dict[int, int] = field(default_factory=dict)
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A document that matches, and which of its matching lines define what is looked for."""
+
+    found: _Found
+    doc: StoredDoc
+    defined: frozenset[int]
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        return not self.defined, -self.found.count, self.doc["path"], self.doc["source_id"]
+
+
+def grep(
+    snapshot: IndexSnapshot, query: GrepQuery, fresh: Freshness, *, seconds: float = SECONDS
+) -> types.GrepResponse:
+    """Return grep_response.v1."""
+    pattern = compile_pattern(
+        query.pattern,
+        fixed=query.fixed,
+        word=query.word,
+        ignore_case=query.ignores_case,
+        multiline=query.multiline,
+    )
+    where, warnings = _where(snapshot, query)
+    looking = _Looking(pattern, query, time.monotonic() + seconds)
+    found = list(looking.through(snapshot.texts(where, pattern.needs)))
+    total = snapshot.count_docs(where)
+    if not looking.complete:
+        warnings.append(
+            f"time was up after {looking.seen:,} of {total:,} documents: "
+            "narrow by path or another filter, or look for a longer word"
+        )
+    if pattern.inner_edges and looking.saw_more_than_ascii:
+        warnings.append("\\b between two parts of a pattern knows the letters of ASCII alone")
+    most = _MOST_NAMES if query.files_only else min(_MOST_FILES, query.max_lines)
+    shown = _ranked(snapshot, found, pattern, most)[:most]
+    counts = [0 if query.files_only else each.found.count for each in shown]
+    shares = _shares(counts, query.max_lines)
+    files = [
+        _file(snapshot, each, pattern, query.context, share, fresh)
+        for each, share in zip(shown, shares, strict=True)
+    ]
+    totals = {
+        "total_files": len(found),
+        "total_lines": sum(each.count for each in found),
+        "searched": total if looking.complete else looking.seen,
+        "corpus_revision": snapshot.control.corpus_revision,
+    }
+    return wire.grep_response(query, files, totals, complete=looking.complete, warnings=warnings)
+
+
+class _Looking:
+    """One look through texts, which ends when its time is up."""
+
+    def __init__(self, pattern: Pattern, query: GrepQuery, until: float) -> None:
+        self._pattern = pattern
+        self._most = max(query.max_lines, _KEPT)
+        self._multiline = query.multiline
+        self._until = until
+        self.seen = 0
+        self.complete = True
+        self.saw_more_than_ascii = False
+
+    def through(self, texts: Iterable[StoredText]) -> Iterator[_Found]:
+        """Yield the texts that match."""
+        for text in texts:
+            found = self._look(text)
+            if found.count:
+                yield found
+            if not self.complete or self._is_late():
+                return
+            self.seen += 1
+
+    def _look(self, text: StoredText) -> _Found:
+        data = text.data
+        form: Form = "ascii" if text.form == "ascii" else "nfc" if text.form == "nfc" else "other"
+        self.saw_more_than_ascii = self.saw_more_than_ascii or form != "ascii"
+        found = _Found(text, form)
+        at, number = 0, 1
+        for turn, (first, last) in enumerate(self._pattern.lines(data, form)):
+            if (first < 0 or turn % _TURNS == 0) and self._is_late():
+                break
+            if first < 0:
+                continue
+            over = data.count(b"\n", first, last) if self._multiline else 0
+            if len(found.lines) < self._most:
+                number += data.count(b"\n", at, first)
+                found.lines[number], at = first, last
+                for _ in range(over):
+                    number, first = number + 1, data.find(b"\n", first) + 1  # noqa: PLW2901
+                    found.lines[number] = first
+            found.count += over + 1
+        return found
+
+    def _is_late(self) -> bool:
+        if time.monotonic() > self._until:
+            self.complete = False
+        return not self.complete
+
+
+# ------------------------------------------------------------------------ where
+
+
+def _where(snapshot: IndexSnapshot, query: GrepQuery) -> tuple[Filter | None, list[str]]:
+    """Return which documents are looked through, and what of that names nothing."""
+    filters = compile_filters(query.filters, snapshot)
+    warnings = list(filter_warnings(query.filters, snapshot))
+    if not query.paths:
+        return filters, warnings
+    below = []
+    for path in query.paths:
+        where = _below(snapshot, path)
+        if where is None:
+            warnings.append(f"path {path!r} holds nothing that is indexed")
+        else:
+            below.append(where)
+    return all_of([filters, Or(tuple(below))]), warnings
+
+
+def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
+    """Return what passes at a path or below it: as it is typed, or the end of a longer one."""
+    glob_of("path", literal_glob(path))
+    places = [
+        all_of([OneOf("source_id", (source,)) if source else None, _at(inside)])
+        for source, inside in places_of(snapshot, path, None)
+    ]
+    name = literal_glob(path.strip("/"))
+    ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
+    for where in (Or(tuple(place for place in places if place is not None)), ends):
+        if snapshot.count_docs(where):
+            return where
+    return None
+
+
+def _at(path: str) -> Filter | None:
+    path = path.removeprefix("./").rstrip("/")
+    if path in {"", "."}:
+        return None
+    return Or((OneOf("path", (path,)), Glob(f"/{literal_glob(path)}/**")))
+
+
+# ------------------------------------------------------------------------ order
+
+
+def _ranked(
+    snapshot: IndexSnapshot, found: list[_Found], pattern: Pattern, most: int
+) -> list[_Match]:
+    """Return files in their order: with a definition first, then by count, then by path.
+
+    Of very many, those with few lines are not read to see what they define.
+    """
+    often = sorted(found, key=lambda each: -each.count)[: max(most, _MOST_READ)]
+    docs = _docs(snapshot, [each.text.doc_key for each in often])
+    matches = [
+        _Match(each, doc, frozenset(_defined(each, doc, pattern)))
+        for each in often
+        if (doc := docs.get(each.text.doc_key))
+    ]
+    return sorted(matches, key=lambda match: match.order)
+
+
+def _docs(snapshot: IndexSnapshot, keys: Sequence[int]) -> Mapping[int, StoredDoc]:
+    batches = [tuple(keys[at : at + _BATCH]) for at in range(0, len(keys), _BATCH)]
+    return {
+        doc["doc_key"]: doc for batch in batches for doc in snapshot.docs(OneOf("doc_key", batch))
+    }
+
+
+def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
+    """Yield the matching lines that define what the match names, or head what follows."""
+    data, numbers, starts = found.text.data, list(found.lines), list(found.lines.values())
+    text = None if found.form == "ascii" else data.decode("utf-8", "replace")
+    for block in doc["blocks"]:
+        symbol = block.get("symbol")
+        if not symbol and block["kind"] != "heading":
+            continue
+        start, name = block["start"], str(symbol or "").rpartition(".")[2].encode()
+        if text is not None:
+            start = len(text[:start].encode("utf-8", "replace"))
+        start = max(start, data.find(name, start, start + _HEAD_BYTES))
+        at = bisect_right(starts, start) - 1
+        if at < 0 or data.find(b"\n", starts[at], start) >= 0:
+            continue
+        end = data.find(b"\n", start)
+        line = data[starts[at] : len(data) if end < 0 else end].decode("utf-8", "replace")
+        left = line.find(name.decode())
+        right = left + len(name) if name else len(line)
+        if any(begin < right and left < stop for begin, stop in pattern.spans(line)):
+            yield numbers[at]
+
+
+def _shares(counts: Sequence[int], budget: int) -> list[int]:
+    """Return how many lines each file shows: the smallest all, the others equal parts."""
+    shares = [0] * len(counts)
+    order = sorted(range(len(counts)), key=lambda at: counts[at])
+    for done, at in enumerate(order):
+        shares[at] = min(counts[at], max(1, budget // (len(counts) - done)) if counts[at] else 0)
+        budget = max(0, budget - shares[at])
+    return shares
+
+
+# ---------------------------------------------------------------------- showing
+
+
+def _file(
+    snapshot: IndexSnapshot,
+    match: _Match,
+    pattern: Pattern,
+    context: int,
+    share: int,
+    fresh: Freshness,
+) -> types.GrepResponseFiles:
+    found, doc = match.found, match.doc
+    chosen = sorted(sorted(found.lines, key=lambda n: (n not in match.defined, n))[:share])
+    lines = list(_lines(snapshot, match, pattern, _around(chosen, context)))
+    return {
+        "doc_id": doc["doc_id"],
+        "doc_path": doc["path"],
+        "source_id": doc["source_id"],
+        "media": doc["media"],
+        "stale": fresh.is_stale(doc),
+        "matches": found.count,
+        "omitted": found.count - sum(line["is_match"] for line in lines),
+        "lines": lines,
+    }
+
+
+def _around(chosen: Sequence[int], context: int) -> list[int]:
+    """Return the lines and those around them, each once."""
+    if not context:
+        return list(chosen)
+    every = (n for line in chosen for n in range(max(1, line - context), line + context + 1))
+    return list(dict.fromkeys(every))
+
+
+def _lines(
+    snapshot: IndexSnapshot, match: _Match, pattern: Pattern, numbers: Sequence[int]
+) -> Iterator[types.GrepResponseFilesLines]:
+    if not numbers:
+        return
+    found, doc = match.found, match.doc
+    data = found.text.data
+    by_lines = has_lines(doc)
+    chunks = [] if by_lines else snapshot.doc_chunks(doc["doc_id"])
+    at, number = 0, 1
+    for wanted in numbers:
+        while number < wanted and (end := data.find(b"\n", at)) >= 0:
+            at, number = end + 1, number + 1
+        if number < wanted or at >= len(data):
+            return
+        end = data.find(b"\n", at)
+        text = data[at : len(data) if end < 0 else end].decode("utf-8", "replace")
+        line = _line(wanted, text, pattern if wanted in found.lines else None)
+        if wanted in found.lines:
+            place = None if by_lines else _place(chunks, len(data[:at].decode("utf-8", "replace")))
+            line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
+            if wanted in match.defined:
+                line["is_definition"] = True
+        yield line
+
+
+def _line(number: int, text: str, pattern: Pattern | None) -> types.GrepResponseFilesLines:
+    """Return a line as it is shown: of a long one, the part around the first match."""
+    spans = pattern.spans(text) if pattern is not None else []
+    out: types.GrepResponseFilesLines = {
+        "line": number,
+        "text": text,
+        "is_match": pattern is not None,
+    }
+    start = 0
+    if len(text) > _LONGEST_LINE:
+        start = max(0, min(spans[0][0] - _BEFORE if spans else 0, len(text) - _LONGEST_LINE))
+        out["text"], out["cut"] = text[start : start + _LONGEST_LINE], True
+    size = len(out["text"])
+    inside = [(left - start, min(right - start, size)) for left, right in spans]
+    if kept := [[left, right] for left, right in inside if left < size]:
+        out["spans"] = kept
+    return out
+
+
+def _place(chunks: Sequence[StoredChunk], at: int) -> str | None:
+    """Return the citation of the place that a character stands in."""
+    before = [chunk for chunk in chunks if chunk["start"] <= at]
+    return citation_of((before or chunks)[-1 if before else 0]).uri if chunks else None

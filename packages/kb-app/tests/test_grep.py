@@ -1,0 +1,257 @@
+"""Exact text: which lines are shown, in which order, with what around them, and what is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from jsonschema import Draft202012Validator
+
+from kb_app._search.grep import grep
+from kb_app._search.hits import Freshness
+from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_core import ids
+from kb_core.citations import PageSpan, stored_span
+from kb_core.errors import InvalidInput
+from kb_core.records import ChunkRecord, DocumentRecord
+from kb_core.search import GrepQuery, SearchFilters
+from kb_core.testing import closed_schema
+from kb_core.testing.documents import document
+
+CODE = "import os\n\n\n@cache\ndef walk(root):\n    return os.walk(root)\n\n\nwalk('.')\n"
+UNIT = {
+    "kind": "unit",
+    "start": 11,
+    "end": 66,
+    "level": 1,
+    "symbol": "walk",
+    "symbol_kind": "function",
+}
+DOCS = (
+    document("src/a.py", CODE, media="code", blocks=(UNIT,)),
+    document("src/b.py", "from a import walk\n" + "walk()\n" * 5, media="code"),
+    document("notes/walks.md", "# A walk\n\nWe walk.\n", tags=("outdoors",)),
+    document("notes/other.md", "Nothing here.\n"),
+)
+
+
+def asked(*documents: DocumentRecord, **query: Any) -> dict[str, Any]:  # noqa: ANN401
+    with ScriptedKnowledgeBase(*(documents or DOCS)) as kb:
+        found = kb.grep(GrepQuery(**query))
+    Draft202012Validator(closed_schema("grep_response")).validate(found)
+    return {**found}
+
+
+def shown(found: dict[str, Any]) -> list[tuple[str, list[int]]]:
+    return [(f["doc_path"], [line["line"] for line in f["lines"]]) for f in found["files"]]
+
+
+def test_the_file_that_defines_it_comes_first_then_those_with_most_lines() -> None:
+    found = asked(pattern="walk", case="exact")
+
+    assert shown(found) == [
+        ("src/a.py", [5, 6, 9]),
+        ("src/b.py", [1, 2, 3, 4, 5, 6]),
+        ("notes/walks.md", [1, 3]),
+    ]
+    assert (found["total_files"], found["total_lines"], found["searched"]) == (3, 11, 4)
+    assert (found["complete"], found["truncated"]) == (True, False)
+    first = found["files"][0]["lines"][0]
+    assert first == {
+        "line": 5,
+        "text": "def walk(root):",
+        "is_match": True,
+        "spans": [[4, 8]],
+        "uri": "src/a.py#L5",
+        "is_definition": True,
+    }
+    assert "is_definition" not in found["files"][0]["lines"][1]
+
+
+def test_case_counts_where_the_pattern_has_a_capital() -> None:
+    assert asked(pattern="we")["case"] == "ignore"
+    assert shown(asked(pattern="We")) == [("notes/walks.md", [3])]
+    assert asked(pattern="WALK")["files"] == []
+    assert asked(pattern="WALK", case="ignore")["total_lines"] == 11
+    assert asked(pattern="nothing", case="exact")["total_lines"] == 0
+    assert asked(pattern=r"\Shing\b|\p{Lu}o")["case"] == "ignore"
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ({"paths": ("src",)}, {"src/a.py", "src/b.py"}),
+        ({"paths": ("src/",)}, {"src/a.py", "src/b.py"}),
+        ({"paths": ("a.py", "notes")}, {"src/a.py", "notes/walks.md"}),
+        ({"paths": (".",)}, set()),
+        ({"filters": SearchFilters(media=("markdown",))}, {"notes/walks.md"}),
+        ({"filters": SearchFilters(tag=("outdoors",))}, {"notes/walks.md"}),
+        ({"filters": SearchFilters(path_glob=("*.py",)), "paths": ("notes",)}, set()),
+    ],
+)
+def test_paths_and_filters_narrow_it(query: dict[str, Any], paths: set[str]) -> None:
+    found = asked(pattern="walk", **query)
+
+    assert {file["doc_path"] for file in found["files"]} == paths
+
+
+def test_a_path_or_a_filter_that_nothing_has_is_told() -> None:
+    found = asked(pattern="walk", paths=("nowhere",), filters=SearchFilters(lang=("xx",)))
+
+    assert found["total_files"] == 0
+    assert "lang 'xx' is unknown" in found["warnings"][0]
+    assert found["warnings"][1] == "path 'nowhere' holds nothing that is indexed"
+
+
+LONG = document("long.txt", "".join(f"line {n}\n" for n in range(1, 101)), media="text")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "context", "lines"),
+    [
+        ("line 50$", 2, [48, 49, 50, 51, 52]),
+        ("line 1$", 2, [1, 2, 3]),
+        ("line 100", 2, [98, 99, 100]),
+        ("line (50|53)$", 2, [48, 49, 50, 51, 52, 53, 54, 55]),
+        ("line (50|60)$", 1, [49, 50, 51, 59, 60, 61]),
+    ],
+)
+def test_lines_around_are_shown_once(pattern: str, context: int, lines: list[int]) -> None:
+    found = asked(LONG, pattern=pattern, context=context)
+
+    assert shown(found) == [("long.txt", lines)]
+    for line in found["files"][0]["lines"]:
+        assert line["text"] == f"line {line['line']}"
+        assert line["is_match"] == ("uri" in line)
+
+
+counts = st.lists(st.integers(1, 60), min_size=1, max_size=8)
+
+
+@given(counts=counts, most=st.integers(1, 120))
+def test_of_many_lines_every_file_shows_some_and_all_are_counted(
+    counts: list[int], most: int
+) -> None:
+    docs = [document(f"{at}.txt", "otter\n" * n, media="text") for at, n in enumerate(counts)]
+    with ScriptedKnowledgeBase(*docs) as kb:
+        found = kb.grep(GrepQuery(pattern="otter", max_lines=most))
+
+    files = found["files"]
+    lines = sum(len(file["lines"]) for file in files)
+    assert (found["total_files"], found["total_lines"]) == (len(counts), sum(counts))
+    assert lines == min(most, sum(counts)) or lines <= most
+    assert all(file["lines"] for file in files)
+    assert all(file["matches"] == len(file["lines"]) + file["omitted"] for file in files)
+    assert [file["matches"] for file in files] == sorted(counts, reverse=True)[: len(files)]
+    assert found["truncated"] == (lines < sum(counts))
+    if sum(counts) <= most:
+        assert lines == sum(counts)
+
+
+def test_names_alone_come_with_counts() -> None:
+    found = asked(pattern="walk", files_only=True)
+
+    rows = [(f["doc_path"], f["matches"], f["lines"]) for f in found["files"]]
+    assert rows == [("src/a.py", 3, []), ("src/b.py", 6, []), ("notes/walks.md", 2, [])]
+    assert found["truncated"] is False
+
+
+def test_a_definition_is_shown_however_late_it_stands() -> None:
+    text = "walk()\n" * 50 + "def walk(): pass\n"
+    unit = {**UNIT, "start": 350, "end": len(text)}
+    found = asked(document("a.py", text, media="code", blocks=(unit,)), pattern="walk", max_lines=3)
+
+    assert shown(found) == [("a.py", [1, 2, 51])]
+
+
+def test_a_heading_is_found_as_one_and_so_is_a_symbol_after_other_letters() -> None:
+    text = "한국어 été\n\n# The walk\n\nwalk\n"
+    start = text.index("#")
+    heading = {"kind": "heading", "start": start, "end": start + 10, "heading_path": ["The walk"]}
+    found = asked(document("a.md", text, blocks=(heading,)), pattern="walk")
+
+    assert [line.get("is_definition") for line in found["files"][0]["lines"]] == [True, None]
+
+
+def test_a_line_of_pages_is_cited_by_its_page() -> None:
+    text = "한국어 first\n\nsecond page\n"
+    at = text.index("second")
+    chunks = tuple(
+        ChunkRecord(
+            chunk_id=ids.text_hash(str(n)),
+            ordinal=n,
+            start=start,
+            end=end,
+            text=text[start:end],
+            line_start=1,
+            line_end=1,
+            token_count=1,
+            span=stored_span(PageSpan(n + 1)),
+            context="",
+            passage_hash=ids.text_hash(text[start:end]),
+        )
+        for n, (start, end) in enumerate(((0, at - 2), (at, len(text))))
+    )
+    found = asked(document("a.pdf", text, media="pdf", chunks=chunks), pattern="first|second")
+
+    uris = [line["uri"] for line in found["files"][0]["lines"]]
+    assert uris == ["a.pdf#page=1", "a.pdf#page=2"]
+
+
+def test_of_a_long_line_the_part_around_the_match_is_shown() -> None:
+    text = "x" * 5_000 + "otter" + "y" * 5_000 + "\n"
+    (line,) = asked(document("a.js", text, media="code"), pattern="otter")["files"][0]["lines"]
+    left, right = line["spans"][0]
+
+    assert (line["cut"], len(line["text"])) == (True, 400)
+    assert line["text"][left:right] == "otter"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "\0otter\0\n", "\ufffdotter\udc80\n", "otter\r\nx\u2028otter", "e\u0301 otter"],
+)
+def test_damaged_texts_are_looked_through_like_others(text: str) -> None:
+    found = asked(document("a.txt", text, media="text", chunks=()), pattern="otter", context=1)
+
+    lines = text.split("\n")
+    matching = [n for n, line in enumerate(lines, start=1) if "otter" in line]
+    matched = [li["line"] for f in found["files"] for li in f["lines"] if li["is_match"]]
+    assert matched == matching
+
+
+def test_when_time_is_up_it_says_how_far_it_came() -> None:
+    with ScriptedKnowledgeBase(*DOCS) as kb:
+        snapshot = kb.index.snapshot()
+        fresh = Freshness(snapshot, now=0, threshold_days=0)
+        found = grep(snapshot, GrepQuery(pattern="walk"), fresh, seconds=-1)
+
+    Draft202012Validator(closed_schema("grep_response")).validate(found)
+    assert found["complete"] is False
+    assert found["warnings"][0].startswith("time was up after 0 of 4 documents")
+
+
+def test_an_inner_edge_that_sees_ascii_alone_is_told() -> None:
+    text = document("a.txt", "한국어 x\n", media="text")
+
+    assert "warnings" in asked(text, pattern=r"x\b\s*y")
+    assert "warnings" not in asked(text, pattern=r"\bx\b")
+    assert "warnings" not in asked(pattern=r"x\b\s*y")
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"pattern": "("}, "pattern"),
+        ({"pattern": "a", "context": 51}, "context"),
+        ({"pattern": "a", "max_lines": 0}, "max_lines"),
+        ({"pattern": "a", "case": "upper"}, "case"),
+        ({"pattern": "a", "paths": ("x" * 400,)}, "path"),
+    ],
+)
+def test_bad_input_is_refused_by_name(query: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        asked(**query)
+
+    assert caught.value.details["field"] == field

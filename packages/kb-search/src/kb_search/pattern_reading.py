@@ -1,0 +1,348 @@
+r"""Reading a pattern: an expression as a person types it, as a small syntax tree.
+
+Everything that cannot be looked for in linear time is refused here, by name and with what to
+write instead; so is what different engines read differently. Sets of characters stay open
+until it is known which texts they are looked for in: ``MARK`` and a letter stand for them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kb_core.errors import InvalidInput
+
+__all__ = [
+    "MARK",
+    "MAX_PATTERN",
+    "SETS",
+    "WORD",
+    "Node",
+    "bad_pattern",
+    "is_word",
+    "literal",
+    "no_newline",
+    "read",
+]
+
+MAX_PATTERN = 1_000
+"""Characters of a pattern."""
+_MAX_DEPTH = 50
+_MAX_REPEAT = 1_000
+WORD = r"\pL\pM\pN\p{Pc}"
+"""Members of a set: what words are made of, in any script."""
+MARK = "\0"
+"""Before the letter of a set of characters, in the text of a node: no pattern has it."""
+SETS = frozenset("dwsh")
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
+_POSIX = {
+    "alpha": r"\pL",
+    "digit": r"\p{Nd}",
+    "alnum": r"\pL\p{Nd}",
+    "upper": r"\p{Lu}",
+    "lower": r"\p{Ll}",
+    "space": f"{MARK}s",
+    "blank": f"{MARK}h",
+    "punct": r"\pP\pS",
+    "word": f"{MARK}w",
+    "xdigit": "0-9A-Fa-f",
+    "cntrl": r"\p{Cc}",
+    "print": r"\PC",
+    "graph": r"\pL\pM\pN\pP\pS",
+}
+_COUNTED = re.compile(r"\{(\d{1,5})?(?:(,)(\d{1,5})?)?\}")
+_GROUP = re.compile(r"\(\?(?:P?<(?P<name>[A-Za-z_]\w*)>|(?P<flags>[imsUux-]*)(?P<end>[:)]))")
+_CODE_POINT = re.compile(
+    r"x(?P<two>[0-9A-Fa-f]{2})|[xu]\{(?P<any>[0-9A-Fa-f]{1,6})\}|u(?P<four>[0-9A-Fa-f]{4})"
+)
+_PROPERTY = re.compile(r"[pP](?:[A-Z]|\{\^?[A-Za-z_]{1,40}\})")
+
+
+@dataclass(slots=True)
+class Node:
+    """A part of a pattern.
+
+    ``lit`` is the one character it stands for; ``text`` is RE2's way to say it otherwise.
+    """
+
+    kind: Literal["lit", "raw", "edge", "cat", "alt", "rep"]
+    lit: str = ""
+    text: str = ""
+    parts: list[Node] = field(default_factory=list)
+    least: int = 1
+    is_word: bool = False
+    """Of ``raw``: whether all that it matches are characters of words."""
+    head: str = ""
+    """Of ``alt``: what the group begins with."""
+
+
+class _Parser:
+    """Reads an expression, from left to right, once."""
+
+    def __init__(self, text: str, *, multiline: bool) -> None:
+        self._text = text
+        self._at = 0
+        self._depth = 0
+        self._multiline = multiline
+
+    def read(self) -> Node:
+        tree = self._alternatives("")
+        if self._at < len(self._text):
+            raise self._wrong("has a ) that nothing opened", "write \\) for the character")
+        return tree
+
+    def _alternatives(self, head: str) -> Node:
+        branches = [self._sequence()]
+        while self._peek() == "|":
+            self._at += 1
+            branches.append(self._sequence())
+        return Node("alt", parts=branches, head=head)
+
+    def _sequence(self) -> Node:
+        parts: list[Node] = []
+        while self._at < len(self._text) and self._peek() not in "|)":
+            parts += self._repeated(self._atom())
+        return Node("cat", parts=parts)
+
+    def _repeated(self, atoms: list[Node]) -> list[Node]:
+        """Return *atoms*, the last of them repeated as what follows says."""
+        times = 0
+        while atoms and (found := self._quantifier()):
+            suffix, least = found
+            times += 1
+            if times > 1:
+                raise self._wrong(
+                    "repeats a repetition", "write (?:a+)* for that; a++ never gives back"
+                )
+            if atoms[-1].kind == "edge" or atoms[-1].text in {"^", "$"}:
+                least = 0
+            atoms = [*atoms[:-1], Node("rep", parts=[atoms[-1]], text=suffix, least=least)]
+        return atoms
+
+    def _quantifier(self) -> tuple[str, int] | None:
+        mark = self._peek()
+        if mark and mark in "*+?":
+            self._at += 1
+            least = int(mark == "+")
+        elif mark == "{" and (found := _COUNTED.match(self._text, self._at)):
+            if found[1] is None and found[3] is None:
+                return None  # {} and {,} are characters
+            self._at = found.end()
+            least, most = int(found[1] or 0), int(found[3] or 0)
+            if max(least, most) > _MAX_REPEAT or (found[3] and most < least):
+                raise self._wrong(
+                    f"repeats {found[0]}", f"at most {_MAX_REPEAT:,} times, the lower number first"
+                )
+            mark = f"{{{least}{found[2] or ''}{found[3] or ''}}}"
+        else:
+            return None
+        if self._peek() == "?":
+            self._at += 1
+            mark += "?"
+        return mark, least
+
+    def _atom(self) -> list[Node]:
+        mark = self._text[self._at]
+        if mark == "(":
+            return [self._group()]
+        if mark == "[":
+            return [self._set()]
+        if mark == "\\":
+            return self._escape()
+        if mark in "*+?":
+            raise self._wrong(f"repeats nothing with {mark}", f"write \\{mark} for the character")
+        self._at += 1
+        if mark in ".^$":
+            return [Node("raw", text=mark)]
+        return [Node("lit", lit=mark)]
+
+    def _group(self) -> Node:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise self._wrong(f"has groups more than {_MAX_DEPTH} deep", "write it flatter")
+        head = "(?:"
+        if self._text.startswith("(?", self._at):
+            found = _GROUP.match(self._text, self._at)
+            if found is None:
+                raise self._wrong(
+                    f"has {self._text[self._at : self._at + 4]!r}",
+                    "look-around and the like cannot be searched for in linear time: look for "
+                    "the part that they stand beside",
+                )
+            flags = (found["flags"] or "").replace("u", "")
+            if "x" in flags:
+                raise self._wrong("has the flag x", "write it without spaces and remarks")
+            self._at = found.end()
+            if found["end"] == ")":
+                self._depth -= 1
+                return Node("raw", text=f"(?{flags})" if flags else "")
+            head = f"(?{flags}:"
+        else:
+            self._at += 1
+        inner = self._alternatives(head)
+        if self._peek() != ")":
+            raise self._wrong("has a ( that nothing closes", "write \\( for the character, or -F")
+        self._at += 1
+        self._depth -= 1
+        return inner
+
+    def _escape(self) -> list[Node]:  # noqa: C901 - one per kind of escape
+        letter = self._text[self._at + 1 : self._at + 2]
+        if not letter:
+            raise self._wrong("ends with a backslash", "write \\\\ for the character, or -F")
+        if letter == "Q":
+            end = self._text.find("\\E", self._at)
+            quoted = self._text[self._at + 2 : None if end < 0 else end]
+            self._at = len(self._text) if end < 0 else end + 2
+            return [Node("lit", lit=c) for c in quoted]
+        if found := _PROPERTY.match(self._text, self._at + 1):
+            self._at = found.end()
+            return [Node("raw", text=f"\\{found[0]}")]
+        if (point := self._code_point()) is not None:
+            return [Node("lit", lit=point)]
+        self._at += 2
+        if letter in _CONTROLS:
+            return [self._character(_CONTROLS[letter])]
+        if (node := _named(letter)) is not None:
+            return [node]
+        if letter.isalnum():
+            self._at -= 2
+            hint = "write it without the backslash"
+            if letter.isdigit() or letter in "kgG":
+                hint = "a part that was matched before cannot be asked for again in linear time"
+            raise self._wrong(f"has \\{letter}", hint)
+        return [Node("lit", lit=letter)]
+
+    def _character(self, character: str) -> Node:
+        if character == "\n" and not self._multiline:
+            raise no_newline(self._text)
+        return Node("lit", lit=character)
+
+    def _code_point(self) -> str | None:
+        found = _CODE_POINT.match(self._text, self._at + 1)
+        if found is None:
+            return None
+        number = int(found["two"] or found["any"] or found["four"], 16)
+        if number > 0x10FFFF or 0xD800 <= number < 0xE000:  # noqa: PLR2004 - Unicode's own bounds
+            raise self._wrong(f"has \\{found[0]}", "no character has that number")
+        self._at = found.end()
+        return self._character(chr(number)).lit
+
+    def _set(self) -> Node:
+        """Read a bracket; the first of its members may be a bracket itself."""
+        start = self._at
+        self._at += 1
+        negated = self._peek() == "^"
+        self._at += negated
+        members: list[str] = []
+        is_word = not negated
+        while True:
+            if self._at >= len(self._text):
+                self._at = start
+                raise self._wrong("has a [ that nothing closes", "write \\[ for the character")
+            if self._peek() == "]" and members:
+                self._at += 1
+                break
+            member, known_word = self._member()
+            members.append(member)
+            is_word = is_word and known_word
+        return Node("raw", text=f"[{'^' if negated else ''}{''.join(members)}]", is_word=is_word)
+
+    def _member(self) -> tuple[str, bool]:
+        if self._text.startswith("[:", self._at) and (
+            found := re.compile(r"\[:(\^?)(\w+):\]").match(self._text, self._at)
+        ):
+            if found[2] not in _POSIX:
+                raise self._wrong(f"has {found[0]}", f"there are {', '.join(_POSIX)}")
+            self._at = found.end()
+            if found[1]:
+                raise self._wrong(f"has {found[0]}", "negate the whole bracket")
+            return _POSIX[found[2]], found[2] in {"alpha", "digit", "alnum", "word"}
+        low = self._one()
+        if isinstance(low, tuple):
+            return low
+        after = self._text[self._at + 1 : self._at + 2]
+        if self._peek() != "-" or after in {"]", ""}:
+            return _in_set(low), is_word(low)
+        self._at += 1
+        high = self._one()
+        if isinstance(high, tuple) or high < low:
+            raise self._wrong(
+                f"has a range from {low!r} that ends before it", "write the lower character first"
+            )
+        both = low.isascii() and high.isascii() and low.isalnum() and high.isalnum()
+        same = low.isdigit() == high.isdigit() and low.isupper() == high.isupper()
+        return f"{_in_set(low)}-{_in_set(high)}", both and same
+
+    def _one(self) -> str | tuple[str, bool]:
+        """Read one member: a character, or a set of them and whether all are of words."""
+        if self._peek() != "\\":
+            self._at += 1
+            return self._text[self._at - 1]
+        if self._text.startswith("\\b", self._at):
+            self._at += 2
+            return "\b"
+        (node,) = self._escape() or [Node("raw")]
+        if node.kind == "lit":
+            return node.lit
+        if node.kind != "raw" or not node.text.startswith(("[", "\\p", "\\P")):
+            raise self._wrong("has an anchor in brackets", "take it out of the brackets")
+        if node.text.startswith("[^"):
+            raise self._wrong("has \\W, \\D or \\S in brackets", "negate the bracket: [^\\w]")
+        return node.text.strip("[]") if node.text[0] == "[" else node.text, node.is_word
+
+    def _peek(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _wrong(self, what: str, hint: str) -> InvalidInput:
+        return bad_pattern(self._text, f"{what}, at character {self._at + 1}", hint)
+
+
+def _named(letter: str) -> Node | None:
+    """Return what a letter after a backslash names: a set of characters, or a place."""
+    if letter.lower() in SETS:
+        sign = "^" if letter.isupper() else ""
+        inside = MARK + letter.lower()
+        return Node("raw", text=f"[{sign}{inside}]", is_word=letter in "wd")
+    if letter in "b<>":
+        return Node("edge", text="\\b")
+    if letter in "BAzZ":
+        return Node("raw", text=f"\\{letter}".replace("Z", "z"))
+    return None
+
+
+def _in_set(character: str) -> str:
+    return f"\\x{{{ord(character):x}}}" if not character.isalnum() else character
+
+
+def is_word(character: str) -> bool:
+    """Say whether *character* is one of a word."""
+    return character == "_" or character.isalnum()
+
+
+def bad_pattern(text: str, what: str, hint: str) -> InvalidInput:
+    """Return the error that says *what* is wrong with a pattern, and the way out."""
+    shown = text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004 - enough to know it by
+    return InvalidInput(
+        f"pattern {shown!r} {what}", hint=hint, details={"field": "pattern", "value": shown}
+    )
+
+
+def no_newline(text: str) -> InvalidInput:
+    """Return the error for a pattern of several lines, where lines are looked through."""
+    return bad_pattern(
+        text,
+        "holds the end of a line, and is looked for line by line",
+        "ask for multiline, or look for one of the lines",
+    )
+
+
+def literal(text: str) -> Node:
+    """Return the tree of a text that stands for itself."""
+    return Node("cat", parts=[Node("lit", lit=c) for c in text])
+
+
+def read(text: str, *, multiline: bool) -> Node:
+    """Return the tree of *text*; ``InvalidInput`` says what it cannot be and where."""
+    return _Parser(text, multiline=multiline).read()

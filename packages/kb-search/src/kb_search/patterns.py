@@ -1,0 +1,373 @@
+r"""Patterns: what a person types to find exact text, as an expression that RE2 runs.
+
+RE2 takes time that grows with the text alone, whatever the pattern, which no engine with
+look-around or back-references can promise; so these are refused. What it reads otherwise than
+people expect is translated here, on a small syntax tree:
+
+* ``\w``, ``\d``, ``\s`` and the words of *word* know the letters of every script. ``\b``
+  does at either end of the pattern; between two parts of it, it knows those of ASCII.
+* A letter with a mark matches as one character and as two (NFC, NFD), in texts that have both.
+* Nothing matches the end of a line, unless *multiline*.
+
+The tree also says which literals every match has (``Pattern.needs``), so that an index can
+leave out texts without them: a conjunction of alternatives, and never more than is certain.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Literal, TypeAlias
+
+from kb_core.errors import MissingExtra
+from kb_core.text import nfc
+from kb_search.pattern_reading import (
+    MARK,
+    MAX_PATTERN,
+    WORD,
+    Node,
+    bad_pattern,
+    is_word,
+    literal,
+    no_newline,
+    read,
+)
+
+__all__ = ["MAX_PATTERN", "Needs", "Pattern", "compile_pattern", "form_of"]
+
+_MAX_PROGRAM = 50_000
+"""Instructions of the program that RE2 makes of it."""
+_SPECIAL = frozenset("\\.+*?()|[]{}^$")
+_STEP_WORK = 40_000_000
+"""Instructions times bytes between two looks at the clock."""
+_STEP_BYTES = 1 << 20
+_LEAST_STEP = 1 << 14
+
+Form: TypeAlias = Literal["ascii", "nfc", "other"]
+"""Of a text: ASCII alone; in normal form C; anything else, or with a letter that folds to ASCII."""
+Needs: TypeAlias = tuple[tuple[str, ...], ...]
+"""Of each of these, every match has one, in some case."""
+
+_SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+"""Written without spaces: every letter can be where a word begins."""
+_EDGES: dict[Form, str] = {
+    "ascii": "[^0-9A-Za-z_]",
+    "nfc": f"(?:[^{WORD}]|[{_SPACELESS}])",
+    "other": f"(?:[^{WORD}]|[{_SPACELESS}])",
+}
+_WIDE_SETS = {"d": r"\p{Nd}", "w": WORD, "s": r"\t-\r \x{85}\pZ", "h": r"\t\p{Zs}"}
+_SETS: dict[Form, dict[str, str]] = {
+    "ascii": {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t-\r ", "h": r"\t "},
+    "nfc": _WIDE_SETS,
+    "other": _WIDE_SETS,
+}
+
+
+def form_of(text: str) -> Form:
+    """Return which form *text* has."""
+    if text.isascii():
+        return "ascii"
+    # These two have no ASCII in them, and match s and k where case does not matter.
+    odd = "\u017f" in text or "\u212a" in text
+    return "other" if odd or not unicodedata.is_normalized("NFC", text) else "nfc"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    fixed: bool
+    word: bool
+    ignore_case: bool
+    multiline: bool
+
+
+class Pattern:
+    """A pattern, ready to be looked for."""
+
+    def __init__(self, text: str, tree: Node, options: _Options) -> None:
+        self.text = text
+        self._tree = tree
+        self._options = options
+        self.ignore_case = options.ignore_case
+        self.inner_edges = _inner_edges(tree)
+        """Whether there is a ``\\b`` that knows the letters of ASCII alone."""
+        self._made: dict[tuple[Form, bool], Any] = {}
+        self._program("ascii")
+        self._program("nfc")
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What every match has; nothing where that cannot be told."""
+        return tuple(sorted({tuple(sorted(one)) for one in _needs(self._tree) if all(one)}))
+
+    def lines(self, data: bytes, form: Form) -> Iterator[tuple[int, int]]:
+        """Yield the ends of the lines of UTF-8 text that match, each once.
+
+        Of a match over several lines they are those of all of them. Yields ``-1`` twice now
+        and then, so that the caller can look at the clock.
+        """
+        multiline = self._options.multiline
+        program, anchor = self._program(form, exactly=multiline), _anchor()
+        step = max(_LEAST_STEP, min(_STEP_BYTES, _STEP_WORK // program.ProgramSize()))
+        # A final newline ends a line and begins none.
+        at, size = 0, len(data) - data.endswith(b"\n")
+        while data and at <= size:
+            stop = size
+            if size - at > step and not multiline:
+                stop = data.find(b"\n", at + step, size)
+                stop = size if stop < 0 else stop
+            start, end = _span(program.Match(anchor, data, at, stop))
+            if start < 0:
+                yield -1, -1
+                at = stop + 1
+                continue
+            first = data.rfind(b"\n", 0, start) + 1
+            last = data.find(b"\n", max(start, end - 1), size)
+            last = size if last < 0 else last
+            yield first, last
+            at = last + 1
+
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Return where in one line the matches are, in characters."""
+        data, form = line.encode("utf-8", "replace"), form_of(line)
+        program, found, at = self._program(form, exactly=True), [], 0
+        while at <= len(data):
+            start, end = _span(program.Match(_anchor(), data, at, len(data)))
+            if start < 0:
+                break
+            if start < end:
+                left = len(data[:start].decode())
+                found.append((left, left + len(data[start:end].decode())))
+            at = end if end > at else _next(data, at)
+        return found
+
+    def _program(self, form: Form, *, exactly: bool = False) -> Any:  # noqa: ANN401 - untyped
+        """Return what RE2 runs over texts of *form*; *exactly*, its groups are the matches.
+
+        Without, a match may have a character on either side of it.
+        """
+        if (form, exactly) not in self._made:
+            expression = self._expression(form, "(" if exactly else "(?:")
+            self._made[form, exactly] = _compiled(
+                self.text, expression, self._options, captures=exactly
+            )
+        return self._made[form, exactly]
+
+    def _expression(self, form: Form, group: str) -> str:
+        if not self._options.word:
+            return _text(self._tree, form, outer=group)
+        edge = _EDGES[form]
+        return f"(?:^|{edge}){group}{_text(self._tree, form)})(?:{edge}|$)"
+
+
+def _span(found: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return the group that took part, else all of the match."""
+    return next((span for span in found[1:] if span[0] >= 0), found[0])
+
+
+def _next(data: bytes, at: int) -> int:
+    at += 1
+    while at < len(data) and data[at] & 0xC0 == 0x80:  # noqa: PLR2004 - inside a character
+        at += 1
+    return at
+
+
+def compile_pattern(
+    text: str,
+    *,
+    fixed: bool = False,
+    word: bool = False,
+    ignore_case: bool = False,
+    multiline: bool = False,
+) -> Pattern:
+    """Return *text* as a pattern; ``InvalidInput`` for what is none or costs too much."""
+    if not text:
+        raise bad_pattern(text, "is empty", "give the text or the expression to look for")
+    if len(text) > MAX_PATTERN:
+        raise bad_pattern(
+            text, f"has more than {MAX_PATTERN:,} characters", "look for a part of it"
+        )
+    if "\0" in text or not _is_utf8(text):
+        raise bad_pattern(
+            text, "holds what no text has", "leave out null characters and half pairs"
+        )
+    options = _Options(fixed=fixed, word=word, ignore_case=ignore_case, multiline=multiline)
+    if "\n" in text and not multiline:
+        raise no_newline(text)
+    spelled = nfc(text)
+    tree = literal(spelled) if fixed else read(spelled, multiline=multiline)
+    return Pattern(text, tree, options)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------------- writing
+
+
+def _text(node: Node, form: Form, *, outer: str = "") -> str:
+    """Return RE2's expression for *node*, over texts of *form*.
+
+    *outer* is what a group begins with that holds what is between the edges of words at both
+    ends, where it is the whole pattern.
+    """
+    match node.kind:
+        case "lit":
+            return _letter(node.lit, form)
+        case "raw" | "edge":
+            return _with_sets(node.text, form)
+        case "rep":
+            return f"(?:{_text(node.parts[0], form)}){node.text}"
+        case "alt":
+            within = "" if node.head else outer
+            inner = "|".join(_text(part, form, outer=within) for part in node.parts)
+            return f"{node.head}{inner})" if node.head else inner
+        case _ if outer and form != "ascii":
+            left, right = _branch_edges(node)
+            middle = node.parts[left : len(node.parts) - right]
+            inner = "".join(_text(part, form) for part in middle)
+            edge = _EDGES[form]
+            before, after = f"(?:^|{edge})" if left else "", f"(?:{edge}|$)" if right else ""
+            return f"{before}{outer}{inner}){after}" if left or right else inner
+        case _:
+            return "".join(_text(part, form) for part in node.parts)
+
+
+def _with_sets(text: str, form: Form) -> str:
+    for letter, members in _SETS[form].items():
+        text = text.replace(MARK + letter, members)
+    return text
+
+
+def _letter(character: str, form: Form) -> str:
+    plain = f"\\{character}" if character in _SPECIAL else character
+    if form == "other" and (apart := unicodedata.normalize("NFD", character)) != character:
+        return f"(?:{plain}|{apart})"
+    return plain
+
+
+def _branch_edges(node: Node) -> tuple[bool, bool]:
+    """Say whether a sequence begins and ends with an edge of a word that it has beside it."""
+    parts = node.parts
+    if len(parts) < 2:  # noqa: PLR2004 - an edge, and something it is of
+        return False, False
+    left = parts[0].kind == "edge" and _is_word_at(parts[1], 0)
+    right = parts[-1].kind == "edge" and _is_word_at(parts[-2], -1)
+    return left, right
+
+
+def _inner_edges(tree: Node) -> bool:
+    """Say whether an edge stands where the letters of other scripts are not seen."""
+
+    def count(node: Node) -> int:
+        return (node.kind == "edge") + sum(map(count, node.parts))
+
+    outer = 0
+    if tree.kind == "alt" and not tree.head:
+        outer = sum(sum(_branch_edges(branch)) for branch in tree.parts)
+    return count(tree) > outer
+
+
+def _is_word_at(node: Node, at: int) -> bool:
+    """Say whether what *node* matches surely begins (0) or ends (-1) with a letter of a word."""
+    match node.kind:
+        case "lit":
+            return is_word(node.lit)
+        case "raw":
+            return node.is_word
+        case "rep":
+            return node.least > 0 and _is_word_at(node.parts[0], at)
+        case "alt":
+            return all(_is_word_at(part, at) for part in node.parts)
+        case "cat":
+            return bool(node.parts) and _is_word_at(node.parts[at], at)
+        case _:
+            return False
+
+
+def _needs(node: Node) -> list[tuple[str, ...]]:
+    """Return alternatives of literals, of each of which every match of *node* has one."""
+    match node.kind:
+        case "lit":
+            return [(node.lit,)]
+        case "rep":
+            return _needs(node.parts[0]) if node.least else []
+        case "alt":
+            return _needs_of_any([_needs(part) for part in node.parts])
+        case "cat":
+            return list(_needs_of_all(node.parts))
+        case _:
+            return []
+
+
+def _needs_of_all(parts: list[Node]) -> Iterator[tuple[str, ...]]:
+    """Yield what a sequence needs: letters side by side are one literal."""
+    run = ""
+    for part in parts:
+        if part.kind == "lit":
+            run += part.lit
+            continue
+        if part.kind == "edge" or (part.kind == "raw" and part.text in {"^", "$", ""}):
+            continue
+        if run:
+            yield (run,)
+        run = ""
+        yield from _needs(part)
+    if run:
+        yield (run,)
+
+
+def _needs_of_any(branches: list[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    """Return what alternatives need: one list with the most telling need of each."""
+    if len(branches) == 1:
+        return branches[0]
+    if not all(branches):
+        return []
+    best = [max(branch, key=lambda one: min(map(len, one))) for branch in branches]
+    return [tuple(literal for one in best for literal in one)]
+
+
+# ------------------------------------------------------------------- running
+
+
+@cache
+def _re2() -> Any:  # noqa: ANN401 - of a library without types
+    try:
+        import re2
+    except ImportError as error:
+        raise MissingExtra(
+            "exact text cannot be looked for: the engine for it is not installed",
+            hint="install google-re2",
+            details={"extra": "google-re2"},
+        ) from error
+    return re2
+
+
+@cache
+def _anchor() -> Any:  # noqa: ANN401 - of a library without types
+    return _re2()._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001 - its wrapper copies every match
+
+
+def _compiled(text: str, expression: str, options: _Options, *, captures: bool) -> Any:  # noqa: ANN401 - untyped
+    re2 = _re2()
+    wanted = re2.Options()
+    wanted.case_sensitive = not options.ignore_case
+    wanted.never_nl = not options.multiline
+    wanted.never_capture = not captures
+    wanted.log_errors = False
+    program = re2._re2.RE2(f"(?m){expression}".encode(), wanted)  # noqa: SLF001
+    if not program.ok():
+        raise bad_pattern(text, "is too large, or none", "make it shorter, repeat less, or use -F")
+    if program.ProgramSize() > _MAX_PROGRAM:
+        raise bad_pattern(
+            text,
+            f"makes {program.ProgramSize():,} steps, and at most {_MAX_PROGRAM:,} are run",
+            "repeat less, or name fewer characters",
+        )
+    return program

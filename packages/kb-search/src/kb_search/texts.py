@@ -1,0 +1,106 @@
+"""The texts of an index as they are looked through: kept in memory, and left out by their words.
+
+What is read once is kept, as far as there is room, so that a process which answers again
+reads nothing. What is not kept is left out where the index says that it lacks a literal:
+every word of a document is a term of one of its chunks, so a document whose terms hold no
+part of a literal does not have it. That is so of documents that are marked as ``WHOLE``
+when they are published; any other is always looked through.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable
+from itertools import pairwise
+
+from kb_core.records import DocumentRecord
+from kb_core.stored import StoredText
+from kb_search.analysis import cjk_runs, fold
+
+__all__ = ["WHOLE", "Shelf", "is_whole", "words_of"]
+
+WHOLE = "whole"
+"""The state of a text of which every word is a term, and every pair of CJK letters."""
+
+_ROOM = 64 << 20
+_LONGEST = 60
+_LONG_WORD = re.compile(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
+"""Terms are cut at 255 bytes; what is joined by apostrophes is one word."""
+_INSIDE = re.compile(r"\w\w")
+_JOINED = re.compile(r"[\w'’]*")
+_JOINED_BEFORE = re.compile(r"[\w'’]*\Z")
+# Scripts whose letters are folded one by one, whatever stands beside them.
+_RUN = re.compile(
+    "[0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u0373"
+    "\u0376\u0377\u0386\u0388-\u03ff\u0400-\u0481\u048a-\u052f]+"
+)
+_SHORTEST = 2
+
+
+def is_whole(doc: DocumentRecord) -> bool:
+    """Say whether the index holds every word of *doc* as it stands in the text."""
+    text = doc.text
+    if not text.isascii() and not unicodedata.is_normalized("NFC", text):
+        return False
+    return not _LONG_WORD.search(text) and all(
+        _holds_words(text, (a.start, a.end), (b.start, b.end)) for a, b in pairwise(doc.chunks)
+    )
+
+
+def _holds_words(text: str, one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Say whether a word at the end of a chunk, or at the start of the next, is whole in one."""
+    end, start = one[1], other[0]
+    if 0 < end < len(text) and _INSIDE.match(text, end - 1):
+        before = _JOINED_BEFORE.search(text, max(0, end - _LONGEST), end)
+        if before is None or before.start() < start:
+            return False
+    if 0 < start < len(text) and _INSIDE.match(text, start - 1):
+        after = _JOINED.match(text, start)
+        return after is not None and after.end() <= end
+    return True
+
+
+def words_of(literal: str) -> tuple[list[str], list[str]]:
+    """Return what terms of a text with *literal* have in them: parts of words, pairs of CJK."""
+    runs = [fold(run) for run in _RUN.findall(unicodedata.normalize("NFC", literal))]
+    pairs = [
+        run[at : at + 2]
+        for run in cjk_runs(literal)
+        if unicodedata.is_normalized("NFKC", run)
+        for at in range(len(run) - 1)
+    ]
+    parts = [run for run in runs if len(run) >= _SHORTEST]
+    return sorted(dict.fromkeys(parts), key=len, reverse=True), list(dict.fromkeys(pairs))
+
+
+class Shelf:
+    """Texts by key, as far as there is room; may be shared by snapshots and threads."""
+
+    def __init__(self, room: int = _ROOM) -> None:
+        self._room = room
+        self._lock = threading.Lock()
+        self._texts: dict[tuple[int, int], StoredText] = {}
+        self._size = 0
+
+    def get(self, key: tuple[int, int]) -> StoredText | None:
+        """Return the text of a document as it was at a sequence, if it is here."""
+        return self._texts.get(key)
+
+    def put(self, key: tuple[int, int], text: StoredText) -> None:
+        """Keep a text, if there is room."""
+        with self._lock:
+            if key not in self._texts and self._size + len(text.data) <= self._room:
+                self._texts[key] = text
+                self._size += len(text.data)
+
+    def keep_only(self, keys: Iterable[tuple[int, int]]) -> None:
+        """Let go of every text but these."""
+        with self._lock:
+            for key in self._texts.keys() - set(keys):
+                self._size -= len(self._texts.pop(key).data)
+
+    def has_all(self, keys: Iterable[tuple[int, int]]) -> bool:
+        """Say whether nothing has to be read."""
+        return all(key in self._texts for key in keys)

@@ -1,0 +1,247 @@
+"""Patterns: the lines that an engine of the standard library finds, in linear time."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from kb_core.errors import InvalidInput
+from kb_search.patterns import MAX_PATTERN, compile_pattern, form_of
+
+ROOT = Path(__file__).resolve().parents[3]
+FILES = sorted((ROOT / "docs" / "guide").glob("*.md")) + sorted(
+    (ROOT / "packages" / "kb-core" / "src").rglob("*.py")
+)
+SAMPLE = "검색은 文档 全文検索する été ÉTÉ naïve\nun été.\nÜber-Straße 한국어를\n٣ ² ½ 12 x_1\n"
+
+
+def found(pattern: str, text: str, **options: bool) -> list[str]:
+    """Return the lines of *text* that match."""
+    data = text.encode()
+    lines = compile_pattern(pattern, **options).lines(data, form_of(text))
+    return [data[first:last].decode() for first, last in lines if first >= 0]
+
+
+def expected(pattern: str, text: str, flags: int = 0) -> list[str]:
+    """Return what the standard library finds, line by line."""
+    lines = text.split("\n")
+    lines = lines[:-1] if lines[-1] == "" else lines
+    return [line for line in lines if re.search(pattern, line, flags)]
+
+
+SAME = [
+    *("fetch_span", "walrus", "Invariant", "import", "kebab", "zzqx_nowhere", "the", "a"),
+    *("nothing is lost", "best first", "from __future__ import", "any one", "한국어", "検索"),
+    *(r"\bwalk\b", r"\bis_\w+\b", r"\w+_named\(", r"[A-Z]{4,}", r"[0-9]{3}-[0-9]{4}"),
+    *(r"0x[0-9a-f]+", r"^def ", r"^import re$", r":$", r"^$", r"^\s+return$", r"^#+ \w+", "^", "$"),
+    *(r"\d+\.\d+", r"(foo|bar|chunk)s?\b", r"def \w+\(self\) -> \w+:", r"raise \w+\("),
+    *(r"""["']utf-8["']""", r"[^\x00-\x7f]", r"[가-힣]+", r"\bété\b", r"\S+é\W", r"[^a-z\s]{9,}"),
+    *(
+        r"x{0,2}y",
+        r"a{,3}b{1}",
+        r"{x}",
+        r"[]a]b",
+        r"[a\-z]",
+        r"a.c|b.?d",
+        r"(?i)INVARIANT",
+        r"\x41",
+    ),
+]
+SLOW = {
+    r"(a+)+$": r"a$",
+    r"(x+x+)+y": r"xx+y",
+    r"(\w+\s?)*!$": r"!$",
+    r"(.*)*,(.*)*,(.*)*z": r",.*,.*z",
+    r"^(([a-z])+.)+[A-Z]([a-z])+$": None,
+}
+"""What an engine that goes back takes for ever for, and what says the same."""
+
+
+@pytest.mark.parametrize("pattern", SAME)
+def test_the_lines_are_those_of_the_standard_library(pattern: str) -> None:
+    for text in (SAMPLE, *(file.read_text("utf-8") for file in FILES)):
+        assert found(pattern, text) == expected(pattern, text)
+        assert found(pattern, text, ignore_case=True) == expected(pattern, text, re.IGNORECASE)
+
+
+@pytest.mark.parametrize(("pattern", "same"), SLOW.items())
+def test_what_makes_other_engines_go_back_takes_no_longer(pattern: str, same: str | None) -> None:
+    text = SAMPLE + "a" * 40_000 + "b\n" + "x" * 40_000 + "\nab cd Ef\n" + "w " * 20_000 + "\n"
+    began = time.process_time()
+    lines = found(pattern, text)
+
+    assert time.process_time() - began < 5
+    assert lines == (expected(same, text) if same else ["ab cd Ef"])
+
+
+atoms = st.sampled_from(
+    ["a", "b", "c", "é", "한", ".", "[ab]", "[^a]", r"\w", r"\W", r"\d", r"\s", "(a|bc)", "(?:ab)"]
+)
+pieces = st.builds(
+    str.__add__, atoms, st.sampled_from(["", "", "", "*", "+", "?", "{2}", "{1,2}", "*?"])
+)
+patterns = st.builds(
+    lambda front, parts, back: front + "".join(parts) + back,
+    st.sampled_from(["", "^"]),
+    st.lists(pieces, min_size=1, max_size=5),
+    st.sampled_from(["", "$"]),
+)
+texts = st.text(st.sampled_from("aabbc é한\n1_-"), max_size=40)
+
+
+@given(pattern=st.lists(patterns, min_size=1, max_size=3).map("|".join), text=texts)
+def test_any_pattern_finds_the_lines_of_the_standard_library(pattern: str, text: str) -> None:
+    assert found(pattern, text) == expected(pattern, text)
+
+
+@given(pattern=st.lists(patterns, min_size=1, max_size=2).map("|".join), text=texts)
+def test_every_line_that_matches_has_what_the_pattern_needs(pattern: str, text: str) -> None:
+    for line in found(pattern, text):
+        for one in compile_pattern(pattern).needs:
+            assert any(literal in line for literal in one)
+
+
+@given(text=texts, word=st.text(st.sampled_from("ab.(+ é한[\\"), min_size=1, max_size=4))
+def test_a_fixed_pattern_stands_for_itself(text: str, word: str) -> None:
+    assert found(word, text, fixed=True) == expected(re.escape(word), text)
+
+
+@given(text=texts, word=st.text(st.sampled_from("abé1"), min_size=1, max_size=3))
+def test_whole_words_have_no_letter_beside_them(text: str, word: str) -> None:
+    edges = rf"(?<!\w){word}(?!\w)"
+
+    assert found(word, text, word=True) == expected(edges, text)
+    assert found(rf"\b{word}\b", text) == expected(edges, text)
+
+
+@given(
+    text=st.text(st.sampled_from("ab é한語\n-"), max_size=20),
+    word=st.sampled_from(["a", "é", "b "]),
+)
+def test_spans_are_where_the_standard_library_matches(text: str, word: str) -> None:
+    for line in text.split("\n"):
+        spans = [match.span() for match in re.finditer(word, line)]
+        assert compile_pattern(word).spans(line) == spans
+
+
+def test_a_word_in_a_script_without_spaces_is_found_inside_a_sentence() -> None:
+    """With letters as its only borders it would never be found."""
+    assert found("検索", SAMPLE, word=True) == [SAMPLE.split("\n", maxsplit=1)[0]]
+    assert found("한국어", SAMPLE, word=True) == []
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+def test_a_letter_with_a_mark_is_one_however_it_is_spelled(
+    form: Literal["NFC", "NFD"], typed: Literal["NFC", "NFD"]
+) -> None:
+    text = unicodedata.normalize(form, SAMPLE)
+
+    for word, line in (("été", 1), ("한국어", 2), ("naïve", 0)):
+        spelled = unicodedata.normalize(typed, word)
+        assert text.split("\n")[line] in found(spelled, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "lines"),
+    [
+        ("s", "\u017f\n", ["\u017f"]),
+        ("K", "\u212a k\n", ["\u212a k"]),
+        ("ÉTÉ", SAMPLE, SAMPLE.split("\n")[:2]),
+        ("σ", "ς Σ\n", ["ς Σ"]),
+    ],
+)
+def test_case_is_ignored_in_every_script(pattern: str, text: str, lines: list[str]) -> None:
+    assert found(pattern, text, ignore_case=True) == lines
+
+
+def test_a_match_goes_on_over_lines_only_if_that_is_asked_for() -> None:
+    text = "def f(\n    a,\n):\n    pass\n"
+
+    assert found(r"def \w+\([^)]*\)", text) == []
+    assert found(r"def \w+\([^)]*\)", text, multiline=True) == ["def f(\n    a,\n):"]
+    assert found("f(\n    a", text, multiline=True, fixed=True) == ["def f(\n    a,"]
+    for pattern in (r"a\n", "a\nb", r"\x0a"):
+        with pytest.raises(InvalidInput, match="holds the end of a line"):
+            compile_pattern(pattern)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\n\n", "a", "a\n", "\na", "\0\n\ufffd"])
+def test_lines_of_small_texts_are_counted_as_editors_do(text: str) -> None:
+    assert found("^", text) == expected("^", text)
+    assert found("$", text, multiline=True) == expected("$", text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("", "is empty"),
+        ("x" * (MAX_PATTERN + 1), "has more than 1,000 characters"),
+        ("a\0", "holds what no text has"),
+        ("\ud800", "holds what no text has"),
+        ("(", r"a \( that nothing closes"),
+        (")", r"a \) that nothing opened"),
+        ("[a", r"a \[ that nothing closes"),
+        ("[]", r"a \[ that nothing closes"),
+        ("*a", "repeats nothing"),
+        ("a|*", "repeats nothing"),
+        ("a**", "repeats a repetition"),
+        ("a{2}{3}", "repeats a repetition"),
+        ("a{3,2}", r"repeats \{3,2\}"),
+        ("a{1001}", r"repeats \{1001\}"),
+        ("(?=a)", "has '"),
+        ("(?<!a)b", "has '"),
+        ("(?P=x)", "has '"),
+        (r"(a)\1", r"has \\1"),
+        (r"\k", r"has \\k"),
+        ("a\\", "ends with a backslash"),
+        ("(?x)a", "the flag x"),
+        ("[z-a]", "a range from 'z'"),
+        ("[[:nope:]]", r"has \[:nope:\]"),
+        (r"\x{110000}", "has "),
+        (r"[\W]", r"\\W"),
+        (r"\w{1000}", "is too large"),
+        ("(" * 51 + ")" * 51, "more than 50 deep"),
+        (r"\p{Klingon}", "is too large, or none"),
+    ],
+)
+def test_a_pattern_that_is_none_is_refused_with_what_to_write(pattern: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message) as caught:
+        compile_pattern(pattern)
+
+    assert caught.value.hint
+    assert caught.value.details["field"] == "pattern"
+
+
+@given(pattern=st.text(st.sampled_from("ab()[]{}|*+?\\^$.-,1:<PQEwdxpu=!é"), max_size=12))
+@example(pattern="[a-\\d]")
+@example(pattern="\\Q\\E*")
+@example(pattern="(?i)*")
+@example(pattern="\\b*")
+def test_no_pattern_does_anything_but_match_or_be_refused(pattern: str) -> None:
+    try:
+        made = compile_pattern(pattern)
+    except InvalidInput:
+        return
+    for text in ("ab é\n(1)\n", SAMPLE):
+        for first, last in made.lines(text.encode(), form_of(text)):
+            assert first <= last
+        assert isinstance(made.spans(text.split("\n")[0]), list)
+        assert isinstance(made.needs, Sequence)
+
+
+def test_a_long_text_is_looked_through_in_steps() -> None:
+    text = "".join(f"line {n} of many\n" for n in range(300_000))
+    pattern = compile_pattern(r"line 29999\d of")
+
+    lines = list(pattern.lines(text.encode(), "ascii"))
+
+    assert lines.count((-1, -1)) > 2
+    assert sum(first >= 0 for first, _ in lines) == 10

@@ -1,0 +1,178 @@
+"""Texts to look through: none is left out that holds what is looked for, none is read twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import example, given, settings, strategies as st
+
+from kb_core import ids
+from kb_core.filters import OneOf
+from kb_core.records import ChunkRecord, DocumentRecord
+from kb_core.stored import StoredText
+from kb_core.testing.documents import Corpus, document
+from kb_search.reader import Reader
+from kb_search.texts import Shelf, is_whole, words_of
+from kb_search.writer import Writer
+
+WORDS = (
+    "fetch_span(x)",
+    "Straße",
+    "don't",
+    "O’Neil's",
+    "été",
+    "e\u0301te\u0301",
+    "검색은",
+    "全文検索",
+)
+ODD = (
+    "x" * 70,
+    "y'" * 40,
+    "\u017ftop",
+    "ﬁsh",
+    "\u212aelvin",
+    "a\u0301b",
+    "l\u200bl",
+    "ﾃｽﾄ",
+    "Привет",
+)
+texts = st.lists(
+    st.sampled_from((*WORDS, *ODD, " ", " ", ".", "\n", "-", "1")), min_size=1, max_size=14
+).map("".join)
+cuts = st.lists(st.integers(1, 400), max_size=3)
+
+
+def cut(text: str, at: Iterable[int], overlap: int = 0) -> DocumentRecord:
+    """Return a document of *text* whose chunks end where it is said, words or not."""
+    ends = sorted({end for end in at if end < len(text)} | {len(text)})
+    ranges = list(pairwise([0, *ends]))
+    chunks = []
+    for ordinal, (start, end) in enumerate(ranges):
+        start = max(0, start - overlap)  # noqa: PLW2901
+        chunks.append(
+            ChunkRecord(
+                chunk_id=ids.text_hash(f"{ordinal} {at} {text}"),
+                ordinal=ordinal,
+                start=start,
+                end=end,
+                text=text[start:end],
+                line_start=1,
+                line_end=1,
+                token_count=1,
+                context="",
+                passage_hash=ids.text_hash(text[start:end]),
+            )
+        )
+    return document("a.txt", text, media="text", chunks=tuple(chunks))
+
+
+def published(folder: Path, docs: Iterable[DocumentRecord]) -> Reader:
+    writer = Writer(folder)
+    unique = []
+    for at, doc in enumerate(docs):
+        chunks = tuple(
+            replace(chunk, chunk_id=ids.text_hash(f"{at} {chunk.chunk_id}")) for chunk in doc.chunks
+        )
+        unique.append(replace(doc, path=f"{at}.txt", doc_id=f"{at:032x}", chunks=chunks))
+    writer.publish(Corpus().publication(*unique))
+    writer.close()
+    return Reader(folder)
+
+
+@given(
+    docs=st.lists(st.builds(cut, texts, cuts, st.sampled_from([0, 0, 90])), min_size=1, max_size=6),
+    data=st.data(),
+)
+@settings(max_examples=25, deadline=None)
+def test_no_text_is_left_out_that_holds_a_literal(
+    docs: list[DocumentRecord], data: st.DataObject
+) -> None:
+    whole = "\0".join(doc.text for doc in docs)
+    start = data.draw(st.integers(0, len(whole) - 1))
+    literal = whole[start : start + data.draw(st.integers(1, 12))].partition("\0")[0]
+    if not literal:
+        return
+    with TemporaryDirectory() as folder:
+        reader = published(Path(folder), docs)
+        found = {text.data for text in reader.snapshot().texts(None, [(literal, "zzz")])}
+        reader.close()
+
+    holding = {doc.text.encode() for doc in docs if literal in doc.text}
+    assert holding <= found
+
+
+def test_a_text_without_the_words_is_left_out_until_it_is_in_memory(tmp_path: Path) -> None:
+    docs = [cut("an otter sleeps", []), cut("검색은 walrus_sleeps()", []), cut("x" * 300, [])]
+    published(tmp_path, docs)
+    reader = Reader(tmp_path)
+
+    def looked_at(*literals: str, reader: Reader | None = None) -> set[str]:
+        snapshot = (reader or Reader(tmp_path)).snapshot()
+        return {text.data.decode()[:8] for text in snapshot.texts(None, [literals])}
+
+    assert looked_at("otter") == {"an otter", "xxxxxxxx"}
+    assert looked_at("rus_SLEEPS(") == {"검색은 walr", "xxxxxxxx"}
+    assert looked_at("검색") == {"검색은 walr", "xxxxxxxx"}
+    assert looked_at("otter", "검색") == {"an otter", "검색은 walr", "xxxxxxxx"}
+    everything = {"an otter", "검색은 walr", "xxxxxxxx"}
+    assert looked_at("!!", "nowhere", reader=reader) == everything
+    assert looked_at("otter", reader=reader) == everything
+
+
+@given(text=texts, at=cuts)
+@example(text="a b" + "c" * 59, at=[])
+@example(text="one two", at=[3])
+@example(text="one two", at=[5])
+def test_a_text_is_whole_if_every_word_is_in_one_chunk(text: str, at: list[int]) -> None:
+    if is_whole(cut(text, at)):
+        for end in (each for each in at if each < len(text)):
+            assert not (text[end - 1].isalnum() and text[end].isalnum())
+        assert "x" * 61 not in text
+
+
+def test_a_word_that_is_cut_is_whole_where_chunks_overlap() -> None:
+    assert not is_whole(cut("one two three", [5]))
+    assert is_whole(cut("one two three", [5], overlap=3))
+    assert not is_whole(cut("one twooo three", [7], overlap=2))
+
+
+def test_words_of_a_literal_are_parts_of_words_of_any_text_that_has_it() -> None:
+    assert words_of("fetch_span(") == (["fetch", "span"], [])
+    assert words_of("É1 全文検") == (["e1"], ["全文", "文検"])
+    assert words_of(".*") == ([], [])
+
+
+def test_texts_are_read_once_and_anew_after_an_edit(tmp_path: Path) -> None:
+    corpus = Corpus()
+    writer, reader = Writer(tmp_path), Reader(tmp_path)
+    writer.publish(
+        corpus.publication(corpus.document("a.md", "old\n"), corpus.document("b.md", "b\n"))
+    )
+    first = {text.data: text for text in reader.snapshot().texts(None, [])}
+    again = {text.data: text for text in reader.snapshot().texts(None, [])}
+    writer.publish(corpus.publication(corpus.document("a.md", "new\n")))
+    edited = {text.data: text for text in reader.snapshot().texts(None, [])}
+    narrowed = list(reader.snapshot().texts(OneOf("path", ("a.md",)), []))
+    writer.close()
+    reader.close()
+
+    assert all(again[data] is text for data, text in first.items())
+    assert edited.keys() == {b"new\n", b"b\n"}
+    assert edited[b"b\n"] is first[b"b\n"]
+    assert [text.data for text in narrowed] == [b"new\n"]
+
+
+def test_a_shelf_holds_no_more_than_there_is_room_for() -> None:
+    shelf = Shelf(room=10)
+    for key in range(4):
+        shelf.put((key, 1), StoredText(key, b"four", "ascii"))
+
+    assert [shelf.get((key, 1)) is not None for key in range(4)] == [True, True, False, False]
+    shelf.keep_only([(1, 1)])
+    shelf.put((3, 1), StoredText(3, b"four", "ascii"))
+    assert shelf.has_all([(1, 1), (3, 1)])
+    assert not shelf.has_all([(0, 1)])
