@@ -34,6 +34,7 @@ from kb_core.errors import StoreBusy, StoreCorrupt, StoreNewer
 from kb_core.execution import Notice
 from kb_core.ids import doc_id, enclosed_path
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
+from kb_core.media import Media
 from kb_core.ports import Clock
 from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
 
@@ -344,6 +345,8 @@ class _Writing:
         if document.container is not None:
             within = document.path.removeprefix(enclosed_path(document.container, ""))
             old_id = doc_id(old.source_id, old.path, within)
+            if document.media != Media.CODE:  # no context of it names the file that it is in
+                return Move(old_doc_id=old_id, document=document)
         before = self._run.session.store.document(old_id)
         document = outcomes.with_old_passages(document, before)
         return Move(old_doc_id=old_id, document=document)
