@@ -197,6 +197,14 @@ def test_a_mailbox_is_a_document_for_each_mail_called_by_its_id(tmp_path: Path) 
     assert "\nFrom here on." in found[mails[2]].text
 
 
+def test_one_mail_that_was_saved_with_its_envelope_is_a_mail() -> None:
+    data = b"From a@b Sat Jan  3 01:05:34 2026\n" + bytes(mail())
+
+    assert list(read(data, "a.eml")) == ["a.eml"]
+    assert "walrus" in read(data, "a.eml")["a.eml"].text
+    assert len(read(data, "a.mbox")) == 2
+
+
 def test_a_mail_that_comes_to_a_mailbox_changes_no_other_path() -> None:
     def box(*numbers: int) -> bytes:
         return b"".join(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.decode import FileContent
@@ -69,8 +70,10 @@ class MailParser:
             return ParsedDocument(
                 text="", media=file.media, refused=(SkipReason.UNSUPPORTED, detail)
             )
-        if data.startswith(b"From ") and _ENVELOPE.match(data):
-            return _mailbox(data, file)
+        if (envelope := _ENVELOPE.match(data)) is not None:
+            if _is_mailbox(data, file):
+                return _mailbox(data, file)
+            data = data[envelope.end() :]
         from email.errors import MessageError  # a run that reads no mail does without
 
         try:
@@ -97,6 +100,13 @@ def _plain(content: Content, file: SourceFile, warning: str) -> ParsedDocument:
 _ENVELOPE = re.compile(rb"^From \S+ +([^\n]*\d\d:\d\d[^\n]*\d{4})[^\n]*\n", re.MULTILINE)
 _ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _MESSAGE_ID = re.compile(rb"^message-id:\s*<?([^>\s]{1,300})", re.IGNORECASE | re.MULTILINE)
+
+
+def _is_mailbox(data: bytes, file: SourceFile) -> bool:
+    """Say whether it is more than one mail that was saved with its envelope."""
+    begun = (match.start() for match in _ENVELOPE.finditer(data))
+    mails = sum(at == 0 or _is_after_blank(data, at) for at in islice(begun, 100))
+    return mails > 1 or not file.path.lower().endswith(".eml")
 
 
 def _mailbox(data: bytes, file: SourceFile) -> ParsedDocument:
