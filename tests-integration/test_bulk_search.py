@@ -10,7 +10,6 @@ import json
 import random
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -425,8 +424,6 @@ def test_a_closed_pipe_is_quiet(base: InstalledKebab, tmp_path: Path) -> None:
 
 
 def test_a_deadline_is_each_query_s_own(base: InstalledKebab) -> None:
-    started = time.monotonic()
-
     lines = '{"query": "rust", "deadline_ms": 1}\n{"query": "rust"}\n'
     done = InstalledKebab(base.home).run("search", "--bulk", "--json", given=lines)
 
@@ -435,7 +432,6 @@ def test_a_deadline_is_each_query_s_own(base: InstalledKebab) -> None:
     assert whole["response"]["hits"]
     assert "stages" not in whole["response"]
     assert summary(done) == (2, 2, 0)
-    assert time.monotonic() - started < 60
 
 
 # ---------------------------------------------------------------- one list of all

@@ -135,6 +135,20 @@ def test_a_hit_says_itself_which_source_it_is_of(world: World) -> None:
     assert check["source_id"] == "code"
 
 
+def test_a_citation_is_verified_as_answers_to_models_print_it(world: World) -> None:
+    hit = world.hit("programs")
+    place = hit["citation"]
+    first, last = (
+        place.get("line_start", place.get("start")),
+        place.get("line_end", place.get("end")),
+    )
+
+    assert (
+        world.verify(f"{hit['doc_path']}:{first}-{last}", source="code")[0]["status"] == "unchanged"
+    )
+    assert world.story("nothing.md:3") == ["gone"]
+
+
 @pytest.mark.parametrize("path", ["nothing.md", "../notes/port.md", "/etc/passwd", "port.md/x"])
 def test_what_is_not_indexed_is_not_found(world: World, path: str) -> None:
     with world.kb() as kb:
@@ -152,6 +166,7 @@ def test_what_is_not_indexed_is_not_found(world: World, path: str) -> None:
         ("port.md", "has no path or no fragment"),
         ("port.md#L0", "lines 0-0 are not a span"),
         ("port.md#x", "unknown fragment"),
+        ("port.md:9-3", "ends before it begins"),
         ({"uri": 3}, "uri 3 is not the URI"),
         ({"path": "port.md"}, "is not a URI, a citation, a hit"),
         ({"uri": "port.md#L1", "content_hash": "abc"}, "content_hash 'abc' is not 16 hex digits"),

@@ -69,6 +69,18 @@ def test_the_file_that_defines_it_comes_first_then_those_with_most_lines() -> No
     assert "is_definition" not in found["files"][0]["lines"][1]
 
 
+def test_tests_and_settings_come_last() -> None:
+    text = "token = 1\n" * 3
+    found = asked(
+        document("tests/test_a.py", f"def token():\n{text}"),
+        document("token.toml", text, media="code", code_lang="toml"),
+        document("src/a.py", "token\n"),
+        pattern="token",
+    )
+
+    assert [path for path, _ in shown(found)] == ["src/a.py", "tests/test_a.py", "token.toml"]
+
+
 def test_case_counts_where_the_pattern_has_a_capital() -> None:
     assert asked(pattern="we")["case"] == "ignore"
     assert shown(asked(pattern="We")) == [("notes/walks.md", [3])]
@@ -163,6 +175,16 @@ def test_a_definition_is_shown_however_late_it_stands() -> None:
     found = asked(document("a.py", text, media="code", blocks=(unit,)), pattern="walk", max_lines=3)
 
     assert shown(found) == [("a.py", [1, 2, 51])]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_one"), [("walk", True), ("def walk", True), ("wal", False), ("def", False)]
+)
+def test_a_part_of_a_name_is_no_definition(pattern: str, is_one: bool) -> None:
+    found = asked(DOCS[0], pattern=pattern)
+
+    (line,) = (each for each in found["files"][0]["lines"] if each["line"] == 5)
+    assert ("is_definition" in line) is is_one
 
 
 def test_a_heading_is_found_as_one_and_so_is_a_symbol_after_other_letters() -> None:

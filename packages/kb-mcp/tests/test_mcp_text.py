@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
 from hypothesis import given, settings, strategies as st
+from mcp import Client
 
 from kb_app.shown import is_hidden, printable
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
@@ -19,10 +21,13 @@ from kb_core.media import SearchMode
 from kb_core.records import FileState
 from kb_core.search import Passage, SearchQuery
 from kb_core.testing.documents import document, file_row
+from kb_mcp._memory import Given, Memory
 from kb_mcp._tool import Form, in_passages
+from kb_mcp.server import create_server
 from kb_mcp.testing import KOREAN, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
+from kb_mcp.text.lines import grep_text
 from kb_mcp.tools import TOOLS
 
 
@@ -64,6 +69,7 @@ async def test_a_server_of_objects_knows_no_format() -> None:
     assert json.loads(content.text)["code"] == "invalid_input"
 
 
+ROOT = Path(__file__).resolve().parents[3]
 CHARACTERS_PER_TOKEN = 3.6
 """What public tokenizers made of the list of tools as JSON, at most: o200k_base takes 4.2."""
 
@@ -112,6 +118,13 @@ async def test_instructions_say_what_there_is_what_is_left_out_and_every_filter_
     assert "not indexed: secrets (1)" in said
     assert all(row.name in said for row in FILTERS)
     assert tokens_of(said) < 600
+
+
+def test_the_skill_says_in_a_page_which_tool_is_for_which_question() -> None:
+    skill = (ROOT / "docs/integrations/SKILL.md").read_text("utf-8")
+
+    assert len(skill.splitlines()) <= 60
+    assert all(f"`{name}`" in skill for name in TOOLS)
 
 
 async def test_errors_are_words_with_the_way_out() -> None:
@@ -168,14 +181,18 @@ async def test_what_has_no_room_whole_is_there_as_one_line_and_the_list_goes_on(
     kb = knowledge_base(*notes)
     asked = {"query": "otters", "mode": "lexical"}
 
-    text = await told(kb, "search", {**asked, "max_tokens": 400})
-    lines = text.splitlines()
-    cursor = lines[-1].removeprefix("more: cursor ")
-    rest = await told(kb, "search", {**asked, "cursor": cursor})
+    async with client_of(kb, form=Form.TEXT) as client:
+        result = await client.call_tool("search", {**asked, "max_tokens": 400})
+        text = getattr(result.content[0], "text", "").partition("\nseen: ")[0]
+        lines = text.splitlines()
+        cursor = lines[-1].removeprefix("more: cursor ")
+        result = await client.call_tool("search", {**asked, "cursor": cursor})
+        rest = getattr(result.content[0], "text", "")
 
     assert lines[0] == "10 passages in 10 files, by words"
     assert sum(line.startswith("  Otters of sea") for line in lines) == 2
     assert len(lines[lines.index("also:") + 1 : -1]) == 8
+    assert len(cursor) < 12
     assert rest.startswith("passages 11 to 12 in 2 files, by words\n")
     assert all(f"n/{n}.md:1 of 1" in text + rest for n in range(12))
 
@@ -331,6 +348,110 @@ async def test_every_answer_keeps_to_the_usual_budget_and_to_one_that_is_asked_f
             assert tokens_of(content.text) <= (max_tokens or usual)
 
 
+# ------------------------------------------------------------------- not twice
+
+
+def seen_of(text: str) -> str:
+    """Return the name that the last line of an answer gives."""
+    word, _, name = text.rpartition("\n")[2].partition(" ")
+    assert word == "seen:"
+    return name
+
+
+async def answers(
+    kb: ScriptedKnowledgeBase, *calls: tuple[str, dict[str, Any]], remembers: bool = False
+) -> list[str]:
+    """Return the texts of calls of one server; ``$n`` is the name that answer *n* was seen by."""
+    texts: list[str] = []
+    async with Client(create_server(kb, form=Form.TEXT, remembers=remembers)) as client:
+        for tool, arguments in calls:
+            named = {
+                name: seen_of(texts[int(value[1:])]) if str(value).startswith("$") else value
+                for name, value in arguments.items()
+            }
+            result = await client.call_tool(tool, named)
+            (content,) = result.content
+            assert isinstance(content, types.TextContent)
+            texts.append(content.text)
+    return texts
+
+
+OTTERS = {"query": "ottera OR otterb", "mode": "lexical"}
+
+
+async def test_what_was_seen_is_left_out_as_one_line_whatever_gave_it() -> None:
+    kb = knowledge_base(document("src/steps.py", STEPS))
+
+    first, again, more, unasked, read = await answers(
+        kb,
+        ("search", OTTERS),
+        ("search", {**OTTERS, "seen": "$0"}),
+        ("search", {"query": "otterb OR otterc", "mode": "lexical", "seen": "$0"}),
+        ("search", OTTERS),
+        ("fetch", {"path": "src/steps.py", "lines": "1-9", "seen": "$2"}),
+    )
+
+    assert "1 def ottera(value):" in first
+    assert again == (
+        "2 passages in 1 file, by words\nalso:\n"
+        "  src/steps.py:1-2 of 119 · seen\n  src/steps.py:4-5 of 119 · seen"
+    )
+    assert "def otterc(value):" in more
+    assert "def otterb(value):" not in more
+    assert "src/steps.py:4-5 of 119 · seen" in more
+    assert "1 def ottera(value):" in unasked
+    assert "1 def ottera(value):" in read
+
+
+async def test_what_was_fetched_counts_as_seen_and_what_has_changed_does_not() -> None:
+    kb = knowledge_base(document("src/steps.py", STEPS))
+    async with Client(create_server(kb, form=Form.TEXT)) as client:
+
+        async def ask(tool: str, **arguments: Any) -> str:  # noqa: ANN401
+            result = await client.call_tool(tool, arguments)
+            return getattr(result.content[0], "text", "")
+
+        name = seen_of(await ask("fetch", path="src/steps.py", lines="1-5"))
+        before = await ask("search", **OTTERS, seen=name)
+        kb.keep(document("src/steps.py", STEPS.replace("value + 1", "value + 2")))
+        after = await ask("search", **OTTERS, seen=name)
+
+    assert "def ottera" not in before
+    assert "2     return value + 2" in after
+
+
+async def test_a_name_that_means_nothing_is_refused_with_the_way_out() -> None:
+    assert await told(knowledge_base(), "search", {"query": "parse", "seen": "ffffs1"}) == (
+        "error invalid_input: seen 'ffffs1' is no name that this server gave, or too old\n"
+        "→ leave it out: then nothing is left out"
+    )
+
+
+async def test_a_server_that_remembers_gives_nothing_twice_unasked() -> None:
+    kb = knowledge_base(document("src/steps.py", STEPS))
+
+    first, again = await answers(kb, ("search", OTTERS), ("search", OTTERS), remembers=True)
+
+    assert "1 def ottera(value):" in first
+    assert "seen: " not in first
+    assert "def ottera" not in again
+    assert "· seen" in again
+
+
+@given(st.lists(st.lists(st.integers(0, 400), max_size=9), max_size=150))
+def test_a_name_reaches_back_and_no_further_than_it_may(answers: list[list[int]]) -> None:
+    memory = Memory()
+    given_, name = Given(), None
+    for lines in answers:
+        given_ = memory.given(name) or Given()
+        name = memory.keep(given_, lines)
+
+    known = memory.given(name)
+    assert known is not None
+    assert all(line in known for lines in answers[-100:] for line in lines)
+    assert len(known.answers) <= 100
+
+
 async def test_a_list_that_is_cut_says_where_it_goes_on() -> None:
     kb = knowledge_base(*(document(f"n/{n:03}.md", f"Otter {n}.") for n in range(200)))
     seen: list[str] = []
@@ -355,3 +476,94 @@ async def test_queries_answered_apart_stand_under_their_own_heads() -> None:
     assert heads == ["# 1. parse", "# 2. 검색", "# 3. x"]
     assert "src/parse.py:1-2" in text.partition("# 2.")[0]
     assert "failed: invalid_input" in text.partition("# 3.")[2]
+
+
+# -------------------------------------------------------------------- exact text
+
+
+def _matching(*counts: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    files = [
+        {
+            "doc_id": f"{at:032x}",
+            "doc_path": f"src/file{at}.py",
+            "source_id": "notes",
+            "media": "code",
+            "stale": False,
+            "matches": matches,
+            "omitted": 0,
+            "lines": [
+                {"line": n, "text": f"otter {n}", "is_match": True, "uri": f"src/file{at}.py#L{n}"}
+                for n in range(1, matches + 1)
+            ],
+        }
+        for at, matches in enumerate(counts)
+    ]
+    return {
+        "schema_version": "grep_response.v1",
+        "pattern": "otter",
+        "case": "ignore",
+        "files": files,
+        "total_files": len(counts),
+        "total_lines": sum(counts),
+        "searched": 40,
+        "complete": True,
+        "truncated": False,
+        "corpus_revision": 1,
+        **fields,
+    }
+
+
+async def test_lines_stand_under_their_file_with_their_numbers() -> None:
+    code = "import os\n\ndef ottera():\n    pass\n\nottera()\n"
+    unit = {"kind": "unit", "start": 11, "end": 34, "symbol": "ottera", "symbol_kind": "function"}
+    kb = knowledge_base(document("src/a.py", code, media="code", blocks=(unit,)))
+
+    assert await told(kb, "grep", {"pattern": "ottera", "context": 1}) == (
+        "2 lines in 1 file · case ignored\n"
+        "src/a.py · 2 lines · defined at 3\n"
+        "2-\n3: def ottera():\n4-     pass\n5-\n6: ottera()"
+    )
+    assert await told(kb, "grep", {"pattern": "Heron"}) == "no line matches, in 1 document"
+    assert await told(kb, "grep", {"pattern": "ottera", "files_only": True}) == (
+        "2 lines in 1 file · case ignored\nsrc/a.py · 2 lines"
+    )
+
+
+def test_a_line_of_pages_is_told_with_its_place_and_nothing_begins_at_the_margin() -> None:
+    found = _matching(2)
+    found["files"][0]["lines"] = [
+        {"line": 7, "text": "error x: \x1b[31m", "is_match": True, "uri": "a.pdf#page=3"},
+        {"line": 8, "text": "… 3 more files", "is_match": False},
+    ]
+
+    assert grep_text(found).split("\n")[2:] == ["  page=3: error x: \\x1b[31m", "8- … 3 more files"]
+
+
+@given(
+    counts=st.lists(st.integers(1, 60), min_size=1, max_size=60), max_tokens=st.integers(100, 3000)
+)
+def test_an_answer_of_lines_is_within_its_budget_and_counts_the_rest(
+    counts: list[int], max_tokens: int
+) -> None:
+    text = grep_text(_matching(*counts), max_tokens)
+
+    assert tokens_of(text) <= max_tokens
+    shown = len(re.findall(r"^\d+: ", text, re.MULTILINE))
+    more = sum(map(int, re.findall(r"^… (\d+) more in this file$", text, re.MULTILINE)))
+    files = re.findall(r"^src/file(\d+)", text, re.MULTILINE)
+    assert files == [str(at) for at in range(len(files))]
+    blank = sum(counts[: len(files)]) - shown - more
+    assert 0 <= blank <= sum(counts[: len(files)])
+    assert (f"… {len(counts) - len(files)} more files" in text) == (len(files) < len(counts))
+    if tokens_of(grep_text(_matching(*counts), 100_000)) <= max_tokens // 4:
+        assert shown == sum(counts)
+
+
+def test_of_many_lines_some_of_each_file_are_told() -> None:
+    text = grep_text(_matching(400, 300, 2), 500)
+
+    assert "… " in text
+    for at in range(3):
+        head = text.index(f"src/file{at}.py")
+        assert "1: otter 1" in text[head:]
+    assert text.endswith("1: otter 1\n2: otter 2")

@@ -27,6 +27,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "show_default": True,
         "help": "How tools answer: wire objects, or text for a model to read.",
     },
+    "remember": {
+        "flag": "--remember",
+        "is_flag": True,
+        "help": "With --format text: give no passage twice, for a host of one conversation.",
+    },
     "http": {
         "flag": "--http",
         "metavar": "[HOST:PORT]",

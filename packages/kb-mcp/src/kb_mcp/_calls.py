@@ -148,4 +148,7 @@ def _answered(tool: Tool, call: Call) -> types.CallToolResult:
         return success(tool.call(call), tool.render)
     if tool.tell is None:
         return told(plain(repaired(tool.call(call)), call.max_tokens))
-    return told(tool.tell(call))
+    text = tool.tell(call)
+    if call.shown and (name := call.memory.keep(call.given, call.shown)):
+        text = f"{text}\nseen: {name}"
+    return told(text)

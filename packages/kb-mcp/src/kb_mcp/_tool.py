@@ -16,11 +16,13 @@ import mcp_types as types
 from pydantic import Field, WithJsonSchema
 
 from kb_app import KnowledgeBase
-from kb_app.wire_models import Input, MaybeWhole, choice, read
+from kb_app.wire_models import Input, MaybeWhole, Text, choice, read
 from kb_core import schemas
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
 from kb_core.search import MIN_SNIPPET_CHARS, SearchQuery
+from kb_mcp._memory import Given, Memory
+from kb_mcp.text import SEEN
 
 __all__ = [
     "READ_ONLY",
@@ -57,6 +59,7 @@ REPLACES = types.ToolAnnotations(
 )
 """It writes, in place of what was there under the same name; twice is once."""
 
+_SAID_AGAIN = 80
 LEAST_TOKENS = 100
 """No answer as text is asked to be shorter: a line that says what there is has to fit."""
 
@@ -92,6 +95,11 @@ class Call:
     form: Form = Form.JSON
     max_tokens: int | None = None
     """As text: what the answer may cost, where that was asked for."""
+    memory: Memory = field(default_factory=Memory)
+    given: Given = field(default_factory=Given)
+    """As text: what this conversation was given already, by ``text.said_by``."""
+    shown: list[int] = field(default_factory=list)
+    """As text: what it is given now; the tool adds to it, the server remembers it."""
     stop: threading.Event = field(default_factory=threading.Event)
     progress: Progress = field(default_factory=Progress)
 
@@ -107,6 +115,7 @@ class Tool:
     ``tell`` answers the same call as text for a model to read, within ``call.max_tokens``;
     without it, what ``call`` returns is told as it is. ``brief`` is what a model is told of
     the tool then, and ``hidden`` what it is not shown of the input, though it may be given.
+    ``gives`` says that it gives passages, and leaves out what was given already.
     """
 
     definition: types.Tool
@@ -114,6 +123,7 @@ class Tool:
     render: Callable[[Answer], str] | None = None
     tell: Callable[[Call], str] | None = None
     brief: str | None = None
+    gives: bool = False
     hidden: Collection[str] = ()
 
     @property
@@ -133,12 +143,14 @@ class _Common(Input):
 
     format: Annotated[Form, choice(Form)] = Form.TEXT
     max_tokens: MaybeWhole = Field(default=None, ge=LEAST_TOKENS)
+    seen: Text = None
 
 
 _COMMON = {
     "max_tokens": {"type": "integer"},
     "format": {"type": "string", "enum": [form.value for form in reversed(Form)]},
 }
+_SEEN = {"type": "string", "description": "Of an earlier answer: leave out what that gave."}
 _FILTERS = frozenset(row.name for row in FILTERS)
 _MANY_FILTERS = 5
 """A tool with so many takes them all, and search has shown them."""
@@ -163,6 +175,8 @@ def in_text(tool: Tool) -> types.Tool:
     own = {name: _plain(schema) for name, schema in own.items() if name not in tool.hidden}
     if "cursor" in own:
         own["cursor"]["description"] = "From the last line of an answer, to go on."
+    if tool.gives:
+        own["seen"] = _SEEN
     schema = {"type": "object", "properties": {**own, **_COMMON}}
     if required := shown.input_schema.get("required"):
         schema["required"] = required
@@ -190,7 +204,17 @@ def as_asked(call: Call) -> Call:
         return replace(call, form=Form.JSON, arguments=own)
     common = read(_Common, given)
     own = {name: value for name, value in own.items() if name not in _Common.model_fields}
-    return replace(call, arguments=own, max_tokens=common.max_tokens)
+    if isinstance(cursor := own.get("cursor"), str):
+        own["cursor"] = call.memory.cursor(cursor)
+    known = call.memory.given(common.seen)
+    if known is None:
+        raise InvalidInput(
+            f"seen {str(common.seen)[:_SAID_AGAIN]!r} is no name that this server gave, or too old",
+            hint="leave it out: then nothing is left out",
+            details={"field": "seen", "value": common.seen},
+        )
+    most = None if common.max_tokens is None else common.max_tokens - SEEN
+    return replace(call, arguments=own, max_tokens=most, given=known)
 
 
 def in_passages(query: SearchQuery) -> SearchQuery:

@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -45,6 +46,7 @@ from kb_mcp._guidance import (
     get_prompt,
 )
 from kb_mcp._log import LogAside
+from kb_mcp._memory import Memory
 from kb_mcp._results import failure
 from kb_mcp._tool import Call, Form, Tool, in_text
 from kb_mcp.tools import TOOLS, offered, refusal
@@ -66,6 +68,14 @@ _NAMED = 80
 _Page = types.PaginatedRequestParams | None
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What answers look like, and what is known of those given."""
+
+    form: Form
+    memory: Memory
+
+
 def create_server(
     kb: KnowledgeBase,
     tools: Mapping[str, Tool] = TOOLS,
@@ -73,18 +83,20 @@ def create_server(
     *,
     form: Form = Form.JSON,
     readonly: bool = False,
+    remembers: bool = False,
 ) -> Server[Any]:
     """Return a server over an open knowledge base, connected to nothing yet.
 
     Its tools answer in *form*; as text, a call may ask for the other. Those that write are
-    not offered if it, or the knowledge base, is read-only.
+    not offered if it, or the knowledge base, is read-only. One that *remembers* gives no text
+    twice, whoever asks.
     """
     threads = threads or Threads()
     shown = offered(tools, readonly=readonly or kb.readonly)
     server: Server[Any] = Server(
         "kebab",
         version=__version__,
-        **_tool_handlers(kb, tools, shown, threads, form),
+        **_tool_handlers(kb, tools, shown, threads, Answers(form, Memory(remembers=remembers))),
         **_resource_handlers(kb, threads),
         **_prompt_handlers(),
     )
@@ -104,8 +116,9 @@ def _tool_handlers(
     tools: Mapping[str, Tool],
     shown: Sequence[Tool],
     threads: Threads,
-    form: Form,
+    answers: Answers,
 ) -> dict[str, Any]:
+    form = answers.form
     definitions = [tool.definition for tool in shown]
     if form is Form.TEXT:
         definitions = [in_text(tool) for tool in shown]
@@ -122,7 +135,7 @@ def _tool_handlers(
             )
         if tool not in shown:
             return failure(refusal(tool), form)
-        call = Call(kb=kb, arguments=params.arguments or {}, form=form)
+        call = Call(kb=kb, arguments=params.arguments or {}, form=form, memory=answers.memory)
         return await answer(ctx, threads, tool, call)
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
@@ -179,7 +192,7 @@ def _describe(kb: KnowledgeBase, form: Form) -> str:
         return _guide(form)
 
 
-def serve(
+def serve(  # noqa: PLR0913 - the options of a command
     kb: KnowledgeBase,
     tools: Mapping[str, Tool] = TOOLS,
     *,
@@ -187,28 +200,37 @@ def serve(
     http: str | None = None,
     allow_writing: bool = False,
     allow_remote: bool = False,
+    remember: bool = False,
 ) -> None:
     """Serve *kb* until the input ends, or with *http*, a place to listen at, until a signal.
 
     The arguments by name are those of ``kb_mcp.OPTIONS``. Raises ``InvalidInput`` where they
     do not go together, and ``IoError`` where the place cannot be listened at.
     """
+    if remember and (http is not None or form != Form.TEXT.value):
+        raise InvalidInput(
+            "--remember is for a server of text over pipes, which one conversation has alone",
+            hint="leave it out: models give the name under seen back themselves",
+            details={"field": "--remember"},
+        )
     if http is not None:
         _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote))
     elif allow_writing or allow_remote:
         name = "--allow-writing" if allow_writing else "--allow-remote"
         raise InvalidInput(f"{name} is for a server with --http", details={"field": name})
     else:
-        _serve_pipes(kb, tools, Form(form))
+        _serve_pipes(kb, tools, Form(form), remembers=remember)
 
 
-def _serve_pipes(kb: KnowledgeBase, tools: Mapping[str, Tool], form: Form) -> None:
+def _serve_pipes(
+    kb: KnowledgeBase, tools: Mapping[str, Tool], form: Form, *, remembers: bool
+) -> None:
     # The thread that waits for input cannot be interrupted, so that Python's own handling of
     # Ctrl-C would wait for the next line. Nothing here needs to be put in order: let go.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads, log = Threads(), LogAside(logging.getLogger())
     signal.signal(signal.SIGTERM, lambda *_: _terminate(threads, log))
-    server = create_server(kb, tools, threads, form=form)
+    server = create_server(kb, tools, threads, form=form, remembers=remembers)
     try:
         anyio.run(_serve, server, partial(_leave, threads, log))
     except* BrokenPipeError:

@@ -53,6 +53,8 @@ Item: TypeAlias = "str | Mapping[str, Any]"
 """A URI, or an object of the wire that is, has, or lists citations."""
 
 _HASH = re.compile(r"[0-9a-f]{16}", re.ASCII)
+_AT_LINES = re.compile(r"([^#]+):([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?")
+"""A citation as answers to models print it: ``notes/a.md:12-34``."""
 _LISTS = ("hits", "citations")
 
 
@@ -104,11 +106,25 @@ def _one(citation: Mapping[str, Any], source: str | None, number: int) -> Cited:
     if digest is not None and not (isinstance(digest, str) and _HASH.fullmatch(digest)):
         raise _bad(number, "content_hash", digest, "16 hex digits")
     try:
-        place = parse_citation(uri)
+        place = _place(uri)
     except InvalidInput as error:
         details = {**error.details, "number": number}
         raise InvalidInput(f"item {number}: {error}", hint=error.hint, details=details) from error
     return Cited(uri, place, digest, source)
+
+
+def _place(uri: str) -> Citation:
+    at = _AT_LINES.fullmatch(uri)
+    if at is None:
+        return parse_citation(uri)
+    first, last = int(at[2]), int(at[3] or at[2])
+    if last < first:
+        raise InvalidInput(
+            f"citation {uri!r} ends before it begins",
+            hint="a citation looks like 'notes/a.md:12-34'",
+            details={"field": "citation", "value": uri},
+        )
+    return Citation(at[1], LineSpan(first, last))
 
 
 def _bad(number: int, field: str, value: object, expected: str) -> InvalidInput:

@@ -18,11 +18,12 @@ from kb_app._media import has_lines
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import places_of
 from kb_app._search.query import compile_filters, filter_warnings, glob_of
+from kb_app._search.roles import role_of
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
-from kb_core.search import GrepQuery
+from kb_core.search import FileRole, GrepQuery
 from kb_search.patterns import Form, Pattern, compile_pattern
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ class _Found:
     count: int = 0
 
 
+_LATE = frozenset({FileRole.TESTS, FileRole.CONFIG})
+
+
 @dataclass(frozen=True, slots=True)
 class _Match:
     """A document that matches, and which of its matching lines define what is looked for."""
@@ -69,7 +73,9 @@ class _Match:
 
     @property
     def order(self) -> tuple[object, ...]:
-        return not self.defined, -self.found.count, self.doc["path"], self.doc["source_id"]
+        is_late = role_of(self.doc) in _LATE
+        place = self.doc["path"], self.doc["source_id"]
+        return is_late, not self.defined, -self.found.count, *place
 
 
 def grep(
@@ -209,7 +215,8 @@ def _ranked(
 ) -> list[_Match]:
     """Return files in their order: with a definition first, then by count, then by path.
 
-    Of very many, those with few lines are not read to see what they define.
+    Tests and settings come after all others. Of very many, those with few lines are not read
+    to see what they define.
     """
     often = sorted(found, key=lambda each: -each.count)[: max(most, _MOST_READ)]
     docs = _docs(snapshot, [each.text.doc_key for each in often])
@@ -246,8 +253,11 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
         end = data.find(b"\n", start)
         line = data[starts[at] : len(data) if end < 0 else end].decode("utf-8", "replace")
         left = line.find(name.decode())
-        right = left + len(name) if name else len(line)
-        if any(begin < right and left < stop for begin, stop in pattern.spans(line)):
+        right = left + len(name.decode())
+        # A part of a name is no name; a word of a heading says what it is about.
+        if any(
+            (begin <= left and right <= stop) or not name for begin, stop in pattern.spans(line)
+        ):
             yield numbers[at]
 
 

@@ -21,7 +21,7 @@ from kb_app._media import MEDIA
 from kb_app._search.aggregate import Merged
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
-from kb_core.ports import StoredChunk
+from kb_core.ports import StoredChunk, StoredDoc
 from kb_core.search import FileRole
 
 __all__ = ["role_filter", "role_of", "weighed"]
@@ -54,14 +54,14 @@ _IS: Mapping[FileRole, Filter] = {
 }
 
 
-def role_of(chunk: StoredChunk) -> FileRole:
-    """Return what the file of *chunk* is, by its path, medium and language."""
-    *folders, name = chunk["path"].split("/")
+def role_of(found: StoredChunk | StoredDoc) -> FileRole:
+    """Return what the file of *found* is, by its path, medium and language."""
+    *folders, name = found["path"].split("/")
     if _IS_FILE.match(name) or any(map(_IS_FOLDER.match, folders)):
         return FileRole.TESTS
-    if chunk["media"] != Media.CODE.value:
+    if found["media"] != Media.CODE.value:
         return FileRole.DOCS
-    return FileRole.CONFIG if chunk["code_lang"] in _CONFIG else FileRole.CODE
+    return FileRole.CONFIG if found["code_lang"] in _CONFIG else FileRole.CODE
 
 
 def role_filter(roles: Collection[FileRole]) -> Filter:

@@ -59,8 +59,9 @@ def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: An
     where it has a capital letter. What is looked through is the text as it was indexed, of
     pages and office files, too; PATHs narrow it to folders and files, filters further.
 
-    The file that defines what is looked for comes first, then those with most lines. Off a
-    terminal each line has its path and number before it. Finding nothing is not an error.
+    The file that defines what is looked for comes first, then those with most lines; tests
+    and settings come last. Off a terminal each line has its path and number before it.
+    Finding nothing is not an error.
     """
     from kb_core.search import GrepQuery
 

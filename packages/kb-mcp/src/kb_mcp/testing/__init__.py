@@ -59,10 +59,10 @@ async def call(kb: KnowledgeBase, tool: str, arguments: dict[str, Any]) -> types
 
 
 async def told(kb: KnowledgeBase, tool: str, arguments: dict[str, Any], **options: Any) -> str:  # noqa: ANN401 - of client_of
-    """Call one tool of a server that answers with text, and return that."""
+    """Call one tool of a server that answers with text; return that, but for its name."""
     async with client_of(kb, form=Form.TEXT, **options) as client:
         result = await client.call_tool(tool, arguments)
     (content,) = result.content
     assert isinstance(content, types.TextContent)
     assert result.structured_content is None
-    return content.text
+    return content.text.partition("\nseen: ")[0]

@@ -27,28 +27,37 @@ from kb_core.search import CHARS_PER_TOKEN
 __all__ = [
     "BUDGET",
     "INDENT",
+    "LONGEST_PATH",
+    "SEEN",
     "SHORT",
     "error_text",
     "few",
     "indented",
     "joined",
     "listing",
+    "named",
     "numbered",
     "plain",
+    "said_by",
     "short",
     "tokens_of",
     "weight",
 ]
 
-BUDGET = 2_000
+SEEN = 8
+"""Tokens that the line takes which says under which name an answer is remembered."""
+BUDGET = 2_000 - SEEN
 """Tokens of an answer for which nothing else was asked."""
 SHORT = 1_500
 """Tokens of one that lists, for which nothing else was asked."""
 INDENT = "  "
+LONGEST_PATH = 240
+"""Characters of a path in a line of ours; of a longer one, an id is told, too."""
 
 _DIGIT = re.compile("[0-9]")
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\U0010ffff]|[^\\w\\s\x00-\x7f]")
 """What is written without spaces, signs and pictures: about a token each."""
+_NUMBER = re.compile(r"^\d+ ?")
 _LONGEST = 160
 """Characters of a name or a heading that are worth a place in a line of ours."""
 
@@ -81,6 +90,11 @@ def short(text: str, limit: int = _LONGEST) -> str:
     if len(line) <= limit:
         return line
     return f"{line[: limit // 3]}…{line[-(limit - limit // 3 - 1) :]}"
+
+
+def named(path: str) -> str:
+    """Return a path as it can be asked for: whole, but where it is longer than any should be."""
+    return short(path, LONGEST_PATH)
 
 
 def joined(*parts: str) -> str:
@@ -142,6 +156,12 @@ def few(lines: Sequence[str], room: int) -> list[str]:
 
 def _size(lines: Iterable[str]) -> int:
     return sum(weight(line) + 1 for line in lines)
+
+
+def said_by(doc_id: str, lines: Iterable[str]) -> list[int]:
+    """Return what tells the lines of a document, as they are shown, from all others."""
+    bare = (_NUMBER.sub("", line).strip() for line in lines)
+    return [hash((doc_id, line)) for line in bare if line]
 
 
 # -------------------------------------------------------------- whole objects

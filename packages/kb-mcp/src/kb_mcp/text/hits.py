@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import PurePosixPath
@@ -21,7 +21,20 @@ from typing import Any, TypeAlias
 from kb_app.shown import NO_ANSWER, count, is_doubtful
 from kb_core.media import Media
 from kb_core.search import CHARS_PER_TOKEN
-from kb_mcp.text import BUDGET, INDENT, error_text, few, indented, joined, numbered, short, weight
+from kb_mcp.text import (
+    BUDGET,
+    INDENT,
+    LONGEST_PATH,
+    error_text,
+    few,
+    indented,
+    joined,
+    named,
+    numbered,
+    said_by,
+    short,
+    weight,
+)
 
 __all__ = [
     "Told",
@@ -49,10 +62,10 @@ _ALSO = "also:"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An answer as text, and the chunks whose text is in it."""
+    """An answer as text, and the lines of documents that are in it, as ``said_by`` has them."""
 
     text: str
-    chunk_ids: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +106,14 @@ class _Piece:
             return list(numbered(self.text, self.first or 1))
         return list(indented(self.text))
 
+    def said(self) -> list[int]:
+        """Return what tells its lines from all others."""
+        return said_by(self.hits[0]["doc_id"], self.lines())
+
+    def is_in(self, given: Container[int]) -> bool:
+        """Say whether all of it was given already."""
+        return all(line in given for line in self.said())
+
     def joined_with(self, other: _Piece) -> _Piece | None:
         """Return this and one that begins later as one, if only white space is between them."""
         gap = other.start - self.end
@@ -114,12 +135,21 @@ class _Piece:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """What is in the one or in the other."""
+
+    one: Container[int]
+    other: Container[int]
+
+    def __contains__(self, line: object) -> bool:
+        return line in self.one or line in self.other
+
+
 # ----------------------------------------------------------------- whole answers
 
 
-def search_text(
-    response: _Json, max_tokens: int | None = None, given: Collection[str] = ()
-) -> Told:
+def search_text(response: _Json, max_tokens: int | None = None, given: Container[int] = ()) -> Told:
     """Return search_response.v1, with passages, as text; of what was *given*, a line each."""
     hits = response["hits"]
     first = [_found(hits, hits[0]["rank"] if hits else 1)]
@@ -128,7 +158,7 @@ def search_text(
 
 
 def codebase_text(
-    response: _Json, max_tokens: int | None = None, given: Collection[str] = ()
+    response: _Json, max_tokens: int | None = None, given: Container[int] = ()
 ) -> Told:
     """Return codebase_search_response.v1, with passages, as text."""
     queries, hits = response["queries"], response["hits"]
@@ -145,7 +175,7 @@ def codebase_text(
 
 
 def aggregated_text(
-    response: _Json, max_tokens: int | None = None, given: Collection[str] = ()
+    response: _Json, max_tokens: int | None = None, given: Container[int] = ()
 ) -> Told:
     """Return bulk_search_response.v1 of one list for all queries as text."""
     hits, results = response["aggregated"], response["results"]
@@ -160,7 +190,7 @@ def aggregated_text(
     return _answer(first, hits, list(remarks), max_tokens, given)
 
 
-def bulk_text(response: _Json, max_tokens: int | None = None, given: Collection[str] = ()) -> Told:
+def bulk_text(response: _Json, max_tokens: int | None = None, given: Container[int] = ()) -> Told:
     """Return bulk_search_response.v1 as text: a part for each query, which share the budget.
 
     What a query needs less of it, those after it have more; a passage is shown once.
@@ -183,19 +213,19 @@ def _groups(response: _Json) -> Iterator[tuple[str, _Json]]:
 
 
 def _apart(
-    answers: Sequence[tuple[str, _Json]], max_tokens: int | None, given: Collection[str]
+    answers: Sequence[tuple[str, _Json]], max_tokens: int | None, given: Container[int]
 ) -> Told:
     """Return answers, or errors, each under its query."""
     left = (max_tokens or BUDGET) * CHARS_PER_TOKEN
     parts: list[str] = []
-    shown = dict.fromkeys(given)
+    shown: set[int] = set()
     for at, (query, answer) in enumerate(answers, start=1):
         head = f"# {at}. {short(query)}"
         share = left // (len(answers) - at + 1) - weight(head) - 2
         part = "" if "hits" in answer else f"failed: {_error(answer)}"
         if not part and share > 0:
-            told = search_text(answer, share // CHARS_PER_TOKEN, shown)
-            shown |= dict.fromkeys(told.chunk_ids)
+            told = search_text(answer, share // CHARS_PER_TOKEN, _Both(given, shown))
+            shown |= set(told.lines)
             part = told.text
         if weight(part) > share:
             rest = len(answers) - at + 1
@@ -203,7 +233,7 @@ def _apart(
             break
         parts.append(f"{head}\n{part}")
         left -= weight(parts[-1]) + 1
-    return Told("\n".join(parts), tuple(one for one in shown if one not in given))
+    return Told("\n".join(parts), tuple(shown))
 
 
 def passages_text(hits: Sequence[_Json], max_tokens: int | None = None) -> str:
@@ -280,7 +310,7 @@ class _List:
         """Return the line above a passage, or the one that stands for it."""
         hit = piece.hits[0]
         lines = hit["passage"].get("lines")
-        path = "" if goes_on else short(hit["doc_path"])
+        path = "" if goes_on else named(hit["doc_path"])
         of = f" of {lines}" if lines and not goes_on else ""
         marks = dict.fromkeys(mark for one in piece.hits for mark in self._marks(one))
         if self.is_weak(piece):
@@ -297,7 +327,8 @@ class _List:
         has_lines = hit["passage"].get("lines") is not None
         if hit["doc_path"] in self.ambiguous:
             yield f"source {short(hit['source_id'])}"
-        if not has_lines or hit["doc_path"] in self.ambiguous:
+        is_cut = len(hit["doc_path"]) > LONGEST_PATH
+        if not has_lines or is_cut or hit["doc_path"] in self.ambiguous:
             yield f"id {hit['chunk_id'][:_SHORT_ID]}"
         if self.queries > 1 and len(hit["matched_queries"]) > 1:
             yield f"{len(hit['matched_queries'])} queries"
@@ -354,7 +385,7 @@ def _answer(
     hits: Sequence[_Json],
     tail: Iterable[str],
     max_tokens: int | None,
-    given: Collection[str],
+    given: Container[int],
 ) -> Told:
     """Return the lines of an answer within its budget, and the chunks that it holds."""
     room = (max_tokens or BUDGET) * CHARS_PER_TOKEN
@@ -369,24 +400,24 @@ def _answer(
     for piece, brief in zip(pieces, briefs, strict=True):
         room += _cost(brief)
         fitting = None
-        is_new = piece.hits[0]["chunk_id"] not in given and piece.text not in texts
+        is_new = not piece.is_in(given) and piece.text not in texts
         if is_new and not page.is_weak(piece):
             fitting = _fitting(page, piece, room, may_cut=not whole or room > _WORTH_CUTTING)
         if fitting is None:
-            rest.append(brief)
-            room -= _cost(brief)
+            rest.append(f"{brief} · seen" if piece.is_in(given) else brief)
+            room -= _cost(rest[-1])
         else:
             whole.append(fitting)
             texts.add(piece.text)
             room -= _whole_cost(page, fitting)
     blocks = [line for block in _blocks(page, whole) for line in block]
     also = [_ALSO, *(f"{INDENT}{line}" for line in rest)] if rest else []
-    shown = tuple(hit["chunk_id"] for piece in whole if not piece.is_cut for hit in piece.hits)
+    shown = tuple(line for piece in whole for line in piece.said())
     return Told("\n".join([*first, *blocks, *also, *over, *tail]), shown)
 
 
 def _cost(brief: str) -> int:
-    return weight(brief) + len(INDENT) + 1
+    return weight(brief) + weight(f"{INDENT} · seen") + 1
 
 
 def _whole_cost(page: _List, piece: _Piece) -> int:

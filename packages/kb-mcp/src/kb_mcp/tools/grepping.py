@@ -12,6 +12,7 @@ from pydantic import Field
 from kb_app.wire_models import FilteredInput, Flag, OneOrMore, Whole, choice, read
 from kb_core.search import MAX_GREP_CONTEXT, MAX_GREP_LINES, GrepQuery
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline
+from kb_mcp.text.lines import grep_text
 
 __all__ = ["GREP", "GrepInput"]
 
@@ -83,4 +84,11 @@ GREP = Tool(
         annotations=READ_ONLY,
     ),
     call=_grep,
+    tell=lambda call: grep_text(_grep(call), call.max_tokens),
+    brief=(
+        "Lines that match a pattern, in all that is indexed; the file that defines it first. Use "
+        "it for a name, a setting, an error message: where it is defined, called, read. Not for a "
+        "question: that is search."
+    ),
+    hidden=("multiline", "max_lines"),
 )

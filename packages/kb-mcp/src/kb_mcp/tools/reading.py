@@ -23,7 +23,7 @@ from kb_app.wire_models import (
 from kb_core.errors import InvalidInput
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
 from kb_mcp.text import BUDGET
-from kb_mcp.text.reports import documents_text, fetched_text, verified_text
+from kb_mcp.text.reports import documents_text, fetched_lines, fetched_text, verified_text
 
 __all__ = [
     "CITE_VERIFY",
@@ -199,7 +199,10 @@ def _tell_fetch(call: Call) -> str:
     given = call.arguments
     is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
     asked = dict(given) if is_short else {**given, "max_tokens": most}
-    return fetched_text(_fetch(replace(call, arguments=asked)), most)
+    found = _fetch(replace(call, arguments=asked))
+    text = fetched_text(found, most)
+    call.shown.extend(fetched_lines(found, text))
+    return text
 
 
 FETCH = Tool(
@@ -219,6 +222,7 @@ FETCH = Tool(
     ),
     call=_fetch,
     tell=_tell_fetch,
+    gives=True,
     brief=(
         "Read text as it stands: lines of a file, what a citation names, or several places at "
         "once; outline: true gives a file's headings or symbols with their lines, for a fraction "

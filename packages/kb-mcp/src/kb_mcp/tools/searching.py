@@ -38,7 +38,15 @@ def _search(call: Call) -> Answer:
 
 def _tell_search(call: Call) -> str:
     found = call.kb.search(in_passages(_query(call)), stop=call.stop)
-    return search_text(wire.search_response(found), call.max_tokens).text
+    return _told(call, wire.search_response(found))
+
+
+def _told(call: Call, found: Answer) -> str:
+    if cursor := found["next_cursor"]:
+        found = {**found, "next_cursor": call.memory.short(cursor)}
+    told = search_text(found, call.max_tokens, call.given)
+    call.shown.extend(told.lines)
+    return told.text
 
 
 SEARCH = Tool(
@@ -60,6 +68,7 @@ SEARCH = Tool(
     ),
     call=_search,
     tell=_tell_search,
+    gives=True,
     brief=(
         "Find passages in the person's own files, best first, each with its place. Use it before "
         "you answer what their notes, documents or code may hold, and once more with other words "
@@ -112,8 +121,7 @@ def _similar(call: Call) -> Answer:
 
 def _tell_similar(call: Call) -> str:
     page = in_passages(_page(call))
-    found = wire.search_response(call.kb.similar(page.text, page))
-    return search_text(found, call.max_tokens).text
+    return _told(call, wire.search_response(call.kb.similar(page.text, page)))
 
 
 SIMILAR = Tool(
@@ -131,6 +139,7 @@ SIMILAR = Tool(
     ),
     call=_similar,
     tell=_tell_similar,
+    gives=True,
     brief=(
         "Find passages of other documents that are like one: related notes, copies, the same idea "
         "in another language. Not for a question of your own."

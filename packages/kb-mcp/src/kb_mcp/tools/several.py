@@ -23,7 +23,7 @@ from kb_mcp._tool import (
     outline,
     schema_of,
 )
-from kb_mcp.text.hits import aggregated_text, bulk_text, codebase_text
+from kb_mcp.text.hits import Told, aggregated_text, bulk_text, codebase_text
 
 __all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
 
@@ -60,7 +60,7 @@ class BulkInput(Input):
 
 def _bulk_search(call: Call, *, passages: bool = False) -> Answer:
     given = read(BulkInput, call.arguments)
-    asked = [_object(at, one) for at, one in enumerate(given.queries)]
+    asked = [_object(call, at, one) for at, one in enumerate(given.queries)]
     usual = call.kb.preferences()
     queries = read_queries(asked, k=usual.default_k, snippet_chars=usual.snippet_chars)
     if passages:
@@ -83,8 +83,16 @@ def _in_passages(query: SearchQuery | InvalidInput) -> SearchQuery | InvalidInpu
 
 def _tell_bulk_search(call: Call) -> str:
     found = _bulk_search(call, passages=True)
+    for one in found["results"]:
+        if (response := one["response"]) and (cursor := response["next_cursor"]):
+            response["next_cursor"] = call.memory.short(cursor)
     tell = aggregated_text if "aggregated" in found else bulk_text
-    return tell(found, call.max_tokens).text
+    return _told(call, tell(found, call.max_tokens, call.given))
+
+
+def _told(call: Call, told: Told) -> str:
+    call.shown.extend(told.lines)
+    return told.text
 
 
 def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries) -> Answer:
@@ -98,9 +106,10 @@ def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queri
     return wire.bulk_search_response(asked[: len(outcomes)], outcomes)
 
 
-def _object(at: int, value: object) -> dict[str, Any]:
+def _object(call: Call, at: int, value: object) -> dict[str, Any]:
     if isinstance(value, dict):
-        return value
+        cursor = value.get("cursor")
+        return {**value, "cursor": call.memory.cursor(cursor)} if isinstance(cursor, str) else value
     raise InvalidInput(
         f"queries.{at} is not an object",
         hint='a query looks like {"query": "how are chunks cut", "k": 5}',
@@ -135,6 +144,7 @@ BULK_SEARCH = Tool(
     ),
     call=_bulk_search,
     tell=_tell_bulk_search,
+    gives=True,
     brief=(
         "Several searches in one call: for a question of several parts, or, with aggregate, for "
         "one question in several wordings, as one list. A query that fails leaves the others "
@@ -173,9 +183,8 @@ def _codebase_search(call: Call) -> Answer:
 
 
 def _tell_codebase_search(call: Call) -> str:
-    return codebase_text(
-        call.kb.codebase_search(call.arguments, passages=True), call.max_tokens
-    ).text
+    found = call.kb.codebase_search(call.arguments, passages=True)
+    return _told(call, codebase_text(found, call.max_tokens, call.given))
 
 
 _EXAMPLES = (
@@ -207,6 +216,7 @@ CODEBASE_SEARCH = Tool(
     call=_codebase_search,
     render=wire.codebase_search_text,
     tell=_tell_codebase_search,
+    gives=True,
     brief=(
         "Find code by what it does. Ask in simple terms, one thing a query, and in several "
         "wordings at once: doubles are merged, and each further query that finds a passage adds "
