@@ -30,6 +30,9 @@ started = []
 def init():
     started.append(os.environ["TOKENIZERS_PARALLELISM"] + os.environ["OMP_NUM_THREADS"])
 
+def noted():
+    open(os.environ["STARTED"], "x").close()
+
 def bad_init():
     raise RuntimeError("no grammar")
 
@@ -163,6 +166,18 @@ def test_what_a_task_is_at_is_known_while_it_is_at_it(tmp_path: Path) -> None:
     assert phases == ["", "waiting"]
     assert isinstance(last, Outcome)
     assert last.value == str(awaited)
+
+
+def test_the_start_of_a_child_is_no_tasks_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+    monkeypatch.setenv("STARTED", str(started))
+    with executor("double", init="executor_tasks:noted") as made:
+        begun = next(made.follow([1]))
+
+        assert isinstance(begun, Notice)
+        assert started.exists()
 
 
 @pytest.mark.parametrize(

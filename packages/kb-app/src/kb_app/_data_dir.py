@@ -12,10 +12,10 @@ import stat
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from kb_app.paths import make_private_folder
+from kb_core.values import dataclass
 
 __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 

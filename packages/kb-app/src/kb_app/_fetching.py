@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kb_app import _reading
@@ -30,6 +29,7 @@ from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.text import LineIndex
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.wire import types

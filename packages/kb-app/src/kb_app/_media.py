@@ -8,7 +8,7 @@ Every medium has a row; one without a parser is recognised, and not indexed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.util import find_spec
 from pkgutil import resolve_name
@@ -16,6 +16,7 @@ from typing import Any
 
 from kb_core.media import Media
 from kb_core.ports import Chunker, Parser, StoredDoc
+from kb_core.values import dataclass
 
 __all__ = ["MEDIA", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
 __all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of", "versions_of"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from kb_app._data_dir import DataDir
 from kb_app.config import Config
+from kb_core.values import dataclass
 
 __all__ = ["Preferences", "preferences_of"]
 

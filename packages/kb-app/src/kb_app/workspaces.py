@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -48,6 +48,7 @@ from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
 from kb_core.ids import text_hash
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.ingest import IngestEvent

@@ -18,13 +18,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from kb_cli._command import KebabCommand
 from kb_cli._context import CliContext, pass_cli
+from kb_core.values import dataclass
 
 __all__ = ["Interface", "installed_interfaces"]
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ids import text_hash
 from kb_core.records import Changes, ChunkRecord, DocumentRecord
+from kb_core.values import dataclass
 
 __all__ = [
     "Decided",

@@ -10,11 +10,11 @@ narrows before ranking, in both channels, and never touches a score.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from kb_core.media import Media, TrustLevel
+from kb_core.values import dataclass
 
 __all__ = [
     "FIELDS",

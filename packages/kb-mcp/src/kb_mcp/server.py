@@ -19,7 +19,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -33,6 +32,7 @@ from mcp.shared.exceptions import MCPError
 from kb_app import KnowledgeBase
 from kb_core import __version__
 from kb_core.errors import InvalidInput, KbError
+from kb_core.values import dataclass
 from kb_mcp import _resources
 from kb_mcp._calls import Context, Threads, answer
 from kb_mcp._frames import Answering

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 from kb_core.errors import MissingExtra
 from kb_core.text import nfc
+from kb_core.values import dataclass
 from kb_search.pattern_reading import (
     MARK,
     MAX_PATTERN,

@@ -7,7 +7,7 @@ batch that changes nothing leaves the sequence where it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from kb_core.changes import (
@@ -20,6 +20,7 @@ from kb_core.changes import (
     passage_hash,
 )
 from kb_core.records import Changes
+from kb_core.values import dataclass
 from kb_store._documents import (
     delete_documents,
     enclosed_keys,

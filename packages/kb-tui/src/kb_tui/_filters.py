@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from textual import on
@@ -22,6 +22,7 @@ from kb_app.shown import visible
 from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import FILTERS
 from kb_core.search import SearchFilters
+from kb_core.values import dataclass
 from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 
 __all__ = ["Facet", "FilterPopup", "Filtered", "counted", "facets_of", "parse_filter", "toggled"]

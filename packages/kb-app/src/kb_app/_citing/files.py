@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -26,6 +25,7 @@ from kb_app._search.hits import file_of
 from kb_app.config import Config
 from kb_core.filters import And, OneOf
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_core.values import dataclass
 
 __all__ = ["Files", "Now", "Unseen", "is_reachable", "read_text", "unseen_files"]
 

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
 from kb_core.media import Media
 from kb_core.ports import Clock
 from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession

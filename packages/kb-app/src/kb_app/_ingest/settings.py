@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.errors import InvalidInput
 from kb_core.ids import fingerprint
 from kb_core.media import Media, TrustLevel
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_app.config import Config

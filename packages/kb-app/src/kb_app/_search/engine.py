@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
 from kb_core.ports import never
 from kb_core.search import Missing, SearchQuery, SearchResponse, Trace
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from threading import Event

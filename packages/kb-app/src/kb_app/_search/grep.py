@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from kb_app._media import has_lines
@@ -24,6 +24,7 @@ from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
 from kb_core.search import FileRole, GrepQuery
+from kb_core.values import dataclass
 from kb_search.patterns import Form, Pattern, compile_pattern
 
 if TYPE_CHECKING:

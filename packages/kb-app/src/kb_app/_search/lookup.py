@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -23,6 +22,7 @@ from kb_core.filters import Glob, OneOf, all_of, literal_glob
 from kb_core.ids import doc_ids_at, is_id_prefix
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.text import nfc
+from kb_core.values import dataclass
 
 __all__ = [
     "Named",

@@ -18,7 +18,7 @@ import binascii
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Self, TypeVar
 
@@ -36,6 +36,7 @@ from kb_core.search import (
     SearchQuery,
     SearchResponse,
 )
+from kb_core.values import dataclass
 
 __all__ = ["Cursor", "Delivery", "Question", "State", "deliver", "fit", "size_of"]
 

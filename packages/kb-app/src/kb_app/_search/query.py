@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kb_core.clock import parse_rfc3339, to_epoch
@@ -38,6 +37,7 @@ from kb_core.filters import (
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, Missing, SearchFilters
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot

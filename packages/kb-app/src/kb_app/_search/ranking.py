@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain, pairwise
 
 from kb_app._search.channels import Proposals
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
+from kb_core.values import dataclass
 from kb_search.fusion import Fused, fuse, is_lookup, score_kind
 
 __all__ = ["Place", "Row", "as_ranked", "list_digest", "page_of", "rank_proposals"]

@@ -12,7 +12,6 @@ import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from kb_app.config._rules import Rule
 from kb_app.config._settings import SCHEMA_VERSION, SECTIONS, Config, rules
 from kb_app.paths import make_private_folder
 from kb_core.errors import ConfigNotFound, InvalidInput, IoError
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

@@ -7,11 +7,12 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from kb_core.errors import ConfigInvalid
+from kb_core.values import dataclass
 
 __all__ = [
     "ConfigText",

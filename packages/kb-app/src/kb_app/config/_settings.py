@@ -4,17 +4,17 @@ The declarations are the whole truth: loading, ``kebab init``, ``config migrate`
 the reference page are made from them.
 """
 
-# ruff: noqa: RUF009 - setting() returns a field, not a value
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from kb_app.config._rules import Rule, rule_of, setting
 from kb_core.media import TrustLevel
+from kb_core.values import dataclass
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -7,7 +7,6 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from kb_app.config._load import RESERVED_IDS, load_config, parse_config, read_te
 from kb_app.config._rules import nearest
 from kb_app.config._settings import Config, Source
 from kb_core.errors import ConfigInvalid, InvalidInput
+from kb_core.values import dataclass
 
 __all__ = ["SourceEdit", "add_source", "free_name", "remove_source"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from kb_app.shown import NO_ANSWER, count, is_doubtful
 from kb_core.media import Media
 from kb_core.search import CHARS_PER_TOKEN
+from kb_core.values import dataclass
 from kb_mcp.text import (
     BUDGET,
     INDENT,

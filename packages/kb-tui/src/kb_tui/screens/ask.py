@@ -7,7 +7,7 @@ with their citations, word for word.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
@@ -17,6 +17,7 @@ from textual.widgets import Input
 
 from kb_app.shown import count
 from kb_core.search import Hit, SearchQuery, SearchResponse
+from kb_core.values import dataclass
 from kb_tui._keys import ASK, Key, bindings
 from kb_tui._pane import Failed, HitPane, Reply, Shared
 from kb_tui.widgets.hit_list import place_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from textual.content import Content
@@ -13,6 +12,7 @@ from textual.strip import Strip
 
 from kb_app.shown import visible
 from kb_app.shown.marks import marks
+from kb_core.values import dataclass
 
 __all__ = ["Lines", "Row", "Tone"]
 

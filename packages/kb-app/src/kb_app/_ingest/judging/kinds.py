@@ -13,12 +13,12 @@ in comments near the top only, so a program about generated code is not taken fo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from kb_app._ingest.judging.decode import looks_binary
 from kb_app._media import Extra, medium_of
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
+from kb_core.values import dataclass
 
 __all__ = ["HEAD_BYTES", "TOLD_BY_BYTES", "Caps", "Kind", "Skip", "check_bytes", "check_medium"]
 __all__ += ["check_size", "check_text", "detect", "detect_from_bytes", "missing_extra"]

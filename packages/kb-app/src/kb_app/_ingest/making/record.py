@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
 from kb_app._ingest.workers.worker import say
-from kb_app._media import PHASES, chunker_for
+from kb_app._media import PHASES, chunker_for, parser_for
 from kb_core.citations import CodeSpan, LineSpan, stored_span
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import DocId, bytes_hash, chunk_ids, doc_id, text_hash
@@ -30,6 +30,7 @@ from kb_core.media import TrustLevel
 from kb_core.ports import TokenCounter
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.text import LineIndex
+from kb_core.values import dataclass
 
 __all__ = ["Made", "Task", "make"]
 
@@ -114,21 +115,29 @@ def _counter(model: str, cache_dir: str) -> TokenCounter:
     return load_token_counter(model, cache_dir=Path(cache_dir))
 
 
+def _loaded(file: SourceFile, settings: Settings) -> TokenCounter:
+    """Load all that the first file of its kind needs; that is the time of none of them."""
+    parser_for(file.media, file.code_lang)
+    chunker_for(file.media)
+    return _counter(settings.model, settings.cache_dir)
+
+
 def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Made:
     file, settings = made.file, task.settings
+    counter = _loaded(file, settings)
+    loaded = time.perf_counter()
     say("parse")
     whole = parse_whole(file, data, settings, task.phases, task.known_enclosed)
     if isinstance(whole, Skip):
         return replace(made, skipped=whole.reason, detail=whole.detail)
     found = whole.documents
-    counter = _counter(settings.model, settings.cache_dir)
     if task.title is not None:
         found[0] = _called(found[0], task.title)
     parsed_at = time.perf_counter()
     say("chunk")
     documents = tuple(_document(task, made, read, counter) for read in found)
     ended = time.perf_counter()
-    spent = {"read": times[1] - times[0], "parse": parsed_at - times[1], "chunk": ended - parsed_at}
+    spent = {"read": times[1] - times[0], "parse": parsed_at - loaded, "chunk": ended - parsed_at}
     phases = {name: round(secs * 1000, 3) for name, secs in spent.items()}
     waiting = {read.parsed.waits_for for read in found}
     waits_for = next((phase for phase in PHASES if phase in waiting), None)
