@@ -97,14 +97,14 @@ async def test_what_is_shown_of_a_file_is_what_stands_there(
 
 
 async def test_what_has_no_room_can_be_read_by_the_place_that_is_named(kb: KnowledgeBase) -> None:
-    text = await ask(kb, "search", {"query": "how does a host register", "max_tokens": 300})
+    text = await ask(kb, "search", {"query": "how does a host register", "max_tokens": 600})
     places = re.findall(r"^  (\S+:\d+-\d+) of", text.partition("\nalso:\n")[2], re.MULTILINE)
-    assert len(places) > 3
+    assert len(places) > 1
 
-    read = await ask(kb, "fetch", {"places": places[:3], "max_tokens": 3000})
+    read = await ask(kb, "fetch", {"places": places[:2], "max_tokens": 3000})
 
     assert [head for head in read.splitlines() if re.match(r"\S+:\d+-\d+ of ", head)] == [
-        next(line for line in read.splitlines() if line.startswith(place)) for place in places[:3]
+        next(line for line in read.splitlines() if line.startswith(place)) for place in places[:2]
     ]
 
 

@@ -60,6 +60,11 @@ class DataDir:
         return self.root / "run" / "quiet.json"
 
     @property
+    def queries(self) -> Path:
+        """What a person searched for in the terminal."""
+        return self.root / "run" / "queries.json"
+
+    @property
     def token(self) -> Path:
         """What hosts of models send that ask over HTTP; it goes with everything only."""
         return self.root / "mcp-token"

@@ -46,6 +46,7 @@ def schema(config: Config, parts: Parts, snapshot: IndexSnapshot | None) -> type
             "aggregated_search": True,
             "bulk_search": True,
             "codebase_search": True,
+            "exact_text": find_spec("re2") is not None,
             "incremental_ingest": True,
             "ingest_cancellation": True,
             "ingest_progress": True,

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile
     from kb_core.search import LexicalQuery, Scored, SearchQuery, SearchResponse
 
-__all__ = ["Place", "forget", "place_of", "place_of_folders", "workspace_list"]
+__all__ = ["Place", "forget", "over_folders", "place_of", "place_of_folders", "workspace_list"]
 
 Hear: TypeAlias = "Callable[[IngestEvent | str], object]"
 """Is told what a first index is at, and in words what is waited for."""
@@ -127,6 +127,15 @@ def place_of(config: Config, folder: str, *, environ: Mapping[str, str] | None =
     except ValueError as error:
         raise InvalidInput(str(error), details={"field": "in", "value": folder}) from error
     return place_of_folders(config, [path], environ=environ)
+
+
+def over_folders(kb: KnowledgeBase, folders: Sequence[str]) -> KnowledgeBase:
+    """Return what answers for these absolute folders instead of *kb*; they need not be there."""
+    config = kb._config  # noqa: SLF001 - the one that it was opened with
+    there = [path for path in map(Path, folders) if path.exists()]
+    place = place_of_folders(config, there or [Path(folders[0])], environ=paths.environment())
+    # Who offers no tool that writes may still keep a cache.
+    return place.open(readonly=kb.readonly and not config.mcp.readonly)
 
 
 def place_of_folders(
@@ -209,7 +218,9 @@ class Workspace(KnowledgeBase):
 
     def preferences(self) -> Preferences:
         token = DataDir(self._place.data_dir).token  # of the person, and not of a cache
-        return replace(super().preferences(), scope=self._place.told, token_file=token)
+        return replace(
+            super().preferences(), scope=self._place.told, follows_roots=False, token_file=token
+        )
 
     # ---------------------------------------------------------------- reading
 
@@ -410,7 +421,8 @@ class _Narrowed(KnowledgeBase):
         self._place = place
 
     def preferences(self) -> Preferences:
-        return replace(super().preferences(), scope=self._place.told)
+        told = self._place.told
+        return replace(super().preferences(), scope=told, follows_roots=False)
 
     @cached_property
     def _reader(self) -> IndexReader:

@@ -122,6 +122,10 @@ def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
         yield from _hit(page, hit)
     if response.trace:
         yield from _trace(response.trace)
+    for said in response.about:
+        place = f"{said.source_id}{f'/{said.path}' if said.path else ''}"
+        words = wrap(printable(f"{place}: {said.text}"), page.columns)
+        yield from (click.style(part, dim=True) for part in words)
     yield _footer(response)
 
 

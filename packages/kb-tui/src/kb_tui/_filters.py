@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 
 from kb_app.shown import visible
 from kb_core.errors import InvalidInput, KbError
-from kb_core.filters import FILTERS
+from kb_core.filters import FILTERS, as_value
 from kb_core.search import SearchFilters
 from kb_core.values import dataclass
 from kb_tui.widgets.lists import ChoiceList, Column, RowTable
@@ -66,7 +66,8 @@ class Facet:
     @property
     def token(self) -> str:
         """How it stands in a filter line."""
-        quoted = f'"{self.value}"' if re.search(r"\s", self.value) else self.value
+        value = as_value(self.value)
+        quoted = f'"{value}"' if re.search(r"\s", value) else value
         return f"{self.key}:{quoted}"
 
 

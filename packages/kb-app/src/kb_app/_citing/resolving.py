@@ -18,13 +18,13 @@ from kb_app._search.hits import Freshness
 from kb_app._search.lookup import Named, chunks_at, find
 from kb_app.editors import FilePlace
 from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of, parse_citation
-from kb_core.errors import DocNotFound, InvalidInput, IoError, SpanNotSupported
+from kb_core.errors import DocNotFound, IoError, SpanNotSupported
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["ambiguous", "cite", "locate"]
+__all__ = ["cite", "locate"]
 
 
 def cite(
@@ -123,14 +123,4 @@ def _named(snapshot: IndexSnapshot, uri: str, source: str | None, field: str = "
         f"no document at {path!r}{inside}",
         hint="a path is relative to its source; 'kebab list docs' shows the paths of all",
         details={"field": field, "value": uri, "path": path},
-    )
-
-
-def ambiguous(citation: Citation, found: Sequence[StoredDoc]) -> InvalidInput:
-    """Return the error for a path that several sources have."""
-    sources = [doc["source_id"] for doc in found]
-    return InvalidInput(
-        f"{citation.path!r} is in several sources: {', '.join(sources)}",
-        hint=f"name the source, for example --source {sources[0]}",
-        details={"field": "source", "uri": citation.uri, "sources": sources},
     )

@@ -31,9 +31,8 @@ from kb_app._citing.matching import (
     quoted_lines,
     quoted_part,
 )
-from kb_app._citing.resolving import ambiguous
 from kb_app._media import has_lines
-from kb_app._search.lookup import chunks_at, documents_at, spellings
+from kb_app._search.lookup import chunks_at, documents_at, in_several_sources, spellings
 from kb_app.config import Config
 from kb_core import wire
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
@@ -283,7 +282,7 @@ class _Verifier:
         if not docs:
             return self._unknown(given)
         if len(docs) > 1 and given.content_hash is None:
-            raise ambiguous(given.citation, docs)
+            raise in_several_sources(docs, given.uri, "uri")
         return min((self._judged(given, doc) for doc in docs), key=lambda c: _BETTER[c.status])
 
     def _unknown(self, given: Cited) -> _Check:

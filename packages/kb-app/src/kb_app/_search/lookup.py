@@ -32,6 +32,7 @@ __all__ = [
     "document_named",
     "documents_at",
     "find",
+    "in_several_sources",
     "origin_of",
     "paths_named",
     "places_of",
@@ -273,9 +274,14 @@ def _only(docs: Sequence[StoredDoc], text: str, field: str) -> StoredDoc:
         raise _several(
             text, [_shown(doc) for doc in docs], "give more of its path, or its id", field
         )
+    raise in_several_sources(docs, text, field)
+
+
+def in_several_sources(docs: Sequence[StoredDoc], text: str, field: str) -> InvalidInput:
+    """Return the error for a *text* that is the path of all *docs*, each of another source."""
     sources = [doc["source_id"] for doc in docs]
     known = ", ".join(f"{doc['doc_id'][:8]} ({doc['source_id']})" for doc in docs[:_LISTED])
-    raise InvalidInput(
+    return InvalidInput(
         f"{docs[0]['path']!r} is in several sources: {', '.join(sources)}",
         hint=f"give an id: {known}; or, to cite, name the source, as in --source {sources[0]}",
         details={

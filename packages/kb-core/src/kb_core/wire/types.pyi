@@ -655,6 +655,11 @@ class SearchResponseOmitted(TypedDict):
     hits: int
     snippets_shortened: int
 
+class SearchResponseAbout(TypedDict):
+    source_id: str
+    path: NotRequired[str]
+    text: str
+
 class SearchResponseMissingWithout(TypedDict):
     word: str
     passages: int
@@ -709,8 +714,13 @@ class SearchResponse(TypedDict):
     warnings: NotRequired[list[str]]
     confidence: NotRequired[float]
     stages: NotRequired[list[str]]
+    about: NotRequired[list[SearchResponseAbout]]
     missing: NotRequired[SearchResponseMissing]
     trace: NotRequired[SearchResponseTrace]
+
+class SourceAbout(TypedDict):
+    path: NotRequired[str]
+    text: str
 
 class Source(TypedDict):
     id: str
@@ -720,6 +730,7 @@ class Source(TypedDict):
     trust_level: str
     source_type: str
     follow_links: NotRequired[bool]
+    about: NotRequired[list[SourceAbout]]
 
 class SourceList(TypedDict):
     schema_version: Literal["source_list.v1"]
