@@ -467,6 +467,25 @@ def test_one_budget_for_all_of_it(base: InstalledKebab, max_tokens: int) -> None
     assert valid("bulk_search_response", done.stdout)["aggregated"]
 
 
+@pytest.mark.parametrize("max_tokens", [1500, 3000])
+def test_one_budget_is_shared_by_answers_that_stay_apart(
+    base: InstalledKebab, max_tokens: int
+) -> None:
+    asked: list[dict[str, Any]] = [
+        {"query": "async rust"},
+        {"query": "lock"},
+        {"query": "검색", "max_tokens": 400},
+    ]
+
+    done = bulk(base, "--json", "--max-tokens", str(max_tokens), lines=asked)
+
+    found = [json.loads(line)["response"] for line in done.stdout.splitlines()]
+    sizes = [len(json.dumps(one, ensure_ascii=False, separators=(",", ":"))) for one in found]
+    assert all(one["hits"] for one in found)
+    assert sum(sizes) <= 4 * max_tokens
+    assert sizes[2] <= 4 * 400
+
+
 def test_the_order_of_lines_does_not_matter_to_one_list(base: InstalledKebab) -> None:
     asked = [{"query": query} for query in ("async rust", "who holds the lock?", "검색")]
     lists = []

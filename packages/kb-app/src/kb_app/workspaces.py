@@ -28,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from kb_app import paths
+from kb_app import _queries, paths
 from kb_app._caches import Home, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app.config import Config, Source
@@ -221,6 +221,19 @@ class Workspace(KnowledgeBase):
         return replace(
             super().preferences(), scope=self._place.told, follows_roots=False, token_file=token
         )
+
+    def recent_queries(self) -> tuple[str, ...]:
+        return _queries.recent(self._own)
+
+    def keep_queries(self, queries: Sequence[str]) -> None:
+        if not self._is_frozen:
+            _queries.keep(self._own, queries)
+
+    @property
+    def _own(self) -> Config:
+        """The settings of the person, whose data a reset deletes: not those of a cache."""
+        storage = replace(self._config.storage, data_dir=self._place.data_dir)
+        return replace(self._config, storage=storage)
 
     # ---------------------------------------------------------------- reading
 
