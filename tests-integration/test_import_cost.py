@@ -206,7 +206,7 @@ task = Task(
 )
 heard = []
 hearing.set(lambda phase: heard.append((phase.name, sorted(sys.modules))))
-assert make(task).document is not None
+assert make(task).documents
 print(json.dumps(dict(heard)["parse"]), file=sys.stderr)
 """
 

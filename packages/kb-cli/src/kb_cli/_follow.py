@@ -46,7 +46,12 @@ _PATH_COLUMNS = 36
 _PLAIN_EVERY_S = 5.0
 _DRAW_EVERY_S = 0.1
 _MINUTE = 60
-_VERBS = {"scanned": "indexing", "indexing": "indexing", "embedding": "embedding"}
+_VERBS = {
+    "scanned": "indexing",
+    "indexing": "indexing",
+    "completing": "completing",
+    "embedding": "embedding",
+}
 
 
 def show_work(cli: CliContext, start: Start, *, is_dry_run: bool = False) -> None:

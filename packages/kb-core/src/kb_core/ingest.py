@@ -63,6 +63,8 @@ class IngestOptions:
     retry_failed: bool = False
     allow_empty: bool = False
     summary_only: bool = False
+    without: tuple[str, ...] = ()
+    """Later phases that are left for another run; what waits for them goes on waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,8 @@ class IngestItem:
     media: str | None = None
     byte_len: int | None = None
     chunk_count: int | None = None
+    enclosed_count: int | None = None
+    """How many documents within the file were indexed, if any."""
     parser_version: str | None = None
     chunker_version: str | None = None
     reason: str | None = None

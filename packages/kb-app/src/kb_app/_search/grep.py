@@ -15,7 +15,7 @@ from dataclasses import field
 from threading import Event
 from typing import TYPE_CHECKING
 
-from kb_app._media import medium_of
+from kb_app._media import has_lines
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import places_of
 from kb_app._search.query import compile_filters, filter_warnings, glob_of
@@ -334,21 +334,21 @@ def _lines(
         return
     found, doc = match.found, match.doc
     data = found.text.data
-    has_lines = medium_of(doc["media"]).has_lines
-    chunks = [] if has_lines else snapshot.doc_chunks(doc["doc_id"])
+    by_lines = has_lines(doc)
+    chunks = [] if by_lines else snapshot.doc_chunks(doc["doc_id"])
     at, number, before = 0, 1, 0
     for wanted in numbers:
         start = at
         while number < wanted and (end := data.find(b"\n", at)) >= 0:
             at, number = end + 1, number + 1
-        before += 0 if has_lines else len(data[start:at].decode("utf-8", "replace"))
+        before += 0 if by_lines else len(data[start:at].decode("utf-8", "replace"))
         if number < wanted or at >= len(data):
             return
         end = data.find(b"\n", at)
         text = data[at : len(data) if end < 0 else end].decode("utf-8", "replace")
         line = _line(wanted, text, pattern if wanted in found.lines else None)
         if wanted in found.lines:
-            place = None if has_lines else _place(chunks, before)
+            place = None if by_lines else _place(chunks, before)
             line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
             if wanted in match.defined:
                 line["is_definition"] = True

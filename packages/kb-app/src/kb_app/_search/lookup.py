@@ -19,7 +19,7 @@ from kb_app._ingest.seeing.files import is_utf8
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.filters import Glob, OneOf, all_of, literal_glob
-from kb_core.ids import doc_id as id_of_path, is_id_prefix
+from kb_core.ids import doc_ids_at, is_id_prefix
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.text import nfc
 from kb_core.values import dataclass
@@ -166,7 +166,7 @@ def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list
         if found := snapshot.docs(all_of([OneOf("path", (name,)), _within(source)])):
             return list(found)
     sources = [source] if source else sorted(snapshot.control.sources)
-    ids = [id_of_path(each, name) for each in sources for name in names]
+    ids = [one for each in sources for name in names for one in doc_ids_at(each, name)]
     moved = [doc for old in ids for doc in snapshot.find_docs(old, 1)]
     return list({doc["doc_id"]: doc for doc in moved}.values())
 

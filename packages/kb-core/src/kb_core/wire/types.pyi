@@ -214,6 +214,8 @@ class DocInspection(TypedDict):
     doc_date: NotRequired[str]
     code_lang: NotRequired[str]
     repo: NotRequired[str]
+    container: NotRequired[str]
+    enclosed: NotRequired[list[str]]
     aliases: NotRequired[list[str]]
     repo_branch: NotRequired[str]
     repo_commit: NotRequired[str]
@@ -244,6 +246,7 @@ class DocSummary(TypedDict):
     doc_date: NotRequired[str]
     code_lang: NotRequired[str]
     repo: NotRequired[str]
+    container: NotRequired[str]
 
 class DocSummaryList(TypedDict):
     schema_version: Literal["doc_summary_list.v1"]
@@ -439,6 +442,7 @@ class IngestItem(TypedDict):
     media: NotRequired[str]
     byte_len: NotRequired[int]
     chunk_count: NotRequired[int]
+    enclosed_count: NotRequired[int]
     parser_version: NotRequired[str]
     chunker_version: NotRequired[str]
     reason: NotRequired[str]
