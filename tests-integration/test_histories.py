@@ -1,5 +1,7 @@
 """Histories: edits, ignores, deletions, stops, crashes, a lost or older store, in any order.
 
+Some of the files hold others, and some wait for a later phase, which a run may leave out.
+
 A model in memory knows what should be searchable after a whole run, and which bytes exist
 nowhere else. Whatever happened, the next whole run brings the knowledge base there, nothing
 is found before that which the ledger says is hidden, a check changes nothing, and every
@@ -38,6 +40,7 @@ from kb_app import KnowledgeBase
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
 from kb_app.config import Config, Embedding, Source
+from kb_app.testing.parcels import parcel, use_parcels
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import StoreCorrupt
 from kb_core.ids import bytes_hash
@@ -48,6 +51,8 @@ from kb_search.writer import Writer
 
 HISTORIES = int(os.environ.get("KEBAB_TEST_HISTORIES", "12"))
 PATHS = ("a.md", "b.md", "private.md", "deep/c.md", "deep/d.md", "deep/er/e.md")
+PARCELS = ("p.epub", "deep/q.epub")
+THINGS = ("one.md", "two.md", "in.epub")
 KEYS = ("https://example.org/one", "https://example.org/two")
 BODY = base64.b64encode(random.Random(1).randbytes(600)).decode()
 SECRET = f"-----BEGIN PRIVATE KEY-----\n{BODY}\n"
@@ -75,6 +80,8 @@ class Histories(RuleBasedStateMachine):
         self.words = count(1)
         self.files: dict[str, str] = {}
         """The word that each file holds; none where it is not to be found."""
+        self.sealed: dict[str, str] = {}
+        """The word that waits for a later phase, by file."""
         self.ignored: set[str] = set()
         self.added: dict[str, tuple[str, bytes]] = {}
         """The word and the bytes of what was added, by key."""
@@ -107,6 +114,30 @@ class Histories(RuleBasedStateMachine):
         self.files[path] = self._word(path)
         file.write_text(f"# A note\n\nThe {self.files[path]} sleeps.\n", "utf-8")
 
+    @rule(
+        path=st.sampled_from(PARCELS),
+        things=st.sets(st.sampled_from(THINGS)),
+        is_sealed=st.booleans(),
+    )
+    def pack(self, path: str, things: set[str], is_sealed: bool) -> None:
+        """Write a file that holds others; some of what they say waits for a later phase."""
+        file = self.notes / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._forget(path)
+        self.files[path] = self._word(path)
+        packed = []
+        for name in sorted(things):
+            inner = f"{path}!/{name}"
+            self.files[inner] = word = self._word(inner)
+            if name.endswith(".epub"):
+                packed.append((name, parcel(f"Within, {word}.")))
+            else:
+                packed.append((name, f"# Thing\n\nIt is a {word}.\n".encode()))
+        if is_sealed:
+            self.sealed[path] = self._word(path)
+        sealed = self.sealed.get(path, "")
+        file.write_bytes(parcel(f"A letter to {self.files[path]}.", packed, sealed=sealed))
+
     @rule(path=st.sampled_from(PATHS), text=st.sampled_from(["", SECRET, "\x00" * 50]))
     def spoil(self, path: str, text: str) -> None:
         """Make a file empty, a secret or binary: it is not to be found any more."""
@@ -115,21 +146,30 @@ class Histories(RuleBasedStateMachine):
             self.files.pop(path, None)
             self.is_whole = False
 
-    @rule(path=st.sampled_from(PATHS))
+    @rule(path=st.sampled_from(PATHS + PARCELS))
     def delete(self, path: str) -> None:
         (self.notes / path).unlink(missing_ok=True)
-        self.files.pop(path, None)
+        self._forget(path)
         self.is_whole = False
 
-    @rule(old=st.sampled_from(PATHS), new=st.sampled_from(PATHS))
-    def move(self, old: str, new: str) -> None:
-        if old in self.files and old != new:
+    @rule(paths=st.sampled_from([PATHS, PARCELS]).flatmap(st.permutations))
+    def move(self, paths: Sequence[str]) -> None:
+        old, new = paths[:2]
+        if old in self.files:
             (self.notes / new).parent.mkdir(parents=True, exist_ok=True)
             (self.notes / old).rename(self.notes / new)
-            self.files[new] = self.files.pop(old)
+            self._forget(new)
+            for known in (self.files, self.sealed):
+                for path in [path for path in known if path.split("!/")[0] == old]:
+                    known[new + path.removeprefix(old)] = known.pop(path)
             self.is_whole = False
 
-    @rule(names=st.sets(st.sampled_from(["private.md", "deep/", "a.md", "er/"])))
+    def _forget(self, path: str) -> None:
+        for known in (self.files, self.sealed):
+            for name in [name for name in known if name.split("!/")[0] == path]:
+                del known[name]
+
+    @rule(names=st.sets(st.sampled_from(["private.md", "deep/", "a.md", "er/", "p.epub"])))
     def ignore(self, names: set[str]) -> None:
         (self.notes / ".kebabignore").write_text("\n".join(sorted(names)) + "\n", "utf-8")
         self.ignored = names
@@ -156,6 +196,10 @@ class Histories(RuleBasedStateMachine):
         report = self._run(lambda kb: kb.ingest(IngestOptions()))
         assert not report["aborted"]
         self.is_whole = True
+
+    @rule()
+    def ingest_without_the_later_phase(self) -> None:
+        self._run(lambda kb: kb.ingest(IngestOptions(without=("ocr",))))
 
     @rule(after=st.integers(1, 12))
     def stop(self, after: int) -> None:
@@ -251,7 +295,8 @@ class Histories(RuleBasedStateMachine):
             return
         with self._open() as kb:
             rows = kb.status()["files"]
-            shown = {(doc["source_id"], doc["doc_path"]) for doc in _docs(kb)}
+            # What is in a file is hidden with it.
+            shown = {(doc["source_id"], doc["doc_path"].split("!/")[0]) for doc in _docs(kb)}
         hiding = [row for row in rows if row["state"] in {"skipped", "deleted"}]
         hidden = {(row["source_id"], row["doc_path"]) for row in hiding}
         assert not shown & hidden
@@ -266,8 +311,11 @@ class Histories(RuleBasedStateMachine):
         with self._open() as kb:
             shown = {(doc["source_id"], doc["doc_path"]) for doc in _docs(kb)}
             assert shown - {("notes", ".kebabignore")} == set(expected)
+            there = [*expected.items()]
+            there += [(("notes", path), word) for path, word in self.sealed.items()]
             for word in self.spoken:
-                wanted = {place for place, spoken in expected.items() if spoken == word}
+                wanted = {place for place, spoken in there if spoken == word}
+                wanted = {place for place in wanted if not self._hides(place[1])}
                 assert _search(kb, word) == wanted, word
 
     # ---------------------------------------------------------------------- helpers
@@ -285,7 +333,8 @@ class Histories(RuleBasedStateMachine):
         return {"aborted": last.report.aborted}
 
     def _hides(self, path: str) -> bool:
-        parts = [f"{part}/" for part in path.split("/")[:-1]] + [path]
+        file = path.split("!/", maxsplit=1)[0]
+        parts = [f"{part}/" for part in file.split("/")[:-1]] + [file]
         return any(name in parts for name in self.ignored)
 
     def _away(self) -> None:
@@ -316,6 +365,7 @@ def test_after_any_history_what_is_found_is_what_should_be(
     monkeypatch.setattr(
         "kb_app._wiring._executor", lambda _config, task, _wanted: InlineExecutor(task)
     )
+    use_parcels(monkeypatch)
     run_state_machine_as_test(
         Histories,
         settings=settings(

@@ -27,6 +27,26 @@ finally:
     print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
+# As COMMAND, with our classes that the standard library made frozen instead of the names.
+SLOWLY_MADE = COMMAND.replace(
+    "sorted(sys.modules)",
+    """[
+        f"{module}.{name}"
+        for module in sorted(m for m in sys.modules if m.startswith("kb_"))
+        for name, value in vars(sys.modules[module]).items()
+        if getattr(getattr(value, "__dataclass_params__", None), "frozen", False)
+    ]""",
+)
+
+# As COMMAND, with how often garbage was looked for among all objects, at the end included.
+COLLECTED = COMMAND.replace("import json, sys", "import gc, json, sys").replace(
+    "sorted(sys.modules)",
+    """[
+        str(gc.get_stats()[2]["collections"]),
+        str(gc.get_freeze_count() > len(gc.get_objects())),
+    ]""",
+)
+
 HEAVY = {
     "duckdb",
     "mcp",
@@ -42,6 +62,11 @@ HEAVY = {
 
 def loaded_by(statement: str, *words: str, env: dict[str, str] | None = None) -> set[str]:
     """Run a statement in a fresh process and return the top-level names it loaded."""
+    return {name.partition(".")[0] for name in told_by(statement, *words, env=env)}
+
+
+def told_by(statement: str, *words: str, env: dict[str, str] | None = None) -> set[str]:
+    """Run a statement in a fresh process and return the list that is its last line on stderr."""
     process = subprocess.run(
         [sys.executable, "-c", statement, *words],
         capture_output=True,
@@ -50,8 +75,7 @@ def loaded_by(statement: str, *words: str, env: dict[str, str] | None = None) ->
         env={**os.environ, **(env or {})},
     )
     assert process.returncode == 0, process.stderr
-    modules: list[str] = json.loads(process.stderr.splitlines()[-1])
-    return {name.partition(".")[0] for name in modules}
+    return set(json.loads(process.stderr.splitlines()[-1]))
 
 
 def loaded_by_import(module: str) -> set[str]:
@@ -136,3 +160,96 @@ def test_a_cold_lexical_search_loads_no_database_and_no_model(
     assert "tantivy" in loaded
     unwanted = {"duckdb", "numpy", "onnxruntime", "pyarrow", "pydantic", "tokenizers"}
     assert loaded.isdisjoint(unwanted)
+
+
+def test_a_cold_search_makes_its_values_quickly(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    """A frozen dataclass of the standard library costs four times one of ``kb_core.values``."""
+    config, env = small_knowledge_base
+
+    words = ("--config", str(config), "search", "--mode", "lexical", "readable")
+
+    assert told_by(SLOWLY_MADE, *words, env=env) == set()
+
+
+def test_a_cold_search_is_not_looked_through_for_garbage(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    config, env = small_knowledge_base
+
+    words = ("--config", str(config), "search", "--mode", "lexical", "readable")
+
+    assert told_by(COLLECTED, *words, env=env) == {"0", "True"}
+
+
+# What is loaded when the first file of a worker begins to be parsed.
+FIRST_FILE = """
+import json, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from kb_app._ingest.making.record import Task, make
+from kb_app._ingest.settings import ingest_settings
+from kb_app._ingest.workers.worker import hearing
+from kb_app.config import load_config
+from kb_core.documents import SourceFile
+
+config = load_config(Path(sys.argv[1]))
+(source,) = config.sources
+file = SourceFile(source_id="notes", path="locks.md", media="markdown", size=60, mtime_ns=0)
+task = Task(
+    root=str(source.root),
+    file=file,
+    raw_path=None,
+    settings=ingest_settings(config),
+    indexed_at=datetime(2026, 5, 31, tzinfo=UTC),
+)
+heard = []
+hearing.set(lambda phase: heard.append((phase.name, sorted(sys.modules))))
+assert make(task).documents
+print(json.dumps(dict(heard)["parse"]), file=sys.stderr)
+"""
+
+
+def test_parser_and_tokenizer_are_loaded_before_the_time_of_the_first_file_begins(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    config, env = small_knowledge_base
+
+    loaded = told_by(FIRST_FILE, str(config), env=env)
+
+    assert loaded >= {"kb_app._ingest.making.formats.markdown", "kb_search.embed.tokenize"}
+
+
+def test_what_makes_documents_needs_no_configuration() -> None:
+    show = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    loaded = told_by(f"import kb_app._ingest.making.record; {show}")
+
+    assert "kb_app._ingest.settings" in loaded
+    assert {name for name in loaded if name.startswith("kb_app.config")} == set()
+
+
+def test_a_run_that_finds_nothing_to_do_loads_nothing_that_could_do_it(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    config, env = small_knowledge_base
+
+    loaded = loaded_by(COMMAND, "--config", str(config), "ingest", env=env)
+
+    assert loaded.isdisjoint(
+        HEAVY - {"tantivy"} | {"kb_store", "markdown_it", "statistics", "yaml"}
+    )
+
+
+def test_an_edit_of_words_alone_loads_a_store_and_an_index_and_nothing_else(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    """Parsers and tokenizers are the worker's; numpy is for vectors."""
+    config, env = small_knowledge_base
+    (config.parent / "notes" / "more.md").write_text("# More\n\nWords.\n", "utf-8")
+
+    loaded = loaded_by(COMMAND, "--config", str(config), "ingest", env=env)
+
+    assert "duckdb" in loaded
+    unwanted = {"markdown_it", "statistics", "yaml"}
+    assert loaded.isdisjoint(HEAVY - {"duckdb", "tantivy"} | unwanted)

@@ -37,6 +37,13 @@ def library(kebab: InstalledKebab) -> InstalledKebab:
     return kebab
 
 
+def test_without_a_model_the_doctor_speaks_of_words_alone(library: InstalledKebab) -> None:
+    said = library.run("doctor").stdout
+
+    assert "embeddings       none: search is by words alone" in said
+    assert "None" not in said
+
+
 def test_a_second_run_reads_no_file_and_loads_no_model(library: InstalledKebab) -> None:
     library.configure(model="multilingual-e5-small")
     library.ingest()

@@ -17,6 +17,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 
 Mode = Literal["legacy", "auto"]
@@ -94,7 +95,7 @@ def start(kebab: InstalledKebab, *words: str, **environ: str) -> Served:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Return a server over two notes that two hosts share."""
-    kebab = InstalledKebab(tmp_path_factory.mktemp("http"))
+    kebab = KebabHere(tmp_path_factory.mktemp("http"))
     kebab.write("locks.md", "# Locks\n\nA search stays readable while ingest runs.\n")
     kebab.write("tea.md", "# Tea\n\nGreen tea wants water of 70 degrees.\n")
     kebab.ingest()

@@ -19,6 +19,8 @@ from typing import Any, Literal
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
+from kb_cli.testing.installed import ended_in_time
+
 SERVER = """
 import sys, time
 from dataclasses import replace
@@ -80,13 +82,14 @@ def in_mid_call(home: Path, manner: str = "listens") -> Iterator[subprocess.Pope
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     process = subprocess.Popen(words, **pipes, text=True)  # type: ignore[call-overload]
     try:
-        send(process, "initialize", id=0, params=HELLO)
-        assert receive(process)["result"]["serverInfo"]["name"] == "kebab"
-        send(process, "notifications/initialized")
-        params = {"name": "schema", "arguments": {}, "_meta": {"progressToken": "p"}}
-        send(process, "tools/call", id=1, params=params)
-        wait_for(home / "started")
-        yield process
+        with ended_in_time(process):
+            send(process, "initialize", id=0, params=HELLO)
+            assert receive(process)["result"]["serverInfo"]["name"] == "kebab"
+            send(process, "notifications/initialized")
+            params = {"name": "schema", "arguments": {}, "_meta": {"progressToken": "p"}}
+            send(process, "tools/call", id=1, params=params)
+            wait_for(home / "started")
+            yield process
     finally:
         process.kill()
         for stream in (process.stdin, process.stdout, process.stderr):

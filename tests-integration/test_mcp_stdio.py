@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters, stdio_client
 
 from kb_cli.testing import KebabHere
-from kb_cli.testing.installed import InstalledKebab
+from kb_cli.testing.installed import InstalledKebab, ended_in_time
 from kb_core import __version__
 from kb_core.testing import closed_schema
 
@@ -113,9 +113,10 @@ def raw(kebab: InstalledKebab) -> Iterator[subprocess.Popen[str]]:
         text=True,
     ) as process:
         try:
-            answer = ask(process, HELLO)
-            assert answer["result"]["serverInfo"] == {"name": "kebab", "version": __version__}
-            yield process
+            with ended_in_time(process):
+                answer = ask(process, HELLO)
+                assert answer["result"]["serverInfo"] == {"name": "kebab", "version": __version__}
+                yield process
         finally:
             process.kill()
 
@@ -172,9 +173,11 @@ def test_a_frame_that_cannot_be_read_is_answered_and_the_next_one_is_read(
     ask = {"jsonrpc": "2.0", "id": 77, "method": "ping"}
     frames = [json.dumps(HELLO), *(frame for frame, _, _ in UNREADABLE), "", json.dumps(ask)]
 
-    with subprocess.Popen(
-        kebab.command("mcp"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as server:
+    pipe = subprocess.PIPE
+    with (
+        subprocess.Popen(kebab.command("mcp"), stdin=pipe, stdout=pipe) as server,
+        ended_in_time(server),
+    ):
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.write("\n".join(frames).encode("utf-8", "surrogateescape") + b"\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,10 @@ def _refusing_index(original: Any) -> Any:  # noqa: ANN401 - a method
     return publish
 
 
+@pytest.mark.parametrize("odd", ["3.md", "3.eml"])
 @pytest.mark.parametrize("where", ["store", "index"])
-def test_what_one_document_is_refused_for_costs_that_document_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+def test_what_one_document_is_refused_for_costs_its_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, odd: str
 ) -> None:
     from kb_app import KnowledgeBase
     from kb_app.config import Config, Embedding, Source
@@ -108,9 +110,14 @@ def test_what_one_document_is_refused_for_costs_that_document_alone(
 
     notes = tmp_path / "notes"
     notes.mkdir()
-    for number in range(6):
-        text = REFUSED if number == 3 else f"A gnu, number {number}."
-        (notes / f"{number}.md").write_text(f"{text}\n", "utf-8")
+    names = [odd if number == 3 else f"{number}.md" for number in range(6)]
+    for number, name in enumerate(names):
+        (notes / name).write_text(f"A gnu, number {number}.\n", "utf-8")
+    mail = EmailMessage()
+    mail.set_content("A gnu in a mail.\n")
+    mail.add_attachment("Before it.\n", filename="a.md")
+    mail.add_attachment(f"{REFUSED}\n", filename="b.md")
+    (notes / odd).write_bytes(bytes(mail) if odd.endswith(".eml") else REFUSED.encode())
     config = Config.inside(tmp_path / "kb", Source(id="notes", root=notes))
     object.__setattr__(config, "embedding", Embedding(model="none"))
     if where == "store":
@@ -125,7 +132,7 @@ def test_what_one_document_is_refused_for_costs_that_document_alone(
 
     assert last.report is not None
     assert (last.report.counts["new"], last.report.counts["error"]) == (5, 1)
-    assert states == {f"{n}.md": "failed" if n == 3 else "indexed" for n in range(6)}
+    assert states == {name: "failed" if name == odd else "indexed" for name in names}
     assert checks["store"]
     with open_session(config.storage.data_dir, lock_wait_secs=1, clock=utc_now) as session:
         assert session.healed is None

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ class World:
         inline = replace(parts, executor=lambda task, _: InlineExecutor(task), session=session)
         return KnowledgeBase(self.config, inline)
 
-    def ingest(self, *paths: str, **options: bool) -> IngestReport:
+    def ingest(self, *paths: str, **options: Any) -> IngestReport:  # noqa: ANN401 - as they are declared
         with self.kb() as kb:
             events = list(kb.ingest(IngestOptions(embed=False, paths=paths, **options)))
         self.kinds = [event.kind for event in events]

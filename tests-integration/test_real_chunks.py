@@ -49,9 +49,7 @@ def real_documents(config: Config) -> Iterator[DocumentRecord]:
             task = Task(
                 root=str(root), file=file, raw_path=None, settings=settings, indexed_at=utc_now()
             )
-            document = make(task).document
-            if document is not None:
-                yield document
+            yield from make(task).documents
 
 
 @pytest.mark.model

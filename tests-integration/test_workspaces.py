@@ -152,6 +152,7 @@ def test_all_that_reads_can_be_asked_of_a_folder(home: Home) -> None:
     assert "An otter sleeps" in home.run("cite", "README.md#L1-L3", *place).stdout
     assert "unchanged" in home.run("cite", "verify", "README.md#L1-L3", *place).stdout
     assert "2 documents" in home.run("list", "docs", *place).stdout
+    assert "src/den.py" in home.run("grep", "build_den", *place).stdout
     assert "README.md" in home.run("inspect", "doc", "README.md", *place).stdout
     assert "README.md" in home.run("inspect", "chunk", chunk, *place).stdout
     assert "2 indexed" in home.run("status", *place).stdout
@@ -490,3 +491,20 @@ def test_several_folders_are_one_workspace_with_a_source_each(home: Home) -> Non
     }
     with pytest.raises(InvalidInput):
         place_of_folders(load_config(None, environ), [home.path / "nowhere"], environ=environ)
+
+
+def test_queries_about_a_folder_are_kept_where_a_reset_deletes_them(home: Home) -> None:
+    from kb_app.workspaces import place_of_folders
+
+    environ = home_environ(home)
+    config = load_config(None, environ)
+    place = place_of_folders(config, [home.folder], environ=environ)
+    config.storage.data_dir.mkdir(parents=True)
+
+    with place.open() as kb:
+        kb.keep_queries(["otter"])
+    with place.open(readonly=True) as kb:
+        kb.keep_queries(["none"])
+        assert kb.recent_queries() == ("otter",)
+
+    assert list(config.storage.data_dir.rglob("queries.json"))

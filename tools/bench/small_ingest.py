@@ -10,7 +10,9 @@ that a process and all its children used, user and system.
     python tools/bench/small_ingest.py --qmd "bun qmd.js"     and qmd, by the command that runs it
 
 Everyone gets the same notes in turn, with a first, unmeasured round for the page cache and
-compiled modules. Medians are printed, and each peer's as the ratio of kebab to it.
+compiled modules. A walk that asks for the size and time of each file, and does nothing else,
+is the floor of whatever Python program looks for changes. Medians are printed, and each
+peer's as the ratio of kebab to it.
 """
 
 from __future__ import annotations
@@ -105,6 +107,15 @@ def _kebab() -> Indexer:
     return Indexer(command, prepare)
 
 
+def _bare_walk() -> Indexer:
+    program = (
+        "import os, sys\n"
+        "for folder, _, names in os.walk(sys.argv[1]):\n"
+        "    for name in names: os.stat(os.path.join(folder, name))\n"
+    )
+    return Indexer(lambda vault, _: [sys.executable, "-c", program, str(vault)], lambda *_: {})
+
+
 def _recoll() -> Indexer:
     def prepare(vault: Path, home: Path) -> Mapping[str, str]:
         (home / "recoll.conf").write_text(f"topdirs = {vault}\n", "utf-8")
@@ -178,7 +189,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--recoll", action="store_true", help="measure recollindex, too")
     parser.add_argument("--qmd", help="measure qmd, too: the command that runs it")
     options = parser.parse_args(words)
-    indexers = {"kebab": _kebab()}
+    indexers = {"kebab": _kebab(), "walk and stat": _bare_walk()}
     if options.recoll:
         if shutil.which("recollindex") is None:
             parser.error("recollindex is not on PATH")

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_app.config import SECTIONS, init_config, load_config, migrate_config
+from kb_app.config import SECTIONS, Config, init_config, load_config, migrate_config
 from kb_core.errors import ConfigInvalid, ConfigNotFound, InvalidInput, IoError
+
+
+def uncommented(text: str) -> str:
+    """Return *text* with every key set that is a comment."""
+    return re.sub(r"^#(\w+ = )", r"\1", text, flags=re.MULTILINE)
+
+
+def whose(config: Config) -> dict[str, Any]:
+    return {name: getattr(config, name) for name in ("file", "is_found", "origins")}
 
 
 def test_the_first_file_has_every_key_its_default_and_a_line_on_it(tmp_path: Path) -> None:
@@ -21,15 +32,17 @@ def test_the_first_file_has_every_key_its_default_and_a_line_on_it(tmp_path: Pat
 
     text = config.file.read_text()
     lines = text.splitlines()
-    tables = tomllib.loads(text)
     for section, cls in SECTIONS.items():
-        assert list(tables[section]) == [field.name for field in dataclasses.fields(cls)]
+        assert tomllib.loads(text)[section] == {}
         assert getattr(config, section) == getattr(defaults, section)
-        for key in tables[section]:
-            at = next(n for n, line in enumerate(lines) if line.startswith(f"{key} = "))
+        for field in dataclasses.fields(cls):
+            at = next(n for n, line in enumerate(lines) if line.startswith(f"#{field.name} = "))
             assert lines[at - 1].startswith("# ")
-    for field in ("id", "root", "include", "exclude", "trust_level", "source_type"):
-        assert f"# {field} = " in text
+    config.file.write_text(uncommented(text))
+    every = load_config(None, environ)
+    assert dataclasses.replace(every, **whose(defaults)) == defaults
+    for name in ("id", "root", "include", "exclude", "trust_level", "source_type"):
+        assert f"# {name} = " in text
 
 
 def test_the_example_of_a_source_works_when_its_comment_marks_are_taken_away(
@@ -118,7 +131,8 @@ def test_migration_adds_what_is_missing_and_moves_nothing(tmp_path: Path) -> Non
     after = load_config(file, environ)
     assert set(OLD.splitlines()) <= set(new.splitlines())
     assert 'default_k = 7       # lucky\n# fusion = "rrf"\n# Length of a snippet.\n' in new
-    assert "# How it looks.\n[ui]\ntheme = 'light'\n[[sources]]\n" in new
+    assert "# How it looks.\n[ui]\ntheme = 'light'\n# Queries" in new
+    assert "#query_history = 100\n[[sources]]\n" in new
     assert (after.search, after.ui, after.sources) == (before.search, before.ui, before.sources)
     assert (after.storage, after.log) == (before.storage, before.log)
     assert done.backup is not None
@@ -182,16 +196,44 @@ def test_whatever_is_missing_migration_completes_it(
     environ = {"HOME": str(folder)}
     file = init_config(None, environ).config.file
     whole = load_config(file, environ)
-    tables = tomllib.loads(file.read_text())
-    text = _written(tables, dropped, inline=inline)
+    text = _written(tomllib.loads(uncommented(file.read_text())), dropped, inline=inline)
     file.write_text(text)
 
-    migrate_config(file, environ)
+    done = migrate_config(file, environ)
 
-    assert load_config(file, environ).storage == whole.storage
+    now = load_config(file, environ)
+    assert dataclasses.replace(now, **whose(whole)) == whole
     assert migrate_config(file, environ).added == ()
-    completed = tomllib.loads(file.read_text())
-    assert {(s, k) for s in SECTIONS for k in completed[s]} == set(KEYS)
+    assert set(done.held) == {f"{s}.{k}" for s, k in set(KEYS) - dropped}
+    if not inline:
+        assert set(done.added) == {f"{s}.{k}" for s, k in dropped} | {"schema_version"}
+        completed = tomllib.loads(uncommented(file.read_text()))
+        assert {(s, k) for s in SECTIONS for k in completed[s]} == set(KEYS)
+
+
+def test_what_nobody_set_follows_a_default_that_changes(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+    file = init_config(None, environ).config.file
+    old = tmp_path / "old.toml"
+    old.write_text("[search]\ndefault_k = 7\n")
+    migrate_config(old, environ)
+
+    for written in (file, old):
+        set_by = {key: origin.kind for key, _, origin in load_config(written, environ).settings()}
+        known = {key for key, kind in set_by.items() if kind == "file"}
+        assert known == ({"search.default_k"} if written == old else set())
+
+
+def test_a_file_of_inline_tables_and_dotted_keys_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    sections = [s for s in SECTIONS if s not in {"search", "ui"}]
+    text = "schema_version = 1\nui = { theme = 'light' }\nsearch.default_k = 7\n"
+    file.write_text(text + "".join(f"[{section}]\n" for section in sections))
+
+    migrate_config(file, {"HOME": str(tmp_path)})
+
+    assert file.read_text().startswith(text)
+    assert load_config(file, {"HOME": str(tmp_path)}).search.default_k == 7
 
 
 def _written(

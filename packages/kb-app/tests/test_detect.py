@@ -70,8 +70,15 @@ def test_a_name_says_what_a_file_is_made_of(paths: str, expected: str) -> None:
 def test_what_has_no_parser_yet_is_not_supported() -> None:
     supported = {media for media in Media if check_medium(media) is None}
 
-    assert supported == {Media.MARKDOWN, Media.TEXT, Media.CODE}
-    for path in ("a.pdf", "a.png", "a.csv", "a.ipynb", "a.docx", "a.epub", "a.eml", "a.mp3"):
+    assert supported == {
+        Media.MARKDOWN,
+        Media.TEXT,
+        Media.CODE,
+        Media.MAIL,
+        Media.NOTEBOOK,
+        Media.CSV,
+    }
+    for path in ("a.pdf", "a.png", "a.docx", "a.epub", "a.mp3"):
         kind = detect(path)
         assert kind is not None
         skip = check_medium(kind.media)

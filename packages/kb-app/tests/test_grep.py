@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+from time import process_time
 from typing import Any
 
 import pytest
@@ -221,6 +223,26 @@ def test_a_line_of_pages_is_cited_by_its_page() -> None:
     assert uris == ["a.pdf#page=1", "a.pdf#page=2"]
 
 
+def test_many_headings_of_a_long_text_in_another_script_take_no_longer() -> None:
+    """Each character of it is counted once, not once for each heading."""
+    text = "".join(f"# 검색 {n}\n\n한국어 문장\n\n" for n in range(20_000))
+    heads, at = [], 0
+    for line in text.splitlines(keepends=True):
+        if line.startswith("#"):
+            end = at + len(line) - 1
+            heads.append({"kind": "heading", "start": at, "end": end, "heading_path": [line[2:-1]]})
+        at += len(line)
+    doc = document("a.md", text, blocks=tuple(heads), chunks=())
+    with ScriptedKnowledgeBase(doc) as kb:
+        began = process_time()
+        found = kb.grep(GrepQuery(pattern="검색 19"))
+        spent = process_time() - began
+
+    assert spent < 5
+    lines = found["files"][0]["lines"]
+    assert all(line.get("is_definition") for line in lines)
+
+
 def test_of_a_long_line_the_part_around_the_match_is_shown() -> None:
     text = "x" * 5_000 + "otter" + "y" * 5_000 + "\n"
     (line,) = asked(document("a.js", text, media="code"), pattern="otter")["files"][0]["lines"]
@@ -248,10 +270,14 @@ def test_when_time_is_up_it_says_how_far_it_came() -> None:
         snapshot = kb.index.snapshot()
         fresh = Freshness(snapshot, now=0, threshold_days=0)
         found = grep(snapshot, GrepQuery(pattern="walk"), fresh, seconds=-1)
+        stop = Event()
+        stop.set()
+        stopped = grep(snapshot, GrepQuery(pattern="walk"), fresh, stop=stop)
 
     Draft202012Validator(closed_schema("grep_response")).validate(found)
     assert found["complete"] is False
     assert found["warnings"][0].startswith("time was up after 0 of 4 documents")
+    assert stopped == found
 
 
 def test_an_inner_edge_that_sees_ascii_alone_is_told() -> None:

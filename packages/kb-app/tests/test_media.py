@@ -15,7 +15,7 @@ from kb_app._ingest import settings
 from kb_app._ingest.judging import decode
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Caps, Skip, check_medium
-from kb_app._ingest.making.record import judge_bytes, parse
+from kb_app._ingest.making.parsing import judge_bytes, parse
 from kb_app._ingest.settings import Settings, settings_hash
 from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile

@@ -114,5 +114,5 @@ def test_a_worker_reads_nothing_outside_its_source_whatever_was_seen_before(root
 
     made = make(task)
 
-    assert (made.document, made.skipped) == (None, "unreadable")
+    assert (made.documents, made.skipped) == ((), "unreadable")
     assert made.detail == "it is a link out of its source"

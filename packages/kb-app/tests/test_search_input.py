@@ -34,7 +34,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     make = made.corpus.document
     made.put(
         make("notes/locks.md", "# Locks\n\nThe writer takes a lock.\n", tags=("Rust", "storage")),
-        make("notes/bread.md", "# Bread\n\nFlour and water. Not a lock.\n", tags=("kitchen",)),
+        make(
+            "notes/bread.md",
+            "# Bread\n\nFlour and water. Not a lock.\n",
+            tags=("kitchen", "rye, wheat"),
+        ),
         make("ko/search.md", "# 검색\n\n한국어 문서 검색. lock\n", lang="ko"),
         make("src/lock.py", "def lock():\n    pass\n", lang=None, media="code", code_lang="python"),
         make("odd.md", "lock zzz\n", lang="und", source_id="work", repo="kebab"),
@@ -98,6 +102,22 @@ def test_no_path_pattern_is_anything_but_a_filter_or_refused(
 
 def test_every_filter_that_is_a_pattern_is_tried_here() -> None:
     assert [row.name for row in FILTERS if row.kind == "glob"] == ["path_glob"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "paths"),
+    [
+        ("rye\\, wheat", ["notes/bread.md"]),
+        ("rye\\, wheat,rust", ["notes/bread.md", "notes/locks.md"]),
+        ("rye, wheat", []),
+    ],
+)
+def test_a_comma_parts_values_and_after_a_backslash_it_belongs_to_one(
+    kb: KnowledgeBase, tag: str, paths: list[str]
+) -> None:
+    found = kb.list_docs(SearchFilters(tag=(tag,)))
+
+    assert sorted(doc["doc_path"] for doc in found["items"]) == paths
 
 
 def asking(text: str) -> dict[str, Callable[[KnowledgeBase], Any]]:
@@ -196,7 +216,7 @@ def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # 
         ({"code_lang": ("pyhton",)}, "did you mean 'python'?"),
         ({"repo": ("kebap",)}, "did you mean 'kebab'?"),
         ({"tag": ("rsut",)}, "did you mean 'Rust'?"),
-        ({"tag": ("quantum",)}, "known are Rust, kitchen, storage"),
+        ({"tag": ("quantum",)}, "known are Rust, kitchen, rye\\, wheat, storage"),
         ({"source_type": ("notes",)}, "did you mean 'note'?"),
         ({"media": ("markdwon",)}, "did you mean 'markdown'?"),
     ],

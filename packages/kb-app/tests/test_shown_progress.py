@@ -56,6 +56,17 @@ def test_the_stages_follow_each_other_and_what_scans_find_adds_up() -> None:
     ]
 
 
+def test_a_later_phase_is_a_stage_of_its_own_and_counts_no_file_twice() -> None:
+    progress = after(
+        (0.0, event("asset_finished", item=NEW, done=1, total=1)),
+        (1.0, event("asset_started", doc_path="a.md", total=4)),
+        (1.0, event("asset_finished", doc_path="a.md", item=NEW, phase="ocr", done=1, total=4)),
+    )
+
+    assert (progress.stage, progress.share, progress.noun) == ("completing", 0.25, "file")
+    assert (dict(progress.counts), dict(progress.running)) == ({"new": 1}, {})
+
+
 def test_indexing_is_timed_from_the_end_of_the_scan() -> None:
     """What the first file cost is part of the speed, whoever looks."""
     progress = after(

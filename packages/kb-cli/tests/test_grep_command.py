@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,3 +121,11 @@ def test_warnings_are_told() -> None:
     result = run("grep", "x", kb=knowledge_base({"grep": answer(line(1, "x"), warnings=["slow"])}))
 
     assert "warning: slow\n" in result.stderr
+
+
+def test_in_asks_the_folder_that_is_named(tmp_path: Path) -> None:
+    """It is the option of search: what it opens is tested there."""
+    result = run("grep", "one", "--in", str(tmp_path / "nowhere"))
+
+    assert result.exit_code == 2
+    assert "nowhere" in result.stderr

@@ -6,6 +6,7 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from kb_app.testing.facade import ScriptedKnowledgeBase, event, report
@@ -211,6 +212,23 @@ def test_lesson_38_plain_progress_names_what_is_done_how_far_it_is_and_what_is_l
     ]
     assert quiet.stderr == ""
     assert quiet.stdout == plain.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "phases", "said"),
+    [
+        ("embed", {"embed": 14}, 'kebab search "..."'),
+        ("ingest", {"scan": 3, "embed": 14}, "kebab add PATH, if a folder is missing"),
+    ],
+)
+def test_a_folder_is_missing_only_where_folders_were_looked_at(
+    command: str, phases: dict[str, int], said: str
+) -> None:
+    nothing = report(counts={}, duration_ms=20, phases_ms=phases)
+
+    result = run(command, kb=knowledge_base(events=[event("completed", report=nothing)]))
+
+    assert result.stderr.endswith(f"next: {said}\n")
 
 
 def test_embed_follows_its_events_the_same_way() -> None:

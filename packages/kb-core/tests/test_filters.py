@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_core import schemas
-from kb_core.filters import FIELDS, FILTERS, And, Filter, FilterSpec, OneOf, all_of
+from kb_core.filters import (
+    FIELDS,
+    FILTERS,
+    And,
+    Filter,
+    FilterSpec,
+    OneOf,
+    all_of,
+    as_value,
+    values_of,
+)
 from kb_core.search import SearchFilters
 from kb_core.testing._memory import glob_matches
 
@@ -27,6 +37,13 @@ def test_a_conjunction_holds_the_parts_that_are_given(parts: list[Filter | None]
         assert joined == And(tuple(given_parts))
     else:
         assert joined == (given_parts[0] if given_parts else None)
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\\"), min_size=1).map(str.strip)))
+def test_any_values_can_be_written_as_one_text(values: list[str]) -> None:
+    values = [value for value in values if value]
+
+    assert values_of(",".join(map(as_value, values))) == values
 
 
 def test_fields_are_texts_or_numbers() -> None:

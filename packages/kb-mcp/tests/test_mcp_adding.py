@@ -88,7 +88,7 @@ async def test_progress_says_what_happens(monkeypatch: pytest.MonkeyPatch) -> No
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         shown = (message or "").partition(", ")[2]
-        if shown not in said:
+        if shown and shown not in said:  # the first beat may come before the first event
             said.append(shown)
             heard.set()
 
@@ -96,11 +96,7 @@ async def test_progress_says_what_happens(monkeypatch: pytest.MonkeyPatch) -> No
     async with client_of(kb, "legacy") as client:
         await client.call_tool("ingest_file", {"path": "/a"}, progress_callback=on_progress)
 
-    assert [words for words in said if words] == [
-        "read",
-        "found by its words now",
-        "32 of 120 passages embedded",
-    ]
+    assert said == ["read", "found by its words now", "32 of 120 passages embedded"]
 
 
 def batches(log: list[str]) -> Any:  # noqa: ANN401 - a function that works

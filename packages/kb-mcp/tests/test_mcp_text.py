@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,16 @@ from mcp import Client
 from kb_app.shown import is_hidden, printable
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
+from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
 from kb_core.records import FileState
 from kb_core.search import Passage, SearchQuery
 from kb_core.testing.documents import document, file_row
+from kb_mcp import OPTIONS
 from kb_mcp._memory import Given, Memory
 from kb_mcp._tool import Form, in_passages
-from kb_mcp.server import create_server
+from kb_mcp.server import create_server, serve
 from kb_mcp.testing import KOREAN, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
@@ -436,6 +439,18 @@ async def test_a_server_that_remembers_gives_nothing_twice_unasked() -> None:
     assert "seen: " not in first
     assert "def ottera" not in again
     assert "· seen" in again
+
+
+@pytest.mark.parametrize("options", [{"form": "json"}, {"form": "text", "http": "127.0.0.1:0"}])
+def test_only_one_conversation_can_be_remembered_unasked(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="--remember is for a server of text over pipes"):
+        serve(knowledge_base(), remember=True, **options)
+
+
+def test_what_the_command_takes_is_what_the_server_is_given() -> None:
+    taken = signature(serve).parameters.values()
+
+    assert {one.name for one in taken if one.kind is one.KEYWORD_ONLY} == OPTIONS.keys()
 
 
 @given(st.lists(st.lists(st.integers(0, 400), max_size=9), max_size=150))

@@ -18,8 +18,8 @@ from kb_core.testing.fakes import HashEmbedder
 from kb_search.reader import Reader
 from kb_search.signposts import is_signpost
 from kb_search.snapshot import Snapshot
-from kb_search.vector_files import map_files
-from kb_search.vectors import VectorView, append, start
+from kb_search.vector_files import map_files, start
+from kb_search.vectors import VectorView, append
 from kb_search.writer import Writer
 
 LINKS = "## Contents\n- [Search and replace](#search)\n- [Selected lines](lines.md)\n- [Undo](u)\n"

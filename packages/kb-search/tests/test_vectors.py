@@ -11,15 +11,14 @@ from hypothesis import given, settings, strategies as st
 
 from kb_core.records import VectorFiles, VectorRecord
 from kb_search import vectors as vectors_module
-from kb_search.vector_files import generations, map_files
-from kb_search.vectors import (
-    VectorView,
-    append,
+from kb_search.vector_files import (
     cut_tails,
+    generations,
+    map_files,
     remove_other_generations,
-    rewrite,
     start,
 )
+from kb_search.vectors import VectorView, append, rewrite
 
 DIMENSIONS = 24
 MODEL = "model.int8.r1"

@@ -17,7 +17,10 @@ from kb_store._migrate import migrations
 
 # Released migrations are never edited: stores that were made by them are out there.
 # A new file is a new line here; a changed line is a mistake.
-_RELEASED = {"m0001_initial.sql": "26c2f8fabff1080bbaf02b2af03ed9d4"}
+_RELEASED = {
+    "m0001_initial.sql": "26c2f8fabff1080bbaf02b2af03ed9d4",
+    "m0002_enclosures.sql": "15d925bffd0ad805d7bd77881d659c1f",
+}
 
 
 def sql(path: Path, statement: str) -> None:
@@ -47,6 +50,27 @@ def test_a_new_store_has_an_identity_that_it_keeps(tmp_path: Path) -> None:
         assert other.store_id != first
 
 
+def test_a_store_of_the_first_migration_keeps_all_that_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "kebab.duckdb"
+    made = tuple(document(f"{name}.md", f"The {name}.") for name in ("walrus", "auk"))
+    with Store.open(path) as store:
+        store.commit(Changes(documents=made))
+        before = [store.document(doc.doc_id) for doc in made]
+    sql(
+        path,
+        "ALTER TABLE documents DROP COLUMN container;"
+        "ALTER TABLE documents DROP COLUMN has_lines;"
+        "DELETE FROM migrations WHERE number = 2",
+    )
+
+    with Store.open(path) as store:
+        assert [store.document(doc.doc_id) for doc in made] == before
+        assert store.deep_check() == []
+        assert store.unaccounted_docs()
+        store.commit(Changes(documents=made[:1], deleted_docs=(made[1].doc_id,)))
+        assert store.stats()["doc_count"] == 1
+
+
 def test_a_store_of_a_newer_kebab_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "kebab.duckdb"
     Store.open(path).close()
@@ -57,7 +81,9 @@ def test_a_store_of_a_newer_kebab_is_refused_and_left_alone(tmp_path: Path) -> N
 
     assert caught.value.hint == "upgrade kebab"
     with duckdb.connect(path) as connection:
-        assert connection.execute("SELECT count(*) FROM migrations").fetchall() == [(2,)]
+        assert connection.execute("SELECT count(*) FROM migrations").fetchall() == [
+            (len(_RELEASED) + 1,)
+        ]
 
 
 def test_a_store_of_an_edited_migration_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 from textual.widgets import Input
 
+from kb_app.shown import NO_ANSWER
 from kb_core.citations import Citation, LineSpan
 from kb_core.errors import ChunkNotFound, NotIndexed, StaleCursor
 from kb_core.search import SearchQuery
@@ -77,6 +78,42 @@ async def test_enter_searches_at_once_and_only_once() -> None:
         await idle(pilot)
 
     assert kb.queries == [SearchQuery(text="fusion")] * 2
+
+
+@pytest.mark.parametrize("width", [80, 140])
+async def test_hits_that_answer_nothing_are_told_from_those_that_do(width: int) -> None:
+    kb = TuiKnowledgeBase()
+    kb.confidence = 0.01
+    app = app_of(kb)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await search(pilot, "fusion")
+        doubted = NO_ANSWER in on_screen(app)
+        kb.confidence = 0.9
+        await pilot.press("enter")
+        await until(pilot, lambda: len(kb.queries) == 2)
+        await idle(pilot)
+        believed = NO_ANSWER in on_screen(app)
+        kb.confidence = 0.01
+        await pilot.press("3", *"why", "enter")
+        await idle(pilot)
+        asked = NO_ANSWER in on_screen(app)
+
+    assert (doubted, believed, asked) == (True, False, True)
+
+
+async def test_queries_of_earlier_sessions_are_offered_and_this_one_s_are_kept() -> None:
+    kb, kept = TuiKnowledgeBase(), list[tuple[str, ...]]()
+    kb.answers["recent_queries"] = ("older", "fusion")
+    kb.answers["keep_queries"] = lambda queries: kept.append(tuple(queries))
+    app = app_of(kb)
+    async with app.run_test() as pilot:
+        await search(pilot, "fusion")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "older" in on_screen(app))
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: [query.text for query in kb.queries] == ["fusion", "older"])
+
+    assert kept == [("fusion",)]
 
 
 async def test_an_older_answer_never_replaces_a_newer_one() -> None:

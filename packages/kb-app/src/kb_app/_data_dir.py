@@ -12,10 +12,10 @@ import stat
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from kb_app.paths import make_private_folder
+from kb_core.values import dataclass
 
 __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 
@@ -58,6 +58,11 @@ class DataDir:
     def quiet_runs(self) -> Path:
         """The newest runs that had nothing to do, and opened no store."""
         return self.root / "run" / "quiet.json"
+
+    @property
+    def queries(self) -> Path:
+        """What a person searched for in the terminal."""
+        return self.root / "run" / "queries.json"
 
     @property
     def token(self) -> Path:

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kb_app import _reading
 from kb_app._citing.resolving import cite
-from kb_app._media import medium_of
+from kb_app._media import has_lines, medium_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named
 from kb_app._search.query import nearest_of
@@ -30,6 +29,7 @@ from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.text import LineIndex
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -173,7 +173,7 @@ def _chunk(
     siblings = snapshot.doc_chunks(chunk["doc_id"]) if reach else [chunk]
     at = next(i for i, c in enumerate(siblings) if c["chunk_id"] == chunk["chunk_id"])
     first, last = siblings[max(0, at - reach)], siblings[min(len(siblings) - 1, at + reach)]
-    if medium_of(chunk["media"]).has_lines:
+    if medium_of(chunk["media"]).has_lines and not chunk["span"]:
         lines = (first["line_start"], max(c["line_end"] for c in (first, chunk, last)))
         return _reading.fetch_span(snapshot, chunk["doc_id"], lines, max_tokens, fresh)
     found = _reading.fetch_chunk(snapshot, chunk["chunk_id"], 0, fresh)
@@ -244,7 +244,7 @@ def outline(snapshot: IndexSnapshot, name: str, fresh: Freshness) -> types.Outli
     return wire.outline(
         doc,
         [entry.fields for entry in kept],
-        lines=len(LineIndex(text)) if medium_of(doc["media"]).has_lines else None,
+        lines=len(LineIndex(text)) if has_lines(doc) else None,
         omitted=len(entries) - len(kept),
         stale=fresh.is_stale(doc),
     )
@@ -264,8 +264,8 @@ class _Entry:
 def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_Entry]:
     """Yield headings and symbols in order; each reaches as far as what is inside it."""
     heads = [block for block in doc["blocks"] if block["kind"] == "heading" or block.get("symbol")]
-    has_lines = medium_of(doc["media"]).has_lines
-    places = [] if has_lines else _places(snapshot, doc)
+    by_lines = has_lines(doc)
+    places = [] if by_lines else _places(snapshot, doc)
     lines = LineIndex(text)
     for head, after in zip(heads, _closing(heads), strict=True):
         start, end = head["start"], max(head["end"], heads[after - 1]["end"])
@@ -277,7 +277,7 @@ def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_En
         fields: types.OutlineEntries = {"level": _level(head), "name": name}
         if kind := head.get("symbol_kind"):
             fields["kind"] = kind
-        if has_lines:
+        if by_lines:
             body = text[start:end].rstrip()
             fields["line_start"], fields["line_end"] = lines.lines_of(start, start + len(body))
         elif before := [uri for place, uri in places if place <= start]:

@@ -7,17 +7,22 @@ Every medium has a row; one without a parser is recognised, and not indexed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import field
 from functools import cache
 from importlib.util import find_spec
 from pkgutil import resolve_name
 from typing import Any
 
 from kb_core.media import Media
-from kb_core.ports import Chunker, Parser
+from kb_core.ports import Chunker, Parser, StoredDoc
+from kb_core.values import dataclass
 
-__all__ = ["MEDIA", "Extra", "Medium", "chunker_for", "medium_of", "parser_for", "parsers_of"]
+__all__ = ["MEDIA", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
+__all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of", "versions_of"]
+
+PHASES = ("ocr", "transcribe")
+"""The later phases, in their order: what takes so long that all else is indexed first."""
 
 _TEXT = "kb_app._ingest.making.formats.text:TextParser"
 
@@ -47,6 +52,19 @@ class Extra:
         return f"pip install 'kb-app[{self.name}]'"
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What reads a file of some medium in a later phase: a parser, and what it needs."""
+
+    parser: str
+    extra: Extra | None = None
+
+    @property
+    def missing(self) -> Extra | None:
+        """The extra that is not installed, if one is needed."""
+        return None if self.extra is None or self.extra.is_installed else self.extra
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Medium:
     """How files of one medium are read, and how their documents are cited."""
@@ -57,13 +75,18 @@ class Medium:
     """The name of a table: which languages of code have a parser of their own."""
     chunker: str = "kb_app._ingest.making.formats.text:ParagraphChunker"
     has_lines: bool = True
-    """Documents are addressed by lines; else chunks carry spans of their own."""
+    """Documents are addressed by lines; else chunks carry spans of their own. A parser may
+    say otherwise of one document."""
     is_text: bool = False
     """A document's text is its file, decoded. Such a file is judged before it is parsed, and
     read again to see whether it still says what is cited; of any other, bytes may be
     anything, and what it says is known when it is parsed."""
     extra: Extra | None = None
     """What has to be installed to read it."""
+    holds_files: bool = False
+    """There may be files in it, of any medium."""
+    later: Mapping[str, Later] = field(default_factory=dict)
+    """By phase: what reads it then, where its parser says that it ``waits_for`` that."""
 
     @property
     def is_supported(self) -> bool:
@@ -88,12 +111,17 @@ MEDIA: dict[str, Medium] = {
         chunker="kb_app._ingest.making.formats.code:CodeChunker",
         is_text=True,
     ),
-    Media.NOTEBOOK: Medium(),
+    Media.NOTEBOOK: Medium(
+        parser="kb_app._ingest.making.formats.notebook:NotebookParser", has_lines=False
+    ),
     Media.HTML: Medium(),
-    Media.CSV: Medium(),
+    Media.CSV: Medium(parser="kb_app._ingest.making.formats.table:TableParser", is_text=True),
     Media.PDF: Medium(has_lines=False),
     Media.OFFICE: Medium(),
-    Media.MAIL: Medium(),
+    Media.MAIL: Medium(
+        parser="kb_app._ingest.making.formats.mail:MailParser",
+        holds_files=True,
+    ),
     Media.BOOK: Medium(),
     Media.IMAGE: Medium(),
     Media.AUDIO: Medium(has_lines=False),
@@ -106,11 +134,26 @@ def medium_of(media: str) -> Medium:
     return MEDIA.get(media) or Medium()
 
 
-def parser_for(media: str, code_lang: str | None = None) -> Parser:
-    """Return the parser of *media*: of text, where it has none."""
+def has_lines(doc: StoredDoc) -> bool:
+    """Say whether a stored document is addressed by lines of its text."""
+    said = doc.get("has_lines")  # an index that was made without it says nothing
+    return medium_of(doc["media"]).has_lines if said is None else said
+
+
+def parser_for(media: str, code_lang: str | None = None, phases: Collection[str] = ()) -> Parser:
+    """Return the parser of *media*: of text, where it has none; that of the last of *phases*."""
     row = medium_of(media)
-    parser: Parser = _made(_languages(row).get(code_lang, row.parser or _TEXT))
+    name = _languages(row).get(code_lang, row.parser or _TEXT)
+    for phase in PHASES if phases else ():
+        if phase in phases and (later := row.later.get(phase)) and later.missing is None:
+            name = later.parser
+    parser: Parser = _made(name)
     return parser
+
+
+def later_of(media: str, phase: str) -> Later | None:
+    """Return what reads *media* in a later phase, if anything does."""
+    return medium_of(media).later.get(phase)
 
 
 def chunker_for(media: str) -> Chunker:
@@ -122,6 +165,23 @@ def chunker_for(media: str) -> Chunker:
 def parsers_of(media: str) -> Iterable[Parser]:
     """Return every parser that a file of *media* may get."""
     return [parser_for(media, code_lang) for code_lang in (None, *_languages(medium_of(media)))]
+
+
+def later_versions(media: str) -> list[str]:
+    """Return what reads *media* in later phases here, as things are installed."""
+    return [
+        " ".join([_made(later.parser).version, *([later.extra.version] if later.extra else [])])
+        for later in medium_of(media).later.values()
+        if later.missing is None
+    ]
+
+
+def versions_of(media: str) -> list[str]:
+    """Return all that can change how a file of *media* is read, as things are installed."""
+    parsers = sorted({parser.version for parser in parsers_of(media)})
+    extra = medium_of(media).extra
+    installed = [extra.version] if extra is not None else []
+    return [*parsers, chunker_for(media).version, *installed, *later_versions(media)]
 
 
 def _languages(row: Medium) -> Mapping[str | None, str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb_app.config import Config
 from kb_app.paths import cache_dir, environment
-from kb_search.embed import describe
 
 if TYPE_CHECKING:
+    from kb_app.config import Config
     from kb_core.control import EmbeddingModel
 
 __all__ = ["model_of", "models_dir", "quality_of"]
@@ -24,6 +23,8 @@ def model_of(config: Config) -> EmbeddingModel | None:
     """Return the configured embedding model, or ``None`` where that is switched off."""
     if config.embedding.model == "none":
         return None
+    from kb_search.embed import describe  # a search by words needs no model
+
     return describe(config.embedding.model, quality_of(config))
 
 

@@ -46,6 +46,7 @@ def schema(config: Config, parts: Parts, snapshot: IndexSnapshot | None) -> type
             "aggregated_search": True,
             "bulk_search": True,
             "codebase_search": True,
+            "exact_text": find_spec("re2") is not None,
             "incremental_ingest": True,
             "ingest_cancellation": True,
             "ingest_progress": True,
@@ -280,7 +281,9 @@ def _check_index(
     yield {
         "name": "embeddings",
         "ok": True,
-        "detail": f"{embedded:,} of {counted:,} chunks have a vector of {key}",
+        "detail": f"{embedded:,} of {counted:,} chunks have a vector of {key}"
+        if key
+        else "none: search is by words alone",
         "hint": None if embedded >= counted or key is None else "run 'kebab embed'",
     }
 

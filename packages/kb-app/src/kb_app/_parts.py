@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession

@@ -10,13 +10,15 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from kb_app._media import medium_of
-from kb_app._search.hits import Freshness
+from kb_app._media import has_lines, medium_of
+from kb_app._search.hits import Freshness, file_of
 from kb_app._search.lookup import chunk_named, document_named, paths_named
 from kb_app._search.query import compile_filters, filter_warnings, glob_of
 from kb_core import wire
+from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, SpanNotSupported
-from kb_core.filters import Glob, OneOf, Or, literal_glob
+from kb_core.filters import And, Glob, OneOf, Or, literal_glob
+from kb_core.ids import enclosed_path
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import SearchFilters
@@ -79,7 +81,7 @@ def fetch_doc(
     omitted = len(text) - cut if cut < len(text) else None
     found = wire.fetch_doc(doc, text[:cut], stale=fresh.is_stale(doc), omitted_chars=omitted)
     found["media"] = doc["media"]
-    if medium_of(doc["media"]).has_lines:
+    if has_lines(doc):
         found["lines"] = len(LineIndex(text))
     return _flagged(found, snapshot, doc, range(cut))
 
@@ -101,12 +103,8 @@ def fetch_span(
         )
     budget = _budget(max_tokens)
     doc, text = _doc_and_text(snapshot, doc_id)
-    if not medium_of(doc["media"]).has_lines:
-        raise SpanNotSupported(
-            f"{doc['path']!r} is {doc['media']} and has no lines",
-            hint="fetch the chunk, or the whole document",
-            details={"doc_id": doc["doc_id"], "media": doc["media"]},
-        )
+    if not has_lines(doc):
+        raise _without_lines(snapshot, doc)
     lines = LineIndex(text)
     stale = fresh.is_stale(doc)
     last = min(end, len(lines))
@@ -128,6 +126,18 @@ def with_text(found: types.FetchResult, text: str, max_tokens: int | None) -> ty
     return {**found, "text": text[:end], "truncated": True, "omitted_chars": len(text) - end}
 
 
+def _without_lines(snapshot: IndexSnapshot, doc: StoredDoc) -> SpanNotSupported:
+    """Return the error for lines of a document that is not addressed by those of its text."""
+    chunks = snapshot.doc_chunks(doc["doc_id"])
+    place = next((citation_of(chunk).uri for chunk in chunks if chunk["span"]), None)
+    such = f"fetch a place of it as hits cite it, such as {place!r}, or " if place else "fetch "
+    return SpanNotSupported(
+        f"{doc['path']!r} is {doc['media']}, which has no lines to be addressed by",
+        hint=f"{such}a chunk, or the whole document",
+        details={"doc_id": doc["doc_id"], "media": doc["media"], "place": place},
+    )
+
+
 def _flagged(
     found: types.FetchResult, snapshot: IndexSnapshot, doc: StoredDoc, shown: range
 ) -> types.FetchResult:
@@ -145,7 +155,8 @@ def _flagged(
 
 def inspect_doc(snapshot: IndexSnapshot, doc_id: str) -> types.DocInspection:
     """Return all that is known of a document, but for its text."""
-    return wire.doc_inspection(document_named(snapshot, doc_id))
+    doc = document_named(snapshot, doc_id)
+    return wire.doc_inspection(doc, _enclosed(snapshot, doc))
 
 
 def inspect_chunk(snapshot: IndexSnapshot, chunk_id: str) -> types.ChunkInspection:
@@ -205,10 +216,25 @@ def _files(snapshot: IndexSnapshot, path_glob: str) -> Sequence[StoredFile]:
     named = paths_named(snapshot, path_glob)
     if found := snapshot.files(OneOf("path", tuple(named))):
         return found
+    # What is within a file has no row but that of its file.
+    enclosed = snapshot.docs(OneOf("path", tuple(named)))
+    files = tuple(container for doc in enclosed if (container := doc.get("container")))
+    if files and (found := snapshot.files(OneOf("path", files))):
+        return found
     literal = map(literal_glob, named)
     short = [path for path in literal if path.strip("/") and len(path) < _LONGEST_PATH]
     inside = [Glob(p) for path in short for p in (f"/{path}/**", f"**/{path.lstrip('/')}")]
     return snapshot.files(Or(tuple(inside)))
+
+
+def _enclosed(snapshot: IndexSnapshot, doc: StoredDoc) -> list[StoredDoc]:
+    """Return the documents within one, however deep."""
+    if not medium_of(doc["media"]).holds_files:
+        return []
+    inside = Glob(f"/{enclosed_path(literal_glob(doc['path']), '**')}")
+    where = And((OneOf("source_id", (doc["source_id"],)), inside))
+    file = file_of(doc)
+    return [each for each in snapshot.docs(where) if each.get("container") == file]
 
 
 def _doc_and_text(snapshot: IndexSnapshot, doc_id: str) -> tuple[StoredDoc, str]:

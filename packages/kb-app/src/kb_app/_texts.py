@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from kb_app._search.hits import Freshness
     from kb_core.ports import IndexSnapshot
     from kb_core.search import GrepQuery
@@ -57,12 +59,15 @@ class Texts:
         snapshot = self._snapshot()
         return _fetching.outline(snapshot, path, self._freshness(snapshot))
 
-    def grep(self, query: GrepQuery) -> types.GrepResponse:
-        """Return grep_response.v1: the lines that match a pattern, by file; ten seconds at most."""
+    def grep(self, query: GrepQuery, *, stop: Event | None = None) -> types.GrepResponse:
+        """Return grep_response.v1: the lines that match a pattern, by file; ten seconds at most.
+
+        *stop* says that nobody waits.
+        """
         from kb_app._search.grep import grep
 
         snapshot = self._snapshot()
-        return grep(snapshot, query, self._freshness(snapshot))
+        return grep(snapshot, query, self._freshness(snapshot), stop=stop)
 
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
         """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""

@@ -14,7 +14,6 @@ from kb_app._data_dir import DataDir
 from kb_app._models import model_of, models_dir, quality_of
 from kb_app._parts import Parts
 from kb_core.clock import utc_now
-from kb_search.embed import load_embedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +61,8 @@ class LazyEmbedder:
         self._embedder: Embedder | None = None
 
     def __call__(self) -> Embedder:
+        from kb_search.embed import load_embedder
+
         with self._lock:
             if self._embedder is None:
                 self._embedder = load_embedder(

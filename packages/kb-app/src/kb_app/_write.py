@@ -89,6 +89,8 @@ class WriteSession:
         """
         if self._index.is_mostly_dead and not self.shows_another:
             self.rebuild()
+        if self.store.sizes()["database"] <= _WORTH_REWRITING_BYTES:
+            return  # closing folds the log in, and that is soon enough
         self.store.checkpoint()
         sizes = self.store.sizes()
         if sizes["free"] > max(_WORTH_REWRITING_BYTES, _FREE_SHARE * sizes["database"]):

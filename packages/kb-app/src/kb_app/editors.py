@@ -9,10 +9,10 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from kb_core.errors import ConfigInvalid, IoError
+from kb_core.values import dataclass
 
 __all__ = ["FilePlace", "open_command"]
 

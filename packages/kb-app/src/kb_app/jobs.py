@@ -13,11 +13,12 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb_app._data_dir import DataDir
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot

@@ -78,6 +78,19 @@ class KnowledgeBase(Texts):
 
         return preferences_of(self._config)
 
+    def recent_queries(self) -> tuple[str, ...]:
+        """Return what was searched for in the terminal before, the newest first."""
+        from kb_app import _queries
+
+        return _queries.recent(self._config)
+
+    def keep_queries(self, queries: Sequence[str]) -> None:
+        """Keep *queries*, the newest last, as far as the settings wish; read-only, none."""
+        from kb_app import _queries
+
+        if not self._readonly:
+            _queries.keep(self._config, queries)
+
     # ---------------------------------------------------------------- reading
 
     def search(self, query: SearchQuery, *, stop: Stop | None = None) -> SearchResponse:

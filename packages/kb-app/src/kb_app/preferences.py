@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from kb_app._data_dir import DataDir
 from kb_app.config import Config
+from kb_core.values import dataclass
 
 __all__ = ["Preferences", "preferences_of"]
 
@@ -23,6 +23,10 @@ class Preferences:
     """Longest snippet of a hit."""
     scope: str = ""
     """What is searched, where that is not the whole knowledge base: "the folder '/src/x'"."""
+    about: tuple[tuple[str, str], ...] = ()
+    """What the person says of sources and of folders in them, by ``source`` or ``source/path``."""
+    follows_roots: bool = False
+    """Whether the folders that a host of models announces may be asked."""
     token_file: Path
     """Where the token is that hosts send over HTTP; there or not."""
 
@@ -34,5 +38,11 @@ def preferences_of(config: Config) -> Preferences:
         theme=config.ui.theme,
         default_k=search.default_k,
         snippet_chars=search.snippet_chars,
+        about=tuple(
+            ("/".join(filter(None, (source.id, said.path))), said.text)
+            for source in config.sources
+            for said in source.about
+        ),
+        follows_roots=config.mcp.workspace_roots,
         token_file=DataDir(config.storage.data_dir).token,
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -49,6 +50,7 @@ __all__ = [
     "choice",
     "read",
     "read_queries",
+    "sharing",
     "whole",
 ]
 
@@ -267,6 +269,22 @@ class SearchInput(FilteredInput):
             trace=self.trace,
             per_doc=self.per_doc,
         )
+
+
+def sharing(
+    queries: Sequence[SearchQuery | InvalidInput], max_tokens: int
+) -> list[SearchQuery | InvalidInput]:
+    """Return the queries with an equal share of *max_tokens* each, or their own if that is less.
+
+    Equal, since answers come one by one: nobody can know what later ones would leave over.
+    """
+    share = max(1, max_tokens // max(1, len(queries)))
+    return [
+        replace(query, max_tokens=min(share, query.max_tokens or share))
+        if isinstance(query, SearchQuery)
+        else query
+        for query in queries
+    ]
 
 
 def read_queries(

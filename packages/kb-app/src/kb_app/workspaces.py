@@ -23,12 +23,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from kb_app import paths
+from kb_app import _queries, paths
 from kb_app._caches import Home, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app.config import Config, Source
@@ -48,13 +48,14 @@ from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
 from kb_core.ids import text_hash
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.ingest import IngestEvent
     from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile
     from kb_core.search import LexicalQuery, Scored, SearchQuery, SearchResponse
 
-__all__ = ["Place", "forget", "place_of", "place_of_folders", "workspace_list"]
+__all__ = ["Place", "forget", "over_folders", "place_of", "place_of_folders", "workspace_list"]
 
 Hear: TypeAlias = "Callable[[IngestEvent | str], object]"
 """Is told what a first index is at, and in words what is waited for."""
@@ -126,6 +127,15 @@ def place_of(config: Config, folder: str, *, environ: Mapping[str, str] | None =
     except ValueError as error:
         raise InvalidInput(str(error), details={"field": "in", "value": folder}) from error
     return place_of_folders(config, [path], environ=environ)
+
+
+def over_folders(kb: KnowledgeBase, folders: Sequence[str]) -> KnowledgeBase:
+    """Return what answers for these absolute folders instead of *kb*; they need not be there."""
+    config = kb._config  # noqa: SLF001 - the one that it was opened with
+    there = [path for path in map(Path, folders) if path.exists()]
+    place = place_of_folders(config, there or [Path(folders[0])], environ=paths.environment())
+    # Who offers no tool that writes may still keep a cache.
+    return place.open(readonly=kb.readonly and not config.mcp.readonly)
 
 
 def place_of_folders(
@@ -208,7 +218,22 @@ class Workspace(KnowledgeBase):
 
     def preferences(self) -> Preferences:
         token = DataDir(self._place.data_dir).token  # of the person, and not of a cache
-        return replace(super().preferences(), scope=self._place.told, token_file=token)
+        return replace(
+            super().preferences(), scope=self._place.told, follows_roots=False, token_file=token
+        )
+
+    def recent_queries(self) -> tuple[str, ...]:
+        return _queries.recent(self._own)
+
+    def keep_queries(self, queries: Sequence[str]) -> None:
+        if not self._is_frozen:
+            _queries.keep(self._own, queries)
+
+    @property
+    def _own(self) -> Config:
+        """The settings of the person, whose data a reset deletes: not those of a cache."""
+        storage = replace(self._config.storage, data_dir=self._place.data_dir)
+        return replace(self._config, storage=storage)
 
     # ---------------------------------------------------------------- reading
 
@@ -409,7 +434,8 @@ class _Narrowed(KnowledgeBase):
         self._place = place
 
     def preferences(self) -> Preferences:
-        return replace(super().preferences(), scope=self._place.told)
+        told = self._place.told
+        return replace(super().preferences(), scope=told, follows_roots=False)
 
     @cached_property
     def _reader(self) -> IndexReader:

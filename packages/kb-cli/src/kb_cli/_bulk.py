@@ -43,9 +43,12 @@ def search_bulk(
 ) -> None:
     """Answer every query that stands on standard input; a query's failure is not one of all.
 
-    *k*, *per_doc* and *max_tokens* are of the one list that *aggregate* makes.
+    *k* and *per_doc* are of the one list that *aggregate* makes; *max_tokens* is of all answers.
     """
-    from kb_app.wire_models import read_queries  # pydantic: not on the single search's path
+    from kb_app.wire_models import (
+        read_queries,
+        sharing,
+    )  # pydantic: not on the single search's path
 
     asked = list(_objects(_lines()))
     if not asked and not (aggregate and cli.as_json):
@@ -63,7 +66,8 @@ def search_bulk(
             _show_aggregated(cli, asked, found)
             outcomes = list(found.outcomes)
         else:
-            outcomes = list(_show_each(cli, asked, queries, kb))
+            wanted = sharing(queries, max_tokens) if max_tokens else _for_people(cli, queries)
+            outcomes = list(_show_each(cli, asked, wanted, kb))
         _sum_up(cli, outcomes)
         if any(isinstance(one, SearchQuery) and one.deadline_ms for one in queries):
             _leave(kb)
@@ -85,7 +89,7 @@ def _show_each(
 ) -> Iterator[Outcome]:
     """Print what becomes of each query as soon as it is there, and yield it."""
     shown = 0
-    with closing(kb.search_many(_for_people(cli, queries))) as outcomes:
+    with closing(kb.search_many(queries)) as outcomes:
         for number, outcome in enumerate(outcomes, start=1):
             if cli.as_json:
                 cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))

@@ -11,6 +11,7 @@ __all__ = ["COMMANDS", "EXTRAS"]
 COMMANDS = {
     "init": ("settings:init", "Write a configuration with every key explained."),
     "add": ("sources:add", "Add a folder to what is indexed."),
+    "about": ("sources:about", "Say what a source is about, or a folder or file in one."),
     "remove": ("sources:remove", "Take a source out of the configuration."),
     "ingest": ("ingesting:ingest", "Index everything that is new or changed."),
     "ingest-file": ("ingesting:ingest_file", "Add one file, wherever it is."),

@@ -36,7 +36,9 @@ def complete(what: str, ctx: click.Context, incomplete: str) -> list[CompletionI
     before, comma, begun = (
         incomplete.rpartition(",") if what != "document" else ("", "", incomplete)
     )
-    words = [word for word in KINDS[what](ctx) if word.lower().startswith(begun.lower())]
+    # One with a comma in it would need a backslash that a shell keeps.
+    known = (word for word in KINDS[what](ctx) if what == "document" or "," not in word)
+    words = [word for word in known if word.lower().startswith(begun.lower())]
     return [CompletionItem(f"{before}{comma}{word}") for word in words]
 
 

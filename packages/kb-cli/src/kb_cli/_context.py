@@ -126,7 +126,7 @@ class CliContext:
             return self.open_kb(config, readonly or self.is_readonly)
         from kb_cli._follow import open_place
 
-        return open_place(self, self._place)
+        return open_place(self, self._place, readonly=readonly or self.is_readonly)
 
     def writes(self, command: str) -> None:
         """Refuse *command*, which writes, in read-only mode."""

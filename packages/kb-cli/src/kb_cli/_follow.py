@@ -46,7 +46,12 @@ _PATH_COLUMNS = 36
 _PLAIN_EVERY_S = 5.0
 _DRAW_EVERY_S = 0.1
 _MINUTE = 60
-_VERBS = {"scanned": "indexing", "indexing": "indexing", "embedding": "embedding"}
+_VERBS = {
+    "scanned": "indexing",
+    "indexing": "indexing",
+    "completing": "completing",
+    "embedding": "embedding",
+}
 
 
 def show_work(cli: CliContext, start: Start, *, is_dry_run: bool = False) -> None:
@@ -236,11 +241,14 @@ def _estimate(seconds: float) -> str:
     return f"{whole} s" if whole < _MINUTE else duration(whole)
 
 
-def open_place(cli: CliContext, place: Place) -> KnowledgeBase:
-    """Open a folder that is asked; what its first index is at is drawn on stderr."""
+def open_place(cli: CliContext, place: Place, *, readonly: bool) -> KnowledgeBase:
+    """Open a folder that is asked; what its first index is at is drawn on stderr.
+
+    *readonly* is of the knowledge base: a cache is written unless the person forbids it.
+    """
     if place.source is not None:
         cli.note(f"searching {printable(place.told)}")
-        return place.open(readonly=cli.is_readonly)
+        return place.open(readonly=readonly)
     write, is_live = _stderr(cli)
     line = ProgressLine(write, is_live=is_live)
 
@@ -408,7 +416,7 @@ def _next_step(report: IngestReport) -> str:
         return "the same command goes on where this one stopped"
     if report.counts.get("error"):
         return "kebab status --state failed"
-    if not report.scanned and not report.embedded and not report.embeddings_missing:
+    if "scan" in report.phases_ms and not report.scanned:
         return "kebab add PATH, if a folder is missing"
     if report.embeddings_missing:
         return "kebab embed, so that search finds by meaning, too"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
 from kb_cli._text import terminal_width, width, wrap
 from kb_core.citations import CodeSpan, LineSpan, PageSpan
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_app.shown.excerpts import Excerpt
@@ -131,6 +132,10 @@ def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
         yield from _hit(page, hit)
     if response.trace:
         yield from _trace(response.trace)
+    for said in response.about:
+        place = f"{said.source_id}{f'/{said.path}' if said.path else ''}"
+        words = wrap(printable(f"{place}: {said.text}"), page.columns)
+        yield from (click.style(part, dim=True) for part in words)
     yield _footer(response)
 
 

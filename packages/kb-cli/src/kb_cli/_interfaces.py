@@ -18,17 +18,19 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from kb_cli._command import KebabCommand
 from kb_cli._context import CliContext, pass_cli
+from kb_core.values import dataclass
 
 __all__ = ["Interface", "installed_interfaces"]
 
 _GROUP = "[kebab.interfaces]"
+_FOLDER = "workspace"
+"""The option, if there is one, that names a folder to open instead of the knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Interface:
 
         @pass_cli
         def run(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401 - of the interface
+            cli.folder = options.pop(_FOLDER, None)
             start = _load(self.target)
             # `mcp.readonly = true` makes `kebab mcp` read-only; so for any of that name.
             section = getattr(cli.config, self.name, None)

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ids import text_hash
 from kb_core.records import Changes, ChunkRecord, DocumentRecord
+from kb_core.values import dataclass
 
 __all__ = [
     "Decided",
@@ -62,9 +63,20 @@ class Decided:
         return {w.moved_from: w.document.doc_id for w in self.writes if w.moved_from is not None}
 
 
-def decide(changes: Changes, stored: Mapping[str, int], mint: Callable[[], int]) -> Decided:
-    """Decide for *changes*; *stored* has the keys of all documents they name that exist."""
-    free = dict(stored)
+def decide(
+    changes: Changes,
+    stored: Mapping[str, int],
+    mint: Callable[[], int],
+    enclosed: Mapping[str, int] | None = None,
+) -> Decided:
+    """Decide for *changes*; *stored* has the keys of all documents they name that exist.
+
+    *enclosed* has the keys of the documents within those: what is not written, moved or kept
+    of them goes, since a file is replaced, moved and deleted whole.
+    """
+    kept = set(changes.kept)
+    enclosed = {doc_id: key for doc_id, key in (enclosed or {}).items() if doc_id not in kept}
+    free = {**enclosed, **stored}
     moved = []
     replacing = list(changes.documents)
     for move in changes.moves:
@@ -85,7 +97,8 @@ def decide(changes: Changes, stored: Mapping[str, int], mint: Callable[[], int])
         writes.append(
             Write(key, move.document, move.old_doc_id if move.old_doc_id != doc_id else None)
         )
-    removed.extend(free.pop(doc_id) for doc_id in changes.deleted_docs if doc_id in free)
+    gone = dict.fromkeys((*changes.deleted_docs, *enclosed))
+    removed.extend(free.pop(doc_id) for doc_id in gone if doc_id in free)
     return Decided(tuple(writes), tuple(removed))
 
 

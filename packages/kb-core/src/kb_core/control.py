@@ -6,8 +6,10 @@ Apart from the records themselves, so that a search need not load their types.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from kb_core.values import dataclass
 
 __all__ = ["ADDED_SOURCE", "Control", "EmbeddingModel", "VectorFiles"]
 

@@ -7,16 +7,18 @@ points into it with half-open character ranges; nothing is re-serialised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from datetime import datetime
 
 from kb_core.citations import Span
+from kb_core.values import dataclass
 
 __all__ = [
     "Block",
     "ChunkDraft",
     "ChunkLimits",
+    "Enclosure",
     "Link",
     "Metadata",
     "ParsedDocument",
@@ -47,8 +49,8 @@ class Block:
     """A structural part of a document.
 
     ``kind`` is ``heading``, ``paragraph``, ``list_item``, ``code``, ``table``,
-    ``quote``, ``html``, ``front_matter``, ``unit`` (of code), or ``gap`` (what lies
-    between the units of code). A block of level *n* is inside its heading path.
+    ``quote``, ``html``, ``front_matter``, ``signature`` (of a mail), ``unit`` (of code), or
+    ``gap`` (what lies between the units of code). A block of level *n* is inside its heading path.
     """
 
     kind: str
@@ -96,6 +98,19 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Enclosure:
+    """A file within a file: an attachment, a mail of a mailbox. It becomes a document too."""
+
+    name: str
+    """What it is called in there; what cannot stand in a path, or is taken, is replaced."""
+    data: bytes
+    media: str | None = None
+    """Where name and bytes do not tell, or tell something else."""
+    created: datetime | None = None
+    """A date that its container knows, for where it has none of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
     """A file, parsed."""
 
@@ -108,6 +123,14 @@ class ParsedDocument:
     places: tuple[Place, ...] = ()
     """In order: of what is not cited by its lines. No chunk is of two places that have none
     in common, such as two pages."""
+    has_lines: bool | None = None
+    """Whether lines of the text are how it is addressed; ``None``: as its medium is."""
+    enclosures: Iterable[Enclosure] = ()
+    """The files within it, in order; each is parsed as what it is, or is a warning of this."""
+    refused: tuple[str, str] | None = None
+    """Why the file is left alone, if it is: a ``SkipReason`` and a detail. The rest is nothing."""
+    waits_for: str | None = None
+    """The later phase that would give more, such as ``ocr``; this is what is known without."""
     warnings: tuple[str, ...] = ()
     parser_version: str = ""
 

@@ -12,8 +12,9 @@ it is at. Notices of one task come in their order, before its outcome.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
+
+from kb_core.values import dataclass
 
 __all__ = ["Executor", "Executors", "Notice", "Outcome"]
 

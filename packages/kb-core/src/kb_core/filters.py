@@ -9,12 +9,13 @@ narrows before ranking, in both channels, and never touches a score.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from kb_core.media import Media, TrustLevel
+from kb_core.values import dataclass
 
 __all__ = [
     "FIELDS",
@@ -31,7 +32,9 @@ __all__ = [
     "Tagged",
     "Words",
     "all_of",
+    "as_value",
     "literal_glob",
+    "values_of",
 ]
 
 FIELDS = {
@@ -309,3 +312,17 @@ def all_of(parts: Iterable[Filter | None]) -> Filter | None:
 def literal_glob(path: str) -> str:
     """Return *path* as a pattern that matches nothing else: folders may be called ``[id]``."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+_BETWEEN_VALUES = re.compile(r"(?<!\\),")
+
+
+def values_of(text: str) -> list[str]:
+    r"""Return the values that *text* gives: commas part them, ``\,`` is a comma in a value."""
+    parts = (part.replace("\\,", ",").strip() for part in _BETWEEN_VALUES.split(text))
+    return [part for part in parts if part]
+
+
+def as_value(value: str) -> str:
+    """Return *value* as ``values_of`` reads it."""
+    return value.replace(",", "\\,")

@@ -3,7 +3,9 @@
 An id is the BLAKE2b hash, 16 bytes in 32 lowercase hex digits, of canonical JSON
 (sorted keys, no spaces, UTF-8) of what identifies the thing:
 
-    doc_id    source id and path             stable while the file is edited
+    doc_id    source id and path, and the    stable while the file is edited
+              path in there of a document
+              within the file
     chunk_id  doc_id, hash of the chunk's    stable while other parts of the
               text, occurrence number        document are edited
 
@@ -31,6 +33,9 @@ __all__ = [
     "chunk_ids",
     "content_hash",
     "doc_id",
+    "doc_ids_at",
+    "enclosed_path",
+    "enclosing_paths",
     "fingerprint",
     "is_id_prefix",
     "parse_id_prefix",
@@ -55,9 +60,32 @@ def fingerprint(value: object) -> str:
     return blake2b(canonical_json(value), digest_size=16).hexdigest()
 
 
-def doc_id(source_id: str, path: str) -> DocId:
-    """Return the id of the document at *path* of a source."""
-    return DocId(fingerprint({"path": path, "source": source_id}))
+def doc_id(source_id: str, path: str, within: str | None = None) -> DocId:
+    """Return the id of the document at *path* of a source; *within* is the path in there."""
+    place = {"path": path, "source": source_id}
+    return DocId(fingerprint(place if within is None else {**place, "within": within}))
+
+
+_INTO = "!/"
+"""Stands in a path where it leads into a file."""
+
+
+def enclosed_path(container: str, within: str) -> str:
+    """Return the path that a document within a file is shown under."""
+    return f"{container}{_INTO}{within}"
+
+
+def doc_ids_at(source_id: str, path: str) -> list[DocId]:
+    """Return the ids that a document at *path* may have: a folder may be called ``a!``, too."""
+    files = enclosing_paths(path)[:-1]
+    inside = [(file, path.removeprefix(f"{file}{_INTO}")) for file in files]
+    return [doc_id(source_id, path), *(doc_id(source_id, *each) for each in inside)]
+
+
+def enclosing_paths(path: str) -> list[str]:
+    """Return the paths of all files that *path* may lead through, and *path*, outermost first."""
+    parts = path.split(_INTO)
+    return [_INTO.join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def chunk_id(doc: DocId, hash_of_text: str, occurrence: int) -> ChunkId:

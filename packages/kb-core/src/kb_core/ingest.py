@@ -7,10 +7,12 @@ Counters of a report derive from its items.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from kb_core.values import dataclass
 
 __all__ = [
     "IngestEvent",
@@ -61,6 +63,8 @@ class IngestOptions:
     retry_failed: bool = False
     allow_empty: bool = False
     summary_only: bool = False
+    without: tuple[str, ...] = ()
+    """Later phases that are left for another run; what waits for them goes on waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +78,8 @@ class IngestItem:
     media: str | None = None
     byte_len: int | None = None
     chunk_count: int | None = None
+    enclosed_count: int | None = None
+    """How many documents within the file were indexed, if any."""
     parser_version: str | None = None
     chunker_version: str | None = None
     reason: str | None = None

@@ -77,10 +77,7 @@ class IndexSnapshot(Protocol):
         ...
 
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
-        """Return what of *query* ``lexical`` takes less strictly, or ``None`` if nothing.
-
-        It follows from the query and the whole index, never from a filter (ruling R13).
-        """
+        """Return what of *query* ``lexical`` takes less strictly, if anything; R13 holds, too."""
         ...
 
     def drift(self) -> float:
@@ -222,8 +219,8 @@ class Store(Protocol):
         """Return a document, whole, or ``None``."""
         ...
 
-    def documents_by_hash(self, bytes_hash: str, /) -> Sequence[DocumentRecord]:
-        """Return the documents made from these bytes, whole, by source and path."""
+    def enclosed(self, source_id: str, path: str, /) -> Mapping[str, str]:
+        """Return the hashes of the bytes of all that is within a file, by path."""
         ...
 
     def doc_ids(self, source_id: str, /) -> Sequence[str]:
@@ -231,7 +228,7 @@ class Store(Protocol):
         ...
 
     def unaccounted_docs(self) -> Sequence[str]:
-        """Return the ids of documents that no row of the ledger names."""
+        """Return the ids of documents that no row of the ledger names, nor that of their file."""
         ...
 
     def stats(self) -> Mapping[str, Any]:

@@ -8,12 +8,13 @@ speak these types, and ``kb_app`` carries them across. Integer keys (``doc_key``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from kb_core.control import Control, VectorFiles
+from kb_core.values import dataclass
 
 __all__ = [
     "Changes",
@@ -42,7 +43,11 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """One row of the ledger: a file, or an ignored directory, that a walk saw."""
+    """One row of the ledger: a file, or an ignored directory, that a walk saw.
+
+    A file that waits for a later phase is ``pending``, and ``reason`` is the phase; what is
+    known of it without is stored meanwhile.
+    """
 
     source_id: str
     path: str
@@ -133,6 +138,10 @@ class DocumentRecord:
     warnings: tuple[str, ...] = ()
     asset: str | None = None
     """Name under ``assets/`` where the bytes exist nowhere else."""
+    container: str | None = None
+    """Path of the file that it is in, where it is not a file of its own."""
+    has_lines: bool | None = None
+    """Whether lines of its text are how it is addressed; ``None``: as its medium is."""
     chunks: tuple[ChunkRecord, ...] = ()
     doc_key: int = 0
 
@@ -170,8 +179,14 @@ class Changes:
     """One batch for the truth: all of it is committed, or nothing."""
 
     documents: tuple[DocumentRecord, ...] = ()
-    """New, or to replace what is stored under the same ``doc_id``."""
+    """New, or to replace what is stored under the same ``doc_id``.
+
+    What is stored of a file is replaced, moved and deleted whole: documents in it that the
+    batch does not write go with what was there.
+    """
     moves: tuple[Move, ...] = ()
+    kept: tuple[str, ...] = ()
+    """Ids of documents within files of the batch that stay as they are."""
     deleted_docs: tuple[str, ...] = ()
     """Ids of documents that are gone."""
     files: tuple[FileRecord, ...] = ()

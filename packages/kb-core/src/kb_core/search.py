@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from kb_core.citations import Citation
 from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
+from kb_core.values import dataclass
 
 __all__ = [
     "CHARS_PER_TOKEN",
@@ -39,6 +40,7 @@ __all__ = [
     "Passage",
     "Relaxation",
     "Retrieval",
+    "SaidAbout",
     "Scored",
     "SearchFilters",
     "SearchQuery",
@@ -409,6 +411,16 @@ class Hit:
     """Where passages were asked for."""
 
 
+@dataclass(frozen=True, slots=True)
+class SaidAbout:
+    """What the person says of a source, or of what is below a path of it."""
+
+    source_id: str
+    path: str
+    """Empty for the whole source."""
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResponse:
     """The answer to one search, read at one revision."""
@@ -428,6 +440,8 @@ class SearchResponse:
     trace: Trace | None = None
     missing: Missing | None = None
     """Where passages were asked for, and no passage holds all words."""
+    about: tuple[SaidAbout, ...] = ()
+    """What the person says of where the hits are from, each once, in their order."""
     mode: SearchMode = SearchMode.HYBRID
     elapsed_ms: float = 0.0
     """For people; not on the wire outside the trace."""

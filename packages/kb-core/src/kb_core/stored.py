@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 __all__ = ["StoredChunk", "StoredDoc", "StoredFile", "StoredText"]
 
@@ -52,6 +52,8 @@ class StoredChunk(TypedDict):
     chunker_version: str
     asset: str | None
     """Name under ``assets/`` where no source has the file."""
+    container: NotRequired[str | None]
+    """Path of the file that it is within; as ``has_lines``, not in every index."""
 
 
 class StoredDoc(TypedDict):
@@ -89,6 +91,8 @@ class StoredDoc(TypedDict):
     links: Sequence[Mapping[str, Any]]
     warnings: Sequence[str]
     asset: str | None
+    container: NotRequired[str | None]
+    has_lines: NotRequired[bool | None]
     chunk_count: int
     text_chars: int
     """Length of the text, in code points."""

@@ -27,6 +27,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "show_default": True,
         "help": "How tools answer: wire objects, or text for a model to read.",
     },
+    "workspace": {
+        "flag": "--workspace",
+        "metavar": "[DIR]",
+        "is_flag": False,
+        "flag_value": ".",
+        "help": "Answer from this folder (from the current one) as it is now; read-only.",
+    },
     "remember": {
         "flag": "--remember",
         "is_flag": True,

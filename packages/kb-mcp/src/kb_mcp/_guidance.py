@@ -15,6 +15,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from kb_app import KnowledgeBase
+from kb_app.preferences import Preferences
 from kb_core.errors import KbError
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "READING",
     "describe",
     "describe_failure",
+    "describe_folder",
     "describe_for_reading",
     "get_prompt",
 ]
@@ -61,27 +63,34 @@ READING = (
 )
 """The guide where answers are text."""
 
-_MOST_FILES = 50_000
+_MOST_FILES = 20_000
 """Of more, what is left out is not counted at a handshake, which is to be quick."""
 _LISTED = 8
 """Names of each kind that are worth a model's attention."""
 
 
 def describe(
-    stats: Mapping[str, Any], guide: str = GUIDE, left_out: Mapping[str, int] | None = None
+    stats: Mapping[str, Any],
+    guide: str = GUIDE,
+    left_out: Mapping[str, int] | None = None,
+    wishes: Preferences | None = None,
 ) -> str:
     """Return the instructions for a knowledge base, from its stats.v1.
 
     *left_out* counts files that are not indexed, by the reason.
     """
+    what = _searched(wishes)
     if not stats["doc_count"]:
-        return (
-            "kebab searches one person's own documents. Nothing is indexed yet: the person "
-            f"has to run 'kebab add FOLDER' and 'kebab ingest' first. {guide}"
+        todo = (
+            "There is nothing in it that can be read."
+            if wishes and wishes.scope
+            else "Nothing is indexed yet: the person has to run 'kebab add FOLDER' and "
+            "'kebab ingest' first."
         )
+        return f"{what}. {todo} {guide}"
     size = f"{stats['doc_count']:,} documents in {stats['chunk_count']:,} passages"
     parts = [
-        f"kebab searches one person's own documents: {size}",
+        f"{what}: {size}",
         _listed("sources", stats["source_breakdown"]),
         _listed("kinds", stats["media_breakdown"]),
         _listed("languages", {k: n for k, n in stats["lang_breakdown"].items() if k != "null"}),
@@ -89,7 +98,30 @@ def describe(
         f"last ingested {stats['last_ingest_at']}" if stats["last_ingest_at"] else "",
         _listed("not indexed", left_out or {}),
     ]
-    return f"{'; '.join(part for part in parts if part)}. {guide}"
+    return f"{'; '.join(part for part in parts if part)}. {_about(wishes)}{guide}"
+
+
+def describe_folder(guide: str, wishes: Preferences) -> str:
+    """Return the instructions where nothing is known yet of what is searched."""
+    return f"{_searched(wishes)}. {guide}" if wishes.scope or wishes.follows_roots else guide
+
+
+def _searched(wishes: Preferences | None) -> str:
+    if wishes and wishes.scope:
+        return f"kebab searches {wishes.scope}, as it is now, and nothing else"
+    if wishes and wishes.follows_roots:
+        return (
+            "kebab searches the folders that you work in, as they are now; where the host names "
+            "none, one person's own documents"
+        )
+    return "kebab searches one person's own documents"
+
+
+def _about(wishes: Preferences | None) -> str:
+    """Return what the person says of sources and folders, as far as it is not too much."""
+    said = [f"{place}: {text}" for place, text in (wishes.about if wishes else ())]
+    more = f" {len(said) - _LISTED} more folders are described." if len(said) > _LISTED else ""
+    return f"What the person says of it: {'; '.join(said[:_LISTED])}.{more} " if said else ""
 
 
 def describe_for_reading(kb: KnowledgeBase) -> str:
@@ -98,16 +130,13 @@ def describe_for_reading(kb: KnowledgeBase) -> str:
     left_out = {}
     if 0 < stats["doc_count"] <= _MOST_FILES:
         left_out = kb.status(limit=1)["coverage"].get("by_reason", {})
-    return describe(stats, READING, left_out)
+    return describe(stats, READING, left_out, kb.preferences())
 
 
-def describe_failure(error: KbError, guide: str = GUIDE) -> str:
+def describe_failure(error: KbError, guide: str = GUIDE, wishes: Preferences | None = None) -> str:
     """Return the instructions for a knowledge base that cannot be read."""
     remedy = f" ({error.hint})" if error.hint else ""
-    return (
-        "kebab searches one person's own documents. It cannot read them at the moment: "
-        f"{error}{remedy}. {guide}"
-    )
+    return f"{_searched(wishes)}. It cannot read them at the moment: {error}{remedy}. {guide}"
 
 
 def _listed(kind: str, counts: Mapping[str, int]) -> str:

@@ -19,7 +19,6 @@ import secrets
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,6 +33,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb_core.errors import InvalidInput, IoError
+from kb_core.values import dataclass
 from kb_mcp import HTTP_PLACE
 
 __all__ = ["PATH", "TOKEN_VARIABLE", "Place", "create_app", "run", "token_of"]

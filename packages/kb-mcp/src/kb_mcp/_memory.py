@@ -18,8 +18,9 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
+
+from kb_core.values import dataclass
 
 __all__ = ["Given", "Memory"]
 

@@ -19,7 +19,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -33,6 +32,7 @@ from mcp.shared.exceptions import MCPError
 from kb_app import KnowledgeBase
 from kb_core import __version__
 from kb_core.errors import InvalidInput, KbError
+from kb_core.values import dataclass
 from kb_mcp import _resources
 from kb_mcp._calls import Context, Threads, answer
 from kb_mcp._frames import Answering
@@ -42,12 +42,14 @@ from kb_mcp._guidance import (
     READING,
     describe,
     describe_failure,
+    describe_folder,
     describe_for_reading,
     get_prompt,
 )
 from kb_mcp._log import LogAside
 from kb_mcp._memory import Memory
 from kb_mcp._results import failure
+from kb_mcp._roots import Roots
 from kb_mcp._tool import Call, Form, Tool, in_text
 from kb_mcp.tools import TOOLS, offered, refusal
 
@@ -76,7 +78,7 @@ class Answers:
     memory: Memory
 
 
-def create_server(
+def create_server(  # noqa: PLR0913 - the options of a server
     kb: KnowledgeBase,
     tools: Mapping[str, Tool] = TOOLS,
     threads: Threads | None = None,
@@ -84,20 +86,21 @@ def create_server(
     form: Form = Form.JSON,
     readonly: bool = False,
     remembers: bool = False,
+    roots: Roots | None = None,
 ) -> Server[Any]:
     """Return a server over an open knowledge base, connected to nothing yet.
 
     Its tools answer in *form*; as text, a call may ask for the other. Those that write are
-    not offered if it, or the knowledge base, is read-only. One that *remembers* gives no text
-    twice, whoever asks.
+    not offered if it, or the knowledge base, is read-only, or where *roots* of a host may
+    answer. One that *remembers* gives no text twice, whoever asks.
     """
-    threads = threads or Threads()
-    shown = offered(tools, readonly=readonly or kb.readonly)
+    threads, roots = threads or Threads(), roots or Roots(kb, is_wanted=False)
+    shown = offered(tools, readonly=readonly or kb.readonly or roots.is_wanted)
     server: Server[Any] = Server(
         "kebab",
         version=__version__,
-        **_tool_handlers(kb, tools, shown, threads, Answers(form, Memory(remembers=remembers))),
-        **_resource_handlers(kb, threads),
+        **_tool_handlers(roots, tools, shown, threads, Answers(form, Memory(remembers=remembers))),
+        **_resource_handlers(roots, threads),
         **_prompt_handlers(),
     )
 
@@ -107,12 +110,15 @@ def create_server(
             result["instructions"] = await _instructions(kb, threads, form)
         return result
 
+    if roots.is_wanted:
+        method = "notifications/roots/list_changed"
+        server.add_notification_handler(method, types.NotificationParams, roots.changed)
     server.middleware.append(greet)
     return server
 
 
 def _tool_handlers(
-    kb: KnowledgeBase,
+    roots: Roots,
     tools: Mapping[str, Tool],
     shown: Sequence[Tool],
     threads: Threads,
@@ -135,24 +141,28 @@ def _tool_handlers(
             )
         if tool not in shown:
             return failure(refusal(tool), form)
+        try:
+            kb = await roots.knowledge_base(ctx)
+        except KbError as error:
+            return failure(error, form)
         call = Call(kb=kb, arguments=params.arguments or {}, form=form, memory=answers.memory)
         return await answer(ctx, threads, tool, call)
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
 
 
-def _resource_handlers(kb: KnowledgeBase, threads: Threads) -> dict[str, Any]:
-    async def list_resources(_ctx: Context, params: _Page) -> types.ListResourcesResult:
-        cursor = params.cursor if params else None
+def _resource_handlers(roots: Roots, threads: Threads) -> dict[str, Any]:
+    async def list_resources(ctx: Context, params: _Page) -> types.ListResourcesResult:
+        kb, cursor = await roots.knowledge_base(ctx), params.cursor if params else None
         return await threads.run(_resources.list_page, kb, cursor)
 
     async def list_templates(_ctx: Context, _params: _Page) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=_resources.TEMPLATES)
 
     async def read(
-        _ctx: Context, params: types.ReadResourceRequestParams
+        ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await threads.run(_resources.read, kb, params.uri)
+        return await threads.run(_resources.read, await roots.knowledge_base(ctx), params.uri)
 
     return {
         "on_list_resources": list_resources,
@@ -175,7 +185,7 @@ async def _instructions(kb: KnowledgeBase, threads: Threads, form: Form) -> str:
     """Describe the knowledge base as it is now, or in general if that takes too long."""
     with anyio.move_on_after(_HANDSHAKE_WAIT_S):
         return await threads.run(_describe, kb, form)
-    return _guide(form)
+    return describe_folder(_guide(form), kb.preferences())
 
 
 def _guide(form: Form) -> str:
@@ -183,10 +193,14 @@ def _guide(form: Form) -> str:
 
 
 def _describe(kb: KnowledgeBase, form: Form) -> str:
+    wishes = None
     try:
-        return describe_for_reading(kb) if form is Form.TEXT else describe(kb.stats())
+        wishes = kb.preferences()
+        if form is Form.TEXT:
+            return describe_for_reading(kb)
+        return describe(kb.stats(), wishes=wishes)
     except KbError as error:
-        return describe_failure(error, _guide(form))
+        return describe_failure(error, _guide(form), wishes)
     except Exception:
         logger.exception("the knowledge base could not be described")
         return _guide(form)
@@ -230,13 +244,15 @@ def _serve_pipes(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads, log = Threads(), LogAside(logging.getLogger())
     signal.signal(signal.SIGTERM, lambda *_: _terminate(threads, log))
-    server = create_server(kb, tools, threads, form=form, remembers=remembers)
+    roots = Roots(kb, is_wanted=kb.preferences().follows_roots)
+    server = create_server(kb, tools, threads, form=form, remembers=remembers, roots=roots)
     try:
         anyio.run(_serve, server, partial(_leave, threads, log))
     except* BrokenPipeError:
         logger.info("the host went away while it was answered")
     if not threads.wait(_GRACE_S) or kb.is_working:
         _leave(threads, log)
+    roots.close()
     log.close()
 
 

@@ -24,10 +24,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import tantivy
+
+from kb_core.values import dataclass
 
 __all__ = [
     "ANALYSIS_VERSION",

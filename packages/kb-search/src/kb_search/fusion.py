@@ -33,9 +33,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 
 from kb_core.search import KnownWords, Scored
+from kb_core.values import dataclass
 
 __all__ = [
     "FUSIONS",

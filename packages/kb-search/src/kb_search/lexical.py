@@ -25,7 +25,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -33,6 +32,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation
+from kb_core.values import dataclass
 from kb_search.analysis import Term, analyze, query_terms
 from kb_search.narrowing import all_of, any_of, in_order, lone_character, phrase_of, term_of
 from kb_search.statistics import TermStatistics, idf

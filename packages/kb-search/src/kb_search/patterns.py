@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 from kb_core.errors import MissingExtra
 from kb_core.text import nfc
+from kb_core.values import dataclass
 from kb_search.pattern_reading import (
     MARK,
     MAX_PATTERN,
@@ -93,6 +93,7 @@ class Pattern:
         self.inner_edges = _inner_edges(tree)
         """Whether there is a ``\\b`` that knows the letters of ASCII alone."""
         self._made: dict[tuple[Form, bool], Any] = {}
+        self._quick: dict[Form, tuple[Any, Any, int]] = {}
         self._program("ascii")
         self._program("nfc")
 
@@ -100,6 +101,16 @@ class Pattern:
     def needs(self) -> Needs:
         """What every match has; nothing where that cannot be told."""
         return tuple(sorted({tuple(sorted(one)) for one in _needs(self._tree) if all(one)}))
+
+    def is_absent(self, data: bytes, form: Form) -> bool:
+        """Say whether no line matches, where that is quick to tell; most texts end here."""
+        quick = self._quick.get(form)
+        if quick is None:
+            program = self._program(form)
+            quick = self._quick[form] = (program.Match, _anchor(), _step(program))
+        match, anchor, step = quick
+        size = len(data)
+        return size <= step and match(anchor, data, 0, size)[0][0] < 0
 
     def lines(self, data: bytes, form: Form) -> Iterator[tuple[int, int]]:
         """Yield the ends of the lines of UTF-8 text that match, each once.
@@ -109,7 +120,7 @@ class Pattern:
         """
         multiline = self._options.multiline
         program, anchor = self._program(form, exactly=multiline), _anchor()
-        step = max(_LEAST_STEP, min(_STEP_BYTES, _STEP_WORK // program.ProgramSize()))
+        step = _step(program)
         # A final newline ends a line and begins none.
         at, size = 0, len(data) - data.endswith(b"\n")
         while data and at <= size:
@@ -164,6 +175,12 @@ class Pattern:
 def _span(found: list[tuple[int, int]]) -> tuple[int, int]:
     """Return the group that took part, else all of the match."""
     return next((span for span in found[1:] if span[0] >= 0), found[0])
+
+
+def _step(program: Any) -> int:  # noqa: ANN401 - untyped
+    """Return how much is looked through between two looks at the clock."""
+    size: int = program.ProgramSize()
+    return max(_LEAST_STEP, min(_STEP_BYTES, _STEP_WORK // size))
 
 
 def _next(data: bytes, at: int) -> int:

@@ -258,6 +258,7 @@ def doc_shared(doc: DocumentRecord) -> dict[str, Any]:
         "mtime_ns": doc.mtime_ns,
         "chunker_version": doc.chunker_version,
         "asset": doc.asset,
+        "container": doc.container,
     }
 
 

@@ -10,10 +10,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from kb_core.text import snap_to_grapheme
+from kb_core.values import dataclass
 from kb_search.analysis import query_terms
 
 __all__ = ["Highlighter", "Match"]

@@ -26,12 +26,12 @@ import json
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import tantivy
 from tantivy import Query
 
+from kb_core.values import dataclass
 from kb_search.narrowing import only, term_of
 from kb_search.opening import CONTROL, Segments
 

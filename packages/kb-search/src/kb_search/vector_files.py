@@ -19,12 +19,21 @@ import mmap
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kb_core.control import VectorFiles
+from kb_core.values import dataclass
 
-__all__ = ["Layout", "Maps", "generations", "map_files"]
+__all__ = [
+    "Layout",
+    "Maps",
+    "cut_tails",
+    "generations",
+    "map_files",
+    "remove_other_generations",
+    "start",
+]
 
 Maps = Mapping[str, mmap.mmap | bytes]
 """The published part of each file, mapped read-only; empty where nothing is published."""
@@ -53,6 +62,22 @@ class Layout:
         return {"i8": self.dimensions, "scale": 4, "f16": 2 * self.dimensions, "keys": 8}
 
 
+def start(
+    root: Path, model_key: str, description: Mapping[str, Any], dimensions: int
+) -> VectorFiles:
+    """Return an empty generation for a model, newer than any that lies in *root*."""
+    root.mkdir(parents=True, exist_ok=True)
+    generation = max(generations(root, model_key), default=0) + 1
+    return VectorFiles(
+        model_key=model_key,
+        dimensions=dimensions,
+        generation=generation,
+        rows=0,
+        dead=0,
+        model=dict(description),
+    )
+
+
 def map_files(root: Path, files: VectorFiles) -> Maps:
     """Map the published part of every file, without numpy.
 
@@ -75,6 +100,24 @@ def _map(path: Path, length: int) -> mmap.mmap | bytes:
         os.close(descriptor)
 
 
+def cut_tails(root: Path, files: VectorFiles) -> None:
+    """Cut every file to its published length: what lies beyond was never seen by anyone."""
+    layout = Layout.of(root, files)
+    lengths = {part: width * files.rows for part, width in layout.widths().items()}
+    lengths["dead"] = 4 * files.dead
+    for part, length in lengths.items():
+        path = layout.path(part)
+        if not path.exists():
+            if length:
+                raise FileNotFoundError(path)
+            continue
+        size = path.stat().st_size
+        if size < length:
+            raise OSError(f"{path.name} has {size} bytes, {length} were published")
+        if size > length:
+            os.truncate(path, length)
+
+
 def generations(root: Path, model_key: str) -> dict[int, list[Path]]:
     """Return the files that lie in *root* for a model, by generation."""
     name = re.compile(rf"{re.escape(_safe(model_key))}\.(\d+)\.(?:i8|scale|f16|keys|dead)")
@@ -83,6 +126,14 @@ def generations(root: Path, model_key: str) -> dict[int, list[Path]]:
         if match := name.fullmatch(path.name):
             found.setdefault(int(match[1]), []).append(path)
     return found
+
+
+def remove_other_generations(root: Path, files: VectorFiles) -> None:
+    """Unlink the files of every other generation; maps that are open stay valid."""
+    for generation, paths in generations(root, files.model_key).items():
+        if generation != files.generation:
+            for path in paths:
+                path.unlink(missing_ok=True)
 
 
 def _safe(model_key: str) -> str:

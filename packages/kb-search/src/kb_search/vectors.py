@@ -13,7 +13,7 @@ Scores are cosines: all vectors have length 1.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -25,36 +25,17 @@ import numpy.typing as npt
 from kb_core.control import VectorFiles
 from kb_core.records import VectorRecord
 from kb_core.search import Scored
-from kb_search.vector_files import Layout, Maps, generations
+from kb_search.vector_files import Layout, Maps, start
 
 __all__ = [
     "VectorView",
     "append",
-    "cut_tails",
     "quantize",
-    "remove_other_generations",
     "rewrite",
-    "start",
 ]
 
 _COMPACT_SHARE = 0.25
 _COMPACT_MIN_DEAD = 256
-
-
-def start(
-    root: Path, model_key: str, description: Mapping[str, Any], dimensions: int
-) -> VectorFiles:
-    """Return an empty generation for a model, newer than any that lies in *root*."""
-    root.mkdir(parents=True, exist_ok=True)
-    generation = max(generations(root, model_key), default=0) + 1
-    return VectorFiles(
-        model_key=model_key,
-        dimensions=dimensions,
-        generation=generation,
-        rows=0,
-        dead=0,
-        model=dict(description),
-    )
 
 
 def append(
@@ -85,24 +66,6 @@ def quantize(
     return rows, scale
 
 
-def cut_tails(root: Path, files: VectorFiles) -> None:
-    """Cut every file to its published length: what lies beyond was never seen by anyone."""
-    layout = Layout.of(root, files)
-    lengths = {part: width * files.rows for part, width in layout.widths().items()}
-    lengths["dead"] = 4 * files.dead
-    for part, length in lengths.items():
-        path = layout.path(part)
-        if not path.exists():
-            if length:
-                raise FileNotFoundError(path)
-            continue
-        size = path.stat().st_size
-        if size < length:
-            raise OSError(f"{path.name} has {size} bytes, {length} were published")
-        if size > length:
-            os.truncate(path, length)
-
-
 def rewrite(root: Path, files: VectorFiles) -> VectorFiles | None:
     """Copy the live rows into the next generation, or return ``None`` if too few are dead."""
     if files.dead < _COMPACT_MIN_DEAD or files.dead <= _COMPACT_SHARE * files.rows:
@@ -117,14 +80,6 @@ def rewrite(root: Path, files: VectorFiles) -> VectorFiles | None:
         source = _map(old, part, kind, files.rows * width).reshape(files.rows, width)
         _write(new.path(part), b"".join(source[block].tobytes() for block in _blocks(rows)))
     return replace(made, rows=len(rows))
-
-
-def remove_other_generations(root: Path, files: VectorFiles) -> None:
-    """Unlink the files of every other generation; maps that are open stay valid."""
-    for generation, paths in generations(root, files.model_key).items():
-        if generation != files.generation:
-            for path in paths:
-                path.unlink(missing_ok=True)
 
 
 def _append_rows(layout: Layout, vectors: Sequence[VectorRecord]) -> None:
@@ -329,9 +284,9 @@ def _dots(matrix: npt.NDArray[np.int8], row: npt.NDArray[np.int8]) -> npt.NDArra
 def _numpy_dots(matrix: npt.NDArray[np.int8], row: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
     asked = row[0].astype(np.float32)
     scores = np.empty(len(matrix), np.float32)
-    for start in range(0, len(matrix), _NUMPY_ROWS):
-        block = matrix[start : start + _NUMPY_ROWS]
-        scores[start : start + len(block)] = block.astype(np.float32) @ asked
+    for first in range(0, len(matrix), _NUMPY_ROWS):
+        block = matrix[first : first + _NUMPY_ROWS]
+        scores[first : first + len(block)] = block.astype(np.float32) @ asked
     return scores
 
 

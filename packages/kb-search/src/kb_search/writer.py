@@ -25,7 +25,6 @@ from tantivy import FieldType, Occur, Query
 
 from kb_core.errors import KbError, NotIndexed
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
-from kb_search import vectors
 from kb_search.analysis import analyze
 from kb_search.narrowing import only
 from kb_search.opening import (
@@ -62,6 +61,7 @@ from kb_search.statistics import (
     measure,
     pivots,
 )
+from kb_search.vector_files import cut_tails, remove_other_generations, start
 
 __all__ = ["Writer"]
 
@@ -136,7 +136,7 @@ class Writer:
 
     def _published(self, control: Control) -> Control:
         for files in control.vectors.values():
-            vectors.remove_other_generations(self._vectors_dir, files)
+            remove_other_generations(self._vectors_dir, files)
         state = read_segments(self._lexical_dir / "chunks").state
         self._control = replace(control, index_state=state)
         return self._control
@@ -180,7 +180,7 @@ class Writer:
             return None
         try:
             for files in control.vectors.values():
-                vectors.cut_tails(self._vectors_dir, files)
+                cut_tails(self._vectors_dir, files)
         except OSError:
             return None
         return control
@@ -193,15 +193,18 @@ class Writer:
             if key not in known:
                 size = description["dimensions"]
                 assert isinstance(size, int)  # noqa: S101 - the store checked it
-                known[key] = vectors.start(self._vectors_dir, key, description, size)
+                known[key] = start(self._vectors_dir, key, description, size)
         return {key: self._append_to(files, publication) for key, files in known.items()}
 
     def _append_to(self, files: VectorFiles, publication: Publication) -> VectorFiles:
         # A failed publication may have left a tail in this very process.
-        vectors.cut_tails(self._vectors_dir, files)
+        cut_tails(self._vectors_dir, files)
         rows = publication.vectors.get(files.model_key, ())
-        if rows or publication.dead_chunks:
-            files = vectors.append(self._vectors_dir, files, rows, publication.dead_chunks)
+        if not (rows or publication.dead_chunks):
+            return files
+        from kb_search import vectors  # numpy: not where nothing is found by meaning
+
+        files = vectors.append(self._vectors_dir, files, rows, publication.dead_chunks)
         return vectors.rewrite(self._vectors_dir, files) or files
 
     # ---------------------------------------------------------------- records

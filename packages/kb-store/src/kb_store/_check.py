@@ -42,6 +42,12 @@ _RULES = {
     "chunk {} belongs to no document": """
         SELECT chunk_key FROM chunks WHERE doc_key NOT IN (SELECT doc_key FROM documents)
     """,
+    "{} is a document within a file that is none": """
+        SELECT path FROM documents
+        ANTI JOIN (SELECT source_id, path AS container FROM documents WHERE container IS NULL)
+            USING (source_id, container)
+        WHERE container IS NOT NULL
+    """,
     "a text belongs to no document: key {}": """
         SELECT DISTINCT doc_key FROM texts WHERE doc_key NOT IN (SELECT doc_key FROM documents)
     """,

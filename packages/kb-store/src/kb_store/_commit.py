@@ -7,7 +7,7 @@ batch that changes nothing leaves the sequence where it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from kb_core.changes import (
@@ -20,8 +20,10 @@ from kb_core.changes import (
     passage_hash,
 )
 from kb_core.records import Changes
+from kb_core.values import dataclass
 from kb_store._documents import (
     delete_documents,
+    enclosed_keys,
     find_keys,
     stored_chunks,
     write_chunks,
@@ -51,7 +53,9 @@ def commit(session: Session, changes: Changes, now: datetime) -> int:
         meta = load_meta(session)
         keys = Keys(meta)
         outbox = Outbox()
-        decided = decide(changes, find_keys(session, named_ids(changes)), keys.doc_key)
+        named = find_keys(session, named_ids(changes))
+        enclosed = enclosed_keys(session, named.values())
+        decided = decide(changes, named, keys.doc_key, enclosed)
         turnover = _write(session, decided, keys, outbox)
         _record_moves(session, decided, now, outbox)
         described = describe_models(session, changes.models)

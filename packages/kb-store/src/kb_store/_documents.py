@@ -16,6 +16,7 @@ from kb_core.records import ChunkRecord, DocumentRecord
 from kb_store._session import (
     Record,
     Session,
+    booleans,
     from_json,
     from_us,
     instants,
@@ -32,8 +33,9 @@ __all__ = [
     "delete_documents",
     "delete_texts",
     "doc_ids",
+    "enclosed",
+    "enclosed_keys",
     "find_keys",
-    "keys_by_hash",
     "read_documents",
     "read_texts",
     "stored_chunks",
@@ -169,9 +171,19 @@ def _chunk(row: Record, text: str) -> ChunkRecord:
 
 
 _KEYS = "SELECT doc_id, doc_key FROM documents WHERE doc_id IN (SELECT unnest(?::VARCHAR[]))"
-_KEYS_BY_HASH = "SELECT doc_key FROM documents WHERE bytes_hash = ? ORDER BY source_id, path"
+_WITHIN = "SELECT path, bytes_hash FROM documents WHERE source_id = ? AND container = ?"
 _UNACCOUNTED = """
-SELECT doc_id FROM documents ANTI JOIN (SELECT doc_id FROM files) USING (doc_id)
+SELECT doc_id FROM documents
+ANTI JOIN (SELECT doc_id FROM files) USING (doc_id)
+ANTI JOIN (SELECT source_id, path AS container FROM files WHERE doc_id IS NOT NULL)
+    USING (source_id, container)
+"""
+_ENCLOSED = """
+SELECT enclosed.doc_id, enclosed.doc_key
+FROM documents AS enclosed JOIN documents AS file
+    ON enclosed.source_id = file.source_id AND enclosed.container = file.path
+WHERE enclosed.container IS NOT NULL
+  AND file.doc_key IN (SELECT unnest(?::BIGINT[]))
 """
 _IDS = "SELECT doc_id FROM documents WHERE source_id = ? ORDER BY path"
 _DELETE_DOCUMENTS = "DELETE FROM documents WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
@@ -181,7 +193,7 @@ SELECT doc_key, doc_id, source_id, path, title, media, lang, code_lang,
        epoch_us(doc_date) AS doc_date, epoch_us(created_at) AS created_at,
        epoch_us(updated_at) AS updated_at, epoch_us(indexed_at) AS indexed_at,
        byte_len, size, mtime_ns, bytes_hash, fingerprint, parser_version, chunker_version,
-       metadata, blocks, links, warnings, asset
+       metadata, blocks, links, warnings, asset, container, has_lines
 FROM documents WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key
 """
 
@@ -206,6 +218,7 @@ _TEXTS = (
     "parser_version",
     "chunker_version",
     "asset",
+    "container",
 )
 _INSTANTS = ("doc_date", "created_at", "updated_at", "indexed_at")
 _INTEGERS = ("byte_len", "size", "mtime_ns")
@@ -218,9 +231,15 @@ def find_keys(session: Session, ids: Iterable[str]) -> dict[str, int]:
     return session.mapping(_KEYS, [wanted]) if wanted else {}
 
 
-def keys_by_hash(session: Session, bytes_hash: str) -> list[int]:
-    """Return the keys of the documents made from these bytes."""
-    return [key for (key,) in session.rows(_KEYS_BY_HASH, [bytes_hash])]
+def enclosed_keys(session: Session, doc_keys: Iterable[int]) -> dict[str, int]:
+    """Return the keys of the documents within the files of these, by document id."""
+    wanted = list(doc_keys)
+    return session.mapping(_ENCLOSED, [wanted]) if wanted else {}
+
+
+def enclosed(session: Session, source_id: str, path: str) -> dict[str, str]:
+    """Return the hashes of the bytes of what is within a file, by path."""
+    return session.mapping(_WITHIN, [source_id, path])
 
 
 def doc_ids(session: Session, source_id: str) -> list[str]:
@@ -229,7 +248,7 @@ def doc_ids(session: Session, source_id: str) -> list[str]:
 
 
 def unaccounted(session: Session) -> list[str]:
-    """Return the ids of documents that no row of the ledger names."""
+    """Return the ids of documents that no row of the ledger names, nor that of their file."""
     return [doc_id for (doc_id,) in session.rows(_UNACCOUNTED)]
 
 
@@ -254,6 +273,7 @@ def write_documents(session: Session, documents: Sequence[KeyedDocument]) -> Non
         "metadata": strings(_json(r, "metadata", dict(r.metadata)) for r in records),
         "blocks": strings(_json(r, "blocks", [dict(block) for block in r.blocks]) for r in records),
         "links": strings(_json(r, "links", [dict(link) for link in r.links]) for r in records),
+        "has_lines": booleans(r.has_lines for r in records),
         "chunk_count": integers(len(r.chunks) for r in records),
         "token_count": integers(sum(chunk.token_count for chunk in r.chunks) for r in records),
         "text_chars": integers(len(r.text) for r in records),

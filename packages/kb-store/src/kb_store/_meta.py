@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from kb_core.changes import Outbox
 from kb_core.errors import StoreCorrupt
+from kb_core.values import dataclass
 from kb_store._session import Row, Session, instants, integers, strings
 
 __all__ = [

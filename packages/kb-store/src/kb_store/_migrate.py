@@ -7,12 +7,12 @@ migration that was edited afterwards, is recognised and refused untouched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 from importlib import resources
 
 from kb_core.errors import StoreCorrupt, StoreNewer
 from kb_core.ports import Clock
+from kb_core.values import dataclass
 from kb_store._session import Record, Session, instants, integers, strings
 
 __all__ = ["Migration", "is_current", "migrate", "migrations"]

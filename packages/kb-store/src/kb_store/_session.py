@@ -32,6 +32,7 @@ __all__ = [
     "Row",
     "Session",
     "blobs",
+    "booleans",
     "from_json",
     "from_us",
     "instants",
@@ -50,6 +51,7 @@ Column: TypeAlias = tuple[str, Sequence[Any]]
 
 _TEXT = "unnest(${}::VARCHAR[])"
 _NUMBER = "unnest(${}::BIGINT[])"
+_TRUTH = "unnest(${}::BOOLEAN[])"
 _BYTES = "unnest(${}::BLOB[])"
 _TEXTS = "unnest(${}::VARCHAR[][])"
 _INSTANT = "make_timestamptz(unnest(${}::BIGINT[]))"
@@ -63,6 +65,11 @@ def strings(values: Iterable[str | None]) -> Column:
 def integers(values: Iterable[int | None]) -> Column:
     """Return a column of 64-bit integers."""
     return _NUMBER, list(values)
+
+
+def booleans(values: Iterable[bool | None]) -> Column:
+    """Return a column of truth values."""
+    return _TRUTH, list(values)
 
 
 def blobs(values: Iterable[bytes]) -> Column:

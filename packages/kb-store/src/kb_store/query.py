@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import duckdb
 
 from kb_core.errors import InvalidInput, NotIndexed
+from kb_core.values import dataclass
 from kb_store._errors import translate_errors
 
 __all__ = ["QueryResult", "query"]

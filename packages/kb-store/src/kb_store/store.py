@@ -111,11 +111,10 @@ class Store:
             found = _documents.read_documents(self._session, list(keys.values()))
         return found[0] if found else None
 
-    def documents_by_hash(self, bytes_hash: str) -> list[DocumentRecord]:
-        """Return the documents made from these bytes, whole: where a new file may come from."""
-        with self._session.use("read documents by hash"):
-            keys = _documents.keys_by_hash(self._session, bytes_hash)
-            return _documents.read_documents(self._session, keys)
+    def enclosed(self, source_id: str, path: str) -> dict[str, str]:
+        """Return the hashes of the bytes of all that is within a file, by path."""
+        with self._session.use("look into a file"):
+            return _documents.enclosed(self._session, source_id, path)
 
     def doc_ids(self, source_id: str) -> list[str]:
         """Return the ids of a source's documents, by path."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from textual import on
@@ -20,8 +20,9 @@ from textual.widgets import Input, Static
 
 from kb_app.shown import visible
 from kb_core.errors import InvalidInput, KbError
-from kb_core.filters import FILTERS
+from kb_core.filters import FILTERS, as_value
 from kb_core.search import SearchFilters
+from kb_core.values import dataclass
 from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 
 __all__ = ["Facet", "FilterPopup", "Filtered", "counted", "facets_of", "parse_filter", "toggled"]
@@ -65,7 +66,8 @@ class Facet:
     @property
     def token(self) -> str:
         """How it stands in a filter line."""
-        quoted = f'"{self.value}"' if re.search(r"\s", self.value) else self.value
+        value = as_value(self.value)
+        quoted = f'"{value}"' if re.search(r"\s", value) else value
         return f"{self.key}:{quoted}"
 
 

@@ -7,10 +7,12 @@ those that work on every pane. Panes without a field have NORMAL only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
+
+from kb_core.values import dataclass
 
 __all__ = [
     "ASK",

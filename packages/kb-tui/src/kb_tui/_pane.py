@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -27,6 +26,7 @@ from kb_app.editors import FilePlace
 from kb_app.preferences import Preferences
 from kb_core.errors import KbError, ReadonlyMode
 from kb_core.search import Hit
+from kb_core.values import dataclass
 from kb_tui._keys import PANES, Key, Typing, cheat_sheet, hint, offered
 from kb_tui._runner import IngestRunner
 from kb_tui._terminal import OpenPlace

@@ -7,10 +7,11 @@ and may leave blank lines out; here every line stands once, under its own number
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from kb_app.shown import visible
+from kb_core.values import dataclass
 
 __all__ = ["Line", "Span", "passage", "plain"]
 

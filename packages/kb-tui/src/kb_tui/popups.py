@@ -130,6 +130,14 @@ class QueryHistory(ModalScreen[str | None]):
     def on_mount(self) -> None:
         self.query_one(Names).show(self._queries, "nothing was searched for yet")
 
+    def add(self, older: Sequence[str]) -> None:
+        """Put queries below the others, but for those that are there; the choice stays."""
+        names = self.query_one(Names)
+        chosen = names.chosen
+        self._queries = list(dict.fromkeys([*self._queries, *older]))
+        names.show(self._queries, "nothing was searched for yet")
+        names.chosen = chosen
+
     @on(ChoiceList.Opened)
     def action_take(self) -> None:
         self.dismiss(self.query_one(Names).name_chosen)

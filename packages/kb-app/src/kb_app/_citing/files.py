@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -22,9 +21,11 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import check_bytes
 from kb_app._ingest.seeing.files import LeadsOut, NotAFile, location, open_inside, open_regular
 from kb_app._media import medium_of
+from kb_app._search.hits import file_of
 from kb_app.config import Config
 from kb_core.filters import And, OneOf
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_core.values import dataclass
 
 __all__ = ["Files", "Now", "Unseen", "is_reachable", "read_text", "unseen_files"]
 
@@ -153,20 +154,21 @@ class Files:
         return self._chunks(doc["doc_id"])
 
     def path_of(self, doc: StoredDoc) -> str | None:
-        """Return where the document's file is on disk, there or not.
+        """Return where the document's file is on disk, there or not: perhaps one it is within.
 
         Of a document from outside the sources: the file it came from, else our copy of it.
         A text that was handed in came from no file, whatever it is called.
         """
-        asset, path = doc.get("asset"), Path(doc["path"])
+        file = file_of(doc)
+        asset, path = doc.get("asset"), Path(file)
         if asset and given_medium(asset) is None and path.is_absolute() and path.is_file():
             return str(path)
         root = self._root(doc["source_id"])
         if root is None:
             return None
-        where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (doc["path"],))))
+        where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (file,))))
         rows = self._snapshot.files(where)
-        return location(root, doc["path"], rows[0].get("raw_path") if rows else None)
+        return location(root, file, rows[0].get("raw_path") if rows else None)
 
     def unseen(self, source_id: str) -> Sequence[tuple[Unseen, str]]:
         """Return the files that ingest has not seen as they are now, with their texts."""
@@ -198,7 +200,7 @@ class Files:
 
     def _now(self, doc: StoredDoc, before: str) -> Now:
         source_id = doc["source_id"]
-        if not medium_of(doc["media"]).is_text or doc.get("asset"):
+        if not medium_of(doc["media"]).is_text or doc.get("asset") or doc.get("container"):
             return Now(before, is_file=False)
         if not is_reachable(self._root(source_id) or ""):
             detail = f"the folder of source {source_id!r} cannot be reached"

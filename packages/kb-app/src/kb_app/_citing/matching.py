@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 from functools import lru_cache
 from hashlib import blake2b
@@ -29,6 +28,7 @@ from typing import Literal, TypeAlias
 
 from kb_core.ids import content_hash
 from kb_core.text import LineIndex
+from kb_core.values import dataclass
 
 __all__ = [
     "Lines",

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 from kb_app import _reading
 from kb_app._citing.files import Files
 from kb_app._citing.matching import judge, quoted_lines
-from kb_app._media import medium_of
+from kb_app._media import has_lines, medium_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import Named, chunks_at, find
 from kb_app.editors import FilePlace
 from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of, parse_citation
-from kb_core.errors import DocNotFound, InvalidInput, IoError, SpanNotSupported
-from kb_core.ports import IndexSnapshot, StoredDoc
+from kb_core.errors import DocNotFound, IoError, SpanNotSupported
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["ambiguous", "cite", "locate"]
+__all__ = ["cite", "locate"]
 
 
 def cite(
@@ -48,10 +48,13 @@ def cite(
         return _reading.fetch_chunk(snapshot, named.chunk["chunk_id"], 0, fresh)
     if citation is None:
         return _reading.fetch_doc(snapshot, doc["doc_id"], max_tokens, fresh)
-    if isinstance(citation.span, LineSpan | CodeSpan):
+    chunks: Sequence[StoredChunk] = ()
+    if not has_lines(doc):
+        chunks = chunks_at(snapshot, doc, citation) or _around(snapshot, doc, citation)
+    if isinstance(citation.span, LineSpan | CodeSpan) and not chunks:
         lines = citation.span.start, citation.span.end
         return _reading.fetch_span(snapshot, doc["doc_id"], lines, max_tokens, fresh)
-    chunks = chunks_at(snapshot, doc, citation)
+    chunks = chunks or chunks_at(snapshot, doc, citation)
     if not chunks:
         place = citation.uri.rpartition("#")[2]
         raise SpanNotSupported(
@@ -66,6 +69,15 @@ def cite(
     return {**found, "context_before": [], "context_after": after}
 
 
+def _around(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Sequence[StoredChunk]:
+    """Return the chunks that are cited by lines of the file among which the first one is."""
+    if not isinstance(citation.span, LineSpan | CodeSpan):
+        return []
+    line, cited = citation.span.start, snapshot.doc_chunks(doc["doc_id"])
+    by_lines = [c for c in cited if isinstance(citation_of(c).span, LineSpan | CodeSpan)]
+    return [c for c in by_lines if c["span"] and c["line_start"] <= line <= c["line_end"]]
+
+
 def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) -> FilePlace:
     """Return the file that *uri* points into, and where in it the text is now."""
     named = _named(snapshot, uri, source)
@@ -77,7 +89,7 @@ def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) 
             hint="without --open, 'kebab cite' prints the text as it was indexed",
             details={"doc_id": doc["doc_id"], "path": path},
         )
-    is_text = medium_of(doc["media"]).is_text
+    is_text = medium_of(doc["media"]).is_text and not doc.get("container")
     place = citation_of(chunk) if chunk else named.citation
     match place.span if place else None:
         case LineSpan(start, end) | CodeSpan(start, end) if is_text:
@@ -111,14 +123,4 @@ def _named(snapshot: IndexSnapshot, uri: str, source: str | None, field: str = "
         f"no document at {path!r}{inside}",
         hint="a path is relative to its source; 'kebab list docs' shows the paths of all",
         details={"field": field, "value": uri, "path": path},
-    )
-
-
-def ambiguous(citation: Citation, found: Sequence[StoredDoc]) -> InvalidInput:
-    """Return the error for a path that several sources have."""
-    sources = [doc["source_id"] for doc in found]
-    return InvalidInput(
-        f"{citation.path!r} is in several sources: {', '.join(sources)}",
-        hint=f"name the source, for example --source {sources[0]}",
-        details={"field": "source", "uri": citation.uri, "sources": sources},
     )

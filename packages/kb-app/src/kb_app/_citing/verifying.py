@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,9 +31,8 @@ from kb_app._citing.matching import (
     quoted_lines,
     quoted_part,
 )
-from kb_app._citing.resolving import ambiguous
-from kb_app._media import medium_of
-from kb_app._search.lookup import chunks_at, documents_at, spellings
+from kb_app._media import has_lines
+from kb_app._search.lookup import chunks_at, documents_at, in_several_sources, spellings
 from kb_app.config import Config
 from kb_core import wire
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
@@ -42,6 +41,7 @@ from kb_core.filters import OneOf
 from kb_core.ids import content_hash
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.search import Clause, LexicalQuery
+from kb_core.values import dataclass
 from kb_core.wire import Json
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Elsewhere:
             if chunk["doc_id"] == doc_id:
                 continue
             doc = self._snapshot.find_docs(chunk["doc_id"], 1)[0]
-            if not medium_of(doc["media"]).has_lines:
+            if not has_lines(doc):
                 return Found(citation_of(chunk), doc["source_id"])
             quote = quoted_part(self._files.before(doc), chunk["start"], chunk["end"])
             if lines := occurrences(quote, self._files.now(doc).text or ""):
@@ -206,7 +206,7 @@ class Elsewhere:
             if other == doc_id:
                 continue
             for doc in self._snapshot.docs(OneOf("doc_id", (other,))):
-                if medium_of(doc["media"]).has_lines:
+                if has_lines(doc):
                     yield doc
 
     @cached_property
@@ -282,7 +282,7 @@ class _Verifier:
         if not docs:
             return self._unknown(given)
         if len(docs) > 1 and given.content_hash is None:
-            raise ambiguous(given.citation, docs)
+            raise in_several_sources(docs, given.uri, "uri")
         return min((self._judged(given, doc) for doc in docs), key=lambda c: _BETTER[c.status])
 
     def _unknown(self, given: Cited) -> _Check:
@@ -291,7 +291,7 @@ class _Verifier:
 
     def _judged(self, given: Cited, doc: StoredDoc) -> _Check:
         span = given.citation.span
-        if isinstance(span, LineSpan | CodeSpan) and medium_of(doc["media"]).has_lines:
+        if isinstance(span, LineSpan | CodeSpan) and has_lines(doc):
             return self._lines(given, doc, (span.start, span.end))
         chunks: Sequence[StoredChunk] = chunks_at(self._snapshot, doc, given.citation)
         if given.content_hash is None:

@@ -31,6 +31,7 @@ __all__ = [
 
 _EXAMPLES = 5
 _SLOWEST = 5
+_CAME = frozenset({ItemKind.NEW, ItemKind.MOVED})
 
 
 @dataclass(slots=True)
@@ -55,6 +56,17 @@ class Tally:
         where = (item.source_id, item.doc_path)
         self.items = [one for one in self.items if (one.source_id, one.doc_path) != where]
         self.items.append(item)
+
+    def complete(self, item: IngestItem) -> IngestItem:
+        """Correct the outcome of a file by what a later phase gave; new is new still."""
+        where = (item.source_id, item.doc_path)
+        before = next((i for i in self.items if (i.source_id, i.doc_path) == where), None)
+        if before is not None and before.kind in _CAME and item.kind is ItemKind.UPDATED:
+            spent = before.duration_ms + item.duration_ms
+            moved = before.moved_from
+            item = replace(item, kind=before.kind, moved_from=moved, duration_ms=spent)
+        self.replace(item)
+        return item
 
     def add_plan(self, items: Iterable[IngestItem], scanned: int, warnings: Iterable[str]) -> None:
         """Count what a plan decided without reading anything."""
@@ -121,8 +133,12 @@ class Tally:
 
 
 def stored_row(want: Wanted, made: Made, document: DocumentRecord, now: datetime) -> FileRecord:
-    """Return the row of a file that is indexed."""
-    return _row(want, made, now, FileState.INDEXED, media=document.media, doc_id=document.doc_id)
+    """Return the row of a file that is indexed, or waits for more with what is known of it."""
+    more = {"media": document.media, "doc_id": document.doc_id}
+    if made.waits_for is None:
+        return _row(want, made, now, FileState.INDEXED, **more)
+    detail = f"waits for {made.waits_for}; what is known without is indexed"
+    return _row(want, made, now, FileState.PENDING, reason=made.waits_for, detail=detail, **more)
 
 
 def stored_item(
@@ -138,7 +154,8 @@ def stored_item(
         doc_id=document.doc_id,
         media=document.media,
         byte_len=document.byte_len,
-        chunk_count=len(document.chunks),
+        chunk_count=sum(len(each.chunks) for each in made.documents),
+        enclosed_count=len(made.documents) - 1 + len(made.kept) or None,
         parser_version=document.parser_version,
         chunker_version=document.chunker_version,
         moved_from=moved_from.path if moved_from else None,

@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -21,19 +21,23 @@ from kb_app._ingest import outcomes
 from kb_app._ingest.added.assets import given_trust
 from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
-from kb_app._ingest.plan import Plan, Wanted, source_row
+from kb_app._ingest.plan import Plan, Wanted, has_these_settings, source_row
 from kb_app._ingest.seeing.repository import RepositoryFinder
 from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.workers.worker import error_of
+from kb_app._media import PHASES, medium_of
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core.clock import to_epoch
 from kb_core.documents import SourceFile
 from kb_core.errors import StoreBusy, StoreCorrupt, StoreNewer
 from kb_core.execution import Notice
+from kb_core.ids import doc_id, enclosed_path
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
+from kb_core.media import Media
 from kb_core.ports import Clock
 from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession
@@ -42,6 +46,8 @@ __all__ = ["Run", "process"]
 
 logger = logging.getLogger(__name__)
 
+_THERE = frozenset({FileState.INDEXED, FileState.PENDING})
+_USABLE = _THERE | {FileState.SKIPPED}
 _ROWS_PER_BATCH = 5000
 _CHUNKS_PER_BATCH = 4000
 _PUBLISHING_SHARE = 10
@@ -74,6 +80,7 @@ class _Batch:
 
     documents: list[DocumentRecord] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     files: list[FileRecord] = field(default_factory=list)
     chunks: int = 0
@@ -83,6 +90,7 @@ class _Batch:
         return Changes(
             documents=tuple(self.documents),
             moves=tuple(self.moves),
+            kept=tuple(self.kept),
             deleted_docs=tuple(self.deleted),
             files=tuple(self.files),
             sources=sources,
@@ -108,6 +116,7 @@ def process(run: Run, plans: Sequence[Plan]) -> Generator[IngestEvent]:
         yield from writer.removals()
         writer.note_verified()
     yield from writer.flush(force=True)
+    yield from writer.later_phases()
 
 
 class _Writing:
@@ -124,9 +133,11 @@ class _Writing:
         self._gone = {(row.source_id, row.path): row for plan in plans for row in plan.gone}
         self._movable: defaultdict[str, list[FileRecord]] = defaultdict(list)
         for row in self._gone.values():
-            if row.state is FileState.INDEXED and row.bytes_hash and row.reason is None:
+            if row.state in _THERE and row.bytes_hash and row.reason is None:
                 self._movable[row.bytes_hash].append(row)
         self._plans = plans
+        self._waiting = [(plan, want) for plan in plans for want in plan.waiting]
+        """What waits for a later phase that this run goes through."""
 
     def decided(self, plans: Sequence[Plan]) -> Generator[IngestEvent]:
         """Commit what needs no reading: rows, and the removal of what is not to be found.
@@ -145,13 +156,26 @@ class _Writing:
 
     def outcomes(self, plans: Sequence[Plan]) -> Generator[IngestEvent]:
         """Have every wanted file made, and take in what comes of it."""
-        run = self._run
-        wanted = [(plan, want) for plan in plans for want in plan.wanted]
-        total = len(wanted)
-        known = {(w.file.source_id, w.file.path): w for _, w in wanted}
+        yield from self._make([(plan, want) for plan in plans for want in plan.wanted])
+
+    def later_phases(self) -> Generator[IngestEvent]:
+        """Have what waits for a later phase made again, newest first; it replaces what is there.
+
+        Whatever ends it, what is not made yet goes on waiting.
+        """
+        phases = tuple(phase for phase in PHASES if phase not in self._run.options.without)
+        waiting = sorted(self._waiting, key=lambda each: -each[1].file.mtime_ns)
+        if waiting and not self._run.stop.is_set():
+            yield from self._make(waiting, phases)
+            yield from self.flush(force=True)
+
+    def _make(
+        self, wanted: Sequence[tuple[Plan, Wanted]], phases: tuple[str, ...] = ()
+    ) -> Generator[IngestEvent]:
+        run, done, total = self._run, 0, len(wanted)
+        known = {(w.file.source_id, w.file.path): (plan, w) for plan, w in wanted}
         repositories = RepositoryFinder()
-        tasks = (_task(plan, want, run, repositories) for plan, want in wanted)
-        done = 0
+        tasks = (_task(plan, want, run, repositories, phases) for plan, want in wanted)
         executor = run.parts.executor(make, total)
         try:
             for result in executor.follow(tasks):
@@ -160,9 +184,13 @@ class _Writing:
                     yield self._under_way(file, result.phase, total)
                     continue
                 done += 1
-                want = known[(file.source_id, file.path)]
+                plan, want = known[(file.source_id, file.path)]
                 item = self._take(want, result.value, result.error)
-                run.tally.add(item)
+                if phases:
+                    item = run.tally.complete(item)
+                else:
+                    run.tally.add(item)
+                    self._note_waiting(plan, want, result.value)
                 yield self._run.event(
                     "asset_finished",
                     source_id=file.source_id,
@@ -170,12 +198,19 @@ class _Writing:
                     item=item,
                     done=done,
                     total=total,
+                    **({"phase": want.known.reason} if phases and want.known else {}),
                 )
                 yield from self.flush()
                 if run.stop.is_set():
                     return
         finally:
             executor.close()
+
+    def _note_waiting(self, plan: Plan, want: Wanted, made: Made | None) -> None:
+        row = self._batch.files[-1]
+        is_wanted = row.reason not in self._run.options.without
+        if row.state is FileState.PENDING and made is not None and is_wanted:
+            self._waiting.append((plan, replace(want, known=row)))
 
     def _under_way(self, file: SourceFile, phase: str, total: int) -> IngestEvent:
         kind, more = ("asset_phase", {"phase": phase}) if phase else ("asset_started", {})
@@ -191,9 +226,9 @@ class _Writing:
         """Remove the document of a row whose file is gone, and let the row say so."""
         del self._gone[row.source_id, row.path]
         self._remove(row)
-        self._batch.files.append(
-            replace(row, state=FileState.DELETED, doc_id=None, changed_at=self._now)
-        )
+        detail = None if row.state is FileState.PENDING else row.detail
+        gone = replace(row, state=FileState.DELETED, detail=detail, doc_id=None)
+        self._batch.files.append(replace(gone, changed_at=self._now))
         yield from self.flush()
 
     def _remove(self, row: FileRecord) -> None:
@@ -245,18 +280,17 @@ class _Writing:
             if not fates:
                 raise
             logger.warning("a batch was refused, so it is committed one by one: %s", error)
-        doc_ids = [document.doc_id for document, _ in fates]
-        session.take_back(doc_ids)
-        rest = replace(changes, documents=(), moves=(), files=_rows_beside(changes, doc_ids))
+        session.take_back([doc for fate in fates for doc in fate.doc_ids])
+        rest = replace(changes, documents=(), moves=(), kept=(), files=_rows_beside(changes, fates))
         control = session.commit(rest)
-        for document, alone in fates:
+        for fate in fates:
             try:
-                control = session.commit(alone)
+                control = session.commit(fate.changes)
             except Exception as error:  # noqa: BLE001 - whatever a value in it is refused with
-                session.take_back([document.doc_id])
-                before = session.store.document(document.doc_id)
+                session.take_back(fate.doc_ids)
+                before = session.store.document(fate.first.doc_id)
                 row, item = outcomes.refused(
-                    alone.files[-1], before, document, error_of(error), self._now
+                    fate.row, before, fate.first, error_of(error), self._now
                 )
                 control = session.commit(Changes(files=(row,)))
                 self._run.tally.replace(item)
@@ -274,10 +308,10 @@ class _Writing:
                 self._pending_sources[source_id] = row
 
     def _take(self, want: Wanted, made: Made | None, error: Mapping[str, Any] | None) -> IngestItem:
-        if made is not None and made.document is not None:
+        if made is not None and made.documents:
             for name, millis in made.phases_ms.items():
                 self._run.tally.phase_secs[name] += millis / 1000
-            return self._store(want, made, made.document)
+            return self._store(want, made)
         if made is not None and made.skipped is not None and want.asset is not None:
             # It was accepted when it was added: what cannot be made anew stays as it is.
             error = {"code": "io_error", "message": made.detail or made.skipped}
@@ -294,26 +328,35 @@ class _Writing:
         self._batch.files.append(row)
         return item
 
-    def _store(self, want: Wanted, made: Made, document: DocumentRecord) -> IngestItem:
-        old = self._moved_from(want, document.bytes_hash)
+    def _store(self, want: Wanted, made: Made) -> IngestItem:
+        first = made.documents[0]
+        old = self._moved_from(want, first.bytes_hash)
+        self._batch.kept += made.kept
         if old is None:
-            self._batch.documents.append(document)
+            self._batch.documents += made.documents
         else:
-            old_id = old.doc_id or ""
-            document = outcomes.with_old_passages(
-                document, self._run.session.store.document(old_id)
-            )
-            self._batch.moves.append(Move(old_doc_id=old_id, document=document))
-            self._batch.files.append(outcomes.moved_away(old, document.path, self._now))
-        self._batch.chunks += len(document.chunks)
-        self._batch.files.append(outcomes.stored_row(want, made, document, self._now))
-        return outcomes.stored_item(want, made, document, old)
+            self._batch.moves += [self._move(old, document) for document in made.documents]
+            self._batch.files.append(outcomes.moved_away(old, first.path, self._now))
+        self._batch.chunks += sum(len(document.chunks) for document in made.documents)
+        self._batch.files.append(outcomes.stored_row(want, made, first, self._now))
+        return outcomes.stored_item(want, made, first, old)
+
+    def _move(self, old: FileRecord, document: DocumentRecord) -> Move:
+        old_id = old.doc_id or ""
+        if document.container is not None:
+            within = document.path.removeprefix(enclosed_path(document.container, ""))
+            old_id = doc_id(old.source_id, old.path, within)
+            if document.media != Media.CODE:  # no context of it names the file that it is in
+                return Move(old_doc_id=old_id, document=document)
+        before = self._run.session.store.document(old_id)
+        document = outcomes.with_old_passages(document, before)
+        return Move(old_doc_id=old_id, document=document)
 
     def _moved_from(self, want: Wanted, digest: str) -> FileRecord | None:
         """Return the row of a file with these bytes whose path is gone, and use it up."""
         if want.asset is not None:
             return None  # that its bytes were in a source once does not make it a file of one
-        if want.known is not None and want.known.state is FileState.INDEXED:
+        if want.known is not None and want.known.state in _THERE:
             return None
         candidates = self._movable.get(digest)
         if not candidates:
@@ -333,38 +376,66 @@ class _Writing:
         return best
 
 
-def _apart(changes: Changes) -> list[tuple[DocumentRecord, Changes]]:
-    """Return each document of a batch with what has to be committed for it, its row last."""
-    rows = {row.doc_id: row for row in changes.files if row.doc_id}
-    written = [(document, None) for document in changes.documents]
-    moved = [(move.document, move) for move in changes.moves]
-    return [
-        (
-            document,
-            Changes(
-                documents=() if move else (document,),
-                moves=(move,) if move else (),
-                files=(rows[document.doc_id],),
-            ),
-        )
-        for document, move in [*written, *moved]
-    ]
+@dataclass(slots=True)
+class _Fate:
+    """What has to be committed together for one file: its documents and its row."""
+
+    row: FileRecord
+    documents: list[DocumentRecord] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+
+    @property
+    def changes(self) -> Changes:
+        return Changes(documents=tuple(self.documents), moves=tuple(self.moves), files=(self.row,))
+
+    @property
+    def doc_ids(self) -> list[str]:
+        moved = [move.document for move in self.moves]
+        return [document.doc_id for document in [*self.documents, *moved]]
+
+    @property
+    def first(self) -> DocumentRecord:
+        return (self.documents or [self.moves[0].document])[0]
 
 
-def _rows_beside(changes: Changes, doc_ids: Collection[str]) -> tuple[FileRecord, ...]:
-    return tuple(row for row in changes.files if row.doc_id not in doc_ids)
+def _apart(changes: Changes) -> list[_Fate]:
+    """Return what each file of a batch that has documents needs."""
+    rows = {(row.source_id, row.path): row for row in changes.files if row.doc_id}
+    fates: dict[tuple[str, str], _Fate] = {}
+
+    def fate(document: DocumentRecord) -> _Fate:
+        file = (document.source_id, document.container or document.path)
+        return fates.setdefault(file, _Fate(rows[file]))
+
+    for document in changes.documents:
+        fate(document).documents.append(document)
+    for move in changes.moves:
+        fate(move.document).moves.append(move)
+    for each in fates.values() if changes.kept else ():
+        # What is kept of it may go with it, so the next run makes all of it.
+        if medium_of(each.first.media).holds_files:
+            each.row = replace(each.row, fingerprint=None)
+    return list(fates.values())
+
+
+def _rows_beside(changes: Changes, fates: Sequence[_Fate]) -> tuple[FileRecord, ...]:
+    theirs = {(fate.row.source_id, fate.row.path) for fate in fates}
+    return tuple(row for row in changes.files if (row.source_id, row.path) not in theirs)
 
 
 def _settings(want: Wanted, run: Run) -> Settings:
     return run.settings if want.asset is None else unjudging(run.settings)
 
 
-def _task(plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder) -> Task:
+def _task(
+    plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder, phases: tuple[str, ...]
+) -> Task:
     # What is kept as an asset has left the repository that it may come from.
     beside = (Path(plan.source.root) / want.file.path).parent
     repository = repositories.of_folder(beside) if want.asset is None else None
     known = want.known
-    usable = known is not None and known.state in {FileState.INDEXED, FileState.SKIPPED}
+    # What it was made with before is no reason not to go through a later phase.
+    usable = known is not None and known.state in _USABLE and not phases
     return Task(
         root=plan.source.root,
         file=want.file,
@@ -379,4 +450,23 @@ def _task(plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder) ->
         trust=given_trust(want.asset),
         title=want.title,
         follow_links=plan.source.follow_links,
+        phases=phases,
+        known_enclosed={} if phases else _known_enclosed(want, run),
     )
+
+
+def _known_enclosed(want: Wanted, run: Run) -> Mapping[str, str]:
+    """Return the hashes of what is within a file, where these bytes would be parsed the same."""
+    known, file = want.known, want.file
+    is_same = (
+        known is not None
+        and known.state is FileState.INDEXED
+        and medium_of(file.media).holds_files
+        and not run.options.force
+        and has_these_settings(file, known, _settings(want, run))
+    )
+    if not is_same:
+        return {}
+    into = enclosed_path(file.path, "")
+    stored = run.session.store.enclosed(file.source_id, file.path)
+    return {path.removeprefix(into): digest for path, digest in stored.items()}

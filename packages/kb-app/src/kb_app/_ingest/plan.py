@@ -7,7 +7,7 @@ ledger is not read; a file that is gone is told apart from one that could not be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
@@ -18,6 +18,7 @@ from kb_core.documents import SourceFile
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media
 from kb_core.records import FileRecord, FileState
+from kb_core.values import dataclass
 
 __all__ = [
     "Known",
@@ -53,6 +54,8 @@ class Plan:
     rows: list[FileRecord] = field(default_factory=list)
     """Ledger rows that are decided without reading: skipped or ignored, new or changed."""
     items: list[IngestItem] = field(default_factory=list)
+    waiting: list[Wanted] = field(default_factory=list)
+    """Files that are as they were, and wait for a later phase that this run goes through."""
     gone: list[FileRecord] = field(default_factory=list)
     """Rows whose file is really gone, or is ignored now (``reason``)."""
     scanned: int = 0
@@ -62,10 +65,18 @@ class Plan:
     """The whole source was seen: its unchanged documents count as verified."""
     device: int = 0
 
+    def await_more(self, want: Wanted, options: IngestOptions) -> None:
+        """Leave a file as it is until the phase that it waits for, if this run goes through it."""
+        known = want.known
+        self.unchanged += 1
+        self.items.append(unchanged_item(want.file, known.doc_id if known else None))
+        if known is not None and known.reason not in options.without:
+            self.waiting.append(want)
+
     @property
     def asks(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.wanted or self.rows or self.gone)
+        return bool(self.wanted or self.waiting or self.rows or self.gone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,18 +166,27 @@ def _consider(
         source_type=plan.source.source_type,
         trust_level=plan.source.trust_level,
     )
-    if not options.force and known is not None and _is_current(file, known, settings):
-        if known.state is FileState.SKIPPED:
-            plan.items.append(skipped_item(file, known.reason or "", known.media))
-            return
-        if known.state is FileState.INDEXED:
+    want = Wanted(file, found.raw_path, known)
+    if options.force or known is None or not _is_current(file, known, settings):
+        plan.wanted.append(want)
+    else:
+        _leave_as_it_is(plan, want, known, options)
+
+
+def _leave_as_it_is(plan: Plan, want: Wanted, known: FileRecord, options: IngestOptions) -> None:
+    """Take in a file that is as it was, unless it is to be tried again."""
+    match known.state:
+        case FileState.SKIPPED:
+            plan.items.append(skipped_item(want.file, known.reason or "", known.media))
+        case FileState.INDEXED:
             plan.unchanged += 1
-            plan.items.append(unchanged_item(file, known.doc_id))
-            return
-        if known.state is FileState.FAILED and not options.retry_failed:
-            plan.items.append(failed_item(file, known))
-            return
-    plan.wanted.append(Wanted(file, found.raw_path, known))
+            plan.items.append(unchanged_item(want.file, known.doc_id))
+        case FileState.PENDING:
+            plan.await_more(want, options)
+        case FileState.FAILED if not options.retry_failed:
+            plan.items.append(failed_item(want.file, known))
+        case _:
+            plan.wanted.append(want)
 
 
 def judge_unread(path: str, size: int, kind: Kind | None, settings: Settings) -> Skip | None:
@@ -241,7 +261,7 @@ def _may_sweep(
 ) -> bool:
     """Say whether what was not seen may be gone (ruling R8); warn where it may not."""
     source = plan.source
-    indexed = sum(row.state is FileState.INDEXED for row in missing)
+    indexed = sum(row.state in {FileState.INDEXED, FileState.PENDING} for row in missing)
     problem = None
     if not walked.root_exists:
         problem = f"{source.root} cannot be read; what was indexed is kept"

@@ -17,7 +17,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from kb_core.control import ADDED_SOURCE
 from kb_core.errors import KbError
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
+from kb_core.values import dataclass
 
 __all__ = ["Sealed", "is_sealed", "nothing_to_do", "published", "seal", "sealed"]
 

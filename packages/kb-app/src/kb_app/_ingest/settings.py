@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +22,20 @@ from typing import TYPE_CHECKING
 from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
-from kb_app._media import chunker_for, medium_of, parser_for
+from kb_app._media import (
+    MEDIA,
+    chunker_for,
+    later_versions,
+    medium_of,
+    parser_for,
+    versions_of,
+)
 from kb_app._models import model_of, models_dir
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.errors import InvalidInput
 from kb_core.ids import fingerprint
 from kb_core.media import Media, TrustLevel
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_app.config import Config
@@ -191,7 +199,7 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
     """
     caps = (
         settings.caps
-        if file.media == Media.CODE
+        if file.media == Media.CODE or medium_of(file.media).holds_files
         else replace(_NO_CODE, max_file_mb=settings.caps.max_file_mb)
     )
     return _hash(
@@ -230,5 +238,16 @@ def _hash(
             "record": RECORD_VERSION,
             **({"extras": extras} if extras else {}),
             "secrets": None if allow_secrets else SECRETS_VERSION,
+            **_further(kinds),
         }
     )
+
+
+def _further(kinds: Sequence[str]) -> dict[str, object]:
+    """Return what else may shape the output: later phases, and files within a file."""
+    later = [version for kind in kinds for version in later_versions(kind)]
+    inside: list[object] = []
+    if any(medium_of(kind).holds_files for kind in kinds):
+        readable = [kind for kind in MEDIA if check_medium(kind) is None]
+        inside = [[kind, *versions_of(kind)] for kind in readable]
+    return {**({"later": later} if later else {}), **({"inside": inside} if inside else {})}

@@ -189,7 +189,9 @@ def _add(run: Run, offer: Offer) -> Generator[IngestEvent]:
 def _embed(run: Run, doc: str) -> Generator[IngestEvent]:
     made = run.session.store.document(doc)
     # Not what else may be waiting: that can take hours, and nobody asked for it.
-    yield from embed_if_wanted(run, most=len(made.chunks) if made is not None else 0)
+    own = len(made.chunks) if made is not None else 0
+    whole = sum(item.chunk_count or 0 for item in run.tally.items)
+    yield from embed_if_wanted(run, most=max(own, whole))
 
 
 def _remove(run: Run, row: FileRecord) -> Generator[IngestEvent]:

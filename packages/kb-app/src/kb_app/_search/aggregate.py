@@ -9,7 +9,7 @@ the order of the queries nor asking one of them twice changes the list.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from kb_app._search.bulk import Asked, checked, each
@@ -21,6 +21,7 @@ from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import Filter
 from kb_core.ports import StoredChunk
 from kb_core.search import AggregatedResponse, Hit, Outcome, SearchQuery, SearchResponse
+from kb_core.values import dataclass
 
 __all__ = [
     "BONUS",

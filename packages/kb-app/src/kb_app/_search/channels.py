@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntFlag
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +18,7 @@ from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import Filter
 from kb_core.media import SearchMode
 from kb_core.search import Scored
+from kb_core.values import dataclass
 from kb_search.fusion import Basis
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import And, Filter, Glob, OneOf, Or, literal_glob
 from kb_core.ports import StoredChunk
 from kb_core.search import MAX_QUERIES, FileRole, SearchQuery
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.wire import types

@@ -11,14 +11,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from kb_app._search.channels import Channel, Deadline, Late, Proposals, Stopwatch, propose
 from kb_app._search.confidence import confidence_of
 from kb_app._search.hits import Renderer
-from kb_app._search.page import Cursor, Delivery, Question, State, deliver
+from kb_app._search.page import Cursor, Delivery, Question, State, deliver, with_about
 from kb_app._search.query import (
     ParsedQuery,
     check_query,
@@ -33,7 +33,8 @@ from kb_core.clock import to_epoch
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
 from kb_core.ports import never
-from kb_core.search import Missing, SearchQuery, SearchResponse, Trace
+from kb_core.search import Missing, SaidAbout, SearchQuery, SearchResponse, Trace
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from threading import Event
@@ -72,6 +73,8 @@ class SearchSettings:
     stale_threshold_days: int = 30
     model_key: str | None = None
     """Names the vectors to search; ``None`` where embedding is switched off."""
+    about: tuple[SaidAbout, ...] = ()
+    """What the person says of sources and folders."""
 
 
 def search_settings(config: Config, model: EmbeddingModel | None) -> SearchSettings:
@@ -82,6 +85,11 @@ def search_settings(config: Config, model: EmbeddingModel | None) -> SearchSetti
         rerank=config.search.rerank,
         stale_threshold_days=config.search.stale_threshold_days,
         model_key=model.key if model else None,
+        about=tuple(
+            SaidAbout(source.id, about.path, about.text)
+            for source in config.sources
+            for about in source.about
+        ),
     )
 
 
@@ -214,6 +222,8 @@ class Engine:
     def _answer(self, ranking: RankedList, delivery: Delivery) -> SearchResponse:
         run = ranking.run
         response = deliver(delivery, self.renderer, self.snapshot.control)
+        if self.settings.about:
+            response = with_about(response, self.settings.about, run.query.max_tokens)
         run.watch.read_secs = run.watch.lap()
         if run.query.trace:
             response = replace(response, trace=self._trace(ranking))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from kb_core.media import SearchMode
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import Clause, LexicalQuery, Scored, SearchFilters, SearchQuery
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.wire import types

@@ -11,10 +11,11 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from threading import Event
 from typing import TYPE_CHECKING
 
-from kb_app._media import medium_of
+from kb_app._media import has_lines
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import places_of
 from kb_app._search.query import compile_filters, filter_warnings, glob_of
@@ -24,6 +25,7 @@ from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
 from kb_core.search import FileRole, GrepQuery
+from kb_core.values import dataclass
 from kb_search.patterns import Form, Pattern, compile_pattern
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ _BEFORE = 80
 _BATCH = 500
 _HEAD_BYTES = 2_000
 """How far from the start of a symbol its name stands at most: decorators come before it."""
+_FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
 _TURNS = 1_000
 """Lines between two looks at the clock."""
 
@@ -79,9 +82,14 @@ class _Match:
 
 
 def grep(
-    snapshot: IndexSnapshot, query: GrepQuery, fresh: Freshness, *, seconds: float = SECONDS
+    snapshot: IndexSnapshot,
+    query: GrepQuery,
+    fresh: Freshness,
+    *,
+    seconds: float = SECONDS,
+    stop: Event | None = None,
 ) -> types.GrepResponse:
-    """Return grep_response.v1."""
+    """Return grep_response.v1; what is there when time is up, or somebody says to *stop*."""
     pattern = compile_pattern(
         query.pattern,
         fixed=query.fixed,
@@ -90,9 +98,9 @@ def grep(
         multiline=query.multiline,
     )
     where, warnings = _where(snapshot, query)
-    looking = _Looking(pattern, query, time.monotonic() + seconds)
+    looking = _Looking(pattern, query, time.monotonic() + seconds, stop)
     found = list(looking.through(snapshot.texts(where, pattern.needs)))
-    total = snapshot.count_docs(where)
+    total = _count(snapshot, where)
     if not looking.complete:
         warnings.append(
             f"time was up after {looking.seen:,} of {total:,} documents: "
@@ -117,32 +125,43 @@ def grep(
     return wire.grep_response(query, files, totals, complete=looking.complete, warnings=warnings)
 
 
+def _count(snapshot: IndexSnapshot, where: Filter | None) -> int:
+    if where is None and (known := snapshot.control.stats.get("doc_count")) is not None:
+        return int(known)
+    return snapshot.count_docs(where)
+
+
 class _Looking:
     """One look through texts, which ends when its time is up."""
 
-    def __init__(self, pattern: Pattern, query: GrepQuery, until: float) -> None:
+    def __init__(
+        self, pattern: Pattern, query: GrepQuery, until: float, stop: Event | None
+    ) -> None:
         self._pattern = pattern
         self._most = max(query.max_lines, _KEPT)
         self._multiline = query.multiline
         self._until = until
+        self._stop = stop
         self.seen = 0
         self.complete = True
         self.saw_more_than_ascii = False
 
     def through(self, texts: Iterable[StoredText]) -> Iterator[_Found]:
         """Yield the texts that match."""
+        is_absent = self._pattern.is_absent
         for text in texts:
-            found = self._look(text)
-            if found.count:
-                yield found
+            form = _FORMS[text.form]
+            self.saw_more_than_ascii = self.saw_more_than_ascii or form != "ascii"
+            if not is_absent(text.data, form):
+                found = self._look(text, form)
+                if found.count:
+                    yield found
             if not self.complete or self._is_late():
                 return
             self.seen += 1
 
-    def _look(self, text: StoredText) -> _Found:
+    def _look(self, text: StoredText, form: Form) -> _Found:
         data = text.data
-        form: Form = "ascii" if text.form == "ascii" else "nfc" if text.form == "nfc" else "other"
-        self.saw_more_than_ascii = self.saw_more_than_ascii or form != "ascii"
         found = _Found(text, form)
         at, number = 0, 1
         for turn, (first, last) in enumerate(self._pattern.lines(data, form)):
@@ -161,7 +180,7 @@ class _Looking:
         return found
 
     def _is_late(self) -> bool:
-        if time.monotonic() > self._until:
+        if time.monotonic() > self._until or (self._stop is not None and self._stop.is_set()):
             self.complete = False
         return not self.complete
 
@@ -238,14 +257,17 @@ def _docs(snapshot: IndexSnapshot, keys: Sequence[int]) -> Mapping[int, StoredDo
 def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
     """Yield the matching lines that define what the match names, or head what follows."""
     data, numbers, starts = found.text.data, list(found.lines), list(found.lines.values())
-    text = None if found.form == "ascii" else data.decode("utf-8", "replace")
+    text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
+    char = byte = 0
     for block in doc["blocks"]:
         symbol = block.get("symbol")
         if not symbol and block["kind"] != "heading":
             continue
         start, name = block["start"], str(symbol or "").rpartition(".")[2].encode()
-        if text is not None:
-            start = len(text[:start].encode("utf-8", "replace"))
+        if text:  # blocks come in order, so each character is counted once
+            char, byte = (char, byte) if char <= start else (0, 0)
+            byte += len(text[char:start].encode("utf-8", "replace"))
+            char, start = start, byte
         start = max(start, data.find(name, start, start + _HEAD_BYTES))
         at = bisect_right(starts, start) - 1
         if at < 0 or data.find(b"\n", starts[at], start) >= 0:
@@ -312,19 +334,21 @@ def _lines(
         return
     found, doc = match.found, match.doc
     data = found.text.data
-    has_lines = medium_of(doc["media"]).has_lines
-    chunks = [] if has_lines else snapshot.doc_chunks(doc["doc_id"])
-    at, number = 0, 1
+    by_lines = has_lines(doc)
+    chunks = [] if by_lines else snapshot.doc_chunks(doc["doc_id"])
+    at, number, before = 0, 1, 0
     for wanted in numbers:
+        start = at
         while number < wanted and (end := data.find(b"\n", at)) >= 0:
             at, number = end + 1, number + 1
+        before += 0 if by_lines else len(data[start:at].decode("utf-8", "replace"))
         if number < wanted or at >= len(data):
             return
         end = data.find(b"\n", at)
         text = data[at : len(data) if end < 0 else end].decode("utf-8", "replace")
         line = _line(wanted, text, pattern if wanted in found.lines else None)
         if wanted in found.lines:
-            place = None if has_lines else _place(chunks, len(data[:at].decode("utf-8", "replace")))
+            place = None if by_lines else _place(chunks, before)
             line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
             if wanted in match.defined:
                 line["is_definition"] = True
@@ -352,5 +376,7 @@ def _line(number: int, text: str, pattern: Pattern | None) -> types.GrepResponse
 
 def _place(chunks: Sequence[StoredChunk], at: int) -> str | None:
     """Return the citation of the place that a character stands in."""
-    before = [chunk for chunk in chunks if chunk["start"] <= at]
-    return citation_of((before or chunks)[-1 if before else 0]).uri if chunks else None
+    if not chunks:
+        return None
+    following = bisect_right(chunks, at, key=lambda chunk: chunk["start"])
+    return citation_of(chunks[max(0, following - 1)]).uri

@@ -26,7 +26,7 @@ from kb_search.snippets import Highlighter
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 
-__all__ = ["Freshness", "Renderer"]
+__all__ = ["Freshness", "Renderer", "file_of"]
 
 _DAY_SECS = 86_400
 
@@ -75,15 +75,21 @@ class Freshness:
             return False
         if asset := doc["asset"]:
             return not _holds(Path(root, asset), doc)
-        if _same(Path(root, doc["path"]), doc):
+        path = file_of(doc)
+        if _same(Path(root, path), doc):
             return False
         from kb_app._ingest.seeing.files import location  # only where the plain path did not do
 
         # The name on disk may be spelled otherwise, or the file was only touched.
-        where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (doc["path"],))))
+        where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (path,))))
         for file in self._snapshot.files(where):
-            return not _same(Path(location(root, doc["path"], file["raw_path"])), file)
+            return not _same(Path(location(root, path, file["raw_path"])), file)
         return True
+
+
+def file_of(doc: StoredChunk | StoredDoc) -> str:
+    """Return the path of the file that a document, or that of a chunk, is or is within."""
+    return doc.get("container") or doc["path"]
 
 
 def _holds(asset: Path, doc: StoredChunk | StoredDoc) -> bool:
@@ -109,7 +115,8 @@ class _Document:
     def __init__(self, snapshot: IndexSnapshot, chunk: StoredChunk) -> None:
         self.text = snapshot.doc_text(chunk["doc_id"]) or ""
         self._index = LineIndex(self.text)
-        self.lines = len(self._index) if medium_of(chunk["media"]).has_lines else None
+        has_lines = medium_of(chunk["media"]).has_lines and not chunk["span"]
+        self.lines = len(self._index) if has_lines else None
         self._units: list[tuple[int, int]] = []
         if chunk["media"] == Media.CODE.value:
             blocks = (

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,9 +19,10 @@ from kb_app._ingest.seeing.files import is_utf8
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.filters import Glob, OneOf, all_of, literal_glob
-from kb_core.ids import doc_id as id_of_path, is_id_prefix
+from kb_core.ids import doc_ids_at, is_id_prefix
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.text import nfc
+from kb_core.values import dataclass
 
 __all__ = [
     "Named",
@@ -32,6 +32,7 @@ __all__ = [
     "document_named",
     "documents_at",
     "find",
+    "in_several_sources",
     "origin_of",
     "paths_named",
     "places_of",
@@ -165,7 +166,7 @@ def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list
         if found := snapshot.docs(all_of([OneOf("path", (name,)), _within(source)])):
             return list(found)
     sources = [source] if source else sorted(snapshot.control.sources)
-    ids = [id_of_path(each, name) for each in sources for name in names]
+    ids = [one for each in sources for name in names for one in doc_ids_at(each, name)]
     moved = [doc for old in ids for doc in snapshot.find_docs(old, 1)]
     return list({doc["doc_id"]: doc for doc in moved}.values())
 
@@ -273,9 +274,14 @@ def _only(docs: Sequence[StoredDoc], text: str, field: str) -> StoredDoc:
         raise _several(
             text, [_shown(doc) for doc in docs], "give more of its path, or its id", field
         )
+    raise in_several_sources(docs, text, field)
+
+
+def in_several_sources(docs: Sequence[StoredDoc], text: str, field: str) -> InvalidInput:
+    """Return the error for a *text* that is the path of all *docs*, each of another source."""
     sources = [doc["source_id"] for doc in docs]
     known = ", ".join(f"{doc['doc_id'][:8]} ({doc['source_id']})" for doc in docs[:_LISTED])
-    raise InvalidInput(
+    return InvalidInput(
         f"{docs[0]['path']!r} is in several sources: {', '.join(sources)}",
         hint=f"give an id: {known}; or, to cite, name the source, as in --source {sources[0]}",
         details={

@@ -19,7 +19,7 @@ import binascii
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Self, TypeVar
 
@@ -34,11 +34,22 @@ from kb_core.search import (
     MIN_SNIPPET_CHARS,
     Hit,
     Missing,
+    SaidAbout,
     SearchQuery,
     SearchResponse,
 )
+from kb_core.values import dataclass
 
-__all__ = ["Cursor", "Delivery", "Question", "State", "deliver", "fit", "size_of"]
+__all__ = [
+    "Cursor",
+    "Delivery",
+    "Question",
+    "State",
+    "deliver",
+    "fit",
+    "size_of",
+    "with_about",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,3 +349,18 @@ def _stale(text: str, reason: str, what: str) -> StaleCursor:
 
 def _digest(text: str, size: int) -> bytes:
     return blake2b(text.encode(), digest_size=size).digest()
+
+
+def with_about(
+    response: SearchResponse, said: Sequence[SaidAbout], max_tokens: int | None
+) -> SearchResponse:
+    """Return *response* with what is *said* of where its hits are from, if its budget has room."""
+    found: dict[SaidAbout, None] = {}
+    for hit in response.hits:
+        for about in said:
+            is_below = not about.path or f"{hit.doc_path}/".startswith(f"{about.path}/")
+            if hit.source_id == about.source_id and is_below:
+                found[about] = None
+    fuller = replace(response, about=tuple(found)) if found else response
+    fits = max_tokens is None or size_of(fuller) <= max_tokens * CHARS_PER_TOKEN
+    return fuller if fits else response

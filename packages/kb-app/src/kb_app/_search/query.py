@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kb_core.clock import parse_rfc3339, to_epoch
@@ -35,10 +34,13 @@ from kb_core.filters import (
     Tagged,
     Words,
     all_of,
+    as_value,
+    values_of,
 )
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, Missing, SearchFilters
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
@@ -339,7 +341,7 @@ def _values(row: FilterSpec, given: Sequence[str]) -> tuple[str, ...]:
         _check_unicode(row.name, value)
         if not value.strip(" ,"):
             raise _bad(row.name, value, "a value")
-    return tuple(word.strip() for value in given for word in value.split(",") if word.strip())
+    return tuple(word for value in given for word in values_of(value))
 
 
 def _is_known(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> bool:
@@ -355,10 +357,10 @@ def _unknown(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> str:
     close = nearest_of(_CODES.get(value.lower(), value) if row.field == "lang" else value, known)
     said = f"{row.name} {value!r} is unknown and gives no hits"
     if close:
-        return f"{said}; did you mean {close!r}?"
+        return f"{said}; did you mean '{as_value(close)}'?"
     some = sorted(known)[:_SHOWN]
     more = ", …" if len(known) > len(some) else ""
-    return f"{said}; known are {', '.join(some)}{more}" if some else said
+    return f"{said}; known are {', '.join(map(as_value, some))}{more}" if some else said
 
 
 def nearest_of(word: str, known: Iterable[str]) -> str | None:

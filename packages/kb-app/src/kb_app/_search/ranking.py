@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import TypeVar
@@ -18,6 +18,7 @@ from typing import TypeVar
 from kb_app._search.channels import Proposals
 from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchQuery
+from kb_core.values import dataclass
 from kb_search.fusion import Fused, fuse, is_lookup, score_kind
 
 __all__ = [

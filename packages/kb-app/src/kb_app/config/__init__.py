@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from kb_app.config._load import check_chunking, load_config, parse_config, with_sources_of_now
 from kb_app.config._settings import (
     SECTIONS,
+    About,
     Ask,
     Audio,
     Chunking,
@@ -45,11 +46,18 @@ from kb_app.config._settings import (
 
 if TYPE_CHECKING:
     from kb_app.config._files import InitReport, Migration, init_config, migrate_config, toml
-    from kb_app.config._sources import SourceEdit, add_source, free_name, remove_source
+    from kb_app.config._sources import (
+        SourceEdit,
+        add_source,
+        free_name,
+        remove_source,
+        set_about,
+    )
     from kb_app.config._tables import TomlError, drop_table, put_table
 
 __all__ = [
     "SECTIONS",
+    "About",
     "Ask",
     "Audio",
     "Chunking",
@@ -81,6 +89,7 @@ __all__ = [
     "parse_config",
     "put_table",
     "remove_source",
+    "set_about",
     "toml",
     "with_sources_of_now",
 ]
@@ -97,6 +106,7 @@ _EDITING = {
     "migrate_config": "_files",
     "put_table": "_tables",
     "remove_source": "_sources",
+    "set_about": "_sources",
     "toml": "_files",
 }
 """The half that edits loads when it is asked for: a search only reads."""

@@ -3,16 +3,20 @@
 A file is written whole or not at all, and never one that does not load. ``init`` makes the
 directories and a file with every key, its default and a line of explanation; ``migrate``
 brings an older file up to date: what is missing comes in, nothing else moves.
+
+Defaults are comments, ``#key = value``: what nobody set has the default of the version that
+runs. What is set stays set, also to a value that is a default, or was one: nobody can tell
+whether a person chose it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +26,7 @@ from kb_app.config._rules import Rule
 from kb_app.config._settings import SCHEMA_VERSION, SECTIONS, Config, rules
 from kb_app.paths import make_private_folder
 from kb_core.errors import ConfigNotFound, InvalidInput, IoError
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -81,13 +86,16 @@ def back_up(file: Path) -> Path:
     raise IoError(f"there are thousands of backups of {file}", hint="delete some")
 
 
+_COMMENTED = re.compile(r"\s*#\s*(\w+)\s*=(?!=)")
+
 _HEAD = f"""\
 # kebab: a knowledge base on your own machine.
 #
-# Every key is here with its default; a key that is deleted has it, too. Paths may hold ~,
-# $VAR and ${{VAR:-default}}; a relative path is relative to this file.
+# Every key is here as a comment with its default: take the # away to set it. What is not set
+# follows the defaults of later versions; `kebab config show` prints what is in effect, and
+# where it comes from.
+# Paths may hold ~, $VAR and ${{VAR:-default}}; a relative path is relative to this file.
 # KEBAB_<SECTION>_<KEY> in the environment wins over this file.
-# `kebab config show` prints what is in effect, and where it comes from.
 schema_version = {SCHEMA_VERSION}
 
 # What is indexed. `kebab add PATH` and `kebab remove ID` write this for you:
@@ -97,14 +105,16 @@ schema_version = {SCHEMA_VERSION}
 
 
 def default_text(shown: Mapping[str, object] | None = None) -> str:
-    """Return the whole file; *shown* replaces defaults, by ``section.key``."""
+    """Return the whole file; what is *shown*, by ``section.key``, is set, not a comment."""
     shown = shown or {}
     lines = [_HEAD.rstrip(), *_source_lines()]
     for section in SECTIONS:
         lines += ["", f"# {section_doc(section)}", f"[{section}]"]
         for key, rule in rules(section).items():
-            value = shown.get(f"{section}.{key}", rule.shown)
-            lines += [f"# {rule.doc}", f"{key} = {toml(value)}"]
+            name = f"{section}.{key}"
+            is_set = name in shown
+            value = shown[name] if is_set else rule.shown
+            lines += [f"# {rule.doc}", f"{'' if is_set else '#'}{key} = {toml(value)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -211,6 +221,8 @@ class Migration:
     from_version: int
     to_version: int
     added: tuple[str, ...]
+    held: tuple[str, ...]
+    """Keys that are set to what is their default anyhow: they will not follow a later one."""
     is_dry_run: bool
     backup: Path | None = None
 
@@ -221,9 +233,9 @@ def migrate_config(
     *,
     dry_run: bool = False,
 ) -> Migration:
-    """Add every key that the file lacks, with its default; keep a copy of the old file.
+    """Add every key that the file lacks, as a comment with its default; keep a copy of it.
 
-    Doing it twice changes nothing the second time.
+    What is in effect stays as it is, and doing it twice changes nothing the second time.
     """
     environ = paths.environment() if environ is None else environ
     config = load_config(path, environ)
@@ -245,9 +257,17 @@ def migrate_config(
         from_version=tomllib.loads(old).get("schema_version", 0),
         to_version=SCHEMA_VERSION,
         added=tuple(added),
+        held=tuple(_held(tomllib.loads(old))),
         is_dry_run=dry_run,
         backup=backup,
     )
+
+
+def _held(tables: Mapping[str, Any]) -> Iterator[str]:
+    for section in SECTIONS:
+        for key, value in tables.get(section, {}).items():
+            if toml(value) == toml(rules(section)[key].shown):
+                yield f"{section}.{key}"
 
 
 def _own(config: Config, environ: Mapping[str, str]) -> Mapping[str, object]:
@@ -271,37 +291,46 @@ def _completed(text: str, own: Mapping[str, object]) -> tuple[str, list[str]]:
             added += [f"{section}.{key}" for key in rules(section)]
             continue
         table: Any = document[section]
-        missing = {key: rule for key, rule in rules(section).items() if key not in table}
+        if getattr(table, "display_name", None) is None:
+            continue  # an inline table or dotted keys: no place for comments
+        known = {*table, *_commented(table)}
+        missing = [key for key in rules(section) if key not in known]
         if missing:
-            _add(table, {key: (rule, _shown(section, key, own)) for key, rule in missing.items()})
+            _add(table, [line for key in missing for line in _explained(section, key, own)])
             added += [f"{section}.{key}" for key in missing]
     return tomlkit.dumps(document), added
 
 
-def _shown(section: str, key: str, own: Mapping[str, object]) -> object:
-    return own.get(f"{section}.{key}", rules(section)[key].shown)
+def _commented(table: Any) -> Iterator[str]:  # noqa: ANN401 - as tomlkit has it
+    """Yield the keys that stand in *table* as comments."""
+    for _, item in table.value.body:
+        match = _COMMENTED.match(item.as_string())
+        if match:
+            yield match[1]
+
+
+def _explained(section: str, key: str, own: Mapping[str, object]) -> Iterator[str]:
+    """Yield the two lines of a key that is not set."""
+    rule = rules(section)[key]
+    yield f"# {rule.doc}"
+    yield f"#{key} = {toml(own.get(f'{section}.{key}', rule.shown))}"
 
 
 def _whole(section: str, own: Mapping[str, object]) -> str:
     lines = [f"# {section_doc(section)}", f"[{section}]"]
-    for key, rule in rules(section).items():
-        lines += [f"# {rule.doc}", f"{key} = {toml(_shown(section, key, own))}"]
+    for key in rules(section):
+        lines += _explained(section, key, own)
     return "\n".join(lines) + "\n"
 
 
-def _add(table: Any, missing: Mapping[str, tuple[Rule, object]]) -> None:  # noqa: ANN401 - or an inline one
-    import tomlkit
-    from tomlkit.items import Comment, InlineTable
+def _add(table: Any, lines: Iterable[str]) -> None:  # noqa: ANN401 - as tomlkit has it
+    """Add comments after the last key of *table*, and after those that belong to it."""
+    from tomlkit.items import Comment, Trivia
 
-    body, tail = table.value.body, []
-    if not isinstance(table, InlineTable):
-        # Blank lines and comments after the last key introduce the next section.
-        end = max((at for at, (key, _) in enumerate(body) if key is not None), default=-1) + 1
-        while end < len(body) and isinstance(body[end][1], Comment):
-            end += 1
-        tail, body[end:] = body[end:], []
-    for key, (rule, shown) in missing.items():
-        if not isinstance(table, InlineTable):
-            table.add(tomlkit.comment(rule.doc))
-        table.add(key, tomlkit.value(toml(shown)))
-    body.extend(tail)
+    body = table.value.body
+    # Blank lines and comments after the last key introduce the next section.
+    end = max((at for at, (key, _) in enumerate(body) if key is not None), default=-1) + 1
+    while end < len(body) and isinstance(body[end][1], Comment):
+        end += 1
+    added = [(None, Comment(Trivia(comment_ws="", comment=line))) for line in lines]
+    body[end:end] = added

@@ -7,13 +7,15 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from kb_core.errors import ConfigInvalid
+from kb_core.values import dataclass
 
 __all__ = [
+    "About",
     "ConfigText",
     "Kind",
     "Misfit",
@@ -148,13 +150,33 @@ def _line_in(message: str, default: int) -> int:
 
 
 Kind: TypeAlias = Literal[
-    "int", "float", "bool", "str", "path", "paths", "list", "switch", "cores", "id", "model"
+    "int",
+    "float",
+    "bool",
+    "str",
+    "path",
+    "paths",
+    "list",
+    "switch",
+    "cores",
+    "id",
+    "model",
+    "abouts",
 ]
 
 _ID = re.compile(r"[\w.-]+")
 _PATH_STARTS = ("/", "./", "../", "~", "$")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a source, or what is below a *path* of it, is about, in the person's words."""
+
+    path: str
+    """Relative to the root, with ``/``; empty for the whole source."""
+    text: str
 
 
 class Misfit(ValueError):
@@ -222,6 +244,24 @@ def _is_list(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(part, str) for part in value)
 
 
+def _is_about(value: object) -> bool:
+    """Say whether *value* is a text, or tables of ``text`` and perhaps ``path``."""
+    if not isinstance(value, list):
+        return _is_text(value) or value == ()
+    return all(
+        isinstance(each, dict)
+        and each.keys() <= {"path", "text"}
+        and all(map(_is_text, each.values()))
+        and each.get("text", "").strip()
+        and _is_inside(each.get("path", ""))
+        for each in value
+    )
+
+
+def _is_inside(path: str) -> bool:
+    return not path.startswith(("/", "~")) and ".." not in path.split("/")
+
+
 _FORMS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
     "int": (_is_int, "a whole number"),
     "cores": (_is_int, "a whole number"),
@@ -237,6 +277,7 @@ _FORMS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
     ),
     "str": (_is_text, "a text"),
     "model": (_is_text, "a text"),
+    "abouts": (_is_about, "a text, or tables of a text and a path below the root"),
 }
 """For each kind: what is one, and what one is called."""
 
@@ -303,4 +344,13 @@ def _settle(kind: Kind, value: Any) -> object:  # noqa: ANN401 - checked by the 
         return value or available_cores()
     if kind == "float":
         return float(value)
+    if kind == "abouts":
+        tables = [{"text": value}] if isinstance(value, str) else value
+        return tuple(
+            About(
+                each.get("path", "").removeprefix("./").strip("/"), " ".join(each["text"].split())
+            )
+            for each in tables
+            if each["text"].strip()
+        )
     return tuple(value) if kind in {"list", "paths"} else value

@@ -4,21 +4,22 @@ The declarations are the whole truth: loading, ``kebab init``, ``config migrate`
 the reference page are made from them.
 """
 
-# ruff: noqa: RUF009 - setting() returns a field, not a value
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
-from kb_app.config._rules import Rule, rule_of, setting
+from kb_app.config._rules import About, Rule, rule_of, setting
 from kb_core.media import TrustLevel
+from kb_core.values import dataclass
 
 __all__ = [
     "SCHEMA_VERSION",
     "SECTIONS",
+    "About",
     "Ask",
     "Audio",
     "Chunking",
@@ -66,6 +67,9 @@ class Source:
     trust_level: str = setting("primary", "How far it is to be trusted.", choices=TRUST_LEVELS)
     source_type: str = setting("note", "A word to filter by, such as note, reference, code.")
     follow_links: bool = setting(default=False, doc="Follow links that leave the folder.")
+    about: tuple[About, ...] = setting(
+        (), "What it is about, in a sentence; see [[sources.about]] for folders.", kind="abouts"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +228,9 @@ class Mcp:
         "How far a text is to be trusted that a model hands in; the text can only lower it.",
         choices=TRUST_LEVELS,
     )
+    workspace_roots: bool = setting(
+        default=False, doc="Answer from the folders that a host announces, as with --workspace."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +238,9 @@ class Ui:
     """The terminal interface."""
 
     theme: str = setting("dark", "Its colours.", choices=("dark", "light"))
+    query_history: int = setting(
+        100, "Queries that are kept from one session to the next; 0: none.", low=0, high=10_000
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

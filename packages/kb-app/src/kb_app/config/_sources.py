@@ -7,7 +7,6 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,11 @@ from kb_app.config._load import RESERVED_IDS, load_config, parse_config, read_te
 from kb_app.config._rules import nearest
 from kb_app.config._settings import Config, Source
 from kb_core.errors import ConfigInvalid, InvalidInput
+from kb_core.values import dataclass
 
-__all__ = ["SourceEdit", "add_source", "free_name", "remove_source"]
+__all__ = ["SourceEdit", "add_source", "free_name", "remove_source", "set_about"]
 
+_LONGEST_ABOUT = 300
 _ILL = re.compile(r"[^\w.-]+")
 
 
@@ -32,7 +33,7 @@ class SourceEdit:
     is_new_file: bool = False
 
 
-def add_source(
+def add_source(  # noqa: PLR0913 - one argument for each key
     root: str,
     *,
     path: Path | None = None,
@@ -40,6 +41,7 @@ def add_source(
     id: str | None = None,  # noqa: A002 - the word that the file uses
     source_type: str | None = None,
     trust_level: str | None = None,
+    about: str | None = None,
 ) -> SourceEdit:
     """Write the folder *root* into the configuration as a source, creating the file.
 
@@ -56,6 +58,7 @@ def add_source(
     given = {"id": name, "root": _written(folder)}
     given |= {"source_type": source_type} if source_type else {}
     given |= {"trust_level": trust_level} if trust_level else {}
+    given |= {"about": _sentence(about)} if about is not None else {}
     new = _with_source(old, given)
     try:
         changed = parse_config(new, file, environ)
@@ -92,6 +95,113 @@ def remove_source(
     changed = parse_config(new, config.file, environ)
     write_text(config.file, new)
     return SourceEdit(source=config.sources[ids.index(id)], config=changed)
+
+
+def set_about(
+    place: str,
+    text: str | None,
+    *,
+    path: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> SourceEdit:
+    """Write what *place* is about, a source by its id or a folder or file of one.
+
+    Without *text*, what was said is taken out.
+    """
+    environ = paths.environment() if environ is None else environ
+    config = load_config(path, environ)
+    number, inside = _place(config, place, environ)
+    document = edited(read_text(config.file) or "")
+    sources: Any = document["sources"]
+    said = None if text is None else _sentence(text)
+    if not _put_about(sources[number], inside, said):
+        raise InvalidInput(
+            f"nothing is said about {place!r}",
+            hint="kebab about",
+            details={"field": "place", "value": place},
+        )
+    new = document.as_string()
+    changed = parse_config(new, config.file, environ)
+    write_text(config.file, new)
+    return SourceEdit(source=changed.sources[number], config=changed)
+
+
+def _sentence(text: str) -> str:
+    said = " ".join(text.split())
+    if not said or len(said) > _LONGEST_ABOUT:
+        problem = "is blank" if not said else f"has more than {_LONGEST_ABOUT} characters"
+        raise InvalidInput(
+            f"what is said about a folder {problem}",
+            hint="write a sentence",
+            details={"field": "about", "value": said[:80]},
+        )
+    return said
+
+
+def _place(config: Config, place: str, environ: Mapping[str, str]) -> tuple[int, str]:
+    """Return the number of a source, and where in it *place* is."""
+    ids = [source.id for source in config.sources]
+    if place in ids:
+        return ids.index(place), ""
+    try:
+        real = Path(os.path.realpath(paths.from_argument(place, environ)))
+    except ValueError as error:
+        raise InvalidInput(str(error), details={"field": "place", "value": place}) from error
+    for number, source in enumerate(config.sources):
+        root = Path(os.path.realpath(source.root))
+        if real.is_relative_to(root):
+            inside = real.relative_to(root).as_posix()
+            return number, "" if inside == "." else inside
+    close = nearest(place, ids)
+    known = f"the sources are {', '.join(ids)}" if ids else "there are none: kebab add FOLDER"
+    raise InvalidInput(
+        f"{place!r} is no source, and in none",
+        hint=f"did you mean {close!r}?" if close else known,
+        details={"field": "place", "value": place, "known": ids, "nearest": close},
+    )
+
+
+def _put_about(source: Any, inside: str, text: str | None) -> bool:  # noqa: ANN401 - TOML
+    """Change what a table of the file says; say whether there was anything to change."""
+    if isinstance(source.get("about", ""), str):
+        if not inside:
+            return _put_text(source, text)
+        _make_tables(source)
+    return _put_table(source, inside, text)
+
+
+def _put_text(source: Any, text: str | None) -> bool:  # noqa: ANN401 - TOML
+    had = bool(source.pop("about", ""))
+    if text is not None:
+        source["about"] = text
+    return had or text is not None
+
+
+def _make_tables(source: Any) -> None:  # noqa: ANN401 - TOML
+    import tomlkit
+
+    tables, whole = tomlkit.aot(), source.pop("about", "")
+    if whole:
+        tables.append(tomlkit.item({"text": whole}))
+    source["about"] = tables
+
+
+def _put_table(source: Any, inside: str, text: str | None) -> bool:  # noqa: ANN401 - TOML
+    import tomlkit
+
+    tables = source["about"]
+    at = [n for n, each in enumerate(tables) if each.get("path", "").strip("/") == inside]
+    if text is None:
+        for number in reversed(at):
+            del tables[number]
+    elif at:
+        tables[at[0]]["text"] = text
+    else:
+        said = {"path": inside, "text": text} if inside else {"text": text}
+        tables.append(tomlkit.item(said))
+    if not len(tables):
+        source.pop("about")
+    return bool(at) or text is not None
 
 
 def _folder(root: str, environ: Mapping[str, str]) -> Path:

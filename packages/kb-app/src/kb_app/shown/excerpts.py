@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from kb_app.shown.marks import marks
 
@@ -38,24 +38,21 @@ _RAGGED = 12
 """One column in so many is lost where a word does not fit any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line of an excerpt; one that *flows* may be broken where there is no more room."""
 
     text: str
     flows: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """What is shown of a passage, and on which of its lines, from 0, it first matches."""
 
     lines: tuple[Line, ...]
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     text: str
     line: int
     """Where it begins, from 0."""
@@ -63,8 +60,7 @@ class _Piece:
     starts_paragraph: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class Passage(NamedTuple):
     """A passage, and what there is to know of it."""
 
     text: str
@@ -84,7 +80,7 @@ def excerpt(passage: Passage, query: str, *, columns: int = 96, rows: int = 3) -
     if len(chosen) == 1:
         chosen = [_cut(chosen[0], query, columns * rows)]
     if chosen and not passage.starts and _begins_inside(chosen[0]):
-        chosen[0] = replace(chosen[0], text=f"… {chosen[0].text}")
+        chosen[0] = chosen[0]._replace(text=f"… {chosen[0].text}")
     matching = next((piece for piece in chosen if marks(piece.text, query)), None)
     at = matching or (chosen[0] if chosen else None)
     return Excerpt(tuple(_joined(chosen)), at.line if at else 0)
@@ -187,7 +183,7 @@ def _cut(piece: _Piece, query: str, room: int) -> _Piece:
     """Return a piece that is too long as the part of it around the first match."""
     text = piece.text.strip() if piece.flows else piece.text.rstrip()
     if len(text) <= (room if piece.flows else max(room, _WHOLE_LINE)):
-        return replace(piece, text=text)
+        return piece._replace(text=text)
     found = marks(text, query)
     start = max(0, min(found[0][0] - room // 4 if found else 0, len(text) - room))
     if start:
@@ -198,7 +194,7 @@ def _cut(piece: _Piece, query: str, room: int) -> _Piece:
         space = text.rfind(" ", stop - room // 4, stop)
         stop = space if space >= 0 else stop
     before, after = "… " if start else "", " …" if stop < len(text) else ""
-    return replace(piece, text=f"{before}{text[start:stop].strip()}{after}")
+    return piece._replace(text=f"{before}{text[start:stop].strip()}{after}")
 
 
 def _begins_inside(piece: _Piece) -> bool:

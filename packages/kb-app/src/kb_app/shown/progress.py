@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Running", "Speed", "Stage", "advance", "bar"]
 
-Stage: TypeAlias = Literal["starting", "scanning", "scanned", "indexing", "embedding"]
+Stage: TypeAlias = Literal["starting", "scanning", "scanned", "indexing", "completing", "embedding"]
+"""What is completed has been indexed as far as it was known without a later phase."""
 
 _SETTLED_S = 1.0
 """Before that, a rate says nothing."""
@@ -70,7 +71,7 @@ class Progress:
     @property
     def share(self) -> float | None:
         """Which part of a stage with a known end is done."""
-        if self.stage not in {"indexing", "embedding"} or not self.total:
+        if self.stage not in {"indexing", "completing", "embedding"} or not self.total:
             return None
         return min(1.0, self.done / self.total)
 
@@ -106,9 +107,11 @@ def advance(  # noqa: PLR0911 - one return a kind of event
             each = Running(path, str(data.get("phase", "")), begun.since if begun else now)
             return replace(progress, running={**progress.running, path: each})
         case "asset_finished":
+            left = {name: each for name, each in progress.running.items() if name != path}
+            if "phase" in data:  # it was counted when it was indexed
+                return replace(_counted(progress, "completing", data, now), running=left)
             kind = str(getattr(data.get("item"), "kind", "done"))
             counts = {**progress.counts, kind: progress.counts.get(kind, 0) + 1}
-            left = {name: each for name, each in progress.running.items() if name != path}
             return replace(_counted(progress, "indexing", data, now), counts=counts, running=left)
         case "embed_batch_finished":
             return replace(_counted(progress, "embedding", data, now), running={})

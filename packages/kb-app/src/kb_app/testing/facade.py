@@ -61,7 +61,7 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         self.runs = runs or script()
         self.asked: list[tuple[Any, ...]] = []
         """Every call, the operation and its arguments in order; not ``stop``, and not what
-        interfaces ask unasked, ``stats`` and ``preferences``."""
+        interfaces ask unasked, ``stats``, ``preferences`` and ``keep_queries``."""
         self.threads: set[int] = set()
         """Where it was called, but for ``preferences``, which reads nothing."""
         self.before: Callable[[str], object] = _raising(error) if error else _nothing
@@ -109,7 +109,7 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         if name != "preferences":
             self.threads.add(threading.get_ident())
         values = {key: value for key, value in given.items() if key not in {"self", "stop"}}
-        if name not in {"preferences", "stats"}:
+        if name not in {"preferences", "stats", "keep_queries"}:
             self.asked.append((name, *values.values()))
         self.before(name)
         answer = self.answers.get(name)

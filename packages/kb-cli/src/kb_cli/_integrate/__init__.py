@@ -21,7 +21,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from typing import Any
 from kb_app.config import TomlError, drop_table, put_table
 from kb_cli._integrate import jsonc
 from kb_core.errors import ConfigInvalid, InvalidInput, IoError
+from kb_core.values import dataclass
 
 __all__ = [
     "HOSTS",

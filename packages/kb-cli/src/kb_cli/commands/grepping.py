@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,7 @@ import click
 from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, Shown, pass_cli
-from kb_cli._options import filter_options, filters_of
+from kb_cli._options import filter_options, filters_of, in_option
 
 __all__ = ["grep"]
 
@@ -21,6 +22,7 @@ kebab grep fetch_span
 kebab grep -w walk packages/kb-app -C 2
 kebab grep 'def \\w+_named\\(' --code-lang python -l
 kebab grep -F 'a[0].b' --media pdf,office
+kebab grep main --in ~/src/some-project
 """
 
 
@@ -51,6 +53,7 @@ kebab grep -F 'a[0].b' --media pdf,office
     help="Print at most N lines.  [default: 100 on a terminal, else 10,000]",
 )
 @filter_options
+@in_option
 @pass_cli
 def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Find the lines that hold exact text.
@@ -114,11 +117,13 @@ def _plain(files: Sequence[Shown], *, apart: bool) -> Iterator[str]:
 
 def _grouped(files: Sequence[Shown]) -> Iterator[str]:
     """Yield the lines of each file under its path."""
+    paths = Counter(file["doc_path"] for file in files)
     for at, file in enumerate(files):
         if at:
             yield ""
+        source = f"  [{flat(file['source_id'])}]" if paths[file["doc_path"]] > 1 else ""
         stale = "  [stale]" if file["stale"] else ""
-        yield click.style(flat(file["doc_path"]), fg="cyan") + stale
+        yield click.style(flat(file["doc_path"]), fg="cyan") + source + stale
         wide = max(len(str(line["line"])) for line in file["lines"])
         for turn, block in enumerate(_blocks(file["lines"])):
             if turn and len(block) > 1:

@@ -136,6 +136,7 @@ def _document(doc: Shown) -> Iterator[str]:
         [
             ("document", doc["doc_id"]),
             ("path", doc["doc_path"]),
+            *([("within", doc["container"])] if doc.get("container") else []),
             ("source", f"{doc['source_id']} ({doc['source_type']}, {doc['trust_level']})"),
             ("title", doc["title"]),
             ("media", doc["media"]),
@@ -157,6 +158,7 @@ def _document(doc: Shown) -> Iterator[str]:
         yield from (
             "  " + line for line in table(("KIND", "START", "END", "HEADING"), _blocks(doc))
         )
+    yield from (f"within it: {flat(path)}" for path in doc.get("enclosed", ()))
     yield from (f"warning: {flat(text)}" for text in doc.get("warnings", ()))
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["config", "init"]
 
+_NAMED = 5
+
 _INIT = """
 kebab init
 kebab --config ./kb/config.toml init
@@ -92,7 +94,11 @@ def _path(cli: CliContext) -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would be added; write nothing.")
 @pass_cli
 def _migrate(cli: CliContext, dry_run: bool) -> None:
-    """Add keys that the file lacks; keep its values and comments, and a copy of it."""
+    """Add keys that the file lacks, as comments with their defaults.
+
+    Values and comments stay as they are, what is in effect too, and a copy of the old file
+    is kept.
+    """
     from kb_app.config import migrate_config
 
     if not dry_run:
@@ -105,6 +111,10 @@ def _migrate(cli: CliContext, dry_run: bool) -> None:
         click.echo(f"{'would add' if dry_run else 'added'} {key}")
     if not done.added:
         click.echo("nothing is missing")
+    if done.held:
+        more = len(done.held) - _NAMED
+        names = ", ".join(done.held[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        cli.note(f"set to their defaults, and not following later ones: {names}")
     if done.backup:
         cli.note(f"the old file is {printable(str(done.backup))}")
 

@@ -12,6 +12,7 @@ from kb_app.shown import bytes_text, count, printable
 from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._text import table
+from kb_core.errors import InvalidInput
 from kb_core.media import TrustLevel
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from kb_app.config import Config, Source
 
-__all__ = ["add", "remove"]
+__all__ = ["about", "add", "remove"]
 
 _KINDS, _REASONS = 8, 8
 _LARGE = 1_000_000
@@ -41,14 +42,16 @@ kebab add ~/Documents --dry-run
     type=click.Choice([level.value for level in TrustLevel]),
     help="How far it is to be trusted.",
 )
+@click.option("--about", metavar="TEXT", help="What it is about, in a sentence.")
 @click.option("--dry-run", is_flag=True, help="Say what is in it; write nothing.")
 @pass_cli
-def add(
+def add(  # noqa: PLR0913, PLR0917 - one argument for each option
     cli: CliContext,
     path: str,
     id: str | None,  # noqa: A002 - the word that people read
     source_type: str | None,
     trust: str | None,
+    about: str | None,
     dry_run: bool,
 ) -> None:
     """Add a folder to what is indexed.
@@ -69,6 +72,7 @@ def add(
         id=id,
         source_type=source_type,
         trust_level=trust,
+        about=about,
     )
     if cli.as_json:
         cli.print_json(_source_list(edit.config, added=edit.source.id))
@@ -78,6 +82,55 @@ def add(
     click.echo(f"source {edit.source.id!r} is {printable(str(edit.source.root))}")
     _preview(cli, edit.config, str(edit.source.root), edit.source)
     cli.note("next: kebab ingest")
+
+
+_ABOUT = """
+kebab about notes "Meetings and decisions at work, since 2019"
+kebab about ~/notes/clients "One folder a client; the newest minutes are the truth"
+kebab about notes --remove
+"""
+
+
+@command("about", example=_ABOUT)
+@click.argument("place", metavar="[SOURCE_OR_FOLDER]", required=False)
+@click.argument("text", required=False)
+@click.option("--remove", "removes", is_flag=True, help="Take out what was said.")
+@pass_cli
+def about(cli: CliContext, place: str | None, text: str | None, removes: bool) -> None:
+    """Say what a source is about, or a folder or file in one.
+
+    Without arguments, what was said is listed. The sentence is shown with hits from there
+    and told to language models. It is not searched: changing it indexes nothing again.
+    """
+    if place is None:
+        _say_about(cli, cli.config)
+        return
+    if (text is None) is not removes:
+        raise InvalidInput(
+            "TEXT and --remove contradict each other" if removes else "the sentence is missing",
+            hint=f'kebab about {place} "…"',
+            details={"field": "text"},
+        )
+    from kb_app.config import set_about
+
+    cli.writes("about")
+    edit = set_about(place, text, path=cli.config_path, environ=cli.environ)
+    _say_about(cli, edit.config)
+
+
+def _say_about(cli: CliContext, config: Config) -> None:
+    if cli.as_json:
+        cli.print_json(_source_list(config))
+        return
+    rows = [
+        (source.id, said.path or ".", said.text)
+        for source in config.sources
+        for said in source.about
+    ]
+    if rows:
+        click.echo("\n".join(table(("SOURCE", "FOLDER", "ABOUT"), rows)))
+    else:
+        cli.note('nothing is said about any source: kebab about SOURCE "…"')
 
 
 @command("remove", example="kebab remove notes")

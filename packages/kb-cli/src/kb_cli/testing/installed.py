@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["KEBAB", "InstalledKebab"]
+__all__ = ["KEBAB", "InstalledKebab", "ended_in_time"]
 
 KEBAB = str(Path(sys.executable).with_name("kebab"))
 
@@ -74,3 +77,14 @@ class InstalledKebab:
         """Return the paths of a search's hits, each once, best first."""
         hits = self.json("search", query, *words)["hits"]
         return list(dict.fromkeys(hit["doc_path"] for hit in hits))
+
+
+@contextmanager
+def ended_in_time(process: subprocess.Popen[Any], seconds: float = 120) -> Generator[None]:
+    """Kill a process that says nothing for ever: whoever waits for a line of it fails then."""
+    watch = threading.Timer(seconds, process.kill)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()

@@ -14,7 +14,7 @@ import struct
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias, TypeVar, assert_never
 
@@ -24,6 +24,7 @@ from kb_core.ports import StoredChunk, StoredDoc, StoredFile, StoredText
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
 from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation, Scored
 from kb_core.testing.documents import stored_chunk, stored_doc, stored_file
+from kb_core.values import dataclass
 
 __all__ = [
     "Analysed",

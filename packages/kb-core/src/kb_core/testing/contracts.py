@@ -33,6 +33,7 @@ from kb_core.testing._contract import (
     near,
     query,
 )
+from kb_core.testing._contract_enclosures import EnclosureContract
 from kb_core.testing._contract_lexical import LexicalContract
 from kb_core.testing._contract_outbox import OutboxContract
 from kb_core.testing._contract_records import RecordsContract, VectorContract
@@ -330,5 +331,5 @@ class IndexContract(
     """The promises of ``IndexWriter``, ``IndexReader`` and ``IndexSnapshot``."""
 
 
-class StoreContract(CommitContract, OutboxContract):
+class StoreContract(CommitContract, EnclosureContract, OutboxContract):
     """The promises of ``Store``; ``make_store`` opens the one of a test."""

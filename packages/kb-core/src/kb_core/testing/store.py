@@ -85,6 +85,11 @@ class _Truth:
         wanted = set(ids)
         return {d.doc_id: d.doc_key for d in self.docs.values() if d.doc_id in wanted}
 
+    def enclosed_in(self, keys: Iterable[int]) -> dict[str, int]:
+        files = {(doc.source_id, doc.path) for doc in map(self.docs.__getitem__, keys)}
+        docs = (d for d in self.docs.values() if (d.source_id, d.container) in files)
+        return {doc.doc_id: doc.doc_key for doc in docs}
+
     def mint_doc(self) -> int:
         self.last_doc_key += 1
         return self.last_doc_key
@@ -149,17 +154,25 @@ class MemoryStore:
     def document(self, doc_id: str) -> DocumentRecord | None:
         return next((d for d in self._truth.docs.values() if d.doc_id == doc_id), None)
 
-    def documents_by_hash(self, bytes_hash: str) -> list[DocumentRecord]:
-        found = [d for d in self._truth.docs.values() if d.bytes_hash == bytes_hash]
-        return sorted(found, key=lambda d: (d.source_id, d.path))
+    def enclosed(self, source_id: str, path: str) -> dict[str, str]:
+        docs = self._truth.docs.values()
+        return {
+            d.path: d.bytes_hash for d in docs if (d.source_id, d.container) == (source_id, path)
+        }
 
     def doc_ids(self, source_id: str) -> list[str]:
         found = [(d.path, d.doc_id) for d in self._truth.docs.values() if d.source_id == source_id]
         return [doc_id for _, doc_id in sorted(found)]
 
     def unaccounted_docs(self) -> list[str]:
-        named = {row.doc_id for row in self._truth.files.values()}
-        return [doc.doc_id for doc in self._truth.docs.values() if doc.doc_id not in named]
+        rows = self._truth.files.values()
+        named = {row.doc_id for row in rows}
+        files = {(row.source_id, row.path) for row in rows if row.doc_id}
+        return [
+            doc.doc_id
+            for doc in self._truth.docs.values()
+            if doc.doc_id not in named and (doc.source_id, doc.container) not in files
+        ]
 
     def stats(self) -> _Json:
         return _stats(self._truth)
@@ -168,7 +181,9 @@ class MemoryStore:
         check_changes(changes)
         with self._lock:
             before, after = self._truth, self._truth.copy()
-            decided = decide(changes, after.keys_of(named_ids(changes)), after.mint_doc)
+            named = after.keys_of(named_ids(changes))
+            enclosed = after.enclosed_in(named.values())
+            decided = decide(changes, named, after.mint_doc, enclosed)
             after.put(decided)
             outbox = Outbox(documents=set(decided.touched))
             written = {write.document.doc_id for write in decided.writes}

@@ -245,6 +245,8 @@ def doc_summary(doc: StoredDoc) -> types.DocSummary:
         out["code_lang"] = code_lang
     if repo := doc["repo"]:
         out["repo"] = repo
+    if container := doc.get("container"):
+        out["container"] = container
     return out
 
 
@@ -267,7 +269,7 @@ def doc_list(
     return out
 
 
-def doc_inspection(doc: StoredDoc) -> types.DocInspection:
+def doc_inspection(doc: StoredDoc, enclosed: Sequence[StoredDoc] = ()) -> types.DocInspection:
     """Return doc_inspection.v1: all that is known of a document, but for its text."""
     head = {"schema_version": "doc_inspection.v1", **doc_summary(doc)}
     out = cast("types.DocInspection", head)
@@ -277,6 +279,8 @@ def doc_inspection(doc: StoredDoc) -> types.DocInspection:
         out["repo_commit"] = commit
     if digest := doc["bytes_hash"]:
         out["bytes_hash"] = digest
+    if enclosed:
+        out["enclosed"] = [each["path"] for each in enclosed]
     out["aliases"] = list(doc["aliases"])
     out["metadata"] = dict(doc["metadata"])
     out["blocks"] = [_block(block) for block in doc["blocks"]]

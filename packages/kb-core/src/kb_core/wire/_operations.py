@@ -158,6 +158,9 @@ def source(configured: Mapping[str, Any]) -> types.Source:
         out["exclude"] = list(configured["exclude"])
     if "follow_links" in configured:
         out["follow_links"] = configured["follow_links"]
+    if configured.get("about"):
+        said = [{name: text for name, text in each.items() if text} for each in configured["about"]]
+        out["about"] = cast("list[types.SourceAbout]", said)
     return out
 
 

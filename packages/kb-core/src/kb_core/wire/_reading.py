@@ -22,7 +22,7 @@ from kb_core.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kb_core.search import Hit, Missing, Passage, SearchResponse, Trace
+    from kb_core.search import Hit, Missing, Passage, SaidAbout, SearchResponse, Trace
 
 __all__ = ["read_citation", "read_hit", "read_search_response"]
 
@@ -51,6 +51,8 @@ def read_search_response(given: Mapping[str, Any]) -> SearchResponse:
             values["trace"] = _trace(given["trace"])
         if "missing" in given:
             values["missing"] = _missing(given["missing"])
+        if "about" in given:
+            values["about"] = tuple(map(_said, given["about"]))
         return SearchResponse(**_tuples(values))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"the response is not of its schema: {error}") from error
@@ -80,6 +82,12 @@ def _passage(given: Mapping[str, Any]) -> Passage:
 
     unit = (given["unit_start"], given["unit_end"]) if "unit_start" in given else None
     return Passage(**_known(Passage, given), unit=unit)
+
+
+def _said(given: Mapping[str, Any]) -> SaidAbout:
+    from kb_core.search import SaidAbout
+
+    return SaidAbout(given["source_id"], given.get("path", ""), given["text"])
 
 
 def _missing(given: Mapping[str, Any]) -> Missing:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Passage,
         Relaxation,
         Retrieval,
+        SaidAbout,
         SearchResponse,
         Trace,
     )
@@ -129,10 +130,7 @@ def search_response(response: SearchResponse) -> types.SearchResponse:
     }
     if response.omitted is not None:
         out["omitted"] = _omitted(response.omitted)
-    if response.degraded:
-        out["degraded"] = list(response.degraded)
-    if response.warnings:
-        out["warnings"] = list(response.warnings)
+    _add_remarks(out, response)
     if response.confidence is not None:
         out["confidence"] = decimal(response.confidence)
     if response.stages is not None:
@@ -145,6 +143,22 @@ def search_response(response: SearchResponse) -> types.SearchResponse:
             "without": [{"word": word, "passages": count} for word, count in missing.without],
         }
     return out
+
+
+def _add_remarks(out: types.SearchResponse, response: SearchResponse) -> None:
+    if response.degraded:
+        out["degraded"] = list(response.degraded)
+    if response.warnings:
+        out["warnings"] = list(response.warnings)
+    if response.about:
+        out["about"] = [_said(about) for about in response.about]
+
+
+def _said(about: SaidAbout) -> types.SearchResponseAbout:
+    where = {"path": about.path} if about.path else {}
+    return cast(
+        "types.SearchResponseAbout", {"source_id": about.source_id, **where, "text": about.text}
+    )
 
 
 def _omitted(counts: Mapping[str, int]) -> types.SearchResponseOmitted:

@@ -215,6 +215,8 @@ class DocInspection(TypedDict):
     doc_date: NotRequired[str]
     code_lang: NotRequired[str]
     repo: NotRequired[str]
+    container: NotRequired[str]
+    enclosed: NotRequired[list[str]]
     aliases: NotRequired[list[str]]
     repo_branch: NotRequired[str]
     repo_commit: NotRequired[str]
@@ -245,6 +247,7 @@ class DocSummary(TypedDict):
     doc_date: NotRequired[str]
     code_lang: NotRequired[str]
     repo: NotRequired[str]
+    container: NotRequired[str]
 
 class DocSummaryList(TypedDict):
     schema_version: Literal["doc_summary_list.v1"]
@@ -440,6 +443,7 @@ class IngestItem(TypedDict):
     media: NotRequired[str]
     byte_len: NotRequired[int]
     chunk_count: NotRequired[int]
+    enclosed_count: NotRequired[int]
     parser_version: NotRequired[str]
     chunker_version: NotRequired[str]
     reason: NotRequired[str]
@@ -653,6 +657,11 @@ class SearchResponseOmitted(TypedDict):
     hits: int
     snippets_shortened: int
 
+class SearchResponseAbout(TypedDict):
+    source_id: str
+    path: NotRequired[str]
+    text: str
+
 class SearchResponseMissingWithout(TypedDict):
     word: str
     passages: int
@@ -707,8 +716,13 @@ class SearchResponse(TypedDict):
     warnings: NotRequired[list[str]]
     confidence: NotRequired[float]
     stages: NotRequired[list[str]]
+    about: NotRequired[list[SearchResponseAbout]]
     missing: NotRequired[SearchResponseMissing]
     trace: NotRequired[SearchResponseTrace]
+
+class SourceAbout(TypedDict):
+    path: NotRequired[str]
+    text: str
 
 class Source(TypedDict):
     id: str
@@ -718,6 +732,7 @@ class Source(TypedDict):
     trust_level: str
     source_type: str
     follow_links: NotRequired[bool]
+    about: NotRequired[list[SourceAbout]]
 
 class SourceList(TypedDict):
     schema_version: Literal["source_list.v1"]

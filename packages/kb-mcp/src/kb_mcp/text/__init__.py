@@ -27,6 +27,7 @@ from kb_core.search import CHARS_PER_TOKEN
 __all__ = [
     "BUDGET",
     "INDENT",
+    "LONGEST_PATH",
     "SEEN",
     "SHORT",
     "error_text",
@@ -34,6 +35,7 @@ __all__ = [
     "indented",
     "joined",
     "listing",
+    "named",
     "numbered",
     "plain",
     "said_by",
@@ -49,6 +51,8 @@ BUDGET = 2_000 - SEEN
 SHORT = 1_500
 """Tokens of one that lists, for which nothing else was asked."""
 INDENT = "  "
+LONGEST_PATH = 240
+"""Characters of a path in a line of ours; of a longer one, an id is told, too."""
 
 _DIGIT = re.compile("[0-9]")
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\U0010ffff]|[^\\w\\s\x00-\x7f]")
@@ -86,6 +90,11 @@ def short(text: str, limit: int = _LONGEST) -> str:
     if len(line) <= limit:
         return line
     return f"{line[: limit // 3]}…{line[-(limit - limit // 3 - 1) :]}"
+
+
+def named(path: str) -> str:
+    """Return a path as it can be asked for: whole, but where it is longer than any should be."""
+    return short(path, LONGEST_PATH)
 
 
 def joined(*parts: str) -> str:

@@ -20,6 +20,7 @@ from kb_mcp.text import (
     indented,
     joined,
     listing,
+    named,
     numbered,
     said_by,
     short,
@@ -68,11 +69,11 @@ def fetched_text(found: _Json, max_tokens: int | None = None) -> str:
         return _unlined(found, max_tokens)
     first = found.get("line_start", 1)
     lines = _lines(found, first)
-    place = f"{short(found['doc_path'])} of {count(total, 'line')}"
+    place = f"{named(found['doc_path'])} of {count(total, 'line')}"
     if not lines:
         return joined(place, f"nothing from line {first} on", *_marks(found))
     asked = min(found.get("line_end", total), total)
-    head = joined(f"{short(found['doc_path'])}:{first}-{asked} of {total}", *_marks(found))
+    head = joined(f"{named(found['doc_path'])}:{first}-{asked} of {total}", *_marks(found))
 
     def more(shown: int) -> str:
         last = first + shown - 1
@@ -116,7 +117,7 @@ def outline_text(found: _Json, max_tokens: int | None = None) -> str:
     """Return outline.v1 as text: the lines of each heading or symbol, and its name."""
     size = found.get("lines")
     of = count(size, "line") if size is not None else f"{found['chars']:,} characters"
-    first = joined(f"{short(found['doc_path'])} of {of}", *_marks(found))
+    first = joined(f"{named(found['doc_path'])} of {of}", *_marks(found))
     entries = found["entries"]
     rows = [_entry(entry) for entry in entries]
     left_out = found["omitted"]
@@ -138,7 +139,7 @@ def _entry(entry: _Json) -> str:
 def _unlined(found: _Json, max_tokens: int | None) -> str:
     """Return the text of a document without lines that one could ask for."""
     lines = list(indented(found["text"]))
-    head = joined(short(found["doc_path"]), *_marks(found))
+    head = joined(named(found["doc_path"]), *_marks(found))
 
     def more(shown: int) -> str:
         if shown == len(lines) and not found["truncated"]:
@@ -263,7 +264,7 @@ def _embedded(totals: _Json) -> str:
 
 def _file(row: _Json) -> str:
     state = "" if row["state"] == "indexed" else row["state"]
-    return INDENT + joined(short(row["doc_path"]), state, _why(row))
+    return INDENT + joined(named(row["doc_path"]), state, _why(row))
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -357,7 +358,7 @@ def ingest_text(found: _Json, max_tokens: int | None = None) -> str:
 def _item(item: _Json) -> Iterator[str]:
     chunks = count(item["chunk_count"], "passage") if "chunk_count" in item else ""
     yield joined(
-        short(item["doc_path"]), item["kind"], short(item.get("reason") or "", 200), chunks
+        named(item["doc_path"]), item["kind"], short(item.get("reason") or "", 200), chunks
     )
     if error := item.get("error"):
         yield from (f"{INDENT}{line}" for line in error_text(error).split("\n"))
@@ -373,7 +374,7 @@ def _unseen(total: int, what: str) -> Any:  # noqa: ANN401 - a function
 
 def miss_text(found: _Json, max_tokens: int | None = None) -> str:
     """Return explain_miss.v1 as text: the reason, what speaks for it, and what would help."""
-    first = [joined(short(found["doc_path"]), short(found["summary"], 400))]
+    first = [joined(named(found["doc_path"]), short(found["summary"], 400))]
     return listing(first, list(_evidence(found)), lambda _: "", max_tokens)
 
 

@@ -66,7 +66,8 @@ def _grep(call: Call) -> Answer:
     }
     paths = tuple(path for path in given.pop("path") if path.strip("./ "))
     case = given.pop("case").value
-    return call.kb.grep(GrepQuery(paths=paths, case=case, filters=asked.to_filters(), **given))
+    query = GrepQuery(paths=paths, case=case, filters=asked.to_filters(), **given)
+    return call.kb.grep(query, stop=call.stop)
 
 
 GREP = Tool(

@@ -24,13 +24,13 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_core.errors import ModelMissing
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

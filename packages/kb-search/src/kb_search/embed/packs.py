@@ -32,12 +32,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from kb_core.control import EmbeddingModel
 from kb_core.errors import ConfigInvalid, ModelMissing
+from kb_core.values import dataclass
 
 __all__ = [
     "INSTALL_TOKENIZERS",

@@ -24,14 +24,14 @@ import json
 import logging
 import mmap
 import os
-import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb_core.control import EmbeddingModel
+from kb_core.values import dataclass
 from kb_search.embed import e5
 from kb_search.embed.e5 import read_source
 from kb_search.embed.packs import ModelPack, check_pins, locate
@@ -123,7 +123,7 @@ def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
 
 def _write(file: Path, content: bytes) -> int:
     """Put *content* in place of *file* in one step; return the file's time (ns)."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as stream:

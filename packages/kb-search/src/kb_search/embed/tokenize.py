@@ -387,8 +387,9 @@ def _frame(library: tokenizers.Tokenizer) -> tuple[int, int]:
 
 _WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _MAX_WORDS = 200_000
-_MAX_LETTERS = 32
-"""A longer word, a clause of Chinese or a hash, hardly comes twice: not remembered."""
+_MAX_LETTERS = 64
+"""A longer word, a paragraph of Chinese, hardly comes twice: not remembered. Addresses and links
+do, and cost most: the work grows with the letters of a word."""
 
 
 class WordCounter:

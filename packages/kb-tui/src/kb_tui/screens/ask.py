@@ -7,7 +7,8 @@ with their citations, word for word.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar
 
 from textual import on
@@ -15,10 +16,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
-from kb_app.shown import count
+from kb_app.shown import NO_ANSWER, count, is_doubtful
 from kb_core.search import Hit, SearchQuery, SearchResponse
+from kb_core.values import dataclass
 from kb_tui._keys import ASK, Key, bindings
 from kb_tui._pane import Failed, HitPane, Reply, Shared
+from kb_tui._passage import Line, plain
+from kb_tui._rendering import rendered
 from kb_tui.widgets.hit_list import place_of
 from kb_tui.widgets.lines import Lines, Row
 
@@ -79,8 +83,14 @@ def _passage(sign: str, hit: Hit, question: str, *, explain: bool) -> Iterator[R
     yield Row(f"{hit.doc_path}{place_of(hit)}{above}", "note", indent="    ")
     if explain:
         yield Row(_why(hit), "note", indent="    ")
-    for line in hit.snippet.strip("\n").split("\n"):
-        yield Row(line, "quote", indent=_BAR, query=question)
+    for line in _read(hit.snippet.strip("\n"), hit.media, hit.code_lang):
+        yield Row(line.text, "quote", indent=_BAR, query=question, spans=line.spans)
+
+
+@lru_cache(maxsize=256)
+def _read(text: str, media: str, code_lang: str | None) -> tuple[Line, ...]:
+    """Return the lines of a passage as they are read: a conversation is drawn again and again."""
+    return tuple(rendered(plain(text), media, code_lang))
 
 
 def _why(hit: Hit) -> str:
@@ -159,7 +169,8 @@ class AskPane(HitPane):
         if self.is_stale(reply):
             return
         found = reply.value
-        remark = "; ".join([*found.degraded, *found.warnings])
+        doubt = [NO_ANSWER] if found.hits and is_doubtful(found.confidence) else []
+        remark = "; ".join([*doubt, *found.degraded, *found.warnings])
         self._chosen = (len(self._turns) - 1, 0) if found.hits else self._chosen
         self._end(hits=found.hits, remark=remark)
         self.state(f"{count(len(found.hits), 'passage')} in {found.elapsed_ms:.0f} ms")

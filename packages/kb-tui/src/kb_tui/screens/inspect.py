@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from textual import on
@@ -13,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 
 from kb_app.shown import bytes_text, local_time, visible
+from kb_core.values import dataclass
 from kb_tui._keys import INSPECT, Key, bindings
 from kb_tui._pane import Pane, Reply, Shared, Target
 from kb_tui.widgets.lists import ChoiceList

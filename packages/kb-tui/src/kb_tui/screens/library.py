@@ -255,7 +255,8 @@ class LibraryPane(Pane):
 
     def _coverage(self) -> str:
         counts = self._told["coverage"]
-        parts = [f"{counts[s]:,} {s}" for s in ("indexed", "skipped", "failed") if counts.get(s)]
+        states = ("indexed", "pending", "skipped", "failed")
+        parts = [f"{counts[s]:,} {s}" for s in states if counts.get(s)]
         return f" ({', '.join(parts)})" if parts else ""
 
 

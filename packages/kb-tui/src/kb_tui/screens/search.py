@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from textual import on
@@ -19,10 +19,11 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from kb_app.shown import count, visible
+from kb_app.shown import NO_ANSWER, count, is_doubtful, visible
 from kb_core.errors import StaleCursor
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
+from kb_core.values import dataclass
 from kb_tui._filters import (
     Facet,
     Filtered,
@@ -118,6 +119,14 @@ class Tallied(Reply[list[Facet]]):
     """Of what all candidates are."""
 
 
+class Recalled(Reply[tuple[str, ...]]):
+    """Queries of earlier sessions, the newest first."""
+
+
+class Kept(Reply[None]):
+    """The queries of this session are kept."""
+
+
 class Traced(Reply[SearchResponse]):
     """The search once more, with its trace."""
 
@@ -185,6 +194,14 @@ class SearchPane(HitPane):
     def action_history(self) -> None:
         self._remember()
         self.app.push_screen(QueryHistory(list(reversed(self._history))), self._take_query)
+        self.ask(Recalled, self.kb.recent_queries)
+
+    @on(Recalled)
+    def show_recalled(self, reply: Recalled) -> None:
+        """Put the queries of earlier sessions below those of this one."""
+        popup = self.app.screen
+        if isinstance(popup, QueryHistory) and not self.is_stale(reply):
+            popup.add(reply.value)
 
     def _take_query(self, text: str | None) -> None:
         if text is not None:
@@ -194,8 +211,10 @@ class SearchPane(HitPane):
     def _remember(self) -> None:
         """Keep the query, as the newest; asked again it moves there."""
         text = self._text.strip()
-        if text:
+        if text and [text] != self._history[-1:]:
             self._history = [*(one for one in self._history[-_HISTORY:] if one != text), text]
+            kept = tuple(self._history)
+            self.ask(Kept, lambda: self.kb.keep_queries(kept))
 
     def action_next_mode(self) -> None:
         modes = list(SearchMode)
@@ -329,6 +348,7 @@ class SearchPane(HitPane):
         self.forget_error()
         found = reply.value
         self._show_hits(found.hits, f"no hits for {self._query_text}")
+        self._doubt(found)
         self._note(found)
         self.state(f"{self._counted_hits} in {found.elapsed_ms:.0f} ms")
         self._tally_facets()
@@ -373,6 +393,7 @@ class SearchPane(HitPane):
         found = reply.value.found
         if reply.value.is_anew:
             self._show_hits(found.hits, f"no hits for {self._query_text}", keep_choice=True)
+            self._doubt(found)
         elif found.hits:
             hits = self.query_one(HitList)
             hits.add(found.hits)
@@ -380,6 +401,12 @@ class SearchPane(HitPane):
         self._note(found)
         changed = "the list changed; shown anew: " if reply.value.is_anew else ""
         self.state(f"{changed}{self._counted_hits}")
+
+    def _doubt(self, found: SearchResponse) -> None:
+        """Say so above hits that are too weak to be taken for an answer."""
+        if found.hits and is_doubtful(found.confidence):
+            title = Content.assemble("Hits: ", (NO_ANSWER, "$warning"))
+            self.query_one(HitList).border_title = title
 
     def _note(self, found: SearchResponse) -> None:
         """Take in what a page says beside its hits."""
@@ -441,6 +468,7 @@ class SearchPane(HitPane):
     def _show_hits(self, hits: tuple[Hit, ...], note: str, *, keep_choice: bool = False) -> None:
         shown = self.query_one(HitList)
         known = {row for row, number in self._counts("source_breakdown").items() if number}
+        shown.border_title = "Hits"
         shown.names_sources = len(known | {hit.source_id for hit in hits}) > 1
         shown.show(hits, note, query=self._query_text, keep_choice=keep_choice)
         self._show_facets(hits)

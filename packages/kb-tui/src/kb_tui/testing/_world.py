@@ -218,6 +218,7 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
         }
         self.revision = 1
         self.degraded: tuple[str, ...] = ()
+        self.confidence: float | None = None
         self.events: list[IngestEvent | Callable[[], object]] = []
         self.jobs_told = Jobs(None, (_run("completed", {"new": 12, "embedded": 96}),))
         self.answers = {
@@ -247,6 +248,7 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
             corpus_revision=self.revision,
             elapsed_ms=12.4,
             degraded=self.degraded,
+            confidence=self.confidence,
             next_cursor="next" if self.more and not query.cursor else None,
             mode=query.mode,
             trace=_trace(self.hits, query.mode) if query.trace else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias
 
 from textual.content import Content
@@ -13,6 +13,9 @@ from textual.strip import Strip
 
 from kb_app.shown import visible
 from kb_app.shown.marks import marks
+from kb_core.values import dataclass
+from kb_tui._passage import Span
+from kb_tui._themes import Inks
 
 __all__ = ["Lines", "Row", "Tone"]
 
@@ -29,6 +32,8 @@ class Row:
     tone: Tone = "text"
     indent: str = ""
     query: str = ""
+    spans: tuple[Span, ...] = ()
+    """Parts that are shown as the preview shows them."""
 
 
 class Lines(ScrollView, can_focus=True, inherit_bindings=False):
@@ -57,6 +62,11 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._anchor: int | None = None
         self._drawn: list[Content] = []
         self._tops: list[int] = []
+
+    @cached_property
+    def ink(self) -> Inks:
+        """Styles of parts of a line."""
+        return Inks(self.app)
 
     @property
     def height_of_all(self) -> int:
@@ -120,6 +130,8 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def _wrapped(self, row: Row, width: int) -> list[Content]:
         text = visible(row.text)
         content = Content.styled(text, self.get_visual_style(f"lines--{row.tone}"))
+        for start, end, name in row.spans:
+            content = content.stylize(self.ink(name), start, end)
         for start, end in marks(text, row.query) if row.query else ():
             content = content.stylize(self.get_visual_style("lines--match"), start, end)
         room = max(_LEAST, width - len(row.indent))

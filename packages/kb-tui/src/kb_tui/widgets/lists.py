@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,6 +20,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kb_app.shown import visible
+from kb_core.values import dataclass
 from kb_tui._themes import Inks
 
 __all__ = ["ChoiceList", "Column", "RowTable", "columns", "fit", "middle"]

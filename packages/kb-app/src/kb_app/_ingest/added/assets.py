@@ -18,13 +18,14 @@ import json
 import os
 import re
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
+from kb_core.values import dataclass
 
 __all__ = ["Added", "Assets", "asset_name", "given_medium", "given_trust"]
 

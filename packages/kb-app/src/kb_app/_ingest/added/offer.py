@@ -12,14 +12,14 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from kb_app._ingest.added.assets import asset_name
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Kind, Skip, detect
-from kb_app._ingest.making.record import judge_bytes, judge_text, parse
+from kb_app._ingest.making.parsing import judge_bytes, judge_text, parse_whole
 from kb_app._ingest.plan import judge_unread
 from kb_app._ingest.seeing.files import open_regular, spell
 from kb_app._ingest.settings import UNKNOWN, Settings
@@ -33,6 +33,7 @@ from kb_core.ids import text_hash
 from kb_core.ingest import SkipReason
 from kb_core.media import Media, TrustLevel
 from kb_core.text import nfc
+from kb_core.values import dataclass
 
 __all__ = [
     "HandedText",
@@ -162,7 +163,7 @@ class _Content:
 
 
 def _look_into(content: _Content) -> Skip | None:
-    judged = parse(content.file, FileContent(content.data), content.settings)
+    judged = parse_whole(content.file, content.data, content.settings)
     return judged if isinstance(judged, Skip) else None
 
 

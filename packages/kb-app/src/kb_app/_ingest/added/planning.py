@@ -135,7 +135,8 @@ def record_of(offer: Offer, now_ns: int) -> Added:
 def plan_offer(offer: Offer, known: FileRecord | None, assets: Assets, settings: Settings) -> Plan:
     """Return what is to be done to add one document."""
     file, plan = offer.file, Plan(_spec(assets), scanned=1)
-    indexed = known if known is not None and known.state is FileState.INDEXED else None
+    there = {FileState.INDEXED, FileState.PENDING}
+    indexed = known if known is not None and known.state in there else None
     if offer.refused is not None:
         plan.items.append(skipped_item(file, offer.refused.reason))
         kept = "; what was added before is kept" if indexed else ""
@@ -200,6 +201,10 @@ def _consider(
         if row.state is FileState.INDEXED:
             plan.unchanged += 1
             plan.items.append(unchanged_item(file, row.doc_id))
+            return
+        if row.state is FileState.PENDING:
+            title = record.title if record is not None else None
+            plan.await_more(Wanted(file, row.raw_path, row, asset, title), options)
             return
         if not options.retry_failed:
             plan.items.append(failed_item(file, row))

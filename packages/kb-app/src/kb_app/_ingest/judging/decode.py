@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from kb_core.text import normalize_newlines
+from kb_core.values import dataclass
 
 __all__ = ["Decoded", "FileContent", "decode", "looks_binary"]
 

@@ -13,15 +13,15 @@ in comments near the top only, so a program about generated code is not taken fo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from kb_app._ingest.judging.decode import looks_binary
-from kb_app._media import medium_of
+from kb_app._media import Extra, medium_of
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
+from kb_core.values import dataclass
 
 __all__ = ["HEAD_BYTES", "TOLD_BY_BYTES", "Caps", "Kind", "Skip", "check_bytes", "check_medium"]
-__all__ += ["check_size", "check_text", "detect", "detect_from_bytes"]
+__all__ += ["check_size", "check_text", "detect", "detect_from_bytes", "missing_extra"]
 
 HEAD_BYTES = 8192
 """How much of a file detection looks at."""
@@ -259,10 +259,13 @@ def check_medium(media: str) -> Skip | None:
     row = medium_of(media)
     if not row.is_supported:
         return Skip(SkipReason.UNSUPPORTED, f"{media} is not indexed yet")
-    if (extra := row.missing) is not None:
-        reason = f"{SkipReason.MISSING_EXTRA}:{extra.name}"
-        return Skip(reason, f"{media} needs the extra {extra.name!r}: {extra.install}")
-    return None
+    return None if row.missing is None else missing_extra(media, row.missing)
+
+
+def missing_extra(media: str, extra: Extra) -> Skip:
+    """Say that *extra* has to be installed to read *media*, and by which command."""
+    reason = f"{SkipReason.MISSING_EXTRA}:{extra.name}"
+    return Skip(reason, f"{media} needs the extra {extra.name!r}: {extra.install}")
 
 
 def check_size(size: int, media: Media, caps: Caps) -> Skip | None:

@@ -24,12 +24,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from kb_core.documents import Metadata
 from kb_core.media import TrustLevel
 from kb_core.text import nfc
+from kb_core.values import dataclass
 
 __all__ = ["Hints", "code_metadata", "date_in_name", "detect_language", "parse_date"]
 __all__ += ["text_metadata"]
@@ -318,7 +318,7 @@ _SHARE = 0.25
 """The share of letters from which one language's own script decides."""
 
 _NOISE = re.compile(r"`[^`\n]{0,200}`|https?://\S{1,500}|[\d_#*|>\[\]{}()=~-]+")
-_LETTER = re.compile(r"[^\W\d_]")
+_NO_LETTERS = re.compile(r"[\W\d_]+")
 _KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9d]")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _OWN_SCRIPT = (
@@ -349,7 +349,7 @@ _COMMON_SHARE, _OTHERS_SHARE = 0.1, 0.15
 def detect_language(text: str) -> str:
     """Return the code of the language that *text* is most likely written in."""
     sample = _NOISE.sub(" ", text[:_SAMPLE])
-    letters = len(_LETTER.findall(sample))
+    letters = len(_NO_LETTERS.sub("", sample))
     if not letters:
         return _UNDETERMINED
     if not sample.isascii() and (own := _by_script(sample, letters)):

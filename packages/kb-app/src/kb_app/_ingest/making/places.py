@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kb_core.citations import PageSpan, RegionSpan, Span, TimeSpan
+from kb_core.citations import CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, Place
 from kb_core.ports import Chunker, TokenCounter
 
@@ -38,6 +38,13 @@ def common_place(one: Span, other: Span) -> Span | None:
     match one, other:
         case PageSpan() as a, PageSpan() as b if a.page == b.page:
             return _on_page(a, b)
+        case LineSpan() as a, LineSpan() as b:
+            section = a.section if a.section == b.section else None
+            return LineSpan(min(a.start, b.start), max(a.end, b.end), section)
+        case CodeSpan() as a, CodeSpan() as b:
+            names = [name for each in (a, b) for name in (each.symbol or "").split(", ") if name]
+            symbol = ", ".join(dict.fromkeys(names)) or None
+            return CodeSpan(min(a.start, b.start), max(a.end, b.end), symbol, a.lang or b.lang)
         case TimeSpan() as a, TimeSpan() as b if a.speaker == b.speaker:
             first, last = min(a.start_ms, b.start_ms), max(a.end_ms, b.end_ms)
             return TimeSpan(first, last, a.speaker)

@@ -9,38 +9,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from kb_app._ingest.judging.decode import FileContent
-from kb_app._ingest.judging.kinds import (
-    HEAD_BYTES,
-    Caps,
-    Skip,
-    check_bytes,
-    check_medium,
-    check_size,
-    check_text,
-    detect_from_bytes,
-)
-from kb_app._ingest.judging.secrets import find_secret, flags_of
+from kb_app._ingest.judging.kinds import Skip
+from kb_app._ingest.judging.secrets import flags_of
+from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
 from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
-from kb_app._ingest.settings import UNKNOWN, Settings, fingerprint_of, settings_hash
+from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
 from kb_app._ingest.workers.worker import say
-from kb_app._media import chunker_for, medium_of, parser_for
-from kb_core.citations import stored_span
+from kb_app._media import PHASES, chunker_for, parser_for
+from kb_core.citations import CodeSpan, LineSpan, stored_span
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
-from kb_core.ids import bytes_hash, chunk_ids, doc_id, text_hash
+from kb_core.ids import DocId, bytes_hash, chunk_ids, doc_id, text_hash
 from kb_core.ingest import SkipReason
-from kb_core.media import Media, TrustLevel
-from kb_core.ports import Content, TokenCounter
+from kb_core.media import TrustLevel
+from kb_core.ports import TokenCounter
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.text import LineIndex
+from kb_core.values import dataclass
 
-__all__ = ["Made", "Task", "judge_bytes", "judge_text", "make", "parse"]
+__all__ = ["Made", "Task", "make"]
 
 _MOST_CONTEXT_TOKENS = 48
 
@@ -66,16 +58,25 @@ class Task:
     """A title that was given along with the bytes; it goes before any other."""
     follow_links: bool = False
     """Links may lead out of the root."""
+    phases: tuple[str, ...] = ()
+    """The later phases that it may go through."""
+    known_enclosed: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of what is within it, as it is stored, by path in there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What came of it: a document, a reason to skip, or neither: nothing changed."""
+    """What came of it: documents, a reason to skip, or neither: nothing changed."""
 
     file: SourceFile
     bytes_hash: str | None = None
     fingerprint: str | None = None
-    document: DocumentRecord | None = None
+    documents: tuple[DocumentRecord, ...] = ()
+    """That of the file, and those of the files within it."""
+    kept: tuple[str, ...] = ()
+    """Ids of documents within it that are as they are stored."""
+    waits_for: str | None = None
+    """The first of the later phases that would give more."""
     skipped: str | None = None
     detail: str | None = None
     phases_ms: Mapping[str, float] = field(default_factory=dict)
@@ -107,42 +108,6 @@ def make(task: Task) -> Made:
     return _make(task, replace(made, file=file), data, (started, read))
 
 
-def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
-    """Return the file with its true medium, or why it is left alone."""
-    if file.media == UNKNOWN:
-        kind = detect_from_bytes(data[:HEAD_BYTES])
-        if kind is None:
-            return Skip(SkipReason.BINARY, "not text")
-        file = replace(file, media=kind.media, code_lang=kind.code_lang)
-    unfit = check_medium(file.media)
-    # The file may have grown since it was seen.
-    unfit = unfit or check_size(len(data), Media(file.media), caps)
-    if unfit is None and medium_of(file.media).is_text:
-        unfit = check_bytes(data)
-    return unfit or file
-
-
-def parse(file: SourceFile, content: Content, settings: Settings) -> ParsedDocument | Skip:
-    """Parse what is in a file, or say why it is left alone; *file* has its true medium.
-
-    A text is judged before anything looks into it, and what is no text once it is known
-    what it says.
-    """
-    is_text = medium_of(file.media).is_text
-    if is_text and (skip := judge_text(file, content.text, settings)):
-        return skip
-    parsed = parser_for(file.media, file.code_lang)(content, file)
-    return (None if is_text else judge_text(file, parsed.text, settings)) or parsed
-
-
-def judge_text(file: SourceFile, text: str, settings: Settings) -> Skip | None:
-    """Say why what a file says is left alone, if it is; *file* has its true medium."""
-    skip = check_text(text, file.path, Media(file.media), file.code_lang, settings.caps)
-    if skip is None and not settings.allow_secrets:
-        skip = find_secret(text)
-    return skip
-
-
 @cache
 def _counter(model: str, cache_dir: str) -> TokenCounter:
     from kb_search.embed import load_token_counter  # the tokenizer: not where nothing changed
@@ -150,67 +115,55 @@ def _counter(model: str, cache_dir: str) -> TokenCounter:
     return load_token_counter(model, cache_dir=Path(cache_dir))
 
 
+def _loaded(file: SourceFile, settings: Settings) -> TokenCounter:
+    """Load all that the first file of its kind needs; that is the time of none of them."""
+    parser_for(file.media, file.code_lang)
+    chunker_for(file.media)
+    return _counter(settings.model, settings.cache_dir)
+
+
 def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Made:
     file, settings = made.file, task.settings
+    counter = _loaded(file, settings)
+    loaded = time.perf_counter()
     say("parse")
-    parsed = parse(file, FileContent(data), settings)
-    if isinstance(parsed, Skip):
-        return replace(made, skipped=parsed.reason, detail=parsed.detail)
-    counter = _counter(settings.model, settings.cache_dir)
+    whole = parse_whole(file, data, settings, task.phases, task.known_enclosed)
+    if isinstance(whole, Skip):
+        return replace(made, skipped=whole.reason, detail=whole.detail)
+    found = whole.documents
     if task.title is not None:
-        parsed = replace(parsed, metadata=replace(parsed.metadata, title=task.title))
+        found[0] = _called(found[0], task.title)
     parsed_at = time.perf_counter()
     say("chunk")
-    chunker = chunker_for(file.media)
-    drafts = list(placed_chunks(parsed, chunker, counter, settings.limits))
-    known = _Provenance(
-        file=file,
-        bytes_hash=made.bytes_hash or "",
-        fingerprint=made.fingerprint or "",
-        indexed_at=task.indexed_at,
-        chunker_version=chunker.version,
-        byte_len=len(data),
-        repo=task.repo,
-        repo_branch=task.repo_branch,
-        repo_commit=task.repo_commit,
-        asset=task.asset,
-        trust=task.trust,
-    )
-    document = _record(parsed, drafts, counter, settings.window, known)
+    documents = tuple(_document(task, made, read, counter) for read in found)
     ended = time.perf_counter()
-    spent = {"read": times[1] - times[0], "parse": parsed_at - times[1], "chunk": ended - parsed_at}
+    spent = {"read": times[1] - times[0], "parse": parsed_at - loaded, "chunk": ended - parsed_at}
     phases = {name: round(secs * 1000, 3) for name, secs in spent.items()}
-    return replace(made, document=document, phases_ms=phases)
+    waiting = {read.parsed.waits_for for read in found}
+    waits_for = next((phase for phase in PHASES if phase in waiting), None)
+    kept = tuple(doc_id(file.source_id, file.path, within) for within in whole.kept)
+    return replace(made, documents=documents, kept=kept, waits_for=waits_for, phases_ms=phases)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Provenance:
-    """What is known of a document beside its text."""
+def _called(read: Read, title: str) -> Read:
+    parsed = read.parsed
+    return replace(read, parsed=replace(parsed, metadata=replace(parsed.metadata, title=title)))
 
-    file: SourceFile
-    bytes_hash: str
-    fingerprint: str
-    indexed_at: datetime
-    chunker_version: str
-    byte_len: int
-    repo: str | None = None
-    repo_branch: str | None = None
-    repo_commit: str | None = None
-    asset: str | None = None
-    trust: TrustLevel = TrustLevel.PRIMARY
+
+def _document(task: Task, made: Made, read: Read, counter: TokenCounter) -> DocumentRecord:
+    settings, chunker = task.settings, chunker_for(read.file.media)
+    drafts = list(placed_chunks(read.parsed, chunker, counter, settings.limits))
+    return _record(task, made, read, drafts, counter)
 
 
 def _record(
-    parsed: ParsedDocument,
-    drafts: Sequence[ChunkDraft],
-    counter: TokenCounter,
-    window: int,
-    known: _Provenance,
+    task: Task, made: Made, read: Read, drafts: Sequence[ChunkDraft], counter: TokenCounter
 ) -> DocumentRecord:
-    """Return the document with its chunks; *window* is how many tokens a passage may have."""
-    file, meta = known.file, parsed.metadata
-    identity = doc_id(file.source_id, file.path)
+    """Return the document with its chunks."""
+    file, parsed, meta = read.file, read.parsed, read.parsed.metadata
+    identity = doc_id(file.source_id, made.file.path, read.within)
     modified = datetime.fromtimestamp(file.mtime_ns // 1_000_000_000, UTC)
+    is_file = read.within is None
     return DocumentRecord(
         doc_id=identity,
         source_id=file.source_id,
@@ -220,24 +173,24 @@ def _record(
         text=parsed.text,
         lang=None if parsed.media == "code" else (meta.lang or "und"),
         code_lang=parsed.code_lang,
-        repo=known.repo,
-        repo_branch=known.repo_branch,
-        repo_commit=known.repo_commit,
+        repo=task.repo,
+        repo_branch=task.repo_branch,
+        repo_commit=task.repo_commit,
         tags=meta.tags,
         aliases=meta.aliases,
         source_type=meta.source_type or file.source_type,
-        trust_level=_trust(meta.trust_level or file.trust_level, known.trust),
+        trust_level=_trust(meta.trust_level or file.trust_level, task.trust),
         doc_date=meta.updated or meta.created or meta.name_date or modified,
         created_at=meta.created or meta.name_date,
         updated_at=meta.updated or modified,
-        indexed_at=known.indexed_at,
-        byte_len=known.byte_len,
+        indexed_at=task.indexed_at,
+        byte_len=len(read.data),
         size=file.size,
         mtime_ns=file.mtime_ns,
-        bytes_hash=known.bytes_hash,
-        fingerprint=known.fingerprint,
+        bytes_hash=made.bytes_hash or "" if is_file else bytes_hash(read.data),
+        fingerprint=made.fingerprint or "",
         parser_version=parsed.parser_version,
-        chunker_version=known.chunker_version,
+        chunker_version=chunker_for(file.media).version,
         metadata=_metadata(meta, modified),
         blocks=tuple(_block(block) for block in parsed.blocks if block.kind != "gap"),
         links=tuple(
@@ -245,26 +198,25 @@ def _record(
             for link in parsed.links
         ),
         warnings=parsed.warnings,
-        asset=known.asset,
-        chunks=_chunks(parsed, drafts, counter, window, file),
+        asset=task.asset,
+        container=None if is_file else made.file.path,
+        has_lines=parsed.has_lines,
+        chunks=_chunks(identity, read, drafts, counter, task.settings.window),
     )
 
 
 def _chunks(
-    parsed: ParsedDocument,
-    drafts: Sequence[ChunkDraft],
-    counter: TokenCounter,
-    window: int,
-    file: SourceFile,
+    identity: DocId, read: Read, drafts: Sequence[ChunkDraft], counter: TokenCounter, window: int
 ) -> tuple[ChunkRecord, ...]:
+    """Return the chunks; *window* is how many tokens a passage may have."""
+    parsed = read.parsed
     texts = [parsed.text[draft.start : draft.end] for draft in drafts]
-    hashes = [text_hash(text) for text in texts]
-    ids = chunk_ids(doc_id(file.source_id, file.path), hashes)
+    ids = chunk_ids(identity, [text_hash(text) for text in texts])
     lines = LineIndex(parsed.text)
     made = []
     for ordinal, (draft, text) in enumerate(zip(drafts, texts, strict=True)):
-        first, last = lines.lines_of(draft.start, draft.end)
-        context = _context(parsed, draft, text, file, counter, window - draft.token_count)
+        first, last = _lines(draft) or lines.lines_of(draft.start, draft.end)
+        context = _context(parsed, draft, text, read.file, counter, window - draft.token_count)
         made.append(
             ChunkRecord(
                 chunk_id=ids[ordinal],
@@ -285,6 +237,15 @@ def _chunks(
             )
         )
     return tuple(made)
+
+
+def _lines(draft: ChunkDraft) -> tuple[int, int] | None:
+    """Return the lines of the file that a chunk says it stands in, if it does."""
+    match draft.span:
+        case LineSpan(start, end) | CodeSpan(start, end):
+            return start, end
+        case _:
+            return None
 
 
 def _context(

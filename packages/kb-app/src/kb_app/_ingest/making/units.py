@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.making.blocks import Region
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node

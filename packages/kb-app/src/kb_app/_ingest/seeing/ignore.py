@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from kb_core.text import nfc
+from kb_core.values import dataclass
 
 __all__ = ["IGNORE_FILES", "IncludeRules", "Rule", "RuleSet", "Scope", "parse_rules", "root_scope"]
 

@@ -7,8 +7,9 @@ is not installed, and nothing that a checked-out configuration names is executed
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from kb_core.values import dataclass
 
 __all__ = ["Repository", "RepositoryFinder"]
 

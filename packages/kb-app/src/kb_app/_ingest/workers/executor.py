@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from queue import Empty
-from statistics import median
 from typing import Any, Generic, TypeVar
 
 from kb_app._ingest.workers.process import Done, Feeder, Queues
@@ -202,7 +201,9 @@ class _Pace:
         if not self._worth or time.monotonic() - self._heard > self._worth:
             return True
         # Not the mean: the first ones load what all of them need.
-        return bool(self._recent) and median(self._recent) * self._left > self._worth * workers
+        # Nor the module of medians: it brings fractions and decimals along.
+        usual = sorted(self._recent)[len(self._recent) // 2] if self._recent else 0.0
+        return usual * self._left > self._worth * workers
 
 
 def _outcomes(told: Generator[Outcome[T, R] | Notice[T]]) -> Generator[Outcome[T, R]]:

@@ -234,14 +234,16 @@ class Feeder(Thread):
 
     def _answers(self, task: object) -> Iterator[Reply | Phase]:
         """Yield the phases of the task, the first without a name, and its reply."""
-        yield Phase()
         try:
             frame = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 - whatever a task's own pickling raises
+            yield Phase()
             yield Reply(error=error_of(error))
             return
+        child = self._living_child()  # its start is no task's time
         said: Reply | Phase = Phase()
-        answers = self._living_child().ask(frame, self._timeout)
+        yield said
+        answers = child.ask(frame, self._timeout)
         while not isinstance(said, Reply):
             try:
                 said = _unpickled(next(answers))

@@ -19,9 +19,10 @@ import struct
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from io import FileIO
 from typing import IO, Any
+
+from kb_core.values import dataclass
 
 __all__ = ["HEADER", "Phase", "Reply", "Work", "error_of", "hearing", "main", "resolve", "say"]
 

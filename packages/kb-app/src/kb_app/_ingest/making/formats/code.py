@@ -21,7 +21,6 @@ import importlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from time import monotonic
@@ -34,6 +33,7 @@ from kb_app._ingest.making.metadata import code_metadata
 from kb_app._ingest.making.units import find_units
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import Content, TokenCounter
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     import tree_sitter

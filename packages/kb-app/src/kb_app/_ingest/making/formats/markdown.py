@@ -31,12 +31,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, flatten, paragraphs
 from kb_app._ingest.making.metadata import Hints, text_metadata
@@ -51,6 +49,7 @@ from kb_core.documents import (
 )
 from kb_core.ports import Content, TokenCounter
 from kb_core.text import nfc
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -251,7 +250,7 @@ _CLOSING = {
 }
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
 _TOP_LEVEL_KEY = re.compile(r"^[^\s#\-\[\]{}&*!|>%@`][^\n:=]{0,200}[:=]", re.MULTILINE)
-_UNREADABLE = (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError)
+_UNREADABLE = (ValueError, TypeError, RecursionError, OverflowError)
 _UNQUOTED = re.compile(r"[^\n:]+:[ \t]+(\w[^\n]*)\n?")
 _NESTING = re.compile(r"[\[{]|(?:[-?][ \t]+){20}")
 _MOST_NESTING = 200
@@ -320,17 +319,27 @@ def _top_level_parts(inner: str) -> Iterator[tuple[str, str]]:
         yield re.split("[:=]", part, maxsplit=1)[0].strip(), part
 
 
-class _Loader(yaml.CSafeLoader):
-    """YAML in which a date is a string: a wrong one must not fail the block."""
+@cache
+def _yaml_loader() -> Any:  # noqa: ANN401 - a class of a library that is not loaded before
+    """Return a loader to which a date is a string: a wrong one must not fail the block."""
+    import yaml
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class declares it
-        first: [(tag, pattern) for tag, pattern in rules if not tag.endswith(":timestamp")]
-        for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
+    class Loader(yaml.CSafeLoader):
+        yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class declares it
+            first: [(tag, pattern) for tag, pattern in rules if not tag.endswith(":timestamp")]
+            for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    return Loader
 
 
 def _read_yaml(inner: str) -> dict[str, object]:
-    value: Any = yaml.load(inner, _Loader)  # noqa: S506 - a subclass of the safe loader
+    import yaml  # a tenth of a run that finds nothing to do, and so reads no front matter
+
+    try:
+        value: Any = yaml.load(inner, _yaml_loader())  # noqa: S506 - a subclass of the safe one
+    except yaml.YAMLError as error:
+        raise ValueError(_brief(error)) from error
     if value is None:
         return {}
     if not isinstance(value, dict):

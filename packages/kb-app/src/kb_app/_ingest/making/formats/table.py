@@ -1,0 +1,137 @@
+"""Tables of values parted by commas or the like: the text is the file, cited by its lines.
+
+Records are kept together in blocks, and none is cut, be it several lines long. Where the
+first record names the columns, every block stands under these names: they go before a
+passage for the models, and are never put into the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kb_app._ingest.making.blocks import Lines, Region
+from kb_app._ingest.making.metadata import Hints, text_metadata
+from kb_core.documents import ParsedDocument, SourceFile
+from kb_core.ports import Content
+
+__all__ = ["TableParser"]
+
+_PARSER = "table-1"
+_DELIMITERS = ",;\t|"
+_LOOKED_AT = 50
+_AGREE = 0.5
+"""At least so many lines have as many values as most."""
+_BLOCK_CHARS = 1_000
+_MOST_LINES = 500
+"""A record of more lines is a quotation mark that nobody closed."""
+_LONGEST_NAME, _LONGEST_HEADER = 60, 300
+_VALUE = re.compile(r"[-+(]?[\d.,:/ %€$£¥T-]*\d[\d.,:/ %€$£¥)TZ-]*")
+_FIELD_LIMIT = 2**31 - 1
+
+
+class TableParser:
+    """``Parser`` of comma- and tab-separated values."""
+
+    version = _PARSER
+
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        lines = Lines(content.text)
+        records = list(_records(lines, _delimiter(lines.texts, file.path)))
+        names = _names(records[0][2]) if len(records) > 1 else ()
+        path = (", ".join(names)[:_LONGEST_HEADER],) if names else ()
+        body = "\n".join(lines.texts[:_LOOKED_AT])
+        metadata, _ = text_metadata({}, Hints(path=file.path, body=body))
+        return ParsedDocument(
+            text=lines.text,
+            media=file.media,
+            metadata=metadata,
+            blocks=tuple(
+                block for region in _regions(lines, records) if (block := lines.block(region, path))
+            ),
+            warnings=content.warnings,
+            parser_version=_PARSER,
+        )
+
+
+def _delimiter(lines: Sequence[str], path: str) -> str:
+    """Return what parts the values; nothing that occurs, where there is one column."""
+    if path.lower().endswith((".tsv", ".tab")) and any("\t" in line for line in lines):
+        return "\t"
+    shown = [_unquoted(line) for line in lines[:_LOOKED_AT] if line.strip()]
+    best, agreed = "\0", 0.0
+    for mark in _DELIMITERS:
+        counts = Counter(line.count(mark) for line in shown)
+        most, times = max(counts.items(), key=lambda each: (each[1], each[0]), default=(0, 0))
+        share = times / max(1, len(shown)) if most else 0.0
+        if share >= _AGREE and share > agreed:
+            best, agreed = mark, share
+    return best
+
+
+def _unquoted(line: str) -> str:
+    return re.sub(r'"[^"]*"?', "", line)
+
+
+def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[str]]]:
+    """Yield each record: its lines, from 0 up to an end, and its values."""
+    from csv import field_size_limit  # a run that reads no table does without
+
+    field_size_limit(_FIELD_LIMIT)
+    at = 0
+    while at < len(lines):
+        end, values = _record(lines, at, delimiter)
+        if not all(lines.is_blank(line) for line in range(at, end)):
+            yield at, end, values
+        at = end
+
+
+def _record(lines: Lines, at: int, delimiter: str) -> tuple[int, Sequence[str]]:
+    """Return where the record that begins at a line ends, and its values."""
+    from csv import Error, reader as reading
+
+    line = lines.texts[at]
+    if '"' not in line:
+        return at + 1, line.split(delimiter)
+    some = (f"{text}\n" for text in lines.texts[at : at + _MOST_LINES])
+    reader = reading(some, delimiter=delimiter if delimiter != "\0" else "\x1f")
+    try:
+        values = next(reader)
+    except (Error, StopIteration):
+        return at + 1, [line]
+    if reader.line_num >= _MOST_LINES or _is_open(lines, at, reader.line_num):
+        return at + 1, [line]
+    return at + reader.line_num, values
+
+
+def _is_open(lines: Lines, at: int, count: int) -> bool:
+    """Say whether a record only ended where the text did, in the middle of a quotation."""
+    marks = sum(text.count('"') for text in lines.texts[at : at + count])
+    return count > 1 and marks % 2 == 1
+
+
+def _names(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns, where these values can be names and nothing else."""
+    names = tuple(" ".join(value.split()) for value in values)
+    are_names = (
+        len(names) > 1
+        and all(0 < len(name) <= _LONGEST_NAME and not _VALUE.fullmatch(name) for name in names)
+        and len(set(names)) == len(names)
+    )
+    return names if are_names else ()
+
+
+def _regions(lines: Lines, records: Sequence[tuple[int, int, Sequence[str]]]) -> Iterator[Region]:
+    """Yield records that follow each other, as far as a block is not long."""
+    first, end, size = 0, 0, 0
+    for begin, stop, _ in records:
+        length = lines.start(stop) - lines.start(begin)
+        if size and size + length > _BLOCK_CHARS:
+            yield Region(first, end, "table")
+            first, size = begin, 0
+        elif not size:
+            first = begin
+        end, size = stop, size + length
+    if size:
+        yield Region(first, end, "table")

@@ -1,0 +1,287 @@
+"""From bytes to parsed documents: that of a file, and those of the files within it.
+
+A file is judged before anything looks into it, as far as its bytes tell, and by what it says
+once that is known. What is in it is judged and parsed as if it were a file; what is left
+alone, or cannot be read, costs that document alone, and a warning of its file says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import count
+from typing import NamedTuple
+
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import (
+    HEAD_BYTES,
+    Caps,
+    Skip,
+    check_bytes,
+    check_medium,
+    check_size,
+    check_text,
+    detect,
+    detect_from_bytes,
+    missing_extra,
+)
+from kb_app._ingest.judging.secrets import check_secret_name, find_secret
+from kb_app._ingest.settings import UNKNOWN, Settings
+from kb_app._media import later_of, medium_of, parser_for
+from kb_core.documents import Enclosure, ParsedDocument, SourceFile
+from kb_core.ids import bytes_hash, enclosed_path, enclosing_paths
+from kb_core.ingest import SkipReason
+from kb_core.media import Media
+from kb_core.ports import Content
+from kb_core.text import nfc
+from kb_core.values import dataclass
+
+__all__ = ["Read", "Whole", "judge_bytes", "judge_text", "parse", "parse_whole"]
+
+_DEPTH = 3
+"""How many files deep a document may be within a file."""
+_MOST_ENCLOSED = 100_000
+_MOST_ENCLOSED_BYTES = 1_000_000_000
+_MOST_WARNINGS = 20
+_LONGEST_NAME = 120
+_NO_NAME = re.compile(r"[\x00-\x1f\x7f-\x9f/\\\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A document and what it was parsed from; ``file`` has its true medium and its path."""
+
+    file: SourceFile
+    data: bytes
+    parsed: ParsedDocument
+    within: str | None = None
+    """Its path within the file that was read, where it is not that file."""
+
+
+class Whole(NamedTuple):
+    """The documents of a file, its own first, and what is within it that stays as it is."""
+
+    documents: list[Read]
+    kept: Sequence[str] = ()
+    """Paths within the file."""
+
+
+_NOTHING: Mapping[str, str] = {}
+
+
+def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
+    """Return the file with its true medium, or why it is left alone."""
+    if file.media == UNKNOWN:
+        kind = detect_from_bytes(data[:HEAD_BYTES])
+        if kind is None:
+            return Skip(SkipReason.BINARY, "not text")
+        file = replace(file, media=kind.media, code_lang=kind.code_lang)
+    unfit = check_medium(file.media)
+    # The file may have grown since it was seen.
+    unfit = unfit or check_size(len(data), Media(file.media), caps)
+    if unfit is None and medium_of(file.media).is_text:
+        unfit = check_bytes(data)
+    return unfit or file
+
+
+def judge_text(file: SourceFile, text: str, settings: Settings) -> Skip | None:
+    """Say why what a file says is left alone, if it is; *file* has its true medium."""
+    skip = check_text(text, file.path, Media(file.media), file.code_lang, settings.caps)
+    if skip is None and not settings.allow_secrets:
+        skip = find_secret(text)
+    return skip
+
+
+def parse(
+    file: SourceFile, content: Content, settings: Settings, phases: Collection[str] = ()
+) -> ParsedDocument | Skip:
+    """Parse what is in a file, or say why it is left alone; *file* has its true medium.
+
+    A text is judged before anything looks into it, and what is no text once it is known
+    what it says. *phases* are the later ones that may be gone through.
+    """
+    is_text = medium_of(file.media).is_text
+    if is_text and (skip := judge_text(file, content.text, settings)):
+        return skip
+    parsed = parser_for(file.media, file.code_lang, phases)(content, file)
+    if parsed.refused is not None:
+        return Skip(*parsed.refused)
+    if parsed.waits_for is not None:
+        found = _awaited(file, parsed, phases)
+        if isinstance(found, Skip):
+            return found
+        parsed = found
+    if is_text or ((parsed.waits_for or parsed.enclosures) and not parsed.text.strip()):
+        return parsed  # judged, or worth keeping for what is not here
+    return judge_text(file, parsed.text, settings) or parsed
+
+
+def _awaited(
+    file: SourceFile, parsed: ParsedDocument, phases: Collection[str]
+) -> ParsedDocument | Skip:
+    """Return the document as it waits, or does not, since that phase cannot be gone through."""
+    phase = parsed.waits_for or ""
+    later = later_of(file.media, phase)
+    if phase in phases or later is None:  # it had its turn, or never gets one
+        return replace(parsed, waits_for=None)
+    if (extra := later.missing) is None:
+        return parsed
+    skip = missing_extra(file.media, extra)
+    if not parsed.text.strip():
+        return skip
+    return replace(parsed, waits_for=None, warnings=(*parsed.warnings, skip.detail))
+
+
+def parse_whole(
+    file: SourceFile,
+    data: bytes,
+    settings: Settings,
+    phases: Collection[str] = (),
+    known: Mapping[str, str] = _NOTHING,
+) -> Whole | Skip:
+    """Parse a file and all that is in it, or say why not.
+
+    *known* are the hashes of what is within it, by path in there, as it is stored: what has
+    these bytes still is not parsed.
+    """
+    parsed = parse(file, FileContent(data), settings, phases)
+    if isinstance(parsed, Skip):
+        return parsed
+    inside, warnings = _Inside(settings, phases, known), _Warnings()
+    found = list(inside.read(file, parsed.enclosures, None, warnings))
+    if inside.refused is not None:
+        return inside.refused
+    is_bare = not parsed.text.strip() and parsed.waits_for is None
+    if is_bare and not (found or inside.kept):
+        return Skip(SkipReason.EMPTY, next(iter(warnings.all), "nothing but white space"))
+    own = Read(file=file, data=data, parsed=warnings.told_by(parsed))
+    return Whole([own, *found], inside.kept)
+
+
+@dataclass(slots=True)
+class _Warnings:
+    """What is not indexed of what is in one file."""
+
+    all: list[str] = field(default_factory=list)
+
+    def told_by(self, parsed: ParsedDocument) -> ParsedDocument:
+        """Return the document of that file, with what it tells of them."""
+        more = len(self.all) - _MOST_WARNINGS
+        told = self.all[:_MOST_WARNINGS]
+        told += [f"{more:,} more within it are not indexed"] if more > 0 else []
+        return replace(parsed, enclosures=(), warnings=(*parsed.warnings, *told))
+
+
+class _Inside:
+    """Reads what is within one file, to a depth, and counts it."""
+
+    def __init__(
+        self, settings: Settings, phases: Collection[str], known: Mapping[str, str]
+    ) -> None:
+        self.refused: Skip | None = None
+        self.kept: list[str] = []
+        self._settings = settings
+        self._phases = phases
+        self._known = known
+        self._deeper: defaultdict[str, list[str]] = defaultdict(list)
+        for within in known:
+            self._deeper[enclosing_paths(within)[0]].append(within)
+        self._count = self._bytes = 0
+
+    def read(
+        self,
+        file: SourceFile,
+        enclosures: Iterable[Enclosure],
+        within: str | None,
+        warnings: _Warnings,
+        depth: int = 1,
+    ) -> Iterator[Read]:
+        """Yield the documents of *enclosures*; *file* is that which holds them."""
+        taken: set[str] = set()
+        for number, each in enumerate(enclosures, 1):
+            name = _free_name(each.name, number, taken)
+            inner = name if within is None else enclosed_path(within, name)
+            if not self._is_counted(each):
+                return
+            if within is None and self._known.get(name) == bytes_hash(each.data):
+                self.kept += self._deeper[name]
+                continue
+            if depth > _DEPTH:
+                what = f"it is more than {_DEPTH} files deep"
+                warnings.all.append(f"{name} is not indexed: {what}")
+                continue
+            placed = self._placed(file, each, name)
+            found = self._parsed(placed, each)
+            if isinstance(found, Skip):
+                warnings.all.append(f"{name} is not indexed: {found.detail or found.reason}")
+                continue
+            yield from self._whole(found, each, inner, depth)
+
+    def _whole(
+        self, found: tuple[SourceFile, ParsedDocument], each: Enclosure, within: str, depth: int
+    ) -> Iterator[Read]:
+        """Yield the document of an enclosure, and those of what is in it."""
+        (file, parsed), warnings = found, _Warnings()
+        inner = list(self.read(file, parsed.enclosures, within, warnings, depth + 1))
+        own = warnings.told_by(parsed)
+        if own.metadata.created is None and own.metadata.updated is None:
+            own = replace(own, metadata=replace(own.metadata, created=each.created))
+        yield Read(file=file, data=each.data, parsed=own, within=within)
+        yield from inner
+
+    def _is_counted(self, each: Enclosure) -> bool:
+        self._count += 1
+        self._bytes += len(each.data)
+        if self._count > _MOST_ENCLOSED:
+            self.refused = Skip(SkipReason.TOO_LARGE, f"more than {_MOST_ENCLOSED:,} files in it")
+        elif self._bytes > _MOST_ENCLOSED_BYTES:
+            megabytes = _MOST_ENCLOSED_BYTES // 1_000_000
+            self.refused = Skip(SkipReason.TOO_LARGE, f"the files in it are over {megabytes:,} MB")
+        return self.refused is None
+
+    def _placed(self, outer: SourceFile, each: Enclosure, name: str) -> SourceFile:
+        """Return an enclosure as a file, as far as its name tells."""
+        kind = detect(name)
+        media = each.media or (kind.media if kind else UNKNOWN)
+        lang = kind.code_lang if kind and media == kind.media else None
+        path = enclosed_path(outer.path, name)
+        return replace(outer, path=path, media=media, code_lang=lang)
+
+    def _parsed(
+        self, file: SourceFile, each: Enclosure
+    ) -> tuple[SourceFile, ParsedDocument] | Skip:
+        settings = self._settings
+        if not settings.allow_secrets and (secret := check_secret_name(file.path)):
+            return secret
+        judged = judge_bytes(file, each.data, settings.caps)
+        if isinstance(judged, Skip):
+            return judged
+        try:
+            parsed = parse(judged, FileContent(each.data), settings, self._phases)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a parser does with hostile bytes
+            return Skip(SkipReason.UNREADABLE, f"{type(error).__name__}: {error}")
+        return parsed if isinstance(parsed, Skip) else (judged, parsed)
+
+
+def _free_name(given: str, number: int, taken: set[str]) -> str:
+    """Return a name that a path can hold, and that nothing beside it has; it is taken now."""
+    name = _NO_NAME.sub("_", nfc(given)).strip()
+    name = name.encode("utf-8", "replace").decode("utf-8")
+    stem, dot, extension = name.rpartition(".")
+    if not name.strip("._ "):
+        name, stem, dot, extension = f"file-{number}", "", "", ""
+    if not stem:
+        stem, dot, extension = name, "", ""
+    extension = f"{dot}{extension}"[: _LONGEST_NAME // 2]
+    stem = stem[: _LONGEST_NAME - len(extension)]
+    free = f"{stem}{extension}"
+    for again in count(2):
+        if free.casefold() not in taken:
+            break
+        free = f"{stem} ({again}){extension}"
+    taken.add(free.casefold())
+    return free

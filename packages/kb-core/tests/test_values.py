@@ -1,0 +1,141 @@
+"""Values: what the standard library makes of the same declaration, made quickly."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, field
+from typing import Any
+
+import pytest
+
+from kb_core import values
+
+
+def declared(decorator: Callable[..., Any]) -> tuple[type[Any], ...]:
+    """Return three classes, as *decorator* makes them."""
+
+    @decorator(frozen=True, slots=True)
+    class Place:
+        path: str
+        line: int = 1
+
+        def __post_init__(self) -> None:
+            if self.line < 1:
+                raise ValueError(self.line)
+
+    @decorator(frozen=True, slots=True, kw_only=True)
+    class Found:
+        score: float = 0.5
+        place: object
+        words: list[str] = field(default_factory=list)
+
+        def __repr__(self) -> str:
+            return "found"
+
+    @decorator(frozen=True, slots=True)
+    class Nothing:
+        pass
+
+    return Place, Found, Nothing
+
+
+class Pickled:
+    """Names that pickle finds."""
+
+
+OURS, THEIRS = declared(values.dataclass), declared(dataclasses.dataclass)
+for made in OURS:
+    setattr(Pickled, made.__name__, made)
+    made.__qualname__ = f"Pickled.{made.__name__}"
+
+
+def examples(classes: tuple[type[Any], ...]) -> list[Any]:
+    place, found, nothing = classes
+    return [
+        *(place("a.md"), place("a.md", 2), place(line=2, path="a.md"), nothing()),
+        *(found(place=1), found(place=place("b"), words=["w"], score=1)),
+    ]
+
+
+def told(value: object) -> tuple[object, ...]:
+    return (
+        repr(value).rpartition(".")[2],
+        dataclasses.asdict(value),  # type: ignore[call-overload]
+        type(value).__match_args__,  # type: ignore[attr-defined]
+        [f.name for f in dataclasses.fields(value)],  # type: ignore[arg-type]
+    )
+
+
+def test_values_are_told_as_by_the_standard_library() -> None:
+    assert [told(value) for value in examples(OURS)] == [told(value) for value in examples(THEIRS)]
+
+
+def test_values_are_equal_and_hashed_as_by_the_standard_library() -> None:
+    ours, theirs = examples(OURS), examples(THEIRS)
+
+    assert [[a == b for a in ours] for b in ours] == [[a == b for a in theirs] for b in theirs]
+    assert len(set(ours[:4])) == len(set(theirs[:4])) == 3
+    assert ours[0] != ("a.md", 1)
+    with pytest.raises(TypeError):
+        hash(ours[4])  # its list has no hash, and so it has none
+
+
+@pytest.mark.parametrize("value", examples(OURS), ids=repr)
+def test_a_value_survives_copy_pickle_and_replace(value: Any) -> None:  # noqa: ANN401
+    there = pickle.loads(pickle.dumps(value))
+
+    assert there == value == copy.copy(value) == copy.deepcopy(value)
+    assert dataclasses.replace(value) == value
+    assert not hasattr(value, "__dict__")
+
+
+def test_a_value_is_checked_when_it_is_made_and_when_it_is_replaced() -> None:
+    place = OURS[0]
+
+    with pytest.raises(ValueError, match="0"):
+        place("a.md", 0)
+    with pytest.raises(ValueError, match="0"):
+        dataclasses.replace(place("a.md"), line=0)
+
+
+def test_a_value_cannot_be_changed() -> None:
+    place = OURS[0]("a.md")
+
+    with pytest.raises(FrozenInstanceError):
+        place.line = 2
+    with pytest.raises(FrozenInstanceError):
+        del place.line
+    assert place.line == 1
+
+
+def test_wrong_arguments_are_refused() -> None:
+    place, found, nothing = OURS
+
+    wrong: list[tuple[Any, tuple[object, ...]]] = [(place, ()), (place, ("a", 1, 2))]
+    wrong += [(found, (1, 2)), (nothing, (1,))]
+
+    for made, given in wrong:
+        with pytest.raises(TypeError):
+            made(*given)
+
+
+def test_defaults_are_of_each_value_alone() -> None:
+    first, second = OURS[1](place=1), OURS[1](place=1)
+
+    first.words.append("w")
+
+    assert second.words == []
+
+
+def test_what_may_change_is_left_to_the_standard_library() -> None:
+    @values.dataclass(slots=True)
+    class Count:
+        n: int = 0
+
+    count = Count()
+    count.n += 1
+
+    assert count == Count(1)

@@ -1,0 +1,351 @@
+"""Files within files, documents without lines, and later phases: by the command, and within.
+
+Parcels (``kb_app.testing.parcels``) have all of it. What runs leave behind when they are
+stopped, abandoned or killed is in ``test_histories``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any, NoReturn
+
+import pytest
+
+from kb_app import Config, KnowledgeBase
+from kb_app._ingest.making import parsing
+from kb_app._ingest.workers.executor import InlineExecutor
+from kb_app._wiring import parts_of
+from kb_app.config import Embedding, Source
+from kb_app.testing.parcels import OpeningParser, parcel, use_parcels
+from kb_cli.testing.installed import InstalledKebab
+from kb_core.documents import SourceFile
+from kb_core.ids import doc_id
+from kb_core.ingest import IngestOptions, IngestReport
+from kb_core.media import SearchMode
+from kb_core.search import SearchFilters, SearchQuery
+
+INNER = parcel("Within, the narwhal.", [("deep.md", "# Deep\n\nThe octopus.\n")])
+LETTER = parcel(
+    "Dear reader, the walrus.",
+    [
+        ("notes.md", "# Notes\n\nMarmalade is made of oranges.\n"),
+        ("notes.md", "The second of that name: quince.\n"),
+        ("inner.epub", INNER),
+        ("archive.zip", b"PK\3\4"),
+        ("../../../etc/passwd", "Nothing leads out: gooseberry.\n"),
+    ],
+)
+
+
+@pytest.fixture
+def parcels(installed: InstalledKebab, monkeypatch: pytest.MonkeyPatch) -> InstalledKebab:
+    """Return the command, to which parcels are known."""
+    folder = installed.home / "installed"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "from kb_app._media import MEDIA\n"
+        "from kb_app.testing.parcels import ROW\n"
+        "MEDIA['book'] = ROW\n",
+        "utf-8",
+    )
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    monkeypatch.setenv("PYTHONPATH", path)
+    return installed
+
+
+def paths_of(kebab: InstalledKebab) -> list[str]:
+    return [doc["doc_path"] for doc in kebab.json("list", "docs")["items"]]
+
+
+def test_what_is_within_a_file_is_found_listed_and_cited_as_any_other(
+    parcels: InstalledKebab,
+) -> None:
+    kebab = parcels
+    (kebab.notes / "p.epub").write_bytes(LETTER)
+    report = kebab.ingest()
+    hit = kebab.json("search", "oranges")["hits"][0]
+    uri = hit["citation"]["uri"]
+
+    assert (report["new"], report["items"][0]["enclosed_count"]) == (1, 5)
+    assert paths_of(kebab) == [
+        "p.epub",
+        "p.epub!/.._.._.._etc_passwd",
+        "p.epub!/inner.epub",
+        "p.epub!/inner.epub!/deep.md",
+        "p.epub!/notes (2).md",
+        "p.epub!/notes.md",
+    ]
+    assert (hit["doc_path"], uri) == ("p.epub!/notes.md", "p.epub!/notes.md#L1-L3")
+    assert hit["stale"] is False
+    assert "Marmalade" in kebab.json("cite", uri)["text"]
+    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    assert "octopus" in kebab.json("fetch", "doc", "deep.md")["text"]
+    inspected = kebab.json("inspect", "doc", "p.epub")
+    assert inspected["enclosed"] == paths_of(kebab)[1:]
+    assert "archive.zip is not indexed" in inspected["warnings"][0]
+    assert kebab.json("inspect", "doc", "p.epub!/inner.epub")["container"] == "p.epub"
+    rows = kebab.json("status", "p.epub!/notes.md")["files"]
+    assert [(row["doc_path"], row["state"]) for row in rows] == [("p.epub", "indexed")]
+    assert kebab.ingest()["unchanged"] == 1
+    assert kebab.json("doctor", "--deep")["ok"]
+
+
+def test_a_document_of_a_medium_with_lines_may_have_none(parcels: InstalledKebab) -> None:
+    (parcels.notes / "lines.epub").write_bytes(parcel("Two\nlines."))
+    (parcels.notes / "pages.epub").write_bytes(parcel("One page.", sealed="A dodo."))
+    report = parcels.ingest()
+
+    assert parcels.json("fetch", "span", "lines.epub", "2", "2")["text"].strip() == "lines."
+    told = parcels.run("--json", "fetch", "span", "pages.epub", "1", "1", code=2).stderr
+    assert json.loads(told)["code"] == "span_not_supported"
+    assert "a place of it as hits cite it, such as 'pages.epub#L1'" in json.loads(told)["hint"]
+    hit = parcels.json("search", "dodo")["hits"][0]
+    assert hit["citation"]["uri"] == "pages.epub#page=2"
+    assert "dodo" in json.dumps(parcels.json("fetch", "pages.epub#page=2"))
+    assert (report["new"], report["updated"]) == (2, 0)
+
+
+class Notes:
+    """A knowledge base in this process over a folder of parcels."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "notes"
+        self.folder.mkdir()
+        base = Config.inside(home / "kb", Source(id="notes", root=self.folder))
+        self.config = replace(base, embedding=Embedding(model="none"))
+
+    def open(self) -> KnowledgeBase:
+        parts = replace(parts_of(self.config), executor=lambda task, _: InlineExecutor(task))
+        return KnowledgeBase(self.config, parts)
+
+    def ingest(self, *without: str, stop_at: int = 0, **options: Any) -> IngestReport:  # noqa: ANN401
+        stop, finished = Event(), 0
+        with self.open() as kb:
+            for event in kb.ingest(IngestOptions(without=without, **options), stop=stop):
+                finished += event.kind == "asset_finished"
+                if stop_at and finished >= stop_at:
+                    stop.set()
+        assert event.report is not None
+        return event.report
+
+    def found(self, words: str) -> list[str]:
+        with self.open() as kb:
+            hits = kb.search(SearchQuery(text=words, mode=SearchMode.LEXICAL)).hits
+        return [hit.citation.uri for hit in hits]
+
+    def states(self) -> dict[str, str]:
+        with self.open() as kb:
+            rows = kb.status()["files"]
+        return {row["doc_path"]: f"{row['state']} {row.get('reason', '')}".strip() for row in rows}
+
+    def docs(self) -> dict[str, str]:
+        with self.open() as kb:
+            items = kb.list_docs(SearchFilters(), limit=1000)["items"]
+        return {item["doc_path"]: item["doc_id"] for item in items}
+
+
+@pytest.fixture
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notes:
+    use_parcels(monkeypatch)
+    return Notes(tmp_path)
+
+
+def test_an_edit_keeps_what_stays_and_takes_away_what_went_in_one_step(notes: Notes) -> None:
+    file = notes.folder / "p.epub"
+    file.write_bytes(parcel("L", [("a.md", "apple"), ("b.md", "banana"), ("c.md", "cherry")]))
+    notes.ingest()
+    before = notes.docs()
+
+    file.write_bytes(parcel("L", [("a.md", "apple"), ("c.md", "cranberry")]))
+    report = notes.ingest()
+
+    after = notes.docs()
+    assert report.counts["updated"] == 1
+    assert after == {path: before[path] for path in ("p.epub", "p.epub!/a.md", "p.epub!/c.md")}
+    assert notes.found("banana") == notes.found("cherry") == []
+    assert notes.found("cranberry") == ["p.epub!/c.md#L1"]
+
+
+def test_a_file_that_moves_takes_what_is_in_it_along(notes: Notes) -> None:
+    (notes.folder / "p.epub").write_bytes(parcel("L", [("a.md", "apple")]))
+    notes.ingest()
+
+    (notes.folder / "p.epub").rename(notes.folder / "q.epub")
+    report = notes.ingest()
+
+    assert report.counts["moved"] == 1
+    assert notes.docs() == {
+        "q.epub": doc_id("notes", "q.epub"),
+        "q.epub!/a.md": doc_id("notes", "q.epub", "a.md"),
+    }
+    assert notes.found("apple") == ["q.epub!/a.md#L1"]
+    with notes.open() as kb:
+        assert kb.cite("p.epub!/a.md#L1")["doc_path"] == "q.epub!/a.md"
+        assert kb.verify_citations(["p.epub!/a.md#L1"])["summary"]["moved"] == 1
+
+
+@pytest.mark.parametrize("way", ["delete", "ignore"])
+def test_a_file_that_goes_takes_what_is_in_it_along(notes: Notes, way: str) -> None:
+    (notes.folder / "p.epub").write_bytes(parcel("L", [("a.md", "apple")]))
+    (notes.folder / "other.md").write_text("pear")
+    notes.ingest()
+
+    if way == "delete":
+        (notes.folder / "p.epub").unlink()
+    else:
+        (notes.folder / ".kebabignore").write_text("p.epub\n")
+    report = notes.ingest()
+
+    assert report.counts["deleted"] == 1
+    assert "p.epub" not in " ".join(notes.docs())
+    assert notes.found("apple") == []
+
+
+def test_what_is_added_by_itself_may_hold_files_too(notes: Notes, tmp_path: Path) -> None:
+    file = tmp_path / "p.epub"
+    file.write_bytes(parcel("L", [("a.md", "apple")]))
+    with notes.open() as kb:
+        list(kb.ingest_file(str(file)))
+        (hit,) = kb.search(SearchQuery(text="apple", mode=SearchMode.LEXICAL)).hits
+        assert (hit.doc_path, hit.stale) == (f"{file}!/a.md", False)
+        list(kb.remove_added(str(file)))
+    assert notes.docs() == {}
+
+
+def test_what_cannot_be_read_within_a_file_costs_that_alone(notes: Notes) -> None:
+    bad = b"PARCEL\0\0L\0\0name\0not hex"
+    things: list[tuple[str, str | bytes]] = [("bad.epub", bad), ("a.md", "apple"), (".env", "A=1")]
+    (notes.folder / "p.epub").write_bytes(parcel("L", things))
+    report = notes.ingest()
+
+    (item,) = report.items or ()
+    assert sorted(notes.docs()) == ["p.epub", "p.epub!/a.md"]
+    assert [warning.split(":")[0] for warning in item.warnings] == [
+        "bad.epub is not indexed",
+        ".env is not indexed",
+    ]
+
+
+def test_files_too_deep_within_files_are_named_and_left_out(notes: Notes) -> None:
+    data = parcel("The bottom.")
+    for depth in range(6):
+        data = parcel(f"Level {depth}", [("in.epub", data)])
+    (notes.folder / "p.epub").write_bytes(data)
+    notes.ingest()
+
+    docs = notes.docs()
+    deepest = max(docs, key=lambda path: path.count("!/"))
+    assert deepest.count("!/") == 3
+    with notes.open() as kb:
+        (warning,) = kb.inspect_doc(docs[deepest])["warnings"]
+    assert warning == "in.epub is not indexed: it is more than 3 files deep"
+
+
+def test_what_is_as_it_was_within_a_file_is_not_made_again(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = parcel("Inner.", [("deep.md", "walrus")])
+    file = notes.folder / "p.epub"
+    file.write_bytes(parcel("L", [("a.md", "apple"), ("in.epub", inner), ("b.md", "banana")]))
+    notes.ingest()
+    before, parsed = notes.docs(), list[str]()
+    parse = parsing.parse
+
+    def told(source: SourceFile, *rest: Any) -> Any:  # noqa: ANN401 - as it is defined
+        parsed.append(source.path)
+        return parse(source, *rest)
+
+    monkeypatch.setattr(parsing, "parse", told)
+    file.write_bytes(parcel("L", [("a.md", "apple"), ("in.epub", inner), ("c.md", "cherry")]))
+    (item,) = notes.ingest().items or ()
+
+    assert parsed == ["p.epub", "p.epub!/c.md"]
+    assert item.enclosed_count == 4
+    assert notes.found("walrus") == ["p.epub!/in.epub!/deep.md#L1"]
+    assert notes.found("banana") == []
+    kept = {path: before[path] for path in before if path != "p.epub!/b.md"}
+    assert notes.docs() == kept | {"p.epub!/c.md": doc_id("notes", "p.epub", "c.md")}
+    with notes.open() as kb:
+        assert not any(hit.stale for hit in kb.search(SearchQuery(text="apple")).hits)
+    notes.ingest(force=True)
+    assert len(parsed) == 2 + 5
+
+
+def test_what_waits_for_a_later_phase_is_found_before_as_far_as_it_is_known(notes: Notes) -> None:
+    file = notes.folder / "p.epub"
+    file.write_bytes(parcel("Plain emu.", [("in.epub", parcel("In.", sealed="An auk."))]))
+    first = notes.ingest("ocr")
+
+    assert notes.found("emu")
+    assert not notes.found("auk")
+    assert notes.states()["p.epub"] == "pending ocr"
+    assert notes.ingest("ocr").counts["unchanged"] == 1
+    ids = notes.docs()
+
+    second = notes.ingest()
+
+    assert (first.counts["new"], second.counts["updated"]) == (1, 1)
+    assert notes.found("auk") == ["p.epub!/in.epub#page=2"]
+    assert notes.states()["p.epub"] == "indexed"
+    assert notes.docs() == ids
+    assert notes.ingest().counts["unchanged"] == 1
+
+
+def test_a_later_phase_that_is_stopped_goes_on_with_what_is_left(notes: Notes) -> None:
+    words = ["auk", "dodo", "emu", "kiwi"]
+    for number, word in enumerate(words):
+        file = notes.folder / f"{word}.epub"
+        file.write_bytes(parcel("L", sealed=f"The {word}ling."))
+        os.utime(file, (10**9 + number, 10**9 + number))
+
+    notes.ingest(stop_at=len(words) + 1)  # one of the later phase
+
+    assert [word for word in words if notes.found(f"{word}ling")] == ["kiwi"], "newest first"
+    left = notes.ingest()
+    assert left.counts["updated"] == len(words) - 1
+    assert all(notes.found(f"{word}ling") for word in words)
+    assert set(notes.states().values()) == {"indexed"}
+
+
+def test_what_cannot_be_made_in_the_later_phase_keeps_what_is_known(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise OSError("the seal holds")
+
+    (notes.folder / "p.epub").write_bytes(parcel("Plain emu.", sealed="An auk."))
+    with monkeypatch.context() as patch:
+        patch.setattr(OpeningParser, "__call__", fail)
+        report = notes.ingest()
+
+    assert report.counts["error"] == 1
+    assert notes.found("emu")
+    assert notes.states()["p.epub"] == "failed"
+    assert notes.ingest(retry_failed=True).counts["updated"] == 1
+    assert notes.found("auk")
+
+
+def test_a_file_that_changes_or_goes_while_it_waits(notes: Notes) -> None:
+    for name in ("edited", "moved", "gone"):
+        (notes.folder / f"{name}.epub").write_bytes(parcel(f"A {name}.", sealed=f"Old {name}ish."))
+    notes.ingest("ocr")
+
+    (notes.folder / "edited.epub").write_bytes(parcel("A new one.", sealed="New editedish."))
+    (notes.folder / "moved.epub").rename(notes.folder / "there.epub")
+    (notes.folder / "gone.epub").unlink()
+    counts = notes.ingest().counts
+
+    assert (counts["moved"], counts["updated"], counts["deleted"]) == (1, 1, 1)
+    assert notes.found("movedish") == ["there.epub#page=2"]
+    assert notes.found("editedish") == ["edited.epub#page=2"]
+    assert notes.found("goneish") == []
+    assert notes.states() == {
+        "edited.epub": "indexed",
+        "gone.epub": "deleted",
+        "moved.epub": "deleted moved",
+        "there.epub": "indexed",
+    }

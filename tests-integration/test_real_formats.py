@@ -1,0 +1,80 @@
+"""Mails, notebooks and tables of values by the installed command: found, cited, verified."""
+
+from __future__ import annotations
+
+import json
+from email.message import EmailMessage
+
+from kb_cli.testing.installed import InstalledKebab
+
+
+def mail() -> bytes:
+    message = EmailMessage()
+    message["Subject"] = "Voyage"
+    message["From"] = "Ann <ann@example.org>"
+    message["Date"] = "Sat, 21 Nov 2026 15:04:05 +0900"
+    message["Message-ID"] = "<1@example.org>"
+    message.set_content("The walrus sails on Tuesday.\n\n> When does it sail?\n-- \nAnn\n")
+    message.add_attachment("# Cargo\n\nMarmalade and quince.\n", filename="cargo.md")
+    message.add_attachment("item,price\nmarmalade,3\npersimmon,4\n", filename="prices.csv")
+    return bytes(message)
+
+
+def test_a_mail_is_found_by_what_it_says_and_by_what_is_attached(kebab: InstalledKebab) -> None:
+    (kebab.notes / "voyage.eml").write_bytes(mail())
+    (kebab.notes / "all.mbox").write_bytes(
+        b"From ann@example.org Sat Nov 21 15:04:05 2026\n" + mail()
+    )
+    report = kebab.ingest()
+    hit = kebab.json("search", "walrus Tuesday", "--path-glob", "voyage.eml")["hits"][0]
+
+    assert (report["new"], report["errors"]) == (2, 0)
+    assert hit["citation"]["uri"].startswith("voyage.eml#L1-L")
+    assert "The walrus sails" in kebab.json("cite", hit["citation"]["uri"])["text"]
+    assert kebab.json("cite", "verify", hit["citation"]["uri"])["summary"]["unchanged"] == 1
+    assert set(kebab.paths("persimmon")) == {
+        "voyage.eml!/prices.csv",
+        "all.mbox!/1@example.org.eml!/prices.csv",
+    }
+    assert kebab.paths("quince", "--media", "markdown", "--since", "2026-11-21") == [
+        "all.mbox!/1@example.org.eml!/cargo.md",
+        "voyage.eml!/cargo.md",
+    ]
+    shown = kebab.run("inspect", "doc", "voyage.eml").stdout
+    assert "within it: voyage.eml!/cargo.md" in shown
+    assert "voyage.eml" in kebab.run("inspect", "doc", "voyage.eml!/cargo.md").stdout
+    assert kebab.json("doctor", "--deep")["ok"]
+    assert kebab.ingest()["unchanged"] == 2
+
+
+def test_a_notebook_is_cited_by_lines_of_its_file(kebab: InstalledKebab) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Voyage\n", "The walrus."]},
+        {"cell_type": "code", "source": ["quince = 4"], "outputs": []},
+    ]
+    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}, indent=1)
+    kebab.write("voyage.ipynb", text)
+    kebab.ingest()
+    hit = kebab.json("search", "quince")["hits"][0]
+    uri, lines = hit["citation"]["uri"], text.split("\n")
+
+    first, last = hit["citation"]["line_start"], hit["citation"]["line_end"]
+    assert "quince = 4" in "\n".join(lines[first - 1 : last])
+    assert hit["citation"]["symbol"].endswith("cell 2")
+    assert "quince = 4" in kebab.json("cite", uri)["chunk"]["text"]
+    within = kebab.json("cite", f"voyage.ipynb#L{first + 1}")
+    assert within["chunk"]["chunk_id"] == hit["chunk_id"]
+    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    told = json.loads(kebab.run("--json", "fetch", "span", "voyage.ipynb", "1", "2", code=2).stderr)
+    assert told["code"] == "span_not_supported"
+    assert uri in told["hint"]
+
+
+def test_a_table_is_cited_by_its_lines(kebab: InstalledKebab) -> None:
+    kebab.write("prices.csv", 'item,price\nquince,"3,\n50"\npersimmon,4\n')
+    kebab.ingest()
+    hit = kebab.json("search", "persimmon")["hits"][0]
+
+    assert hit["citation"]["uri"] == "prices.csv#L1-L4"
+    assert hit["citation"]["section"] == "item, price"
+    assert "persimmon,4" in kebab.json("fetch", "span", "prices.csv", "4", "4")["text"]

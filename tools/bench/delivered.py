@@ -1,0 +1,137 @@
+"""How often the right passage reaches a model within a number of tokens.
+
+A search is asked as a model asks it, within a budget, and counts where the answer holds the
+text of a relevant document: all of a short one, at least ``ENOUGH`` characters of a long one.
+Compared are objects as they are by default (snippets of 220 characters), objects with whole
+passages, and text. The collections are those of ``ir.py``.
+
+    python tools/bench/delivered.py
+    python tools/bench/delivered.py --sets xquad-en,belebele-en --mode hybrid --budgets 500,2000
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from beir import Collection, load_collection
+from ir import add_data_option, config_of, prepare
+from machine import ROOT, use_private_cache
+from tables import render_table
+
+from kb_app import KnowledgeBase
+from kb_core import wire
+from kb_core.errors import InvalidInput
+from kb_core.media import SearchMode
+from kb_core.search import SearchQuery
+from kb_mcp._tool import in_passages
+from kb_mcp.text import SEEN
+from kb_mcp.text.hits import search_text
+
+__all__ = ["main"]
+
+DEFAULT_SETS = "cranfield,medline,belebele-en,xquad-en,xquad-zh"
+ENOUGH = 600
+SHARE = 0.8
+"""Of a short document: heads and blank lines are not told again."""
+WHOLE = 10_000
+HEAD = re.compile(r"(\S+\.md):\d")
+
+Delivered: TypeAlias = Counter[str]
+"""Characters by the path of their document."""
+Ask: TypeAlias = Callable[[KnowledgeBase, SearchQuery, int], Delivered]
+
+
+def as_objects(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
+    """Return what reaches a model that reads objects; nothing where not even one fits."""
+    found: Delivered = Counter()
+    with suppress(InvalidInput):
+        for hit in kb.search(replace(query, max_tokens=budget)).hits:
+            found[hit.doc_path] += len(hit.snippet)
+    return found
+
+
+def as_whole_objects(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
+    """Return what reaches a model that reads objects and asks for long snippets."""
+    return as_objects(kb, replace(query, snippet_chars=WHOLE), budget)
+
+
+def as_text(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
+    """Return what reaches a model that reads text."""
+    response = wire.search_response(kb.search(in_passages(query)))
+    found: Delivered = Counter()
+    path = ""
+    text = search_text(response, budget - SEEN).text.partition("\nalso:\n")[0]
+    for line in text.splitlines():
+        if head := HEAD.match(line):
+            path = head[1]
+        elif line.startswith("  "):
+            found[path] += len(line) - 1
+    return found
+
+
+FORMS: Mapping[str, Ask] = {
+    "objects": as_objects,
+    "objects, whole": as_whole_objects,
+    "text": as_text,
+}
+
+
+def measure(collection: Collection, options: argparse.Namespace) -> dict[tuple[str, int], float]:
+    """Return by form and budget for which share of the queries a right passage is delivered."""
+    config = config_of(ROOT / ".cache" / "bench" / "delivered" / collection.name)
+    embed = options.mode != SearchMode.LEXICAL.value
+    prepare(collection, config, suffix=".md", embed=embed, refresh=False)
+    size = {doc.doc_id: len(doc.text) for doc in collection.docs}
+    names = _names(config.storage.data_dir.parent)
+    hits: Counter[tuple[str, int]] = Counter()
+    with KnowledgeBase.open(config, readonly=True) as kb:
+        for query, text in collection.queries.items():
+            right = {doc for doc, score in collection.qrels[query].items() if score > 0}
+            asked = SearchQuery(text=text, mode=SearchMode(options.mode))
+            for form, ask in FORMS.items():
+                for budget in options.budgets:
+                    found = ask(kb, asked, budget)
+                    hits[form, budget] += any(
+                        names[path] in right and n >= min(ENOUGH, SHARE * size[names[path]])
+                        for path, n in found.items()
+                    )
+    return {key: hits[key] / len(collection.queries) for key in hits}
+
+
+def _names(home: Path) -> Mapping[str, str]:
+    import json
+
+    names: dict[str, str] = json.loads((home / "names.json").read_text("utf-8"))
+    return names
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sets", default=DEFAULT_SETS, help="names with commas")
+    parser.add_argument("--mode", default="lexical", choices=[str(mode) for mode in SearchMode])
+    parser.add_argument("--queries", type=int, default=100, help="a sample of so many per set")
+    parser.add_argument("--budgets", default="500,1000,2000", help="tokens, with commas")
+    add_data_option(parser)
+    options = parser.parse_args(words)
+    use_private_cache()
+    options.budgets = [int(budget) for budget in options.budgets.split(",")]
+    columns = [(form, budget) for budget in options.budgets for form in FORMS]
+    rows = []
+    for name in options.sets.split(","):
+        found = measure(load_collection(options.data / name, sample=options.queries), options)
+        rows.append((name, *(f"{found.get(column, 0):.3f}" for column in columns)))
+    print(render_table(("set", *(f"{form} {budget}" for form, budget in columns)), rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
