@@ -104,6 +104,12 @@ def test_a_document_without_embedding_that_shares_no_word(world: SearchWorld) ->
         assert report["verdict"] == "no_embedding"
         assert report["chunks"] == {"total": 1, "embedded": 0, "passing": 1}
         assert "kebab embed" in report["summary"]
+        off = explained(
+            unembedded.engine(model_key=None), "0.md", SearchQuery(text="animals", mode=mode)
+        )
+        assert off["verdict"] == "no_embedding"
+        assert "switched off" in off["summary"]
+        assert "kebab embed" not in off["summary"]
     report = explained(
         unembedded.engine(), "0.md", SearchQuery(text="animals", mode=SearchMode.LEXICAL)
     )

@@ -126,6 +126,15 @@ async def test_one_list_has_one_budget() -> None:
     assert [item["response"] and item["response"]["hits"] for item in body["results"]] == [[], None]
 
 
+async def test_one_budget_is_shared_by_queries_that_stay_apart() -> None:
+    kb = knowledge_base()
+    queries = [{"query": "parse"}, {"query": "split", "max_tokens": 50}, {"kk": 1}]
+    await call(kb, "bulk_search", {"queries": queries, "max_tokens": 900})
+
+    ((_, asked),) = kb.asked
+    assert [getattr(query, "max_tokens", None) for query in asked] == [300, 50, None]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
@@ -137,11 +146,6 @@ async def test_one_list_has_one_budget() -> None:
             'a query looks like {"query": "how are chunks cut", "k": 5}',
         ),
         ({"query": "a"}, None, "did you mean 'queries'?"),
-        (
-            {"queries": [{"query": "a"}], "max_tokens": 100},
-            "max_tokens of all queries goes with aggregate: true",
-            "or give each query a max_tokens of its own",
-        ),
         (
             {"queries": [{"query": "a"}], "k": 5},
             "k of all queries goes with aggregate: true",

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import mcp_types as types
 from pydantic import Field, WithJsonSchema
 
-from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, whole
+from kb_app.wire_models import Flag, Input, MaybeWhole, read, read_queries, sharing, whole
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_K, MAX_QUERIES, FileRole, SearchQuery
@@ -57,7 +57,7 @@ class BulkInput(Input):
         default=None, description="aggregate: most hits of one document."
     )
     max_tokens: Annotated[MaybeWhole, whole(1, 10_000_000)] = Field(
-        default=None, description="aggregate: make the whole response fit this many tokens."
+        default=None, description="Of the whole response; apart, each query has an equal share."
     )
 
 
@@ -73,6 +73,8 @@ def _bulk_search(call: Call, *, passages: bool = False) -> Answer:
         found = call.kb.search_aggregated(queries, asked=asked, stop=call.stop, **shape)
         return wire.aggregated_search_response(asked, found)
     _refuse_shared(given)
+    if given.max_tokens is not None:
+        queries = sharing(queries, given.max_tokens)
     return _search_each(call, asked, queries)
 
 
@@ -121,7 +123,7 @@ def _object(call: Call, at: int, value: object) -> dict[str, Any]:
 
 def _refuse_shared(given: BulkInput) -> None:
     """Raise ``InvalidInput`` for what only one list for all can have."""
-    for name in ("k", "per_doc", "max_tokens"):
+    for name in ("k", "per_doc"):
         if getattr(given, name) is not None:
             raise InvalidInput(
                 f"{name} of all queries goes with aggregate: true",
