@@ -11,12 +11,12 @@ import pytest
 
 ADDED = """
 import json
-from dataclasses import make_dataclass
 
 import click
 from click.testing import CliRunner
 
 from kb_core import filters, search
+from kb_core.values import dataclass
 
 row = filters.FilterSpec(
     name="made_up",
@@ -29,13 +29,9 @@ row = filters.FilterSpec(
     description="What is made up.",
 )
 filters.FILTERS = (*filters.FILTERS, row)
-search.SearchFilters = make_dataclass(
-    "SearchFilters",
-    [("made_up", tuple[str, ...], ())],
-    bases=(search.SearchFilters,),
-    frozen=True,
-    kw_only=True,
-)
+named = {"__annotations__": {"made_up": tuple[str, ...]}, "made_up": ()}
+wider = type("SearchFilters", (search.SearchFilters,), named)
+search.SearchFilters = dataclass(frozen=True, slots=True, kw_only=True)(wider)
 
 from kb_app._search.query import compile_filters
 from kb_app.wire_models import SearchInput, read

@@ -130,10 +130,10 @@ def _without_lines(snapshot: IndexSnapshot, doc: StoredDoc) -> SpanNotSupported:
     """Return the error for lines of a document that is not addressed by those of its text."""
     chunks = snapshot.doc_chunks(doc["doc_id"])
     place = next((citation_of(chunk).uri for chunk in chunks if chunk["span"]), None)
-    such = f"fetch a place of it as hits cite it, such as {place!r}, or " if place else "fetch "
+    such = f"fetch a place of it as hits cite it, such as {place!r}, or " if place else ""
     return SpanNotSupported(
         f"{doc['path']!r} is {doc['media']}, which has no lines to be addressed by",
-        hint=f"{such}a chunk, or the whole document",
+        hint=f"{such}fetch the chunk, or the whole document",
         details={"doc_id": doc["doc_id"], "media": doc["media"], "place": place},
     )
 

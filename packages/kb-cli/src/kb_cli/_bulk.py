@@ -45,10 +45,8 @@ def search_bulk(
 
     *k* and *per_doc* are of the one list that *aggregate* makes; *max_tokens* is of all answers.
     """
-    from kb_app.wire_models import (
-        read_queries,
-        sharing,
-    )  # pydantic: not on the single search's path
+    # pydantic: not on the single search's path
+    from kb_app.wire_models import read_queries, sharing
 
     asked = list(_objects(_lines()))
     if not asked and not (aggregate and cli.as_json):
@@ -67,7 +65,8 @@ def search_bulk(
             outcomes = list(found.outcomes)
         else:
             wanted = sharing(queries, max_tokens) if max_tokens else _for_people(cli, queries)
-            outcomes = list(_show_each(cli, asked, wanted, kb))
+            with closing(kb.search_many(wanted)) as found_each:
+                outcomes = list(_show_each(cli, asked, queries, found_each))
         _sum_up(cli, outcomes)
         if any(isinstance(one, SearchQuery) and one.deadline_ms for one in queries):
             _leave(kb)
@@ -85,18 +84,17 @@ def _leave(kb: KnowledgeBase) -> None:
 
 
 def _show_each(
-    cli: CliContext, asked: list[Json], queries: list[Any], kb: KnowledgeBase
+    cli: CliContext, asked: list[Json], queries: list[Any], outcomes: Iterable[Outcome]
 ) -> Iterator[Outcome]:
     """Print what becomes of each query as soon as it is there, and yield it."""
     shown = 0
-    with closing(kb.search_many(queries)) as outcomes:
-        for number, outcome in enumerate(outcomes, start=1):
-            if cli.as_json:
-                cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))
-            else:
-                _head(cli, number, asked[number - 1])
-                shown += _show_one(cli, queries[number - 1], outcome, is_first=not shown)
-            yield outcome
+    for number, outcome in enumerate(outcomes, start=1):
+        if cli.as_json:
+            cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))
+        else:
+            _head(cli, number, asked[number - 1])
+            shown += _show_one(cli, queries[number - 1], outcome, is_first=not shown)
+        yield outcome
 
 
 def _show_one(cli: CliContext, query: SearchQuery, outcome: Outcome, *, is_first: bool) -> bool:
