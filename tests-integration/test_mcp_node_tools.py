@@ -172,7 +172,7 @@ def test_the_inspector_calls_every_tool(inspect: Inspect, kebab: InstalledKebab)
         ("search", ["k=3"], "invalid_input"),
         ("fetch", ["kind=chunk", f"chunk_id={'0' * 32}"], "chunk_not_found"),
         ("schema", ["deep=true"], "invalid_input"),
-        ("bulk_search", ["queries=[]", "max_tokens=9"], "invalid_input"),
+        ("bulk_search", ["queries=[]", "k=9"], "invalid_input"),
         ("codebase_search", ["path=src"], "invalid_input"),
         ("similar", ["origin=none.md"], "doc_not_found"),
         ("list_docs", ["limit=0"], "invalid_input"),

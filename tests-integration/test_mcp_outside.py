@@ -224,7 +224,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("search", {"query": "readable", "cursor": "none of ours"}, "stale_cursor"),
     ("search", {"query": "x", "deadline_ms": 0}, "invalid_input"),
     ("bulk_search", {"queries": [{"query": "x"}] * 101}, "invalid_input"),
-    ("bulk_search", {"queries": [{"query": "x"}], "max_tokens": 900}, "invalid_input"),
+    ("bulk_search", {"queries": [{"query": "x"}], "k": 9}, "invalid_input"),
     ("bulk_search", {"queries": ["x"]}, "invalid_input"),
     ("bulk_search", {"query": "x"}, "invalid_input"),
     ("codebase_search", {}, "invalid_input"),
