@@ -47,6 +47,15 @@ def test_lesson_10_a_run_whose_process_died_is_interrupted(path: Path) -> None:
         assert [run["run_id"] for run in store.last_runs(1)] == ["r2"]
 
 
+def test_runs_of_one_moment_are_told_newest_first(store: Store) -> None:
+    names = ["r5", "r1", "r4", "r2", "r3"]
+    for name in names:
+        store.start_run(name, "ingest", {})
+        store.finish_run(name, "completed", {})
+
+    assert [run["run_id"] for run in store.last_runs(5)] == names[::-1]
+
+
 def test_costly_results_are_kept_by_what_they_were_made_of(store: Store) -> None:
     store.put_derivation("ocr", "content", "settings", b"\0one")
     store.put_derivation("ocr", "content", "other settings", b"two")

@@ -41,7 +41,7 @@ _RUNS_SHOWN = 30
 _RUNS = f"""
 SELECT kind, state, epoch_us(started_at) // 1000000 AS started_at,
        epoch_us(finished_at) // 1000000 AS finished_at, report
-FROM runs WHERE state <> 'running' ORDER BY started_at DESC, run_id DESC LIMIT {_RUNS_SHOWN}
+FROM runs WHERE state <> 'running' ORDER BY started_at DESC, rowid DESC LIMIT {_RUNS_SHOWN}
 """  # noqa: S608 - a number of ours
 _EMBEDDED = "SELECT model_key, chunk_count FROM models ORDER BY model_key"
 _BREAKDOWNS = {

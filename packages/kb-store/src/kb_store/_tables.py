@@ -140,7 +140,7 @@ _INTERRUPT = "UPDATE runs SET state = 'interrupted' WHERE state = 'running'"
 _LAST = """
 SELECT run_id, kind, scope, state, epoch_us(started_at) AS started_at,
        epoch_us(finished_at) AS finished_at, report
-FROM runs ORDER BY started_at DESC, run_id DESC LIMIT ?
+FROM runs ORDER BY started_at DESC, rowid DESC LIMIT ?
 """
 
 
