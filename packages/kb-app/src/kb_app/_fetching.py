@@ -28,6 +28,7 @@ from kb_core import wire
 from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ports import IndexSnapshot, StoredDoc
+from kb_core.search import CHARS_PER_TOKEN
 from kb_core.text import LineIndex
 from kb_core.values import dataclass
 
@@ -45,7 +46,6 @@ _LINES = re.compile(r"L?(?P<first>\d{1,9})(?P<open>\s*(?:-|–|:|,|to)\s*(?:L?(?
 _END = 10**9 - 1
 """Beyond the last line of anything."""
 
-_CHARS_PER_TOKEN = 4
 _OUTLINE_SHARE = 20
 _LEAST_OUTLINE = 600
 """Characters that an outline may have, however short its document."""
@@ -200,9 +200,9 @@ def fetch_many(
     outcomes = [_outcome(snapshot, place, fresh) for place in places]
     if max_tokens is not None:
         sizes = {at: _size(one) for at, one in enumerate(outcomes) if not isinstance(one, KbError)}
-        for at, share in _shares(sizes, max_tokens * _CHARS_PER_TOKEN).items():
+        for at, share in _shares(sizes, max_tokens * CHARS_PER_TOKEN).items():
             if sizes[at] > share:
-                asked, tokens = read_place(places[at]), max(1, share // _CHARS_PER_TOKEN)
+                asked, tokens = read_place(places[at]), max(1, share // CHARS_PER_TOKEN)
                 outcomes[at] = fetch_place(snapshot, asked, tokens, fresh)
     return wire.fetch_results(
         [given if isinstance(given, str | Mapping) else given.name for given in places],

@@ -21,7 +21,7 @@ from kb_core.filters import And, Glob, OneOf, Or, literal_glob
 from kb_core.ids import enclosed_path
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
-from kb_core.search import SearchFilters
+from kb_core.search import CHARS_PER_TOKEN, SearchFilters
 from kb_core.text import LineIndex
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ __all__ = [
     "with_text",
 ]
 
-_CHARS_PER_TOKEN = 4
 _LONGEST_PATH = 250
 _SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?=\s)|[。！？｡][」』）]*""")
 _SPACE = re.compile(r"\s")
@@ -262,7 +261,7 @@ def _budget(max_tokens: int | None) -> int | None:
             f"max_tokens {max_tokens} is not at least 1",
             details={"field": "max_tokens", "value": max_tokens},
         )
-    return max_tokens * _CHARS_PER_TOKEN
+    return max_tokens * CHARS_PER_TOKEN
 
 
 def _cut(text: str, budget: int | None) -> int:

@@ -50,13 +50,14 @@ def paths_of(config: Config, scope: str) -> list[Path]:
             f"scope {scope!r} is not one of {', '.join(SCOPES)}",
             details={"field": "scope", "value": scope},
         )
+    data = DataDir(config.storage.data_dir)
     names = {
-        "all": (*PARTS, "mcp-token"),
+        "all": (*PARTS, data.token.name),
         "data-only": PARTS,
         "index-only": INDEX_PARTS,
         "vector-only": ("vectors",),
     }.get(scope, ())
-    paths = DataDir(config.storage.data_dir).parts(*names)
+    paths = data.parts(*names)
     with_file = scope in {"all", "config-only"} and _is_there(config.file)
     return [*paths, config.file] if with_file else paths
 
