@@ -239,6 +239,19 @@ def test_a_signal_ends_it_and_the_token_stays(served: Served, number: signal.Sig
     assert "Traceback" not in errors
 
 
+def test_the_token_goes_with_everything_and_with_nothing_less(tmp_path: Path) -> None:
+    kebab = InstalledKebab(tmp_path)
+    kebab.write("a.md", "# A\n\nText.\n")
+    kebab.ingest()
+    token = kebab.data_dir / "mcp-token"
+    token.write_text("t" * 40)
+
+    kebab.run("reset", "--data-only", "--yes")
+    assert token.read_text() == "t" * 40
+    kebab.run("reset", "--all", "--yes")
+    assert not token.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "environ", "said"),
     [
