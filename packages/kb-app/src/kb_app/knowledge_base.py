@@ -20,6 +20,7 @@ from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from kb_app._ask.asking import Asking
     from kb_app._ingest.pipeline import Run
     from kb_app._parts import Parts
     from kb_app._search.engine import Engine
@@ -448,6 +449,11 @@ class KnowledgeBase(Texts):
         from kb_app._search.engine import open_engine
 
         return open_engine(self._snapshot(), self._config, self._parts, stop)
+
+    def _asking(self, stop: Stop | None) -> Asking:
+        from kb_app._ask.asking import Asking
+
+        return Asking(self._engine(stop), self._config, self._parts, stop)
 
     def _snapshot(self) -> IndexSnapshot:
         return self._reader.snapshot()
