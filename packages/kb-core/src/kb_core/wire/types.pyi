@@ -159,6 +159,8 @@ class Citation(TypedDict):
     char_start: NotRequired[int]
     char_end: NotRequired[int]
     bbox: NotRequired[list[float]]
+    boxes: NotRequired[list[list[float]]]
+    label: NotRequired[str]
     x: NotRequired[int]
     y: NotRequired[int]
     w: NotRequired[int]
@@ -527,6 +529,8 @@ class IngestProgress(TypedDict):
     candidates: NotRequired[int]
     doc_path: NotRequired[str]
     phase: NotRequired[str]
+    reached: NotRequired[float]
+    whole: NotRequired[float]
     item: NotRequired[IngestItem]
     done: NotRequired[int]
     total: NotRequired[int]
@@ -811,6 +815,7 @@ class StatsIndexBytes(TypedDict):
     tantivy: int
     vectors: int
     assets: int
+    costly: NotRequired[int]
 
 class Stats(TypedDict):
     schema_version: NotRequired[Literal["stats.v1"]]
