@@ -304,7 +304,7 @@ def _collect(options: argparse.Namespace) -> dict[str, list[Case]]:
         file = options.data / name / "answers.jsonl"
         lines = file.read_text("utf-8").splitlines() if file.is_file() else []
         rows = [json.loads(line) for line in lines]
-        answers = {row["_id"]: row["answers"] for row in rows if not row.get("impossible")}
+        answers = {row["_id"]: row.get("answers", ()) for row in rows if not row.get("impossible")}
         asked = _Set(options.keep / name, collection, answers, reads=not options.words)
         found[name] = list(cases(asked))
         print(f"{name}: {len(found[name])} cases", file=sys.stderr, flush=True)
