@@ -106,7 +106,9 @@ def parse(
     is_text = medium_of(file.media).is_text
     if is_text and (skip := judge_text(file, content.text, settings)):
         return skip
-    parsed = parser_for(file.media, file.code_lang, phases)(content, file)
+    options = settings.options.get(file.media)
+    told = file if options is None else replace(file, options=options)
+    parsed = parser_for(file.media, file.code_lang, phases)(content, told)
     if parsed.refused is not None:
         return Skip(*parsed.refused)
     if parsed.waits_for is not None:
