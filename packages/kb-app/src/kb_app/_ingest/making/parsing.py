@@ -106,7 +106,8 @@ def parse(
     is_text = medium_of(file.media).is_text
     if is_text and (skip := judge_text(file, content.text, settings)):
         return skip
-    parsed = parser_for(file.media, file.code_lang, phases)(content, file)
+    limited = file if is_text else replace(file, limits=settings.reading)
+    parsed = parser_for(file.media, file.code_lang, phases)(content, limited)
     if parsed.refused is not None:
         return Skip(*parsed.refused)
     if parsed.waits_for is not None:
