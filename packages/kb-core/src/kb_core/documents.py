@@ -58,6 +58,8 @@ class SourceFile:
     mtime_ns: int = 0
     source_type: str = "note"
     trust_level: str = "primary"
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Settings that change this medium's output; part of the fingerprint."""
     limits: ReadingLimits = ReadingLimits()
     """How much of it is read; of those that a parser heeds, part of the fingerprint."""
 
