@@ -124,7 +124,11 @@ MEDIA: dict[str, Medium] = {
         cites_file_lines=True,
     ),
     Media.CSV: Medium(parser="kb_app._ingest.making.formats.table:TableParser", is_text=True),
-    Media.PDF: Medium(has_lines=False),
+    Media.PDF: Medium(
+        parser="kb_app._ingest.making.formats.pdf:PdfParser",
+        has_lines=False,
+        holds_files=True,
+    ),
     Media.OFFICE: Medium(),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",
