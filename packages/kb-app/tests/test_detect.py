@@ -38,7 +38,7 @@ def said(path: str) -> str:
         ("a.scala", "code/scala"),
         ("a.sh a.bash .bashrc", "code/shell"),
         ("a.sql", "code/sql"),
-        ("a.html a.htm", "code/html"),
+        ("a.html a.htm a.mhtml", "html/"),
         ("a.css", "code/css"),
         ("a.yaml a.yml", "code/yaml"),
         ("Dockerfile d/Dockerfile.dev api.dockerfile", "code/dockerfile"),
@@ -77,6 +77,7 @@ def test_what_has_no_parser_yet_is_not_supported() -> None:
         Media.CODE,
         Media.MAIL,
         Media.NOTEBOOK,
+        Media.HTML,
         Media.CSV,
         Media.PDF,
     }
