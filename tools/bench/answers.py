@@ -9,6 +9,7 @@ either side, and what the best single feature would tell.
 
     python tools/bench/ir.py --sets all --keep DIR           ingests, once
     python tools/bench/answers.py DIR                        measures what is in the product
+    python tools/bench/answers.py DIR --sets "xquad-en>xquad-zh,cosqa-dev"
     python tools/bench/answers.py DIR --words                without reading: words alone
     python tools/bench/answers.py DIR --fit                  fits the constants anew
 
@@ -26,7 +27,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -284,7 +285,11 @@ def _row(name: str, found: Sequence[Case], threshold: float) -> tuple[str, ...]:
 def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("keep", type=Path, metavar="DIR", help="where ir.py has ingested")
-    parser.add_argument("--sets", default="", help="names with commas; all that are in DIR")
+    parser.add_argument(
+        "--sets",
+        default="",
+        help="names with commas, A>B for questions of A in B; all that are in DIR",
+    )
     parser.add_argument("--queries", type=int, default=150, help="a sample of so many per set")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--words", action="store_true", help="without reading")
@@ -300,12 +305,17 @@ def _collect(options: argparse.Namespace) -> dict[str, list[Case]]:
     )
     found: dict[str, list[Case]] = {}
     for name in names:
-        collection = sampled(load_collection(options.data / name), options.queries, options.seed)
-        file = options.data / name / "answers.jsonl"
+        asked_in, _, name_of = name.rpartition(">")
+        collection = load_collection(options.data / name_of)
+        if asked_in:  # the same questions in another language, by the same ids
+            other = load_collection(options.data / asked_in)
+            collection = replace(collection, queries=other.queries)
+        collection = sampled(collection, options.queries, options.seed)
+        file = options.data / name_of / "answers.jsonl"
         lines = file.read_text("utf-8").splitlines() if file.is_file() else []
         rows = [json.loads(line) for line in lines]
         answers = {row["_id"]: row.get("answers", ()) for row in rows if not row.get("impossible")}
-        asked = _Set(options.keep / name, collection, answers, reads=not options.words)
+        asked = _Set(options.keep / name_of, collection, answers, reads=not options.words)
         found[name] = list(cases(asked))
         print(f"{name}: {len(found[name])} cases", file=sys.stderr, flush=True)
     return found
