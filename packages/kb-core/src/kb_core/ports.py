@@ -9,7 +9,15 @@ can. Implementations raise ``KbError`` and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     from kb_core.control import Control, EmbeddingModel
     from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
     from kb_core.filters import Filter
+    from kb_core.language import Delta, Message, ModelName
     from kb_core.records import (
         Changes,
         DocumentRecord,
@@ -36,8 +45,10 @@ __all__ = [
     "IndexReader",
     "IndexSnapshot",
     "IndexWriter",
+    "LanguageModel",
     "Parser",
     "Reranker",
+    "Results",
     "Store",
     "StoredChunk",
     "StoredDoc",
@@ -223,6 +234,10 @@ class Store(Protocol):
         """Return the hashes of the bytes of all that is within a file, by path."""
         ...
 
+    def known_bytes(self, hashes: Sequence[str], /) -> AbstractSet[str]:
+        """Return those hashes that the bytes of some file have which is not deleted."""
+        ...
+
     def doc_ids(self, source_id: str, /) -> Sequence[str]:
         """Return the ids of a source's documents, by path."""
         ...
@@ -339,6 +354,25 @@ class Content(Protocol):
         """What was lost in decoding; a parser that takes the text hands it on."""
         ...
 
+    def results(self, kind: str, maker: Mapping[str, object], /) -> Results:
+        """Return what was made of it in the later phase *kind* before, part by part.
+
+        *maker* is all that can change what is made, such as an engine and its version.
+        """
+        ...
+
+
+class Results(Protocol):
+    """What takes long to make of parts of one content, such as pages; a part is made once."""
+
+    def get(self, part: str, /) -> object | None:
+        """Return what was made of *part*, as JSON gives it back; ``None``: not made yet."""
+        ...
+
+    def put(self, part: str, value: object, /) -> None:
+        """Keep what was made of *part*: a JSON value, but not ``None``."""
+        ...
+
 
 class Parser(Protocol):
     """Turns what is in one medium's files into documents. Pure: no input or output."""
@@ -404,5 +438,36 @@ class Reranker(Protocol):
 
         ``None`` if *stop* became true before all had one. A score does not depend on the
         other passages of the call.
+        """
+        ...
+
+
+class LanguageModel(Protocol):
+    """Writes text. Nothing is asked of it, and nothing sent, before a method is called.
+
+    What fails is ``ModelUnreachable`` (nobody is there, or what is said cannot be understood,
+    or it ends in the middle), ``ModelNotPulled`` or ``Timeout``, each with what can be done.
+    """
+
+    @property
+    def name(self) -> ModelName:
+        """Which model it is, and where what it is told is sent to."""
+        ...
+
+    def check(self, *, stop: Callable[[], bool] = never) -> None:
+        """Raise what ``generate`` would raise at once, without having anything written."""
+        ...
+
+    def count(self, text: str, /) -> int | None:
+        """Return the tokens of *text* as the model counts; ``None`` where nobody knows."""
+        ...
+
+    def generate(
+        self, messages: Sequence[Message], /, *, max_tokens: int, stop: Callable[[], bool] = never
+    ) -> Generator[Delta]:
+        """Yield the answer piece by piece, as it comes; the last has an ``end``, no other.
+
+        If *stop* becomes true, the pieces end without one. What came before an error stays
+        good. An iterator that is closed early lets go of all that it held.
         """
         ...

@@ -94,6 +94,8 @@ class Citation(TypedDict):
     char_start: NotRequired[int]
     char_end: NotRequired[int]
     bbox: NotRequired[list[float]]
+    boxes: NotRequired[list[list[float]]]
+    label: NotRequired[str]
     x: NotRequired[int]
     y: NotRequired[int]
     w: NotRequired[int]
@@ -462,6 +464,8 @@ class IngestProgress(TypedDict):
     candidates: NotRequired[int]
     doc_path: NotRequired[str]
     phase: NotRequired[str]
+    reached: NotRequired[float]
+    whole: NotRequired[float]
     item: NotRequired[IngestItem]
     done: NotRequired[int]
     total: NotRequired[int]
@@ -746,6 +750,7 @@ class StatsIndexBytes(TypedDict):
     tantivy: int
     vectors: int
     assets: int
+    costly: NotRequired[int]
 
 class Stats(TypedDict):
     schema_version: NotRequired[Literal["stats.v1"]]
