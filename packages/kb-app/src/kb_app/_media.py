@@ -24,6 +24,8 @@ __all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of
 PHASES = ("ocr", "transcribe")
 """The later phases, in their order: what takes so long that all else is indexed first."""
 
+_ARCHIVE = ("unpacked_mb", "part_mb", "ratio", "members")
+"""The limits of what is in an archive."""
 _TEXT = "kb_app._ingest.making.formats.text:TextParser"
 
 
@@ -87,6 +89,8 @@ class Medium:
     """What has to be installed to read it."""
     holds_files: bool = False
     """There may be files in it, of any medium."""
+    limits: tuple[str, ...] = ()
+    """The names of the ``ReadingLimits`` that its parser heeds."""
     later: Mapping[str, Later] = field(default_factory=dict)
     """By phase: what reads it then, where its parser says that it ``waits_for`` that."""
 
@@ -129,12 +133,15 @@ MEDIA: dict[str, Medium] = {
         has_lines=False,
         holds_files=True,
     ),
-    Media.OFFICE: Medium(),
+    Media.OFFICE: Medium(
+        parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
+        limits=(*_ARCHIVE, "cells"),
+    ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",
         holds_files=True,
     ),
-    Media.BOOK: Medium(),
+    Media.BOOK: Medium(parser="kb_app._ingest.making.formats.epub:BookParser", limits=_ARCHIVE),
     Media.IMAGE: Medium(),
     Media.AUDIO: Medium(has_lines=False),
     Media.VIDEO: Medium(has_lines=False),
