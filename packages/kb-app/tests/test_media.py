@@ -6,6 +6,7 @@ import base64
 import hashlib
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from kb_app._ingest.judging.kinds import Caps, Skip, check_medium
 from kb_app._ingest.making.parsing import judge_bytes, parse
 from kb_app._ingest.settings import Settings, settings_hash
 from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
+from kb_app.config import Ocr
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
 from kb_core.media import Media
 from kb_core.ports import Content
@@ -206,6 +208,39 @@ def test_a_medium_without_its_extra_says_how_to_install_it(
         told = Skip("missing_extra:ocr", "image needs the extra 'ocr': pip install 'kb-app[ocr]'")
 
         assert check_medium(Media.IMAGE) == (None if installed else told)
+
+
+class Optioned(Unpacked):
+    """``Parser`` that says which options it was given."""
+
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        text = repr(sorted(file.options))
+        return ParsedDocument(text=text, media=file.media, parser_version=self.version)
+
+
+def test_a_section_of_the_configuration_reaches_the_media_that_name_it_and_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
+    monkeypatch.setattr(settings, "_hash", settings._hash.__wrapped__)
+    rows = {Media.IMAGE: Medium(parser="made_up:Optioned", sections=("ocr",))}
+    rows[Media.VIDEO] = Medium(parser="made_up:Optioned")
+    rows[Media.MAIL] = Medium(parser="made_up:Optioned", holds_files=True)
+    ways = [Ocr(), Ocr(page_timeout_secs=9), Ocr(languages=("kor",))]
+    hashes = []
+    for media, row in rows.items():
+        monkeypatch.setitem(MEDIA, media, row)
+        file = SourceFile(source_id="s", path="a", media=media)
+        given = [replace(SETTINGS, options={"ocr": way}) for way in ways]
+        parsed = parse(file, FileContent(b"x"), given[0])
+        assert isinstance(parsed, ParsedDocument)
+        hashes.append((parsed.text, *(settings_hash(file, each) for each in given)))
+
+    (seen, usual, patient, korean), (unseen, *same), (_, held, _, held_korean) = hashes
+    assert (seen, unseen) == ("['ocr']", "[]")
+    assert usual == patient != korean
+    assert len(set(same)) == 1
+    assert held != held_korean  # there may be pictures in it
 
 
 def test_another_version_of_its_extra_reads_a_file_again(

@@ -83,6 +83,11 @@ class Medium:
     anything, and what it says is known when it is parsed."""
     extra: Extra | None = None
     """What has to be installed to read it."""
+    bare_suffixes: tuple[str, ...] = ()
+    """Of the files that are read without the extra."""
+    sections: tuple[str, ...] = ()
+    """Sections of the configuration that shape its documents; its parsers find them in
+    ``SourceFile.options``, as ``kb_app.config`` has them."""
     holds_files: bool = False
     """There may be files in it, of any medium."""
     later: Mapping[str, Later] = field(default_factory=dict)
@@ -92,11 +97,16 @@ class Medium:
     def is_supported(self) -> bool:
         return self.parser is not None
 
-    @property
-    def missing(self) -> Extra | None:
-        """The extra that is not installed, if one is needed."""
-        return None if self.extra is None or self.extra.is_installed else self.extra
+    def missing_for(self, path: str = "") -> Extra | None:
+        """Return the extra that is not installed, if one is needed to read the file *path*."""
+        if self.extra is None or self.extra.is_installed:
+            return None
+        is_bare = bool(self.bare_suffixes) and path.lower().endswith(self.bare_suffixes)
+        return None if is_bare else self.extra
 
+
+OCR = Extra("ocr", ("tesserocr", "PIL", "pi_heif"), ("tesserocr",))
+"""What reads pictures of text."""
 
 MEDIA: dict[str, Medium] = {
     Media.MARKDOWN: Medium(
@@ -123,7 +133,14 @@ MEDIA: dict[str, Medium] = {
         holds_files=True,
     ),
     Media.BOOK: Medium(),
-    Media.IMAGE: Medium(),
+    Media.IMAGE: Medium(
+        parser="kb_app._ingest.making.formats.image:ImageParser",
+        has_lines=False,
+        extra=OCR,
+        bare_suffixes=(".svg", ".svgz"),
+        sections=("ocr",),
+        later={"ocr": Later("kb_app._ingest.making.formats.image:ImageReader")},
+    ),
     Media.AUDIO: Medium(has_lines=False),
     Media.VIDEO: Medium(has_lines=False),
 }

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import (
     MEDIA,
+    OCR,
     chunker_for,
     later_versions,
     medium_of,
@@ -31,6 +32,8 @@ from kb_app._media import (
     versions_of,
 )
 from kb_app._models import model_of, models_dir
+from kb_app._trained import find_trained
+from kb_app.paths import environment
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.errors import InvalidInput
 from kb_core.ids import fingerprint
@@ -53,6 +56,10 @@ __all__ = [
     "source_specs",
     "unjudging",
 ]
+
+_OPTIONS = ("ocr", "audio")
+_SHAPE_NOTHING = frozenset({"enabled", "page_timeout_secs", "tessdata", "threads"})
+"""Settings of these sections that change when and how fast something is made, not what."""
 
 UNKNOWN = "unknown"
 """The medium of a file whose name says nothing, until its bytes are looked at."""
@@ -79,6 +86,16 @@ class Settings:
     window: int
     caps: Caps
     allow_secrets: bool
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Sections of the configuration that shape documents of some media, by name."""
+
+    trained: tuple[str, ...] = ()
+    """The trained data that there is to recognise text with."""
+
+    def options_of(self, *media: str) -> Mapping[str, object]:
+        """Return those that shape documents of *media*."""
+        named = {name for each in media for name in medium_of(each).sections}
+        return {name: self.options[name] for name in sorted(named & self.options.keys())}
 
 
 def unjudging(settings: Settings) -> Settings:
@@ -137,7 +154,17 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
+        options={name: getattr(config, name) for name in _OPTIONS},
+        trained=_trained(config),
     )
+
+
+def _trained(config: Config) -> tuple[str, ...]:
+    """Return the trained data that there is to recognise text with, where that is done."""
+    if not OCR.is_installed:
+        return ()
+    found = find_trained(config.ocr.tessdata, environment())
+    return tuple(each.version for each in found)
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
@@ -207,9 +234,21 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
         file.code_lang,
         (file.source_type, file.trust_level),
         settings.limits,
-        caps,
-        allow_secrets=settings.allow_secrets,
+        (caps, settings.allow_secrets),
+        _options(settings, file.media),
     )
+
+
+def _options(settings: Settings, media: str) -> tuple[tuple[str, object], ...]:
+    options = dict(settings.options_of(*_kinds(media)))
+    return tuple((options | ({"trained": settings.trained} if "ocr" in options else {})).items())
+
+
+def _kinds(media: str) -> tuple[str, ...]:
+    """Return the media whose settings may shape a file of *media*: those in it, too."""
+    # What a name that says nothing may turn out to be, as things are installed.
+    kinds = TOLD_BY_BYTES if media == UNKNOWN else (media,)
+    return tuple(MEDIA) if any(medium_of(kind).holds_files for kind in kinds) else kinds
 
 
 @lru_cache(maxsize=4096)
@@ -218,11 +257,10 @@ def _hash(
     code_lang: str | None,
     provenance: tuple[str, str],
     limits: ChunkLimits,
-    caps: Caps,
-    *,
-    allow_secrets: bool,
+    judged: tuple[Caps, bool],
+    options: tuple[tuple[str, object], ...],
 ) -> str:
-    # What a name that says nothing may turn out to be, as things are installed.
+    caps, allow_secrets = judged
     told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
     kinds = told if media == UNKNOWN else [media]
     extras = [extra.version for kind in kinds if (extra := medium_of(kind).extra)]
@@ -233,6 +271,7 @@ def _hash(
             "lang": code_lang,
             "limits": asdict(limits),
             "media": media,
+            **({"options": shaping} if (shaping := _shaping(options)) else {}),
             "parsers": [parser_for(kind, code_lang).version for kind in kinds],
             "provenance": list(provenance),
             "record": RECORD_VERSION,
@@ -241,6 +280,21 @@ def _hash(
             **_further(kinds),
         }
     )
+
+
+def _shaping(options: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """Return what of *options* is not as it is by default: a new setting changes nothing."""
+    found: dict[str, object] = {}
+    for name, section in options:
+        if isinstance(section, tuple):
+            found[name] = list(section)
+            continue
+        usual = type(section)()
+        for each in fields(section):  # type: ignore[arg-type]  # a section is a dataclass
+            value = getattr(section, each.name)
+            if each.name not in _SHAPE_NOTHING and value != getattr(usual, each.name):
+                found[f"{name}.{each.name}"] = str(value)
+    return found
 
 
 def _further(kinds: Sequence[str]) -> dict[str, object]:
