@@ -19,7 +19,6 @@ from kb_app._ingest.judging.kinds import Caps, Skip, check_medium
 from kb_app._ingest.making.parsing import judge_bytes, parse
 from kb_app._ingest.settings import Settings, settings_hash
 from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
-from kb_app.config import Ocr
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
 from kb_core.media import Media
 from kb_core.ports import Content
@@ -210,39 +209,6 @@ def test_a_medium_without_its_extra_says_how_to_install_it(
         assert check_medium(Media.IMAGE) == (None if installed else told)
 
 
-class Optioned(Unpacked):
-    """``Parser`` that says which options it was given."""
-
-    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
-        text = repr(sorted(file.options))
-        return ParsedDocument(text=text, media=file.media, parser_version=self.version)
-
-
-def test_a_section_of_the_configuration_reaches_the_media_that_name_it_and_no_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
-    monkeypatch.setattr(settings, "_hash", settings._hash.__wrapped__)
-    rows = {Media.IMAGE: Medium(parser="made_up:Optioned", sections=("ocr",))}
-    rows[Media.VIDEO] = Medium(parser="made_up:Optioned")
-    rows[Media.MAIL] = Medium(parser="made_up:Optioned", holds_files=True)
-    ways = [Ocr(), Ocr(page_timeout_secs=9), Ocr(languages=("kor",))]
-    hashes = []
-    for media, row in rows.items():
-        monkeypatch.setitem(MEDIA, media, row)
-        file = SourceFile(source_id="s", path="a", media=media)
-        given = [replace(SETTINGS, options={"ocr": way}) for way in ways]
-        parsed = parse(file, FileContent(b"x"), given[0])
-        assert isinstance(parsed, ParsedDocument)
-        hashes.append((parsed.text, *(settings_hash(file, each) for each in given)))
-
-    (seen, usual, patient, korean), (unseen, *same), (_, held, _, held_korean) = hashes
-    assert (seen, unseen) == ("['ocr']", "[]")
-    assert usual == patient != korean
-    assert len(set(same)) == 1
-    assert held != held_korean  # there may be pictures in it
-
-
 def test_another_version_of_its_extra_reads_a_file_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,3 +230,43 @@ def test_another_version_of_its_extra_reads_a_file_again(
     assert row.extra is not None
     assert row.extra.version == "eye-1.0"
     _media._version.cache_clear()
+
+
+class Told:
+    """``Parser`` of a made-up format that says what it was told."""
+
+    version = "told-1"
+
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        said = f"listen for {file.options.get('languages', 'anything')}"
+        return ParsedDocument(text=said, media=file.media, parser_version=self.version)
+
+
+def test_a_parser_is_told_what_is_set_for_its_medium(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
+    for media in (Media.AUDIO, Media.IMAGE):
+        monkeypatch.setitem(MEDIA, media, Medium(parser="made_up:Told"))
+    set_up = replace(SETTINGS, options={Media.AUDIO: {"languages": ["ko"]}})
+
+    def said(media: str) -> str:
+        document = parse(
+            SourceFile(source_id="s", path="a", media=media), FileContent(b"x"), set_up
+        )
+        assert isinstance(document, ParsedDocument)
+        return document.text
+
+    assert said(Media.AUDIO) == "listen for ['ko']"
+    assert said(Media.IMAGE) == "listen for anything"
+
+
+@pytest.mark.parametrize(
+    ("media", "is_another"), [("audio", True), ("mail", True), ("unknown", True), ("text", False)]
+)
+def test_what_a_parser_is_told_is_part_of_the_fingerprint(media: str, is_another: bool) -> None:
+    file = SourceFile(source_id="s", path="a", media=media)
+    hashes = {
+        settings_hash(file, replace(SETTINGS, options={"audio": {"model": model, "threads": n}}))
+        for model, n in (("base", 1), ("base", 2), ("tiny.en", 1))
+    }
+
+    assert len(hashes) == 1 + is_another  # never of the threads, which change nothing

@@ -18,7 +18,7 @@ from kb_core.media import Media
 from kb_core.ports import Chunker, Parser, StoredDoc
 from kb_core.values import dataclass
 
-__all__ = ["MEDIA", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
+__all__ = ["MEDIA", "OCR", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
 __all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of", "versions_of"]
 
 PHASES = ("ocr", "transcribe")
@@ -85,9 +85,6 @@ class Medium:
     """What has to be installed to read it."""
     bare_suffixes: tuple[str, ...] = ()
     """Of the files that are read without the extra."""
-    sections: tuple[str, ...] = ()
-    """Sections of the configuration that shape its documents; its parsers find them in
-    ``SourceFile.options``, as ``kb_app.config`` has them."""
     holds_files: bool = False
     """There may be files in it, of any medium."""
     later: Mapping[str, Later] = field(default_factory=dict)
@@ -138,7 +135,6 @@ MEDIA: dict[str, Medium] = {
         has_lines=False,
         extra=OCR,
         bare_suffixes=(".svg", ".svgz"),
-        sections=("ocr",),
         later={"ocr": Later("kb_app._ingest.making.formats.image:ImageReader")},
     ),
     Media.AUDIO: Medium(has_lines=False),

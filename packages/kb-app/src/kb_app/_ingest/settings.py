@@ -11,10 +11,11 @@ another model embeds the same chunks again. Its window is, through the limits.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field, fields, replace
+from dataclasses import asdict, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,10 +58,6 @@ __all__ = [
     "unjudging",
 ]
 
-_OPTIONS = ("ocr", "audio")
-_SHAPE_NOTHING = frozenset({"enabled", "page_timeout_secs", "tessdata", "threads"})
-"""Settings of these sections that change when and how fast something is made, not what."""
-
 UNKNOWN = "unknown"
 """The medium of a file whose name says nothing, until its bytes are looked at."""
 
@@ -68,6 +65,9 @@ _NO_CODE = Caps()
 
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
+
+_SHAPELESS = frozenset({"page_timeout_secs", "tessdata", "threads"})
+"""Options of parsers that change nothing but how long they take."""
 
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
 _SPECIAL_TOKENS = 2
@@ -86,16 +86,8 @@ class Settings:
     window: int
     caps: Caps
     allow_secrets: bool
-    options: Mapping[str, object] = field(default_factory=dict)
-    """Sections of the configuration that shape documents of some media, by name."""
-
-    trained: tuple[str, ...] = ()
-    """The trained data that there is to recognise text with."""
-
-    def options_of(self, *media: str) -> Mapping[str, object]:
-        """Return those that shape documents of *media*."""
-        named = {name for each in media for name in medium_of(each).sections}
-        return {name: self.options[name] for name in sorted(named & self.options.keys())}
+    options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """By medium, what its parsers are told: ``SourceFile.options``, of which JSON can be made."""
 
 
 def unjudging(settings: Settings) -> Settings:
@@ -154,17 +146,22 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
-        options={name: getattr(config, name) for name in _OPTIONS},
-        trained=_trained(config),
+        options={Media.IMAGE: _ocr_options(config)},
     )
 
 
-def _trained(config: Config) -> tuple[str, ...]:
-    """Return the trained data that there is to recognise text with, where that is done."""
-    if not OCR.is_installed:
-        return ()
-    found = find_trained(config.ocr.tessdata, environment())
-    return tuple(each.version for each in found)
+def _ocr_options(config: Config) -> dict[str, object]:
+    """Return what those are told who read pictures of text, and what there is to read it by."""
+    ocr = config.ocr
+    trained = find_trained(ocr.tessdata, environment()) if OCR.is_installed else ()
+    return {
+        "languages": list(ocr.languages),
+        "max_megapixels": ocr.max_megapixels,
+        "page_timeout_secs": ocr.page_timeout_secs,
+        "place": ocr.place,
+        "tessdata": [str(folder) for folder in ocr.tessdata],
+        "trained": [each.version for each in trained],
+    }
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
@@ -234,33 +231,35 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
         file.code_lang,
         (file.source_type, file.trust_level),
         settings.limits,
-        (caps, settings.allow_secrets),
-        _options(settings, file.media),
+        caps,
+        allow_secrets=settings.allow_secrets,
+        options=_told(file.media, settings.options),
     )
 
 
-def _options(settings: Settings, media: str) -> tuple[tuple[str, object], ...]:
-    options = dict(settings.options_of(*_kinds(media)))
-    return tuple((options | ({"trained": settings.trained} if "ocr" in options else {})).items())
-
-
-def _kinds(media: str) -> tuple[str, ...]:
-    """Return the media whose settings may shape a file of *media*: those in it, too."""
-    # What a name that says nothing may turn out to be, as things are installed.
-    kinds = TOLD_BY_BYTES if media == UNKNOWN else (media,)
-    return tuple(MEDIA) if any(medium_of(kind).holds_files for kind in kinds) else kinds
+def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
+    """Return what parsers of *media* may be told, those of what is within a file as well."""
+    is_any = media == UNKNOWN or medium_of(media).holds_files
+    media_told = options if is_any else {media} & options.keys()
+    told = {
+        each: {name: value for name, value in options[each].items() if name not in _SHAPELESS}
+        for each in media_told
+    }
+    return json.dumps(told, sort_keys=True) if told else ""
 
 
 @lru_cache(maxsize=4096)
-def _hash(
+def _hash(  # noqa: PLR0913 - each shapes the output
     media: str,
     code_lang: str | None,
     provenance: tuple[str, str],
     limits: ChunkLimits,
-    judged: tuple[Caps, bool],
-    options: tuple[tuple[str, object], ...],
+    caps: Caps,
+    *,
+    allow_secrets: bool,
+    options: str,
 ) -> str:
-    caps, allow_secrets = judged
+    # What a name that says nothing may turn out to be, as things are installed.
     told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
     kinds = told if media == UNKNOWN else [media]
     extras = [extra.version for kind in kinds if (extra := medium_of(kind).extra)]
@@ -271,30 +270,15 @@ def _hash(
             "lang": code_lang,
             "limits": asdict(limits),
             "media": media,
-            **({"options": shaping} if (shaping := _shaping(options)) else {}),
             "parsers": [parser_for(kind, code_lang).version for kind in kinds],
             "provenance": list(provenance),
             "record": RECORD_VERSION,
             **({"extras": extras} if extras else {}),
+            **({"options": options} if options else {}),
             "secrets": None if allow_secrets else SECRETS_VERSION,
             **_further(kinds),
         }
     )
-
-
-def _shaping(options: Sequence[tuple[str, object]]) -> dict[str, object]:
-    """Return what of *options* is not as it is by default: a new setting changes nothing."""
-    found: dict[str, object] = {}
-    for name, section in options:
-        if isinstance(section, tuple):
-            found[name] = list(section)
-            continue
-        usual = type(section)()
-        for each in fields(section):  # type: ignore[arg-type]  # a section is a dataclass
-            value = getattr(section, each.name)
-            if each.name not in _SHAPE_NOTHING and value != getattr(usual, each.name):
-                found[f"{name}.{each.name}"] = str(value)
-    return found
 
 
 def _further(kinds: Sequence[str]) -> dict[str, object]:

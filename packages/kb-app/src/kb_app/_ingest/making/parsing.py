@@ -79,7 +79,7 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         if kind is None:
             return Skip(SkipReason.BINARY, "not text")
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
-    unfit = check_medium(file.media, file.path)
+    unfit = check_medium(file.media)
     # The file may have grown since it was seen.
     unfit = unfit or check_size(len(data), Media(file.media), caps)
     if unfit is None and medium_of(file.media).is_text:
@@ -106,8 +106,9 @@ def parse(
     is_text = medium_of(file.media).is_text
     if is_text and (skip := judge_text(file, content.text, settings)):
         return skip
-    configured = replace(file, options=settings.options_of(file.media))
-    parsed = parser_for(file.media, file.code_lang, phases)(content, configured)
+    options = settings.options.get(file.media)
+    told = file if options is None else replace(file, options=options)
+    parsed = parser_for(file.media, file.code_lang, phases)(content, told)
     if parsed.refused is not None:
         return Skip(*parsed.refused)
     if parsed.waits_for is not None:

@@ -7,8 +7,10 @@ line ends within a word, its hyphen goes and the next line follows at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from kb_app._ingest.making.ocr import Line, Page, Recogniser
 from kb_app._trained import find_trained
@@ -23,9 +25,16 @@ _CUT_WORD = re.compile(r"[^\W\d_]-$")
 
 
 def ocr_settings(file: SourceFile) -> Ocr:
-    """Return the configured section, or the defaults."""
-    given = file.options.get("ocr")
-    return given if isinstance(given, Ocr) else Ocr()
+    """Return what the configuration says, as far as the file was told; else the defaults."""
+    given: Mapping[str, Any] = file.options
+    usual = Ocr()
+    return Ocr(
+        languages=tuple(given.get("languages", usual.languages)),
+        tessdata=tuple(map(Path, given.get("tessdata", usual.tessdata))),
+        max_megapixels=given.get("max_megapixels", usual.max_megapixels),
+        place=given.get("place", usual.place),
+        page_timeout_secs=given.get("page_timeout_secs", usual.page_timeout_secs),
+    )
 
 
 def recogniser_for(file: SourceFile) -> Recogniser:
