@@ -19,7 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kb_app._ingest.making.columns import Row, Word, in_columns
-from kb_app._trained import ENGLISH, Trained
+from kb_app._trained import ENGLISH, SCRIPTS, Trained
 from kb_core.ports import Results
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ _CONVINCING = 70.0
 _LEAST_PAGE = 50.0
 _LEAST_LINE = 40.0
 _LEAST_LETTERS = 2
+_LEAST_SEEN = 20
+"""How many letters have to be seen before it is worth saying that they were not understood."""
 _BETTER = 10.0
 """By how much more confident a page turned upside down has to be read."""
 _MOST_LANGUAGES = 4
@@ -96,14 +98,14 @@ class Recogniser:
                 page = self._reading(image, dpi, results, (part, langs, 0))
                 best, by = (page, langs) if page.confidence > best.confidence else (best, by)
                 if best.confidence >= _CONVINCING:
-                    return self._judged(best)
+                    return self._judged(best, image)
             if best.lines:
                 turned = self._reading(image, dpi, results, (part, by, 180))
                 best = turned if turned.confidence > best.confidence + _BETTER else best
         except TooSlowError:
             if best.confidence < 0:
                 return Page((), 0.0, f"reading it took longer than {self._secs:g} seconds")
-        return self._judged(best)
+        return self._judged(best, image)
 
     def _attempts(self) -> list[tuple[str, ...]]:
         """Return in which languages a page is read, and if need be read again."""
@@ -115,19 +117,23 @@ class Recogniser:
         further = [(*others, *english)] if 0 < len(others) <= _MOST_LANGUAGES else []
         return [*([english] if english else []), *further]
 
-    def _judged(self, page: Page) -> Page:
+    def _judged(self, page: Page, image: Image) -> Page:
         """Leave out the lines of a page that says nothing, and say what may be wanting."""
         doubt = None
-        if page.lines and page.confidence < _CONVINCING:
+        seen = sum(_letters(line.text) for line in page.lines)
+        if seen >= _LEAST_SEEN and page.confidence < _CONVINCING:
             there = ", ".join(each.lang for each in self._trained.values() if each.is_language)
+            looks = _script(self._trained.get(SCRIPTS), image)
             doubt = (
-                f"read with a confidence of {page.confidence:.0f} of 100; there is trained data "
-                f"of {there}: another language or script needs its own ([ocr] tessdata)"
+                f"read with a confidence of {page.confidence:.0f} of 100{looks}; there is trained "
+                f"data of {there}: another language needs its own ([ocr] tessdata)"
             )
         if self._unknown:
             missing = ", ".join(self._unknown)
             doubt = f"there is no trained data of {missing}, which [ocr] languages names"
-        return Page(page.lines if page.confidence >= _LEAST_PAGE else (), page.confidence, doubt)
+        lines = page.lines if page.confidence >= _LEAST_PAGE else ()
+        kept = tuple(line for line in lines if line.confidence >= _LEAST_LINE)
+        return Page(kept, page.confidence, doubt)
 
     def _reading(
         self,
@@ -150,6 +156,26 @@ class Recogniser:
         w, h = image.size
         lines = (_turned(line, w, h) for line in known.lines)
         return Page(tuple(lines), known.confidence)
+
+
+def _script(osd: Trained | None, image: Image) -> str:
+    """Say which script a page looks like, where there is data that tells, and it is not ours."""
+    if osd is None:
+        return ""
+    from PIL import ImageOps
+
+    api = _scripts(osd)
+    api.SetImage(ImageOps.expand(image, _BORDER, fill=255))
+    found = api.DetectOrientationScript() or {}
+    name = str(found.get("script_name", "Latin"))
+    return "" if name == "Latin" else f", and it looks like {name}"
+
+
+@cache
+def _scripts(osd: Trained) -> Any:  # noqa: ANN401 - its library has no types
+    from tesserocr import PSM, PyTessBaseAPI
+
+    return PyTessBaseAPI(path=osd.folder, lang=osd.lang, psm=PSM.OSD_ONLY)
 
 
 def _page_of(value: object) -> Page | None:
@@ -210,7 +236,7 @@ def _recognised(api: Any, image: Image, dpi: float | None, secs: float) -> Page:
     weights = [_letters(line.text) for line in lines]
     weighed = sum(n * line.confidence for n, line in zip(weights, lines, strict=True))
     mean = weighed / sum(weights) if lines else 0.0
-    return Page(tuple(line for line in lines if line.confidence >= _LEAST_LINE), round(mean, 1))
+    return Page(tuple(lines), round(mean, 1))
 
 
 def _letters(text: str) -> int:

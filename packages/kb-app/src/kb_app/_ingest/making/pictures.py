@@ -128,8 +128,11 @@ class Picture:
             )
 
     def _exif(self) -> Exif:
-        with _as_no_picture():
+        import PIL.Image
+
+        with suppress(NoPictureError), _as_no_picture():
             return self._image.getexif()
+        return PIL.Image.Exif()  # what a damaged file says of itself, it says not at all
 
     def _frame(self) -> Frame:
         from PIL import ImageOps
