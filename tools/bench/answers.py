@@ -67,6 +67,8 @@ class Case:
     is_there: bool
     gate: tuple[float, ...]
     chance: float
+    is_answered: bool
+    """Whether the shipped gate lets it pass."""
     units: tuple[Unit, ...] = ()
     shown: tuple[bool, bool, float] | None = None
     """Whether the gold answer is in the first sentence, in all, and how many words they have."""
@@ -138,10 +140,16 @@ def cases(asked: _Set) -> Iterator[Case]:
 
 
 def _case(evidence: Evidence, gold: Sequence[str], model: str, *, is_there: bool) -> Case:
-    shipped = gate.gate_of(model, is_read=evidence.is_read)
+    shipped = gate.gate_of(model, evidence)
     chance = gate.chance_of(evidence, shipped) if shipped else 0.0
+    judged = (
+        is_there,
+        gate.features(evidence),
+        chance,
+        shipped is None or chance >= shipped.threshold,
+    )
     if not gold:
-        return Case(is_there, gate.features(evidence), chance)
+        return Case(*judged)
     units = extract.ranked(evidence)
     rows = extract.features(evidence, units)
     told = tuple(
@@ -150,7 +158,7 @@ def _case(evidence: Evidence, gold: Sequence[str], model: str, *, is_there: bool
     parts = extract.extracts(evidence)
     text = " ".join(part.text for part in parts)
     shown = (told[0].is_gold if told else False, _holds(text, gold), extract.words_in(text))
-    return Case(is_there, gate.features(evidence), chance, told, shown)
+    return Case(*judged, told, shown)
 
 
 def _holds(text: str, gold: Sequence[str]) -> bool:
@@ -177,7 +185,8 @@ def _logistic(rows: Array, truth: Array, weights: Array, ridge: float = 1e-3) ->
         gradient = table.T @ (weights * (truth - chance)) - kept @ found
         found = found + np.linalg.solve(table.T @ (table * slope[:, None]) + kept, gradient)
     raw = found[1:] / spread
-    return np.r_[found[0] - raw @ mean, raw]
+    weights_of: Array = np.r_[found[0] - raw @ mean, raw]
+    return weights_of
 
 
 def _listwise(lists: Sequence[tuple[Array, Array]], ridge: float = 1.0) -> Array:
@@ -198,7 +207,8 @@ def _listwise(lists: Sequence[tuple[Array, Array]], ridge: float = 1.0) -> Array
         slow, fast = 0.9 * slow + 0.1 * gradient, 0.99 * fast + 0.01 * gradient**2
         up = slow / (1 - 0.9**step), fast / (1 - 0.99**step)
         found = found + 0.05 * up[0] / (np.sqrt(up[1]) + 1e-8)
-    return found / spread
+    weights: Array = found / spread
+    return weights
 
 
 def _lists(found: Sequence[Case]) -> list[tuple[Array, Array]]:
@@ -241,10 +251,10 @@ def _fit(found: Mapping[str, Sequence[Case]]) -> str:
     if lists:
         lines.append(f"units {_listed(_listwise(lists))}")
     for name, one in found.items():
-        others = [pair for other, c in found.items() if other != name for pair in _lists(c)]
-        if others and (own := _lists(one)):
-            weights = _listwise(others)
-            first = np.mean([gold[int(np.argmax(table @ weights))] for table, gold in own])
+        rest = [pair for other, c in found.items() if other != name for pair in _lists(c)]
+        if rest and (own := _lists(one)):
+            of_others = _listwise(rest)
+            first = np.mean([gold[int(np.argmax(table @ of_others))] for table, gold in own])
             lines.append(f"  {name}: first sentence {first:.3f} by weights of the others")
     return "\n".join(lines)
 
@@ -256,14 +266,15 @@ def _listed(values: Array) -> str:
 # ------------------------------------------------------------------- printing
 
 
-def _row(name: str, found: Sequence[Case], threshold: float) -> tuple[str, ...]:
+def _row(name: str, found: Sequence[Case]) -> tuple[str, ...]:
     there = np.array([case.chance for case in found if case.is_there])
     gone = np.array([case.chance for case in found if not case.is_there])
     shown = [case.shown for case in found if case.shown is not None]
     table = np.array([case.gate for case in found])
     truth = np.array([case.is_there for case in found])
     single = max(area(table[truth, i], table[~truth, i]) for i in range(table.shape[1]))
-    refused, let_in = float((there < threshold).mean()), float((gone >= threshold).mean())
+    refused = float(np.mean([not case.is_answered for case in found if case.is_there]))
+    let_in = float(np.mean([case.is_answered for case in found if not case.is_there]))
     answers = (
         ["-"] * 3
         if not shown
@@ -338,8 +349,6 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.fit:
         print(_fit(found))
         return 0
-    shipped = gate.gate_of("multilingual-e5-small", is_read=not options.words)
-    threshold = shipped.threshold if shipped else 0.5
     head = (
         "set",
         "asked",
@@ -353,7 +362,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "let in",
     )
     print(machine_line(describe_machine()))
-    print(render_table(head, [_row(name, one, threshold) for name, one in found.items()]))
+    print(render_table(head, [_row(name, one) for name, one in found.items()]))
     return 0
 
 

@@ -132,7 +132,7 @@ class Asking:
         if evidence is None:
             return _Read(degraded=remarks)
         model = self._parts.model()
-        gate = gate_of(model.name if model else "", is_read=evidence.is_read)
+        gate = gate_of(model.name if model else "", evidence)
         confidence = chance_of(evidence, gate) if gate else None
         return _Read(evidence=evidence, gate=gate, confidence=confidence, degraded=remarks)
 

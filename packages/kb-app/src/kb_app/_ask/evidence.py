@@ -29,6 +29,8 @@ DEPTH = 5
 """How many passages are read: on development collections, the answer stands in the first
 five in 99 of 100 questions that have one."""
 
+_KNOWN = 0.5
+"""Which share of a question's words some passage holds, in a language of the documents."""
 _NO_READING = PartReading((), 0.0)
 
 
@@ -91,6 +93,9 @@ class Evidence:
     """Of the question's words, by their number."""
     is_read: bool
     """Whether a model has read the passages; else words alone tell."""
+    is_foreign: bool = False
+    """Whether no passage of all holds most of the question's words, as where it is asked in
+    another language."""
 
     def share(self, held: frozenset[int]) -> float:
         """Return the share that the words *held* have of the weight of all; 0..1."""
@@ -119,7 +124,13 @@ def evidence_of(
         read = readings[number] if readings is not None else [_NO_READING] * len(parts)
         passages.append(_passage(chunk, score, parts, read, holding))
     weights = tuple(word.weight for word in known.words)
-    return Evidence(question, tuple(passages), weights, is_read=readings is not None)
+    return Evidence(
+        question,
+        tuple(passages),
+        weights,
+        is_read=readings is not None,
+        is_foreign=known.share < _KNOWN,
+    )
 
 
 def _texts(chunk: StoredChunk, parts: Sequence[Unit]) -> list[str]:

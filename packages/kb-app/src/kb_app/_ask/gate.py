@@ -39,14 +39,20 @@ _GATES: dict[str, Gate] = {
     "multilingual-e5-small": Gate(
         (-23.1, 13.8, 2.3, 1.07, 48.6, -3.94, 11, 24.5, 7.11, -1.82), 0.49
     ),
+    "multilingual-e5-small, foreign": Gate(
+        (-15.8, 8.41, -8.03, 4.22, 77.1, 2.55, 16.5, 10.8, -6.25, -1.04), 0.51
+    ),
     "": Gate((-2.47, 0, 0, 2.71, 0, 0, 0, 0, 5.81, -1.46), 0.52),
 }
-"""By the name of the model that reads; ``""``: words alone."""
+"""By the name of the model that reads, and for questions most of whose words no passage
+holds, such as those in another language; ``""``: words alone."""
 
 
-def gate_of(model: str, *, is_read: bool) -> Gate | None:
+def gate_of(model: str, evidence: Evidence) -> Gate | None:
     """Return the gate for what *model* read; ``None`` for a model that nobody measured."""
-    return _GATES.get(model if is_read else "")
+    if not evidence.is_read:
+        return _GATES[""]
+    return _GATES.get(f"{model}, foreign" if evidence.is_foreign else model)
 
 
 def chance_of(evidence: Evidence, gate: Gate) -> float:
