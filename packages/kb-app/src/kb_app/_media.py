@@ -149,7 +149,7 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.mail:MailParser",
         holds_files=True,
     ),
-    Media.BOOK: Medium(),
+    Media.BOOK: Medium(parser="kb_app._ingest.making.formats.epub:BookParser", limits=_ARCHIVE),
     Media.IMAGE: Medium(
         parser="kb_app._ingest.making.formats.image:ImageParser",
         has_lines=False,
