@@ -3,7 +3,8 @@
 Headings are those of the outline or, without one, lines in larger or bolder type. What runs
 along the head or foot of pages stands where it is first seen, and is left out of the others;
 so are numbers of pages. Pages that are pictures wait for the phase ``ocr``, unless somebody
-put their text under them; what is seen on them is read then. A damaged page costs that page; a locked file is refused.
+put their text under them; what is seen on them is read then. A damaged page costs that page;
+a locked file is refused.
 """
 
 from __future__ import annotations
