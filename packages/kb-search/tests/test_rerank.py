@@ -38,7 +38,7 @@ class Letters(HashEmbedder):
         self._on_read = on_read
 
     def embed_query(self, text: str, /) -> bytes:
-        return one_hot(text).sum(axis=0).tobytes()
+        return bytes(one_hot(text).sum(axis=0).tobytes())
 
     def query_tokens(self, text: str, /) -> Array:
         return one_hot(text)
@@ -243,8 +243,10 @@ def test_lists_of_different_length_are_refused() -> None:
 def test_each_part_of_a_passage_is_told_how_near_it_comes_to_each_token() -> None:
     reader: CloseReaderPort = CloseReader(Letters())
 
-    ((first, second, none), empty) = reader.read("abc", [["ab", "cab", "xyz"], []]) or ()
+    read = reader.read("abc", [["ab", "cab", "xyz"], []])
 
+    assert read is not None
+    (first, second, none), empty = read
     assert (first.nearest, second.nearest, none.nearest) == ((1, 1, 0), (1, 1, 1), (0, 0, 0))
     assert empty == ()
 
