@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from kb_app._ask.asking import Asking
     from kb_app._search.hits import Freshness
-    from kb_core.answers import AskQuery
+    from kb_core.answers import Answer, AskQuery
     from kb_core.ports import IndexSnapshot
     from kb_core.search import GrepQuery
     from kb_core.wire import types
@@ -39,11 +39,9 @@ class Texts:
         """
         return self._asking(stop).events(question)
 
-    def answer(self, question: AskQuery, *, stop: Event | None = None) -> types.Answer:
-        """Return answer.v1: what ``ask`` ends in."""
-        from kb_core import wire
-
-        return wire.answer(self._asking(stop).answer(question))
+    def answer(self, question: AskQuery, *, stop: Event | None = None) -> Answer:
+        """Return the answer to *question*, or the refusal: what ``ask`` ends in."""
+        return self._asking(stop).answer(question)
 
     def fetch(
         self, place: str | Mapping[str, Any], *, max_tokens: int | None = None

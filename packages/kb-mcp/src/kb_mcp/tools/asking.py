@@ -9,6 +9,7 @@ import mcp_types as types
 from pydantic import Field
 
 from kb_app.wire_models import FilteredInput, MaybeWhole, choice, read, whole
+from kb_core import wire
 from kb_core.answers import AskQuery
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K
@@ -42,7 +43,7 @@ def _ask(call: Call) -> Answer:
     asked = read(AskInput, call.arguments)
     given: dict[str, Any] = {} if asked.k is None else {"k": asked.k}
     question = AskQuery(text=asked.query, mode=asked.mode, filters=asked.to_filters(), **given)
-    return call.kb.answer(question, stop=call.stop)
+    return wire.answer(call.kb.answer(question, stop=call.stop))
 
 
 ASK = Tool(
