@@ -143,7 +143,15 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
+        options=_options(config),
     )
+
+
+def _options(config: Config) -> dict[str, Mapping[str, object]]:
+    """Return the settings that parsers read, by medium."""
+    speech = asdict(config.audio)
+    del speech["enabled"]  # whether a run goes through that phase
+    return {Media.AUDIO: speech, Media.VIDEO: speech}
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
