@@ -24,6 +24,8 @@ __all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of
 PHASES = ("ocr", "transcribe")
 """The later phases, in their order: what takes so long that all else is indexed first."""
 
+_ARCHIVE = ("unpacked_mb", "part_mb", "ratio", "members")
+"""The limits of what is in an archive."""
 _TEXT = "kb_app._ingest.making.formats.text:TextParser"
 
 
@@ -101,6 +103,8 @@ class Medium:
     """What has to be installed to read it."""
     holds_files: bool = False
     """There may be files in it, of any medium."""
+    limits: tuple[str, ...] = ()
+    """The names of the ``ReadingLimits`` that its parser heeds."""
     later: Mapping[str, Later] = field(default_factory=dict)
     """By phase: what reads it then, where its parser says that it ``waits_for`` that."""
 
@@ -144,8 +148,15 @@ MEDIA: dict[str, Medium] = {
     ),
     Media.HTML: Medium(),
     Media.CSV: Medium(parser="kb_app._ingest.making.formats.table:TableParser", is_text=True),
-    Media.PDF: Medium(has_lines=False),
-    Media.OFFICE: Medium(),
+    Media.PDF: Medium(
+        parser="kb_app._ingest.making.formats.pdf:PdfParser",
+        has_lines=False,
+        holds_files=True,
+    ),
+    Media.OFFICE: Medium(
+        parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
+        limits=(*_ARCHIVE, "cells"),
+    ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",
         holds_files=True,

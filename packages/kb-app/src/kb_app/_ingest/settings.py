@@ -32,7 +32,7 @@ from kb_app._media import (
     versions_of,
 )
 from kb_app._models import model_of, models_dir
-from kb_core.documents import ChunkLimits, SourceFile
+from kb_core.documents import ChunkLimits, ReadingLimits, SourceFile
 from kb_core.errors import InvalidInput
 from kb_core.ids import fingerprint
 from kb_core.media import Media, TrustLevel
@@ -83,6 +83,7 @@ class Settings:
     window: int
     caps: Caps
     allow_secrets: bool
+    reading: ReadingLimits = ReadingLimits()
     options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """By medium, what its parsers are told: ``SourceFile.options``, of which JSON can be made."""
 
@@ -143,7 +144,21 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
+        reading=_reading_limits(config),
         options=_options(config),
+    )
+
+
+def _reading_limits(config: Config) -> ReadingLimits:
+    """Return how much one file may hold that is no text."""
+    limits = config.limits
+    return ReadingLimits(
+        unpacked_mb=limits.unpacked_mb,
+        part_mb=limits.part_mb,
+        ratio=limits.ratio,
+        members=limits.members,
+        pages=limits.pages,
+        cells=limits.cells,
     )
 
 
@@ -220,7 +235,7 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
         file.media,
         file.code_lang,
         (file.source_type, file.trust_level),
-        settings.limits,
+        (settings.limits, settings.reading),
         caps,
         allow_secrets=settings.allow_secrets,
         options=_told(file.media, settings.options),
@@ -243,7 +258,7 @@ def _hash(  # noqa: PLR0913 - each shapes the output
     media: str,
     code_lang: str | None,
     provenance: tuple[str, str],
-    limits: ChunkLimits,
+    limits: tuple[ChunkLimits, ReadingLimits],
     caps: Caps,
     *,
     allow_secrets: bool,
@@ -258,7 +273,7 @@ def _hash(  # noqa: PLR0913 - each shapes the output
             "caps": asdict(caps),
             "chunkers": [chunker_for(kind).version for kind in kinds],
             "lang": code_lang,
-            "limits": asdict(limits),
+            "limits": asdict(limits[0]),
             "media": media,
             "parsers": [parser_for(kind, code_lang).version for kind in kinds],
             "provenance": list(provenance),
@@ -266,16 +281,19 @@ def _hash(  # noqa: PLR0913 - each shapes the output
             **({"extras": extras} if extras else {}),
             **({"options": options} if options else {}),
             "secrets": None if allow_secrets else SECRETS_VERSION,
-            **_further(kinds),
+            **_further(kinds, limits[1]),
         }
     )
 
 
-def _further(kinds: Sequence[str]) -> dict[str, object]:
-    """Return what else may shape the output: later phases, and files within a file."""
+def _further(kinds: Sequence[str], reading: ReadingLimits) -> dict[str, object]:
+    """Return what else may shape the output: later phases, files within a file, limits."""
     later = [version for kind in kinds for version in later_versions(kind)]
     inside: list[object] = []
     if any(medium_of(kind).holds_files for kind in kinds):
-        readable = [kind for kind in MEDIA if check_medium(kind) is None]
-        inside = [[kind, *versions_of(kind)] for kind in readable]
-    return {**({"later": later} if later else {}), **({"inside": inside} if inside else {})}
+        kinds = [kind for kind in MEDIA if check_medium(kind) is None]
+        inside = [[kind, *versions_of(kind)] for kind in kinds]
+    names = sorted({name for kind in kinds for name in medium_of(kind).limits})
+    limits = {name: getattr(reading, name) for name in names}
+    further = {"later": later, "inside": inside, "reading": limits}
+    return {name: value for name, value in further.items() if value}

@@ -47,7 +47,8 @@ _MEDIA = _table("""
     notebook: ipynb
     csv: csv tsv
     pdf: pdf
-    office: docx doc docm pptx ppt pptm xlsx xls xlsm odt odp ods rtf pages numbers
+    office: docx doc docm dotx dotm pptx ppt pptm ppsx ppsm potx potm xlsx xls xlsm xlsb xltx xltm
+    office: odt ott odp otp ods ots rtf pages numbers
     mail: eml msg mbox
     book: epub mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz

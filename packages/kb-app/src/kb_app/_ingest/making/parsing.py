@@ -106,8 +106,10 @@ def parse(
     is_text = medium_of(file.media).is_text
     if is_text and (skip := judge_text(file, content.text, settings)):
         return skip
-    options = settings.options.get(file.media)
-    told = file if options is None else replace(file, options=options)
+    told = file
+    if not is_text:
+        options = settings.options.get(file.media, file.options)
+        told = replace(file, options=options, limits=settings.reading)
     parsed = parser_for(file.media, file.code_lang, phases)(content, told)
     if parsed.refused is not None:
         return Skip(*parsed.refused)
