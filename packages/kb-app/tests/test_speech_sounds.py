@@ -11,13 +11,13 @@ from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-np = pytest.importorskip("numpy")
 soundfile = pytest.importorskip("soundfile")
 
-from kb_app._ingest.making.speech.resampling import RATE, resampled  # noqa: E402
+from kb_app._ingest.making.speech.resampling import RATE, Samples, resampled  # noqa: E402
 from kb_app._ingest.making.speech.sounds import (  # noqa: E402
     FilmDecoderMissing,
     Unplayable,
@@ -34,23 +34,23 @@ from kb_app._ingest.making.speech.voices import (  # noqa: E402
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "audio"
 
 
-def tone(hz: float, secs: float, rate: int = RATE, loud: float = 0.5) -> np.ndarray:
+def tone(hz: float, secs: float, rate: int = RATE, loud: float = 0.5) -> Samples:
     moments = np.arange(round(secs * rate)) / rate
     return (loud * np.sin(2 * np.pi * hz * moments)).astype(np.float32)
 
 
-def noise(secs: float, loud: float = 0.1) -> np.ndarray:
+def noise(secs: float, loud: float = 0.1) -> Samples:
     made = np.random.default_rng(7).standard_normal(round(secs * RATE))
     return (loud * made).astype(np.float32)
 
 
-def file_of(samples: np.ndarray, rate: int, kind: str, subtype: str | None = None) -> bytes:
+def file_of(samples: Samples, rate: int, kind: str, subtype: str | None = None) -> bytes:
     made = BytesIO()
     soundfile.write(made, samples, rate, format=kind, subtype=subtype)
     return made.getvalue()
 
 
-def heard(data: bytes) -> np.ndarray:
+def heard(data: bytes) -> Samples:
     blocks = list(sound_of(data))
     return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
 
@@ -168,7 +168,7 @@ def test_the_sound_of_real_films_is_read(name: str) -> None:
     assert len(heard((SAMPLES / name).read_bytes())) == pytest.approx(11 * RATE, abs=RATE // 10)
 
 
-def stretches(samples: np.ndarray) -> list[tuple[int, int]]:
+def stretches(samples: Samples) -> list[tuple[int, int]]:
     levels = levels_of([samples])
     return [(s.start_ms, s.end_ms) for s in stretches_of(active_in(levels), levels)]
 
@@ -178,7 +178,7 @@ def stretches(samples: np.ndarray) -> list[tuple[int, int]]:
     [np.zeros(RATE * 5, np.float32), noise(30), noise(30, 0.0001), tone(440, 30), noise(0)],
     ids=["silence", "noise", "faint noise", "a tone", "nothing"],
 )
-def test_nobody_speaks_in_silence_in_noise_and_in_a_tone(samples: np.ndarray) -> None:
+def test_nobody_speaks_in_silence_in_noise_and_in_a_tone(samples: Samples) -> None:
     assert stretches(samples) == []
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
 soundfile = pytest.importorskip("soundfile")
 pytest.importorskip("ctranslate2")
 
 from kb_app._costly import UnkeptResults  # noqa: E402
-from kb_app._ingest.making.speech.resampling import RATE  # noqa: E402
+from kb_app._ingest.making.speech.resampling import RATE, Samples  # noqa: E402
 from kb_app._ingest.making.speech.served import ServedEngine  # noqa: E402
 from kb_app._ingest.making.speech.sounds import sound_of  # noqa: E402
 from kb_app._ingest.making.speech.transcribing import (  # noqa: E402
@@ -27,6 +27,7 @@ from kb_app._ingest.making.speech.transcribing import (  # noqa: E402
     segments_of,
     transcribe,
 )
+from kb_app._ingest.making.speech.voices import Active  # noqa: E402
 from kb_app._ingest.making.speech.weights import PACKAGED, identity_of, weights_of  # noqa: E402
 from kb_app._ingest.making.speech.whisper import Listener, Word  # noqa: E402
 from kb_core.errors import ModelMissing, ModelUnreachable  # noqa: E402
@@ -36,7 +37,7 @@ SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "audio"
 HOUR_MS = 3_600_000
 
 
-def bursts(*starts: float, secs: float = 12) -> np.ndarray:
+def bursts(*starts: float, secs: float = 12) -> Samples:
     """Return silence with a second of noise at each of *starts*."""
     made = np.zeros(round(secs * RATE), np.float32)
     rustle = np.random.default_rng(3).standard_normal(RATE) * 0.2
@@ -52,12 +53,10 @@ class Script:
         self.heard: list[float] = []
         self._fails_at = fails_at
 
-    def language(self, samples: np.ndarray) -> str:
+    def language(self, samples: Samples) -> str:
         return "de"
 
-    def segments(
-        self, samples: np.ndarray, active: np.ndarray, language: str | None
-    ) -> Iterable[Segment]:
+    def segments(self, samples: Samples, active: Active, language: str | None) -> Iterable[Segment]:
         if len(self.heard) == self._fails_at:
             raise KeyboardInterrupt
         assert len(active) * RATE // 50 == len(samples)
@@ -66,7 +65,7 @@ class Script:
 
 
 def made_of(
-    samples: np.ndarray,
+    samples: Samples,
     engine: Engine | None,
     results: Results | None = None,
     told: Callable[[int, int], object] = lambda _done, _whole: None,
@@ -76,7 +75,7 @@ def made_of(
         assert engine is not None, "nothing is to be heard, and a model is loaded"
         return engine
 
-    def sound() -> Iterator[np.ndarray]:
+    def sound() -> Iterator[Samples]:
         yield from np.array_split(samples, 7)
 
     return transcribe(sound, load, results or UnkeptResults(), told, most_ms)
@@ -245,21 +244,21 @@ def server() -> Iterator[Server]:
     made.server_close()
 
 
-def served(server: Server, *languages: str, key_variable: str = "") -> ServedEngine:
+def served(server: Server, *languages: str, key_file: str = "") -> ServedEngine:
     address = f"http://127.0.0.1:{server.server_port}/v1/"
-    return ServedEngine(address, "whisper-1", languages, key_variable)
+    return ServedEngine(address, "whisper-1", languages, key_file)
 
 
 def test_a_server_is_sent_each_stretch_and_the_key_that_is_its_own(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MY_KEY", "sesame")
+    monkeypatch.setenv("KEBAB_AUDIO_API_KEY", "sesame")
     server.answer = 200, json.dumps(
         {"text": "Hi. You.", "segments": [
             {"start": 0.25, "end": 0.75, "text": " Hi."}, {"start": 1, "end": 99, "text": "You."},
             {"start": 1, "text": " "}, "odd"]}
     ).encode()  # fmt: skip
-    found = made_of(bursts(1, 6), served(server, "de", key_variable="MY_KEY"))
+    found = made_of(bursts(1, 6), served(server, "de"))
 
     assert found.segments[:2] == [Segment(1010, 1510, "Hi."), Segment(1760, 2240, "You.")]
     assert len(found.segments) == 4
@@ -291,10 +290,10 @@ def test_a_server_that_tells_no_times_gives_those_of_the_stretch(server: Server)
 def test_a_server_that_fails_is_named_and_its_key_is_not(
     server: Server, monkeypatch: pytest.MonkeyPatch, answer: tuple[int, bytes] | None, why: str
 ) -> None:
-    monkeypatch.setenv("MY_KEY", "sesame")
-    engine = served(server, key_variable="MY_KEY")
+    monkeypatch.setenv("KEBAB_AUDIO_API_KEY", "sesame")
+    engine = served(server)
     if answer is None:
-        engine = ServedEngine("http://127.0.0.1:9/v1", "whisper-1", key_variable="MY_KEY")
+        engine = ServedEngine("http://127.0.0.1:9/v1", "whisper-1")
     else:
         server.answer = answer
 
@@ -302,3 +301,16 @@ def test_a_server_that_fails_is_named_and_its_key_is_not(
         made_of(bursts(1), engine)
     assert "sesame" not in f"{told.value} {told.value.details} {told.value.hint}"
     assert told.value.__cause__ is None
+
+
+def test_a_key_may_stand_in_a_file(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("sesame\n")
+    server.answer = 200, b'{"text": ""}'
+    made_of(bursts(1), served(server, key_file=str(file)))
+    assert server.asked[0][1] == "Bearer sesame"
+
+    for bad, why in ((b"two words", "more than a key"), (b"\xff", "cannot be read: no text")):
+        file.write_bytes(bad)
+        with pytest.raises(ModelUnreachable, match=why):
+            made_of(bursts(1), served(server, key_file=str(file)))

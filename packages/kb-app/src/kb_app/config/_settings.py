@@ -236,8 +236,8 @@ class Audio:
     endpoint: str = setting(
         "", "Address of a server that transcribes, as http://localhost:8000/v1; empty: none."
     )
-    key_variable: str = setting(
-        "OPENAI_API_KEY", "The environment variable that holds its key, sent to it alone."
+    api_key_file: str = setting(
+        "", "File that holds the key of the server; KEBAB_AUDIO_API_KEY goes before.", kind="file"
     )
 
 

@@ -90,7 +90,7 @@ def _transcript(content: Content, file: SourceFile) -> Transcript:
         endpoint = ""
     made_by = {"version": _SPEECH, "languages": languages, "endpoint": endpoint, "model": model}
     if endpoint:
-        engine = partial(_served, endpoint, model, languages, _word(options, "key_variable"))
+        engine = partial(_served, endpoint, model, languages, _word(options, "api_key_file"))
     else:
         from kb_app._ingest.making.speech.weights import DEFAULT, identity_of
 
@@ -121,10 +121,10 @@ def _local(model: str, languages: tuple[str, ...], threads: int) -> Engine:
     return LocalEngine(Listener(weights, threads or cores or 1), languages)
 
 
-def _served(endpoint: str, model: str, languages: tuple[str, ...], key_variable: str) -> Engine:
+def _served(endpoint: str, model: str, languages: tuple[str, ...], key_file: str) -> Engine:
     from kb_app._ingest.making.speech.served import ServedEngine
 
-    return ServedEngine(endpoint, model or "whisper-1", languages, key_variable)
+    return ServedEngine(endpoint, model or "whisper-1", languages, key_file)
 
 
 def _list(options: Mapping[str, object], name: str) -> Sequence[object]:

@@ -1,8 +1,8 @@
 """Speech by a server: anything that speaks as OpenAI's ``/v1/audio/transcriptions`` does.
 
 Each stretch is sent by itself, as a WAV file of 16 bits, so nothing that is sent is longer
-than 30 seconds, and times are right. The key is read from the environment, goes to that
-server alone, and stands in no error, log or file of ours.
+than 30 seconds, and times are right. The key goes to that server alone, and stands in no
+error, log or file of ours. A worker process does it, which may wait: it ends with its run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import urllib.request
 import wave
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
+from pathlib import Path
 
 from kb_app._ingest.making.speech.resampling import RATE, Samples
 from kb_app._ingest.making.speech.transcribing import Segment
@@ -36,8 +37,8 @@ class ServedEngine:
     endpoint: str
     model: str
     languages: Sequence[str] = ()
-    key_variable: str = ""
-    """The environment variable that holds its key, if it wants one."""
+    key_file: str = ""
+    """The file that holds its key, unless ``KEBAB_AUDIO_API_KEY`` does."""
 
     def language(self, _samples: Samples) -> str | None:
         return self.languages[0] if len(self.languages) == 1 else None
@@ -53,7 +54,7 @@ class ServedEngine:
 
     def _ask(self, form: bytes) -> Mapping[str, object]:
         headers = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
-        if key := os.environ.get(self.key_variable):
+        if key := self._key():
             headers["Authorization"] = f"Bearer {key}"
         address = f"{self.endpoint.rstrip('/')}/audio/transcriptions"
         request = urllib.request.Request(  # noqa: S310 - checked with the setting
@@ -71,6 +72,19 @@ class ServedEngine:
         if not isinstance(answer, dict):
             raise self._failed("its answer is no JSON object")
         return answer
+
+    def _key(self) -> str:
+        key = os.environ.get("KEBAB_AUDIO_API_KEY", "")
+        if not key and self.key_file:
+            try:
+                key = Path(self.key_file).expanduser().read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                why = f"[audio] api_key_file = {self.key_file!r} cannot be read"
+                raise self._failed(f"{why}: {getattr(error, 'strerror', 'no text')}") from None
+        key = key.strip()
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise self._failed("what should be its key is more than a key")
+        return key
 
     def _failed(self, reason: str) -> ModelUnreachable:
         return ModelUnreachable(
