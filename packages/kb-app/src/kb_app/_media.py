@@ -95,6 +95,8 @@ class Medium:
     has_lines: bool = True
     """Documents are addressed by lines; else chunks carry spans of their own. A parser may
     say otherwise of one document."""
+    cites_file_lines: bool = False
+    """Where documents have no lines: chunks are cited by those of the file, not of the text."""
     is_text: bool = False
     """A document's text is its file, decoded. Such a file is judged before it is parsed, and
     read again to see whether it still says what is cited; of any other, bytes may be
@@ -144,9 +146,15 @@ MEDIA: dict[str, Medium] = {
         is_text=True,
     ),
     Media.NOTEBOOK: Medium(
-        parser="kb_app._ingest.making.formats.notebook:NotebookParser", has_lines=False
+        parser="kb_app._ingest.making.formats.notebook:NotebookParser",
+        has_lines=False,
+        cites_file_lines=True,
     ),
-    Media.HTML: Medium(),
+    Media.HTML: Medium(
+        parser="kb_app._ingest.making.formats.html:HtmlParser",
+        has_lines=False,
+        cites_file_lines=True,
+    ),
     Media.CSV: Medium(parser="kb_app._ingest.making.formats.table:TableParser", is_text=True),
     Media.PDF: Medium(
         parser="kb_app._ingest.making.formats.pdf:PdfParser",

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
+from kb_app._ingest.judging.kinds import PAGES_OR_CODE, TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import (
@@ -59,6 +59,8 @@ UNKNOWN = "unknown"
 """The medium of a file whose name says nothing, until its bytes are looked at."""
 
 _NO_CODE = Caps()
+_MAY_BE: Mapping[str, Sequence[str]] = {Media.HTML: PAGES_OR_CODE}
+"""What files of a medium may turn out to be, by what is in them."""
 
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
@@ -228,7 +230,7 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
     """
     caps = (
         settings.caps
-        if file.media == Media.CODE or medium_of(file.media).holds_files
+        if Media.CODE in _MAY_BE.get(file.media, (file.media,)) or medium_of(file.media).holds_files
         else replace(_NO_CODE, max_file_mb=settings.caps.max_file_mb)
     )
     return _hash(
@@ -266,7 +268,7 @@ def _hash(  # noqa: PLR0913 - each shapes the output
 ) -> str:
     # What a name that says nothing may turn out to be, as things are installed.
     told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
-    kinds = told if media == UNKNOWN else [media]
+    kinds = told if media == UNKNOWN else list(_MAY_BE.get(media, (media,)))
     extras = [extra.version for kind in kinds if (extra := medium_of(kind).extra)]
     return fingerprint(
         {
