@@ -52,7 +52,7 @@ def errors(said: list[str], heard: list[str]) -> int:
 def samples_of(file: Path) -> list[Samples]:
     """Return the sound of a recording."""
     if file.suffix == ".raw":
-        return [np.fromfile(file, "<i2").astype(np.float32) / 32768]
+        return [np.fromfile(file, "<i2").astype(np.float32) / np.float32(32768)]
     return list(sound_of(file.read_bytes()))
 
 
