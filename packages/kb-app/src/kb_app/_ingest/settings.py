@@ -156,8 +156,8 @@ def ingest_settings(config: Config) -> Settings:
 
 def _options(config: Config) -> dict[str, Mapping[str, object]]:
     """Return the settings that parsers read, by medium."""
-    speech = _speech_options(config)
-    return {Media.IMAGE: _ocr_options(config), Media.AUDIO: speech, Media.VIDEO: speech}
+    pages = dict.fromkeys((Media.IMAGE, Media.PDF), _ocr_options(config))
+    return {**pages, **dict.fromkeys((Media.AUDIO, Media.VIDEO), _speech_options(config))}
 
 
 def _reading_limits(config: Config) -> ReadingLimits:
