@@ -156,8 +156,8 @@ def ingest_settings(config: Config) -> Settings:
 
 def _options(config: Config) -> dict[str, Mapping[str, object]]:
     """Return the settings that parsers read, by medium."""
-    pages = dict.fromkeys((Media.IMAGE, Media.PDF), _ocr_options(config))
-    return {**pages, **dict.fromkeys((Media.AUDIO, Media.VIDEO), _speech_options(config))}
+    ocr, speech = _ocr_options(config), _speech_options(config)
+    return {Media.IMAGE: ocr, Media.PDF: ocr, Media.AUDIO: speech, Media.VIDEO: speech}
 
 
 def _reading_limits(config: Config) -> ReadingLimits:
