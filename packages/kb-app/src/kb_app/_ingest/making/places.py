@@ -9,10 +9,19 @@ Chunkers know nothing of it. Pure.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
-from kb_core.citations import CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan
+from kb_core.citations import (
+    CellSpan,
+    CodeSpan,
+    LineSpan,
+    PageSpan,
+    RegionSpan,
+    Span,
+    TimeSpan,
+)
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, Place
 from kb_core.ports import Chunker, TokenCounter
 
@@ -26,11 +35,16 @@ def placed_chunks(
     if not document.places:
         yield from chunker(document, counter, limits)
         return
+    at = 0
     for start, end, places in _parts(document):
-        blocks = tuple(_within(document.blocks, start, end))
+        while at < len(document.blocks) and document.blocks[at].end <= start:
+            at += 1
+        blocks = tuple(_within(islice(document.blocks, at, None), start, end))
         part = replace(document, blocks=blocks, places=())
+        starts = [place.start for place in places]
         for draft in chunker(part, counter, limits):
-            yield draft if draft.span or not places else replace(draft, span=_span(draft, places))
+            is_said = draft.span or not places
+            yield draft if is_said else replace(draft, span=_span(draft, places, starts))
 
 
 def common_place(one: Span, other: Span) -> Span | None:
@@ -48,11 +62,23 @@ def common_place(one: Span, other: Span) -> Span | None:
         case TimeSpan() as a, TimeSpan() as b if a.speaker == b.speaker:
             first, last = min(a.start_ms, b.start_ms), max(a.end_ms, b.end_ms)
             return TimeSpan(first, last, a.speaker)
+        case (RegionSpan(), RegionSpan()) | (CellSpan(), CellSpan()):
+            return _hull(one, other)
+    return one if one == other else None
+
+
+def _hull(one: Span, other: Span) -> Span | None:
+    match one, other:
+        case CellSpan() as a, CellSpan() as b if a.sheet == b.sheet:
+            (left, top, *_), (left_b, top_b, *_) = a.edges, b.edges
+            (*_, right, bottom), (*_, right_b, bottom_b) = a.edges, b.edges
+            first = min(left, left_b), min(top, top_b)
+            return CellSpan.of(a.sheet, *first, max(right, right_b), max(bottom, bottom_b))
         case RegionSpan() as a, RegionSpan() as b:
             x, y = min(a.x, b.x), min(a.y, b.y)
             right, bottom = max(a.x + a.w, b.x + b.w), max(a.y + a.h, b.y + b.h)
             return RegionSpan(x, y, right - x, bottom - y)
-    return one if one == other else None
+    return None
 
 
 def _on_page(one: PageSpan, other: PageSpan) -> PageSpan:
@@ -85,14 +111,16 @@ def _parts(document: ParsedDocument) -> Iterator[tuple[int, int, Sequence[Place]
     yield places[first].start, len(document.text), places[first:]
 
 
-def _within(blocks: Sequence[Block], start: int, end: int) -> Iterator[Block]:
+def _within(blocks: Iterable[Block], start: int, end: int) -> Iterator[Block]:
+    """Yield what of *blocks*, which are in order, is in a range; no block after it is looked at."""
     for block in blocks:
-        if block.start < end and block.end > start:
+        if block.start >= end:
+            return
+        if block.end > start:
             yield replace(block, start=max(block.start, start), end=min(block.end, end))
 
 
-def _span(draft: ChunkDraft, places: Sequence[Place]) -> Span:
-    starts = [place.start for place in places]
+def _span(draft: ChunkDraft, places: Sequence[Place], starts: Sequence[int]) -> Span:
     first = max(0, bisect_right(starts, draft.start) - 1)
     last = max(first + 1, bisect_left(starts, draft.end))
     span = places[first].span
