@@ -211,7 +211,7 @@ def test_what_cannot_be_indexed_is_reported_with_a_reason(library: InstalledKeba
     reasons = {i["doc_path"]: i["reason"] for i in report["items"] if i["kind"] == "skipped"}
     assert reasons == {
         "blob": "binary",
-        "paper.pdf": "unsupported",
+        "paper.pdf": "unreadable",
         "empty.md": "empty",
         "key.pem": "secret_suspected",
     }

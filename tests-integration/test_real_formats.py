@@ -1,10 +1,11 @@
-"""Mails, notebooks and tables of values by the installed command: found, cited, verified."""
+"""Mails, notebooks, tables and papers by the installed command: found, cited, verified."""
 
 from __future__ import annotations
 
 import json
 from email.message import EmailMessage
 
+from kb_app.testing.papers import paper, plain_page
 from kb_cli.testing.installed import InstalledKebab
 
 
@@ -78,3 +79,28 @@ def test_a_table_is_cited_by_its_lines(kebab: InstalledKebab) -> None:
     assert hit["citation"]["uri"] == "prices.csv#L1-L4"
     assert hit["citation"]["section"] == "item, price"
     assert "persimmon,4" in kebab.json("fetch", "span", "prices.csv", "4", "4")["text"]
+
+
+def test_a_paper_is_cited_by_its_page_and_the_box_on_it(kebab: InstalledKebab) -> None:
+    pages = [
+        plain_page("Walnuts are shelled in autumn."),
+        plain_page("Quinces are cooked, not eaten."),
+    ]
+    data = paper(*pages, files={"rows.csv": b"item\npersimmon\n"}, labels="r")
+    kebab.notes.joinpath("fruit.pdf").write_bytes(data)
+    kebab.ingest()
+    hit = kebab.json("search", "quinces cooked")["hits"][0]
+    uri, citation = hit["citation"]["uri"], hit["citation"]
+
+    assert uri == "fruit.pdf#page=2"
+    assert citation["label"] == "ii"
+    x0, y0, x1, y1 = citation["bbox"]
+    assert abs(x0 - 72) < 1
+    assert 200 < x1 < 300
+    assert 55 < y0 < 792 - 720 < y1 < 80
+    assert "Quinces" in kebab.json("cite", uri)["chunk"]["text"]
+    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    assert kebab.paths("persimmon") == ["fruit.pdf!/rows.csv"]
+    told = json.loads(kebab.run("--json", "fetch", "span", "fruit.pdf", "1", "2", code=2).stderr)
+    assert told["code"] == "span_not_supported"
+    assert "fruit.pdf#page=1" in told["hint"]

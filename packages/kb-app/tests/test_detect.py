@@ -78,8 +78,9 @@ def test_what_has_no_parser_yet_is_not_supported() -> None:
         Media.MAIL,
         Media.NOTEBOOK,
         Media.CSV,
+        Media.PDF,
     }
-    for path in ("a.pdf", "a.png", "a.epub", "a.mp3"):
+    for path in ("a.mp4", "a.png", "a.epub", "a.mp3"):
         kind = detect(path)
         assert kind is not None
         skip = check_medium(kind.media)

@@ -120,10 +120,14 @@ MEDIA: dict[str, Medium] = {
     ),
     Media.HTML: Medium(),
     Media.CSV: Medium(parser="kb_app._ingest.making.formats.table:TableParser", is_text=True),
-    Media.PDF: Medium(has_lines=False),
+    Media.PDF: Medium(
+        parser="kb_app._ingest.making.formats.pdf:PdfParser",
+        has_lines=False,
+        holds_files=True,
+    ),
     Media.OFFICE: Medium(
         parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
-        limits=(*_ARCHIVE, "cells"),
+        limits=(*_ARCHIVE, "cells", "pages"),
     ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",

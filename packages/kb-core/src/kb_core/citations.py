@@ -44,6 +44,7 @@ __all__ = [
     "Citation",
     "CodeSpan",
     "LineSpan",
+    "PageBox",
     "PageSpan",
     "RegionSpan",
     "Span",
@@ -86,15 +87,26 @@ class CodeSpan:
         _check(1 <= self.start <= self.end, f"lines {self.start}-{self.end} are not a span")
 
 
+PageBox: TypeAlias = tuple[float, float, float, float]
+
+
 @dataclass(frozen=True, slots=True)
 class PageSpan:
-    """One page, from 1; perhaps characters of its text and a box in points."""
+    """One page, from 1; perhaps characters of its text and a box in points.
+
+    Boxes are ``(x0, y0, x1, y1)`` from the upper left corner of the page as a viewer shows it,
+    rotated and cropped.
+    """
 
     page: int
     char_start: int | None = None
     char_end: int | None = None
-    bbox: tuple[float, float, float, float] | None = None
+    bbox: PageBox | None = None
     section: str | None = None
+    label: str | None = None
+    """What the page calls itself, such as ``iv``, where that is not its number."""
+    boxes: tuple[PageBox, ...] = ()
+    """Where it stands more exactly than in one box, if it does; ``bbox`` is their hull."""
 
     def __post_init__(self) -> None:
         _check(self.page >= 1, f"page {self.page} is not a page")
@@ -377,13 +389,15 @@ def span_fields(span: Span) -> dict[str, Any]:
             fields = {"start": start, "end": end, "section": section}
         case CodeSpan(start, end, symbol, lang):
             fields = {"line_start": start, "line_end": end, "symbol": symbol, "lang": lang}
-        case PageSpan(page, char_start, char_end, bbox, section):
+        case PageSpan(page, char_start, char_end, bbox, section, label, boxes):
             fields = {
                 "page": page,
                 "char_start": char_start,
                 "char_end": char_end,
                 "bbox": None if bbox is None else list(bbox),
                 "section": section,
+                "label": label,
+                "boxes": [list(box) for box in boxes] or None,
             }
         case CellSpan(sheet, cells):
             fields = {"sheet": sheet, "range": cells}
@@ -413,5 +427,7 @@ def span_of(stored: Mapping[str, Any]) -> Span:
         fields["start"], fields["end"] = fields.pop("line_start"), fields.pop("line_end")
     if (box := fields.get("bbox")) is not None:
         fields["bbox"] = tuple(box)
+    if kind == "page":
+        fields["boxes"] = tuple(tuple(each) for each in fields.get("boxes", ()))
     span: Span = _SPANS[kind](**fields)
     return span

@@ -179,9 +179,17 @@ class Ask:
         choices=("extractive", "ollama", "openai", "gguf", "none"),
     )
     model: str = setting("", "Name of the language model, or its file.", kind="model")
-    endpoint: str = setting("", "Address of the server.")
-    context_tokens: int = setting(8000, "How much evidence is read.", low=256, high=10_000_000)
+    endpoint: str = setting("", "Address of the server; empty: the provider's own.")
+    api_key_file: str = setting(
+        "", "File that holds the key of the server; KEBAB_ASK_API_KEY goes before.", kind="file"
+    )
+    context_tokens: int = setting(
+        8000, "What the model keeps in mind: evidence, question, answer.", low=256, high=10_000_000
+    )
     timeout_secs: float = setting(300.0, "Patience with the model; 0: no end.", low=0, high=86_400)
+    keep_alive_secs: int = setting(
+        300, "How long Ollama keeps the model loaded; -1: for good.", low=-1, high=31_536_000
+    )
     temperature: float = setting(0.0, "0: always the likeliest word.", low=0, high=2)
     seed: int = setting(0, "For repeatable answers.", low=0, high=2**63 - 1)
     verify: bool | Literal["auto"] = setting(
