@@ -65,11 +65,11 @@ def common_place(one: Span, other: Span) -> Span | None:
             first, last = min(a.start_ms, b.start_ms), max(a.end_ms, b.end_ms)
             return TimeSpan(first, last, a.speaker)
         case (RegionSpan(), RegionSpan()) | (CellSpan(), CellSpan()):
-            return _hull(one, other)
+            return _holding(one, other)
     return one if one == other else None
 
 
-def _hull(one: Span, other: Span) -> Span | None:
+def _holding(one: Span, other: Span) -> Span | None:
     match one, other:
         case CellSpan() as a, CellSpan() as b if a.sheet == b.sheet:
             (left, top, *_), (left_b, top_b, *_) = a.edges, b.edges
