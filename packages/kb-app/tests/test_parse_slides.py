@@ -59,7 +59,10 @@ def test_a_slide_is_a_page_with_its_title_shapes_notes_and_comments() -> None:
 
 
 def test_a_hidden_slide_is_read_and_flagged() -> None:
-    slides = [(shape("seen"), []), ("hidden" + shape("Not seen", kind="ctrTitle"), [])]
+    slides: list[tuple[str, list[tuple[str, str]]]] = [
+        (shape("seen"), []),
+        ("hidden" + shape("Not seen", kind="ctrTitle"), []),
+    ]
     document = parse(pptx(slides))
 
     assert [place.span for place in document.places] == [

@@ -85,7 +85,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link out of a document, as written: ``wiki`` or ``markdown``."""
+    """A link out of a document, as written: ``wiki``, ``markdown`` or ``html``."""
 
     kind: str
     target: str

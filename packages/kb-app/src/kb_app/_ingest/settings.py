@@ -20,11 +20,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
+from kb_app._ingest.judging.kinds import PAGES_OR_CODE, TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import (
     MEDIA,
+    OCR,
     chunker_for,
     later_versions,
     medium_of,
@@ -32,6 +33,8 @@ from kb_app._media import (
     versions_of,
 )
 from kb_app._models import model_of, models_dir
+from kb_app._trained import find_trained
+from kb_app.paths import environment
 from kb_core.documents import ChunkLimits, ReadingLimits, SourceFile
 from kb_core.errors import InvalidInput
 from kb_core.ids import fingerprint
@@ -59,11 +62,13 @@ UNKNOWN = "unknown"
 """The medium of a file whose name says nothing, until its bytes are looked at."""
 
 _NO_CODE = Caps()
+_MAY_BE: Mapping[str, Sequence[str]] = {Media.HTML: PAGES_OR_CODE}
+"""What files of a medium may turn out to be, by what is in them."""
 
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
-_SHAPELESS = frozenset({"threads"})
+_SHAPELESS = frozenset({"page_timeout_secs", "tessdata", "threads"})
 """Options of parsers that change nothing but how long they take."""
 
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
@@ -144,6 +149,7 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
+        options={Media.IMAGE: _ocr_options(config)},
         reading=_reading_limits(config),
     )
 
@@ -159,6 +165,20 @@ def _reading_limits(config: Config) -> ReadingLimits:
         pages=limits.pages,
         cells=limits.cells,
     )
+
+
+def _ocr_options(config: Config) -> dict[str, object]:
+    """Return what those are told who read pictures of text, and what there is to read it by."""
+    ocr = config.ocr
+    trained = find_trained(ocr.tessdata, environment()) if OCR.is_installed else ()
+    return {
+        "languages": list(ocr.languages),
+        "max_megapixels": ocr.max_megapixels,
+        "page_timeout_secs": ocr.page_timeout_secs,
+        "place": ocr.place,
+        "tessdata": [str(folder) for folder in ocr.tessdata],
+        "trained": [each.version for each in trained],
+    }
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
@@ -220,7 +240,7 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
     """
     caps = (
         settings.caps
-        if file.media == Media.CODE or medium_of(file.media).holds_files
+        if Media.CODE in _MAY_BE.get(file.media, (file.media,)) or medium_of(file.media).holds_files
         else replace(_NO_CODE, max_file_mb=settings.caps.max_file_mb)
     )
     return _hash(
@@ -258,7 +278,7 @@ def _hash(  # noqa: PLR0913 - each shapes the output
 ) -> str:
     # What a name that says nothing may turn out to be, as things are installed.
     told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
-    kinds = told if media == UNKNOWN else [media]
+    kinds = told if media == UNKNOWN else list(_MAY_BE.get(media, (media,)))
     extras = [extra.version for kind in kinds if (extra := medium_of(kind).extra)]
     return fingerprint(
         {
