@@ -26,7 +26,6 @@ UNUSED = (
     "audio.*",
     "embedding.endpoint",
     "embedding.provider",
-    "ocr.enabled",
     "ocr.engine",
     "ocr.model",
 )
