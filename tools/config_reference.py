@@ -23,7 +23,10 @@ PAGE = ROOT / "docs" / "reference" / "configuration.md"
 
 UNUSED = (
     "ask.*",
-    "audio.*",
+    "audio.engine",
+    "audio.languages",
+    "audio.max_minutes",
+    "audio.model",
     "embedding.endpoint",
     "embedding.provider",
     "ocr.engine",
