@@ -171,3 +171,19 @@ def results_in(config: Config) -> list[str]:
     """Return which parts are kept, in the order in which they were made."""
     (file,) = config.storage.data_dir.rglob("ocr.*.jsonl")
     return [json.loads(line)[0] for line in file.read_text().splitlines()]
+
+
+def test_a_picture_that_was_added_and_says_nothing_stays_as_it_is(
+    kebab: InstalledKebab, tmp_path: Path
+) -> None:
+    (kebab.notes / "a.md").write_text("A heron.\n")
+    kebab.ingest()
+    file = tmp_path / "cat.png"
+    file.write_bytes(picture())
+
+    report = json.loads(kebab.run("--json", "ingest-file", str(file)).stdout.splitlines()[-1])
+
+    assert (report["new"], report["errors"]) == (1, 0)
+    row = rows(kebab)[str(file)]
+    assert (row["state"], row["detail"]) == ("indexed", "no readable text in the picture")
+    assert kebab.ingest()["unchanged"] == 2

@@ -332,6 +332,10 @@ class _Writing:
                 named = late if late and name == "parse" else name
                 self._run.tally.phase_secs[named] += millis / 1000
             return self._store(want, made)
+        if made is not None and made.skipped is not None and want.asset is not None and is_late:
+            row, item = outcomes.nothing_more(want, made, self._now)
+            self._batch.files.append(row)
+            return item
         if made is not None and made.skipped is not None and want.asset is not None:
             # It was accepted when it was added: what cannot be made anew stays as it is.
             error = {"code": "io_error", "message": made.detail or made.skipped}
