@@ -265,6 +265,11 @@ class Mcp:
         "How far a text is to be trusted that a model hands in; the text can only lower it.",
         choices=TRUST_LEVELS,
     )
+    notes_dir: str = setting(
+        "",
+        "Folder of a source that takes what a model hands in, as files; none: kept in _added.",
+        kind="file",
+    )
     workspace_roots: bool = setting(
         default=False, doc="Answer from the folders that a host announces, as with --workspace."
     )
