@@ -28,6 +28,7 @@ __all__ = [
     "Config",
     "Embedding",
     "Ingest",
+    "Limits",
     "Log",
     "Mcp",
     "Ocr",
@@ -36,6 +37,7 @@ __all__ = [
     "Source",
     "Storage",
     "Ui",
+    "Viewers",
     "Workspaces",
     "rules",
 ]
@@ -206,7 +208,11 @@ class Ocr:
     languages: tuple[str, ...] = setting((), "Languages to expect; none: all that are known.")
     engine: str = setting("auto", "The engine.")
     model: str = setting("", "Its model; empty: the packaged one.")
+    tessdata: tuple[Path, ...] = setting(
+        (), "Folders of further trained data (`*.traineddata`).", kind="paths"
+    )
     max_megapixels: int = setting(50, "Larger images are skipped.", low=1, high=10_000)
+    place: bool = setting(default=False, doc="Keep where a picture was taken, as its file says.")
     page_timeout_secs: float = setting(180.0, "Patience with one page.", low=1, high=3600)
 
 
@@ -221,6 +227,29 @@ class Audio:
     engine: str = setting("auto", "The engine.")
     model: str = setting("", "Its model; empty: the packaged one.")
     max_minutes: int = setting(600, "Longer recordings are skipped.", low=1, high=100_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one file may take, so that a broken or hostile one costs itself alone."""
+
+    cpu_secs: int = setting(300, "Processor time for one file.", low=1, high=86_400)
+    wall_secs: int = setting(
+        1800, "Patience with one file, however little it does.", low=1, high=86_400
+    )
+    memory_mb: int = setting(
+        4000, "Memory of each process that parses; 0: no limit.", low=0, high=10_000_000
+    )
+    unpacked_mb: int = setting(
+        1000, "What the archive that a file is may unpack to.", low=1, high=1_000_000
+    )
+    part_mb: int = setting(200, "So much of it may be one file in there.", low=1, high=100_000)
+    ratio: int = setting(
+        1000, "How well a file of over 50 MB in there may be packed.", low=1, high=1_000_000
+    )
+    members: int = setting(10_000, "How many files may be in there.", low=1, high=10_000_000)
+    pages: int = setting(20_000, "Pages of one file.", low=1, high=10_000_000)
+    cells: int = setting(5_000_000, "Cells of one file.", low=1, high=1_000_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +281,23 @@ class Ui:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Viewers:
+    """The commands that `kebab cite --open` runs; empty: what is found.
+
+    `{path}`, `{url}`, `{page}`, `{seconds}` and `{fragment}` stand for the place.
+    """
+
+    pdf: str = setting("", "Such as `zathura --page={page} {path}`.")
+    html: str = setting("", "Such as `firefox {url}{fragment}`.")
+    image: str = setting("", "Such as `feh {path}`.")
+    audio: str = setting("", "Such as `mpv --start={seconds} {path}`.")
+    video: str = setting("", "Such as `vlc --start-time={seconds} {path}`.")
+    office: str = setting("", "Such as `libreoffice {path}`.")
+    book: str = setting("", "Such as `foliate {path}`.")
+    other: str = setting("", "All else that is no text; empty: what the desktop opens it with.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """Logs."""
 
@@ -276,8 +322,10 @@ SECTIONS: Mapping[str, type] = {
     "ask": Ask,
     "ocr": Ocr,
     "audio": Audio,
+    "limits": Limits,
     "mcp": Mcp,
     "ui": Ui,
+    "viewers": Viewers,
     "log": Log,
 }
 """Names of the sections, in the order of the file."""
@@ -311,8 +359,10 @@ class Config:
     ask: Ask = field(default_factory=Ask)
     ocr: Ocr = field(default_factory=Ocr)
     audio: Audio = field(default_factory=Audio)
+    limits: Limits = field(default_factory=Limits)
     mcp: Mcp = field(default_factory=Mcp)
     ui: Ui = field(default_factory=Ui)
+    viewers: Viewers = field(default_factory=Viewers)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By ``section.key``; a key that is missing has its default."""
     warnings: tuple[str, ...] = ()
