@@ -49,6 +49,7 @@ __all__ = [
     "chunk_limits",
     "fingerprint_of",
     "ingest_settings",
+    "locked_hash",
     "passage_window",
     "settings_hash",
     "source_specs",
@@ -63,8 +64,9 @@ _NO_CODE = Caps()
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
-_SHAPELESS = frozenset({"threads"})
-"""Options of parsers that change nothing but how long they take."""
+_SHAPELESS = frozenset({"passwords", "threads"})
+"""Options of parsers that change nothing but how long they take, or what stays locked."""
+_CHECK_DIGITS = 4
 
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
 _SPECIAL_TOKENS = 2
@@ -143,7 +145,16 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
+        options=_options(config),
     )
+
+
+def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
+    """Return what parsers are told."""
+    from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
+
+    passwords = passwords_of(config)
+    return {Media.PDF: {"passwords": passwords}} if passwords else {}
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
@@ -219,6 +230,17 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
     )
 
 
+def locked_hash(file: SourceFile, settings: Settings) -> str:
+    """Return the hash of what shapes the output for a file that none of the passwords opens.
+
+    Of these it takes in 16 bits: they tell that others are known now, and too little to tell
+    which.
+    """
+    known = [told["passwords"] for told in settings.options.values() if "passwords" in told]
+    digits = fingerprint({"passwords": known})[:_CHECK_DIGITS]
+    return fingerprint({"settings": settings_hash(file, settings), "locked": digits})
+
+
 def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
     """Return what parsers of *media* may be told, those of what is within a file as well."""
     is_any = media == UNKNOWN or medium_of(media).holds_files
@@ -227,6 +249,7 @@ def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
         each: {name: value for name, value in options[each].items() if name not in _SHAPELESS}
         for each in media_told
     }
+    told = {each: options for each, options in told.items() if options}
     return json.dumps(told, sort_keys=True) if told else ""
 
 

@@ -12,6 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
+from kb_app.config._passwords import Passwords
 from kb_app.config._rules import About, Rule, rule_of, setting
 from kb_core.media import TrustLevel
 from kb_core.values import dataclass
@@ -305,6 +306,9 @@ class Config:
     audio: Audio = field(default_factory=Audio)
     mcp: Mcp = field(default_factory=Mcp)
     ui: Ui = field(default_factory=Ui)
+    passwords: Passwords = field(default_factory=Passwords)
+    """What locked files are tried with, beside those of the file."""
+    passwords_file: Path | None = None
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By ``section.key``; a key that is missing has its default."""
     warnings: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
+import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -132,13 +133,22 @@ def opened(data: bytes, passwords: Sequence[str] = ()) -> Iterator[Pdf]:
 def _document(data: bytes, passwords: Sequence[str]) -> pypdfium2.PdfDocument:
     import pypdfium2  # 8 MB of library: not where no PDF is read
 
-    for password in (None, *passwords):
+    for password in (None, *_spellings(passwords)):
         try:
             return pypdfium2.PdfDocument(data, password=password)
         except pypdfium2.PdfiumError as error:
             if error.err_code != _WRONG_PASSWORD:
                 raise NotReadable(_why(error)) from error
     raise Locked
+
+
+def _spellings(passwords: Sequence[str]) -> Iterator[str]:
+    """Yield each password as it is, and as the program that locked the file may have taken it."""
+    for password in passwords:
+        yield password
+        plain = unicodedata.normalize("NFKC", password).replace("\xad", "")
+        if plain != password:
+            yield plain
 
 
 def _why(error: Exception) -> str:
