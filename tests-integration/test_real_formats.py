@@ -106,6 +106,12 @@ def test_a_paper_is_cited_by_its_page_and_the_box_on_it(kebab: InstalledKebab) -
     assert "Quinces" in kebab.json("cite", uri)["chunk"]["text"]
     assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
     assert kebab.paths("persimmon") == ["fruit.pdf!/rows.csv"]
+    picture = kebab.notes.parent / "page.png"
+    assert kebab.run("cite", uri, "--image", str(picture)).stderr == ""
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    nowhere = str(kebab.notes / "none" / "page.png")
+    assert "cannot write" in kebab.run("cite", uri, "--image", nowhere, code=2).stderr
+    assert "one URI" in kebab.run("cite", "verify", uri, "--image", nowhere, code=2).stderr
     told = json.loads(kebab.run("--json", "fetch", "span", "fruit.pdf", "1", "2", code=2).stderr)
     assert told["code"] == "span_not_supported"
     assert "fruit.pdf#page=1" in told["hint"]

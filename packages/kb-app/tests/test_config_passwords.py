@@ -34,9 +34,11 @@ def test_those_of_the_file_and_of_the_variable_are_all_candidates(tmp_path: Path
     file.write_text("third\n\nother\n with blanks \n", "utf-8")
     config = config_of(TEXT, {"KEBAB_PASSWORDS_FILE": str(file)})
 
-    assert passwords_of(config) == (SECRET, "other", "third", " with blanks ")
+    assert passwords_of(config.passwords, file) == (SECRET, "other", "third", " with blanks ")
     assert config.warnings == ()
-    assert ingest_settings(config).options["pdf"] == {"passwords": passwords_of(config)}
+    assert ingest_settings(config).options["pdf"] == {
+        "passwords": passwords_of(config.passwords, config.passwords_file)
+    }
     assert "pdf" not in ingest_settings(config_of("")).options
 
 

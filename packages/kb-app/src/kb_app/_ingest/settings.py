@@ -153,7 +153,7 @@ def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
     """Return what parsers are told."""
     from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
 
-    passwords = passwords_of(config)
+    passwords = passwords_of(config.passwords, config.passwords_file)
     return {Media.PDF: {"passwords": passwords}} if passwords else {}
 
 

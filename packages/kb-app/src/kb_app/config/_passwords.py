@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kb_app import paths
 from kb_app.config._rules import ConfigText
 from kb_core.errors import ConfigInvalid
-
-if TYPE_CHECKING:
-    from kb_app.config._settings import Config
 
 __all__ = ["PASSWORDS_FILE", "Passwords", "passwords_of", "read_passwords", "where_passwords_are"]
 
@@ -64,11 +60,10 @@ def where_passwords_are(environ: Mapping[str, str]) -> Path | None:
         ) from error
 
 
-def passwords_of(config: Config) -> Passwords:
-    """Return all that are known, those of the file as well; each once."""
-    file = config.passwords_file
+def passwords_of(passwords: Passwords, file: Path | None) -> Passwords:
+    """Return all that are known, those of *file* as well; each once."""
     if file is None:
-        return config.passwords
+        return passwords
     try:
         lines = file.read_bytes().decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -78,4 +73,4 @@ def passwords_of(config: Config) -> Passwords:
             hint="one password a line; unset the variable to go on without",
             details={"variable": PASSWORDS_FILE, "value": str(file)},
         ) from error
-    return Passwords(dict.fromkeys([*config.passwords, *filter(None, lines)]))
+    return Passwords(dict.fromkeys([*passwords, *filter(None, lines)]))

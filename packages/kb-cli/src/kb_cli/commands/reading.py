@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,7 @@ from kb_core.errors import InvalidInput, IoError
 from kb_core.ids import is_id_prefix
 
 if TYPE_CHECKING:
+    from kb_app.drawing import Picture
     from kb_app.editors import FilePlace
 
 __all__ = ["cite", "fetch"]
@@ -171,6 +173,7 @@ for _sub in (_at, _chunk, _doc, _span, _outline):
 _EXAMPLE = """
 kebab cite 'notes/search.md#L12-L34'
 kebab cite 'notes/search.md#L12-L34' --open
+kebab cite 'papers/rrf.pdf#page=13' --image page.png
 kebab cite verify 'notes/search.md#L12-L34' 'src/app.py#L3'
 kebab --json search "how are chunks cut" | kebab cite verify -
 """
@@ -188,6 +191,12 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
     "--open", "opens", is_flag=True, help="Open the file at the place: $VISUAL, $EDITOR, a viewer."
 )
 @click.option(
+    "--image",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the page as a picture, what is cited marked on it: PNG.",
+)
+@click.option(
     "--source",
     metavar="ID",
     help="The source, where several have the same path.",
@@ -197,7 +206,12 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
 @pass_cli
 @click.pass_context
 def cite(
-    ctx: click.Context, cli: CliContext, words: tuple[str, ...], opens: bool, source: str | None
+    ctx: click.Context,
+    cli: CliContext,
+    words: tuple[str, ...],
+    opens: bool,
+    image: Path | None,
+    source: str | None,
 ) -> None:
     """Print what a citation points at, or verify that it still says the same.
 
@@ -210,12 +224,20 @@ def cite(
     anything is changed or gone.
     """
     if words[:1] == (_VERIFY,):
-        _refuse(opens=opens)
+        _refuse(opens=opens, image=image)
         _verify(ctx, cli, words[1:], source)
+    elif opens and image is not None:
+        raise InvalidInput(
+            "--open and --image do not go together", hint="give one", details={"field": "image"}
+        )
     elif opens:
         with cli.open() as kb:
             place = kb.locate(_only(words), source=source)
         _open(cli, place)
+    elif image is not None:
+        with cli.open() as kb:
+            drawn = kb.draw(_only(words), source=source)
+        _write(cli, drawn, image)
     else:
         with cli.open() as kb:
             found = kb.cite(_only(words), source=source)
@@ -234,13 +256,28 @@ def _only(words: tuple[str, ...]) -> str:
     )
 
 
-def _refuse(*, opens: bool) -> None:
-    if opens:
+def _refuse(*, opens: bool, image: Path | None) -> None:
+    if opens or image is not None:
+        option = "open" if opens else "image"
         raise InvalidInput(
-            "verify opens nothing: --open goes with one URI",
+            f"verify opens and draws nothing: --{option} goes with one URI",
             hint="kebab cite 'notes/a.md#L12-L34' --open",
-            details={"field": "open"},
+            details={"field": option},
         )
+
+
+def _write(cli: CliContext, drawn: Picture, file: Path) -> None:
+    try:
+        file.write_bytes(drawn.png)
+    except OSError as error:
+        raise IoError(
+            f"cannot write '{file}': {(error.strerror or str(error)).lower()}",
+            details={"path": str(file)},
+        ) from error
+    if not drawn.is_as_indexed:
+        cli.warn("the file has changed since it was indexed; the picture is of what it is now")
+    if not drawn.marks:
+        cli.warn("a whole page is cited, so nothing is marked; the id of a hit marks its passage")
 
 
 def _verify(
