@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -16,7 +17,14 @@ from kb_app._ingest.making.places import placed_chunks
 from kb_app._media import chunker_for
 from kb_app.testing.papers import Leaf, Said, paper, plain_page
 from kb_core.citations import PageSpan, Span
-from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, Place, SourceFile
+from kb_core.documents import (
+    ChunkDraft,
+    ChunkLimits,
+    ParsedDocument,
+    Place,
+    ReadingLimits,
+    SourceFile,
+)
 from kb_core.testing.fakes import WordCounter
 
 FILE = SourceFile(source_id="papers", path="on-kebab.pdf", media="pdf")
@@ -233,6 +241,14 @@ def test_a_damaged_page_costs_that_page() -> None:
     assert parts(document) == ["Second.", "Third."]
     assert [span.page for span in spans(document)] == [2, 3]
     assert document.warnings == ("page 1 of 3 cannot be read",)
+
+
+def test_a_file_of_more_pages_than_are_read_is_refused() -> None:
+    data = FileContent(paper(*(plain_page(f"Page {n}.") for n in range(4))))
+
+    assert read_pdf(data, replace(FILE, limits=ReadingLimits(pages=4))).refused is None
+    refused = read_pdf(data, replace(FILE, limits=ReadingLimits(pages=3))).refused
+    assert refused == ("too_large", "4 pages; [limits] pages is 3")
 
 
 def test_a_chunk_of_two_columns_has_boxes_that_hold_no_other() -> None:

@@ -24,6 +24,8 @@ __all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of
 PHASES = ("ocr", "transcribe")
 """The later phases, in their order: what takes so long that all else is indexed first."""
 
+_ARCHIVE = ("unpacked_mb", "part_mb", "ratio", "members")
+"""The limits of what is in an archive."""
 _TEXT = "kb_app._ingest.making.formats.text:TextParser"
 
 
@@ -77,6 +79,8 @@ class Medium:
     has_lines: bool = True
     """Documents are addressed by lines; else chunks carry spans of their own. A parser may
     say otherwise of one document."""
+    cites_file_lines: bool = False
+    """Where documents have no lines: chunks are cited by those of the file, not of the text."""
     is_text: bool = False
     """A document's text is its file, decoded. Such a file is judged before it is parsed, and
     read again to see whether it still says what is cited; of any other, bytes may be
@@ -85,6 +89,8 @@ class Medium:
     """What has to be installed to read it."""
     holds_files: bool = False
     """There may be files in it, of any medium."""
+    limits: tuple[str, ...] = ()
+    """The names of the ``ReadingLimits`` that its parser heeds."""
     later: Mapping[str, Later] = field(default_factory=dict)
     """By phase: what reads it then, where its parser says that it ``waits_for`` that."""
 
@@ -112,16 +118,26 @@ MEDIA: dict[str, Medium] = {
         is_text=True,
     ),
     Media.NOTEBOOK: Medium(
-        parser="kb_app._ingest.making.formats.notebook:NotebookParser", has_lines=False
+        parser="kb_app._ingest.making.formats.notebook:NotebookParser",
+        has_lines=False,
+        cites_file_lines=True,
     ),
-    Media.HTML: Medium(),
+    Media.HTML: Medium(
+        parser="kb_app._ingest.making.formats.html:HtmlParser",
+        has_lines=False,
+        cites_file_lines=True,
+    ),
     Media.CSV: Medium(parser="kb_app._ingest.making.formats.table:TableParser", is_text=True),
     Media.PDF: Medium(
         parser="kb_app._ingest.making.formats.pdf:PdfParser",
         has_lines=False,
         holds_files=True,
+        limits=("pages",),
     ),
-    Media.OFFICE: Medium(),
+    Media.OFFICE: Medium(
+        parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
+        limits=(*_ARCHIVE, "cells"),
+    ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",
         holds_files=True,

@@ -59,6 +59,9 @@ def read_pdf(
     candidates = passwords if isinstance(passwords, tuple) else ()
     try:
         with opened(content.data, candidates) as pdf:
+            if len(pdf) > (most := file.limits.pages):
+                detail = f"{len(pdf):,} pages; [limits] pages is {most:,}"
+                return _refused(file, SkipReason.TOO_LARGE, detail)
             return _read(pdf, file, recognise)
     except Locked:
         detail = "it needs a password"
