@@ -76,6 +76,23 @@ def test_a_hyphen_at_the_end_of_a_line_is_dropped_unless_the_word_has_it() -> No
     )
 
 
+def test_a_line_that_had_room_for_the_next_word_ends_there() -> None:
+    page = plain_page(
+        "The list, of which this line is the longest of all:",
+        "• apples",
+        "• pears, which are kept in the cellar, as one did",
+        "before",
+        "Roses are red",
+        "violets are blue",
+    )
+
+    assert parse(paper(page)).text == (
+        "The list, of which this line is the longest of all:\n• apples\n"
+        "• pears, which are kept in the cellar, as one did before\n"
+        "Roses are red\nviolets are blue"
+    )
+
+
 def test_columns_are_read_one_after_the_other() -> None:
     left = column(72, 700, "The left column has", "two lines and then")
     right = column(320, 700, "goes on in the right", "one until its end.")
@@ -252,7 +269,7 @@ def test_a_file_of_more_pages_than_are_read_is_refused() -> None:
 
 
 def test_a_chunk_of_two_columns_has_boxes_that_hold_no_other() -> None:
-    left = [" ".join(WORDS[: 4 + n % 3]) + "." for n in range(20)]
+    left = [" ".join(WORDS[: 4 + n % 3]) + "." for n in range(17)]
     right = [" ".join(WORDS[3 : 7 + n % 3]) + "." for n in range(20)]
     document = parse(paper(Leaf([*column(72, 700, *left), *column(330, 700, *right)])))
     chunks = list(placed_chunks(document, chunker_for("pdf"), WordCounter(), LIMITS))
