@@ -123,7 +123,7 @@ def _told(pages: Sequence[int], what: str, total: int) -> list[str]:
 
 def _sheet(page: Page, index: int, label: str, recognise: Recognise | None) -> Sheet:
     glyphs = page.glyphs()
-    sheet = Sheet(number=index + 1, label=label, view=page.view)
+    sheet = Sheet(number=index + 1, label=label, view=page.view, is_layer=glyphs.is_layer)
     if not _is_picture(page, glyphs):
         sheet.blocks = blocks_of(lines_of(glyphs))
     elif recognise is None:
@@ -214,6 +214,8 @@ def _metadata(
             values[name] = said
     if keywords := information.get("Keywords", "").strip():
         values["keywords"] = re.sub(r"\s*[;,]\s*", ",", keywords)
+    if layers := sum(sheet.is_layer for sheet in sheets):
+        values["ocr_pages"] = layers
     heading = title_of(information.get("Title", ""), sheets)
     metadata, _ = text_metadata(values, Hints(path=path, heading=heading, body=text))
     return metadata
