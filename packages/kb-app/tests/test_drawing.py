@@ -7,18 +7,22 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from email.message import EmailMessage
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from kb_app import KnowledgeBase
+from kb_app._media import OCR
 from kb_app.config import Config, Embedding, Ingest, Source
 from kb_app.drawing import Picture, mark, png
 from kb_app.testing.papers import Leaf, Said, paper, plain_page
+from kb_core.citations import RegionSpan
 from kb_core.errors import InvalidInput, IoError, SpanNotSupported
 from kb_core.ingest import IngestOptions
-from kb_core.search import SearchFilters
+from kb_core.media import SearchMode
+from kb_core.search import SearchFilters, SearchQuery
 
 YELLOW, EDGE, WHITE = (255, 255, 159), (224, 96, 0), (255, 255, 255)
 
@@ -81,11 +85,24 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     message.add_attachment(data, "application", "pdf", filename="paper.pdf")
     (root / "mail.eml").write_bytes(bytes(message))
     (root / "note.md").write_text("A note.\n", "utf-8")
+    if OCR.is_installed:
+        (root / "sign.png").write_bytes(sign())
     config = Config.inside(folder, Source(id="notes", root=root))
     plain = replace(config, embedding=Embedding(model="none"), ingest=Ingest(workers=1))
     with KnowledgeBase.open(plain) as kb:
         list(kb.ingest(IngestOptions()))
         yield kb
+
+
+def sign() -> bytes:
+    """Return a picture of 600 by 300 pixels with a line of text in its lower half."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", (600, 300), "white")
+    ImageDraw.Draw(image).text((60, 200), "Penguins only", "blue", ImageFont.load_default(48))
+    out = BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
 
 
 def marked(picture: Picture) -> list[tuple[int, int]]:
@@ -120,6 +137,21 @@ def test_what_is_within_a_file_is_drawn_as_well(kb: KnowledgeBase) -> None:
     drawn = kb.draw("mail.eml!/paper.pdf#page=1", dpi=72)
 
     assert (drawn.png, drawn.is_as_indexed) == (kb.draw("paper.pdf#page=1", dpi=72).png, True)
+
+
+@pytest.mark.skipif(not OCR.is_installed, reason="the extra ocr is not installed")
+def test_a_region_is_marked_on_its_picture(kb: KnowledgeBase) -> None:
+    hit = kb.search(SearchQuery(text="penguins", mode=SearchMode.LEXICAL)).hits[0]
+    drawn = kb.draw(hit.citation.uri)
+
+    assert isinstance(hit.citation.span, RegionSpan)
+    assert (drawn.width, drawn.height, drawn.marks) == (600, 300, 1)
+    xs, ys = zip(*marked(drawn), strict=True)
+    assert 40 < min(xs) < 70
+    assert 190 < min(ys) < max(ys) < 270
+    small = kb.draw(hit.chunk_id, dpi=20)
+    assert (small.width, small.height) == (320, 160)
+    assert abs(min(marked(small))[0] - 320 / 600 * min(xs)) < 4
 
 
 def test_what_cannot_be_drawn_says_why(kb: KnowledgeBase) -> None:

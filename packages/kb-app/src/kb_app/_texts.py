@@ -88,17 +88,15 @@ class Texts:
         return _reading.fetch_doc(snapshot, doc_id, max_tokens, self._freshness(snapshot))
 
     def draw(self, uri: str, *, source: str | None = None, dpi: float = 150) -> Picture:
-        """Return the page that a citation, or a chunk by its id, is on, with it marked.
+        """Return the page or picture that a citation, or a chunk by its id, is on, marked.
 
-        ``SpanNotSupported`` for what has no pages, ``IoError`` where the file is not there.
+        ``SpanNotSupported`` for what looks like nothing, ``IoError`` where the file is not there.
         """
         from kb_app._citing.files import Files
         from kb_app._citing.showing import draw
-        from kb_app.config import passwords_of
 
         snapshot, config = self._snapshot(), self._config
-        passwords = passwords_of(config.passwords, config.passwords_file)
-        return draw(snapshot, uri, source, Files(snapshot, config), passwords, dpi=dpi)
+        return draw(snapshot, uri, source, Files(snapshot, config), config, dpi=dpi)
 
     def fetch_span(
         self, doc_id: str, start: int, end: int, *, max_tokens: int | None = None

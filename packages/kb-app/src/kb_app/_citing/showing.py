@@ -1,4 +1,4 @@
-"""A place as it looks: the page of a PDF, with what is cited marked on it.
+"""A place as it looks: the page of a PDF, or a picture, with what is cited marked on it.
 
 The file is read as it is now, in the way that its text would be: nothing is shown of what
 ingest would leave alone. One that changed since is drawn all the same, and says so.
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from kb_app._citing.files import Files
 from kb_app._citing.resolving import named_by
 from kb_app._ingest.making.parsing import enclosed_bytes
+from kb_app._media import OCR
 from kb_app._search.lookup import Named, chunks_at
 from kb_app.drawing import Picture, mark, png
-from kb_core.citations import Citation, PageSpan, citation_of
+from kb_core.citations import Citation, PageSpan, RegionSpan, Span, citation_of
 from kb_core.errors import InvalidInput, IoError, SpanNotSupported
 from kb_core.ids import bytes_hash
 from kb_core.media import Media
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kb_app._ingest.making.pdfium import PageImage
+    from kb_app.config import Config
 
 __all__ = ["DPI", "draw"]
 
 DPI = 150
+_LONGEST_SIDE = 16
+"""Of a picture, in inches: it has no size of its own."""
 _ROOM = 2.0
-"""Points between what is marked and the edge around it."""
+"""Points, or pixels of a picture, between what is marked and the edge around it."""
 
 
 def draw(
@@ -36,29 +40,26 @@ def draw(
     uri: str,
     source: str | None,
     files: Files,
-    passwords: Sequence[str],
+    config: Config,
     *,
     dpi: float = DPI,
 ) -> Picture:
-    """Draw the page that *uri* is on: a citation, an id, or the path of a document."""
+    """Draw the page or picture that *uri* is on: a citation, an id, or a document's path."""
     named = named_by(snapshot, uri, source)
     citation = _place(snapshot, named)
-    if named.doc["media"] != Media.PDF or not isinstance(citation.span, PageSpan):
-        raise SpanNotSupported(
-            f"{named.doc['path']!r} has no pages that could be drawn",
-            hint=f"kebab cite '{citation.uri}' prints what it says there",
-            details={"field": "uri", "value": uri, "media": named.doc["media"]},
-        )
+    _check(named, citation, uri)
     data = _data(named, files)
-    image = _page(data, citation.span.page, passwords, uri, dpi)
-    span = citation.span
-    boxes = span.boxes or ((span.bbox,) if span.bbox else ())
+    if named.doc["media"] == Media.PDF:
+        image = _page(data, citation.span, config, uri, dpi)
+    else:
+        image = _picture(data, citation.span, config, uri, dpi)
+    boxes = _boxes(citation.span)
     pixels = bytearray(image.pixels)
     size = image.width, image.height
     for x0, y0, x1, y1 in boxes:
         sides = (x0 - _ROOM, y0 - _ROOM, x1 + _ROOM, y1 + _ROOM)
         left, upper, right, lower = (round(side * image.scale) for side in sides)
-        mark(pixels, size, (left, upper, right, lower), max(1, round(image.scale)))
+        mark(pixels, size, (left, upper, right, lower), max(1, round(dpi / 72)))
     return Picture(
         png(pixels, size),
         *size,
@@ -66,6 +67,32 @@ def draw(
         marks=len(boxes),
         is_as_indexed=bytes_hash(data) == named.doc["bytes_hash"],
     )
+
+
+def _check(named: Named, citation: Citation, uri: str) -> None:
+    """Raise ``SpanNotSupported`` for what does not look like anything, here at least."""
+    media = named.doc["media"]
+    if media in {Media.PDF, Media.IMAGE} and isinstance(citation.span, PageSpan | RegionSpan):
+        if media == Media.PDF or OCR.is_installed:
+            return
+        problem, hint = "cannot be drawn without the extra 'ocr'", OCR.install
+    else:
+        problem = "has no pages that could be drawn"
+        hint = f"kebab cite '{uri}' prints what it says there"
+    raise SpanNotSupported(
+        f"{named.doc['path']!r} {problem}",
+        hint=hint,
+        details={"field": "uri", "value": uri, "media": media},
+    )
+
+
+def _boxes(span: Span) -> Sequence[tuple[float, float, float, float]]:
+    match span:
+        case RegionSpan(x, y, w, h):
+            return [(x, y, x + w, y + h)]
+        case PageSpan():
+            return span.boxes or ([span.bbox] if span.bbox else [])
+    return []
 
 
 def _place(snapshot: IndexSnapshot, named: Named) -> Citation:
@@ -95,17 +122,15 @@ def _data(named: Named, files: Files) -> bytes:
     return found
 
 
-def _page(data: bytes, number: int, passwords: Sequence[str], uri: str, dpi: float) -> PageImage:
+def _page(data: bytes, span: Span, config: Config, uri: str, dpi: float) -> PageImage:
+    """Return a page of a PDF, and how many pixels a point has."""
     from kb_app._ingest.making.pdfium import Locked, NotReadable, opened
+    from kb_app.config import passwords_of
 
+    number = span.page if isinstance(span, PageSpan) else 1
     try:
-        with opened(data, passwords) as pdf:
-            if number > len(pdf):
-                raise InvalidInput(
-                    f"{uri!r} is page {number:,} of {len(pdf):,}",
-                    hint="kebab ingest, if the file has changed",
-                    details={"field": "uri", "value": uri, "pages": len(pdf)},
-                )
+        with opened(data, passwords_of(config.passwords, config.passwords_file)) as pdf:
+            _check_number(number, len(pdf), uri)
             with pdf.page(number - 1) as page:
                 return page.image(dpi=dpi, is_grey=False)
     except Locked:
@@ -113,3 +138,33 @@ def _page(data: bytes, number: int, passwords: Sequence[str], uri: str, dpi: flo
     except NotReadable as error:
         problem, hint = str(error), "kebab ingest, if the file has changed"
     raise IoError(f"{uri!r} cannot be drawn: {problem}", hint=hint, details={"value": uri})
+
+
+def _picture(data: bytes, span: Span, config: Config, uri: str, dpi: float) -> PageImage:
+    """Return a picture, and how many pixels one of it as displayed, or a point of a page, has."""
+    from kb_app._ingest.making.pdfium import PageImage
+    from kb_app._ingest.making.pictures import NoPictureError, TooManyPixelsError, open_picture
+
+    number = span.page if isinstance(span, PageSpan) else 1
+    try:
+        picture = open_picture(data, config.ocr.max_megapixels)
+        _check_number(number, picture.frames, uri)
+        frame = picture.shown(number - 1)
+    except (NoPictureError, TooManyPixelsError) as error:
+        hint = "kebab ingest, if the file has changed"
+        raise IoError(f"{uri!r} cannot be drawn: {error}", hint=hint) from error
+    image, most = frame.image, round(dpi * _LONGEST_SIDE)
+    ratio = min(1.0, most / max(image.size))
+    if ratio < 1:
+        image = image.resize([max(1, round(side * ratio)) for side in image.size])
+    unit = frame.points if isinstance(span, PageSpan) else frame.scale
+    return PageImage(*image.size, image.tobytes(), ratio / unit, channels=3)
+
+
+def _check_number(number: int, pages: int, uri: str) -> None:
+    if number > pages:
+        raise InvalidInput(
+            f"{uri!r} is page {number:,} of {pages:,}",
+            hint="kebab ingest, if the file has changed",
+            details={"field": "uri", "value": uri, "pages": pages},
+        )

@@ -194,7 +194,7 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
     "--image",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the page as a picture, what is cited marked on it: PNG.",
+    help="Write the page or picture, what is cited marked on it, as PNG.",
 )
 @click.option(
     "--source",

@@ -88,7 +88,7 @@ class FetchInput(Input):
         default=False, description="Of path: its headings or symbols, with lines."
     )
     image: Flag = Field(
-        default=False, description="Of a page: its picture, too, with the passage marked."
+        default=False, description="Of a page or picture: how it looks, too, the passage marked."
     )
     kind: Annotated[FetchKind | None, choice(FetchKind)] = Field(
         default=None,
