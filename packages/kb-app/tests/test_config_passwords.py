@@ -36,10 +36,9 @@ def test_those_of_the_file_and_of_the_variable_are_all_candidates(tmp_path: Path
 
     assert passwords_of(config.passwords, file) == (SECRET, "other", "third", " with blanks ")
     assert config.warnings == ()
-    assert ingest_settings(config).options["pdf"] == {
-        "passwords": passwords_of(config.passwords, config.passwords_file)
-    }
-    assert "pdf" not in ingest_settings(config_of("")).options
+    told = ingest_settings(config).options["pdf"]
+    assert told["passwords"] == passwords_of(config.passwords, file)
+    assert "passwords" not in ingest_settings(config_of("")).options["pdf"]
 
 
 def test_nothing_that_is_printed_holds_one() -> None:

@@ -140,6 +140,7 @@ MEDIA: dict[str, Medium] = {
         has_lines=False,
         holds_files=True,
         limits=("pages",),
+        later={"ocr": Later("kb_app._ingest.making.formats.pdf:ScanParser", OCR)},
     ),
     Media.OFFICE: Medium(
         parser="kb_app._ingest.making.formats.office.parser:OfficeParser",

@@ -173,11 +173,10 @@ def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
     """Return what parsers are told."""
     from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
 
+    ocr = _ocr_options(config)
     passwords = passwords_of(config.passwords, config.passwords_file)
-    options: dict[str, Mapping[str, object]] = {Media.IMAGE: _ocr_options(config)}
-    if passwords:
-        options[Media.PDF] = {"passwords": passwords}
-    return options
+    locked = {"passwords": passwords} if passwords else {}
+    return {Media.IMAGE: ocr, Media.PDF: {**ocr, **locked}}
 
 
 def _ocr_options(config: Config) -> dict[str, object]:

@@ -38,6 +38,7 @@ __all__ = [
     "Source",
     "Storage",
     "Ui",
+    "Viewers",
     "Workspaces",
     "rules",
 ]
@@ -265,6 +266,11 @@ class Mcp:
         "How far a text is to be trusted that a model hands in; the text can only lower it.",
         choices=TRUST_LEVELS,
     )
+    notes_dir: str = setting(
+        "",
+        "Folder of a source that takes what a model hands in, as files; none: kept in _added.",
+        kind="file",
+    )
     workspace_roots: bool = setting(
         default=False, doc="Answer from the folders that a host announces, as with --workspace."
     )
@@ -278,6 +284,23 @@ class Ui:
     query_history: int = setting(
         100, "Queries that are kept from one session to the next; 0: none.", low=0, high=10_000
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewers:
+    """The commands that `kebab cite --open` runs; empty: what is found.
+
+    `{path}`, `{url}`, `{page}`, `{seconds}` and `{fragment}` stand for the place.
+    """
+
+    pdf: str = setting("", "Such as `zathura --page={page} {path}`.")
+    html: str = setting("", "Such as `firefox {url}{fragment}`.")
+    image: str = setting("", "Such as `feh {path}`.")
+    audio: str = setting("", "Such as `mpv --start={seconds} {path}`.")
+    video: str = setting("", "Such as `vlc --start-time={seconds} {path}`.")
+    office: str = setting("", "Such as `libreoffice {path}`.")
+    book: str = setting("", "Such as `foliate {path}`.")
+    other: str = setting("", "All else that is no text; empty: what the desktop opens it with.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,6 +331,7 @@ SECTIONS: Mapping[str, type] = {
     "limits": Limits,
     "mcp": Mcp,
     "ui": Ui,
+    "viewers": Viewers,
     "log": Log,
 }
 """Names of the sections, in the order of the file."""
@@ -344,6 +368,7 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     mcp: Mcp = field(default_factory=Mcp)
     ui: Ui = field(default_factory=Ui)
+    viewers: Viewers = field(default_factory=Viewers)
     passwords: Passwords = field(default_factory=Passwords)
     """What locked files are tried with, beside those of the file."""
     passwords_file: Path | None = None
