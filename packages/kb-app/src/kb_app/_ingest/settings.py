@@ -170,13 +170,18 @@ def _reading_limits(config: Config) -> ReadingLimits:
 
 
 def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
-    """Return what parsers are told."""
+    """Return the settings that parsers read, by medium."""
     from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
 
-    ocr = _ocr_options(config)
+    ocr, speech = _ocr_options(config), _speech_options(config)
     passwords = passwords_of(config.passwords, config.passwords_file)
     locked = {"passwords": passwords} if passwords else {}
-    return {Media.IMAGE: ocr, Media.PDF: {**ocr, **locked}}
+    return {
+        Media.IMAGE: ocr,
+        Media.PDF: {**ocr, **locked},
+        Media.AUDIO: speech,
+        Media.VIDEO: speech,
+    }
 
 
 def _ocr_options(config: Config) -> dict[str, object]:
@@ -191,6 +196,13 @@ def _ocr_options(config: Config) -> dict[str, object]:
         "tessdata": [str(folder) for folder in ocr.tessdata],
         "trained": [each.version for each in trained],
     }
+
+
+def _speech_options(config: Config) -> dict[str, object]:
+    """Return what those are told who listen to recordings."""
+    speech = asdict(config.audio)
+    del speech["enabled"]  # whether a run goes through that phase
+    return speech
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
