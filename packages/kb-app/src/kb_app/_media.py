@@ -186,7 +186,7 @@ MEDIA: dict[str, Medium] = {
     ),
     Media.OFFICE: Medium(
         parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
-        limits=(*_ARCHIVE, "cells"),
+        limits=(*_ARCHIVE, "cells", "pages"),
     ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",
