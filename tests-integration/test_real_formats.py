@@ -153,24 +153,6 @@ def test_a_paper_is_cited_by_its_page_and_the_box_on_it(kebab: InstalledKebab) -
     assert "fruit.pdf#page=1" in told["hint"]
 
 
-@pytest.mark.skipif(not LOCKED.is_file(), reason="no samples here")
-def test_a_locked_file_is_tried_again_when_another_password_is_known(kebab: InstalledKebab) -> None:
-    kebab.write("note.md", "A walrus.\n")
-    (kebab.notes / "locked.pdf").write_bytes(LOCKED.read_bytes())
-    before = kebab.ingest()
-    skipped = next(item for item in before["items"] if item["kind"] == "skipped")
-    again = kebab.ingest()
-    kebab.configure(extra='[[passwords]]\nvalue = "wrong"\n[[passwords]]\nvalue = "test"\n')
-    after = kebab.ingest()
-
-    assert skipped["reason"] == "encrypted"
-    assert (again["new"], again["skipped"]) == (0, 1)
-    assert (after["new"] + after["updated"], after["unchanged"], after["skipped"]) == (1, 1, 0)
-    assert kebab.paths("15893 password") == ["locked.pdf"]
-    kebab.configure()
-    assert kebab.ingest()["unchanged"] == 2
-
-
 def test_a_sheet_is_cited_by_its_cells_and_asked_for_by_any_of_them(kebab: InstalledKebab) -> None:
     rows = '<row r="4"><c t="str"><v>quince</v></c><c><v>3</v></c></row>'
     kebab.notes.joinpath("plan.xlsx").write_bytes(xlsx({"Sales 2025": rows}))
@@ -222,3 +204,21 @@ def test_files_that_cannot_be_read_have_one_reason_each(kebab: InstalledKebab) -
         "bomb.docx": "too_large",
         "cut.pptx": "unreadable",
     }
+
+
+@pytest.mark.skipif(not LOCKED.is_file(), reason="no samples here")
+def test_a_locked_file_is_tried_again_when_another_password_is_known(kebab: InstalledKebab) -> None:
+    kebab.write("note.md", "A walrus.\n")
+    (kebab.notes / "locked.pdf").write_bytes(LOCKED.read_bytes())
+    before = kebab.ingest()
+    skipped = next(item for item in before["items"] if item["kind"] == "skipped")
+    again = kebab.ingest()
+    kebab.configure(extra='[[passwords]]\nvalue = "wrong"\n[[passwords]]\nvalue = "test"\n')
+    after = kebab.ingest()
+
+    assert skipped["reason"] == "encrypted"
+    assert (again["new"], again["skipped"]) == (0, 1)
+    assert (after["new"] + after["updated"], after["unchanged"], after["skipped"]) == (1, 1, 0)
+    assert kebab.paths("15893 password") == ["locked.pdf"]
+    kebab.configure()
+    assert kebab.ingest()["unchanged"] == 2
