@@ -170,7 +170,7 @@ def _reading_limits(config: Config) -> ReadingLimits:
 
 
 def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
-    """Return the settings that parsers read, by medium."""
+    """Return what parsers are told, by medium."""
     from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
 
     ocr, speech = _ocr_options(config), _speech_options(config)
