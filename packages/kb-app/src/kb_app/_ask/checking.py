@@ -33,7 +33,17 @@ from kb_core.ports import StoredChunk
 from kb_core.sentences import Unit, units
 from kb_core.values import dataclass
 
-__all__ = ["FAULTS", "Checked", "Fault", "Judged", "Nearness", "Support", "check", "settled"]
+__all__ = [
+    "FAULTS",
+    "Checked",
+    "Fault",
+    "Judged",
+    "Nearness",
+    "Support",
+    "check",
+    "settled",
+    "supports",
+]
 
 Nearness: TypeAlias = Callable[[str, Sequence[str]], bool]
 """Says whether a statement is near enough to sentences of the evidence, read by a model."""
@@ -137,7 +147,23 @@ def settled(checked: Checked, verify: bool | Literal["auto"]) -> str | None:  # 
     """
     if verify is True:
         return checked.answer.strip() if checked.passed else None
-    return checked.only(FAULTS if verify == "auto" else FORMAL) or None
+    return checked.only(_kinds(verify)) or None
+
+
+def supports(checked: Checked, verify: bool | Literal["auto"]) -> tuple[Support, ...]:  # noqa: FBT001
+    """Return where what ``settled`` gives stands in the evidence, each place once, in order."""
+    kinds = _kinds(verify)
+    found = {
+        (each.item, each.chunk["ordinal"], each.start): each
+        for judged in checked.judged
+        if not any(kind in kinds for kind, _ in judged.faults)
+        for each in judged.support
+    }
+    return tuple(found[place] for place in sorted(found))
+
+
+def _kinds(verify: bool | Literal["auto"]) -> tuple[Fault, ...]:  # noqa: FBT001 - the setting
+    return FORMAL if verify is False else FAULTS
 
 
 def check(answer: str, items: Sequence[Item], *, near: Nearness | None = None) -> Checked:
