@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "reference" / "configuration.md"
 
 UNUSED = (
     "ask.*",
-    "audio.*",
+    "audio.enabled",
     "embedding.endpoint",
     "embedding.provider",
     "ocr.enabled",
