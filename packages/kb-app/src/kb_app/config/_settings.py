@@ -208,7 +208,11 @@ class Ocr:
     languages: tuple[str, ...] = setting((), "Languages to expect; none: all that are known.")
     engine: str = setting("auto", "The engine.")
     model: str = setting("", "Its model; empty: the packaged one.")
+    tessdata: tuple[Path, ...] = setting(
+        (), "Folders of further trained data (`*.traineddata`).", kind="paths"
+    )
     max_megapixels: int = setting(50, "Larger images are skipped.", low=1, high=10_000)
+    place: bool = setting(default=False, doc="Keep where a picture was taken, as its file says.")
     page_timeout_secs: float = setting(180.0, "Patience with one page.", low=1, high=3600)
 
 
