@@ -18,7 +18,17 @@ from kb_core.media import Media
 from kb_core.ports import Chunker, Parser, StoredDoc
 from kb_core.values import dataclass
 
-__all__ = ["MEDIA", "OCR", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
+__all__ = [
+    "MEDIA",
+    "OCR",
+    "PHASES",
+    "Extra",
+    "Later",
+    "Medium",
+    "chunker_for",
+    "extras_of",
+    "has_lines",
+]
 __all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of", "versions_of"]
 
 PHASES = ("ocr", "transcribe")
@@ -164,6 +174,12 @@ MEDIA: dict[str, Medium] = {
 def medium_of(media: str) -> Medium:
     """Return the row of *media*; a medium of another version is one that is not supported."""
     return MEDIA.get(media) or Medium()
+
+
+def extras_of(row: Medium) -> list[Extra]:
+    """Return the extras that files of a medium may need, now or in a later phase."""
+    extras = [row.extra, *(later.extra for later in row.later.values())]
+    return [extra for extra in extras if extra is not None]
 
 
 def has_lines(doc: StoredDoc) -> bool:
