@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 soundfile = pytest.importorskip("soundfile")
 
 from kb_app._ingest.making.speech.resampling import RATE, Samples, resampled  # noqa: E402
+from kb_app._ingest.making.speech.silero import SileroVoices, graph_of_silero  # noqa: E402
 from kb_app._ingest.making.speech.sounds import (  # noqa: E402
     FilmDecoderMissing,
     Unplayable,
@@ -216,3 +217,32 @@ def test_how_loud_a_frame_is_does_not_hang_on_the_blocks(sizes: list[int]) -> No
 
     assert len(levels) == -(-len(whole) // FRAME)
     assert np.allclose(levels, levels_of([whole]), atol=1.5)
+
+
+@pytest.mark.skipif(graph_of_silero() is None, reason="no package has the graph of Silero")
+def test_silero_hears_voices_and_no_music() -> None:
+    if not (SAMPLES / "music.flac").is_file():
+        pytest.skip("the samples are not here")
+    for name, is_speech in (("music.flac", False), ("librivox-0870.wav", True)):
+        voices, frames = SileroVoices(graph_of_silero() or Path()), 0
+        for block in sound_of((SAMPLES / name).read_bytes()):
+            voices.take(block)
+            frames += len(block) // FRAME
+        voiced = voices.voiced(frames)
+
+        assert len(voiced) == frames
+        assert (voiced.mean() > 0.6) == is_speech == bool(voiced.any())
+
+
+def test_the_graph_of_silero_is_found_where_a_package_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "silero_vad" / "data" / "silero_vad_16k_sequence.onnx"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (tmp_path / "silero_vad" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    graph_of_silero.cache_clear()
+
+    assert graph_of_silero() == file
+    graph_of_silero.cache_clear()
