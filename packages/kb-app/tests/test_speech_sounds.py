@@ -107,6 +107,19 @@ def test_what_is_no_number_is_no_sound() -> None:
     assert np.abs(made).max() <= 1
 
 
+@pytest.mark.parametrize("rate", [1, 999, 1_000_001, 2**31 - 1])
+def test_a_rate_that_no_sound_has_is_refused_before_a_filter_is_made(rate: int) -> None:
+    with pytest.raises(Unplayable, match="samples a second"):
+        heard(file_of(tone(440, 0.01), rate, "WAV"))
+
+
+def test_a_thousand_channels_are_read_in_small_blocks() -> None:
+    many = np.repeat(tone(440, 1)[:, None], 1000, axis=1)
+    sizes = [len(block) for block in sound_of(file_of(many, RATE, "WAV"))]
+
+    assert (sum(sizes), max(sizes) * 1000) == (RATE, 4_000_000)
+
+
 def test_of_a_damaged_file_there_is_what_comes_before_the_damage() -> None:
     whole = file_of(noise(20), RATE, "FLAC")
     made = heard(whole[: len(whole) * 6 // 10])
