@@ -181,11 +181,12 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.pdf:PdfParser",
         has_lines=False,
         holds_files=True,
+        limits=("pages",),
         later={"ocr": Later("kb_app._ingest.making.formats.pdf:ScanParser", OCR)},
     ),
     Media.OFFICE: Medium(
         parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
-        limits=(*_ARCHIVE, "cells"),
+        limits=(*_ARCHIVE, "cells", "pages"),
     ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",
