@@ -203,9 +203,9 @@ def test_a_large_picture_is_read_smaller_and_cited_as_it_is() -> None:
 
 def test_small_letters_are_looked_at_larger_and_cited_where_they_are() -> None:
     image = Image.new("L", (400, 60), 245)
-    said = ["Letters on screens are ten pixels high", "and are read better twice as large"]
+    said = ["Letters on screens are twelve pixels high", "and are read better twice as large"]
     for number, line in enumerate(said):
-        font = ImageFont.load_default(10)
+        font = ImageFont.load_default(12)
         ImageDraw.Draw(image).text((20, 10 + 20 * number), line, fill=20, font=font)
     document = read(saved(image))
 

@@ -156,12 +156,6 @@ def ingest_settings(config: Config) -> Settings:
     )
 
 
-def _options(config: Config) -> dict[str, Mapping[str, object]]:
-    """Return the settings that parsers read, by medium."""
-    ocr, speech = _ocr_options(config), _speech_options(config)
-    return {Media.IMAGE: ocr, Media.PDF: ocr, Media.AUDIO: speech, Media.VIDEO: speech}
-
-
 def _reading_limits(config: Config) -> ReadingLimits:
     """Return how much one file may hold that is no text."""
     limits = config.limits
@@ -176,13 +170,13 @@ def _reading_limits(config: Config) -> ReadingLimits:
 
 
 def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
-    """Return what parsers are told."""
+    """Return what parsers are told, by medium."""
     from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
 
-    ocr = _ocr_options(config)
+    ocr, speech = _ocr_options(config), _speech_options(config)
     passwords = passwords_of(config.passwords, config.passwords_file)
-    locked = {"passwords": passwords} if passwords else {}
-    return {Media.IMAGE: ocr, Media.PDF: {**ocr, **locked}}
+    pdf = {**ocr, **({"passwords": passwords} if passwords else {})}
+    return {Media.IMAGE: ocr, Media.PDF: pdf, Media.AUDIO: speech, Media.VIDEO: speech}
 
 
 def _ocr_options(config: Config) -> dict[str, object]:
