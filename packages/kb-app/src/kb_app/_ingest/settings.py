@@ -175,8 +175,13 @@ def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
 
     ocr, speech = _ocr_options(config), _speech_options(config)
     passwords = passwords_of(config.passwords, config.passwords_file)
-    pdf = {**ocr, **({"passwords": passwords} if passwords else {})}
-    return {Media.IMAGE: ocr, Media.PDF: pdf, Media.AUDIO: speech, Media.VIDEO: speech}
+    locked = {"passwords": passwords} if passwords else {}
+    return {
+        Media.IMAGE: ocr,
+        Media.PDF: {**ocr, **locked},
+        Media.AUDIO: speech,
+        Media.VIDEO: speech,
+    }
 
 
 def _ocr_options(config: Config) -> dict[str, object]:
