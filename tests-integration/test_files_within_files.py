@@ -20,12 +20,14 @@ from kb_app._ingest.making import parsing
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
 from kb_app.config import Embedding, Source
+from kb_app.testing import parcels as parcels_module
 from kb_app.testing.parcels import OpeningParser, parcel, use_parcels
 from kb_cli.testing.installed import InstalledKebab
-from kb_core.documents import SourceFile
+from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ids import doc_id
 from kb_core.ingest import IngestOptions, IngestReport
 from kb_core.media import SearchMode
+from kb_core.ports import Content
 from kb_core.search import SearchFilters, SearchQuery
 
 INNER = parcel("Within, the narwhal.", [("deep.md", "# Deep\n\nThe octopus.\n")])
@@ -327,6 +329,68 @@ def test_what_cannot_be_made_in_the_later_phase_keeps_what_is_known(
     assert notes.states()["p.epub"] == "failed"
     assert notes.ingest(retry_failed=True).counts["updated"] == 1
     assert notes.found("auk")
+
+
+def count_openings(patch: pytest.MonkeyPatch) -> list[str]:
+    """Return what grows by one whenever a seal is opened."""
+    made: list[str] = []
+
+    def opening() -> str:
+        made.append("open")
+        return made[-1]
+
+    patch.setattr(parcels_module, "opening", opening)
+    return made
+
+
+def test_what_took_long_is_made_once_and_goes_with_the_last_file_that_needs_it(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = count_openings(monkeypatch)
+    scan = parcel("Within.", sealed="An auk.")
+    (notes.folder / "p.epub").write_bytes(parcel("L", [("in.epub", scan)]))
+    (notes.folder / "q.epub").write_bytes(scan)
+
+    notes.ingest()
+    notes.ingest(force=True)
+    (notes.folder / "q.epub").unlink()
+    notes.ingest()
+    notes.ingest(force=True)
+
+    assert made == ["open"]
+    with notes.open() as kb:
+        assert kb.stats()["index_bytes"]["costly"] > 0
+    (notes.folder / "p.epub").unlink()
+    (notes.folder / "other.md").write_text("pear")
+    notes.ingest()
+    with notes.open() as kb:
+        assert kb.stats()["index_bytes"]["costly"] == 0
+
+
+def test_what_was_made_before_a_failure_is_there_when_it_is_tried_again(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = count_openings(monkeypatch)
+    (notes.folder / "p.epub").write_bytes(parcel("L", sealed="An auk."))
+    (notes.folder / "other.md").write_text("pear")
+    with monkeypatch.context() as patch:
+        patch.setattr(parcels_module, "_parsed", _failing_when_opened)
+        assert notes.ingest().counts["error"] == 1
+    (notes.folder / "other.md").write_text("a ripe pear")
+    notes.ingest()  # sweeps
+
+    assert notes.ingest(retry_failed=True).counts["error"] == 0
+    assert notes.found("auk")
+    assert made == ["open"]
+
+
+_as_ever = parcels_module._parsed
+
+
+def _failing_when_opened(content: Content, file: SourceFile, *, opened: bool) -> ParsedDocument:
+    if opened:
+        raise OSError("the lights went out")
+    return _as_ever(content, file, opened=False)
 
 
 def test_a_file_that_changes_or_goes_while_it_waits(notes: Notes) -> None:

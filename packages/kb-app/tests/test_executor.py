@@ -66,6 +66,12 @@ def stroll(n):
     say("right")
     return n
 
+def climb(steps):
+    for n in range(steps):
+        say("climbing", n + 1, steps)
+        time.sleep(0.2)
+    return steps
+
 def wait_for(path):
     say("waiting")
     while not os.path.exists(path):
@@ -153,6 +159,16 @@ def test_a_task_tells_what_it_is_at_in_order_and_before_its_outcome(workers: int
     made.close()
 
     assert told == {n: ["", "left", "right", n] for n in range(20)}
+
+
+def test_what_says_how_far_it_is_has_the_time_of_a_task_for_each_step() -> None:
+    with executor("climb", timeout_secs=1.0) as made:
+        *told, last = made.follow([6])
+
+    assert isinstance(last, Outcome)
+    assert (last.value, last.error) == (6, None)
+    steps = [(one.phase, one.reached, one.whole) for one in told if isinstance(one, Notice)]
+    assert steps == [("", 0, 0), *(("climbing", n, 6) for n in range(1, 7))]
 
 
 def test_what_a_task_is_at_is_known_while_it_is_at_it(tmp_path: Path) -> None:

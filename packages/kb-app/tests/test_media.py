@@ -6,6 +6,7 @@ import base64
 import hashlib
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,43 @@ def test_another_version_of_its_extra_reads_a_file_again(
     assert row.extra is not None
     assert row.extra.version == "eye-1.0"
     _media._version.cache_clear()
+
+
+class Told:
+    """``Parser`` of a made-up format that says what it was told."""
+
+    version = "told-1"
+
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        said = f"listen for {file.options.get('languages', 'anything')}"
+        return ParsedDocument(text=said, media=file.media, parser_version=self.version)
+
+
+def test_a_parser_is_told_what_is_set_for_its_medium(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
+    for media in (Media.AUDIO, Media.IMAGE):
+        monkeypatch.setitem(MEDIA, media, Medium(parser="made_up:Told"))
+    set_up = replace(SETTINGS, options={Media.AUDIO: {"languages": ["ko"]}})
+
+    def said(media: str) -> str:
+        document = parse(
+            SourceFile(source_id="s", path="a", media=media), FileContent(b"x"), set_up
+        )
+        assert isinstance(document, ParsedDocument)
+        return document.text
+
+    assert said(Media.AUDIO) == "listen for ['ko']"
+    assert said(Media.IMAGE) == "listen for anything"
+
+
+@pytest.mark.parametrize(
+    ("media", "is_another"), [("audio", True), ("mail", True), ("unknown", True), ("text", False)]
+)
+def test_what_a_parser_is_told_is_part_of_the_fingerprint(media: str, is_another: bool) -> None:
+    file = SourceFile(source_id="s", path="a", media=media)
+    hashes = {
+        settings_hash(file, replace(SETTINGS, options={"audio": {"model": model, "threads": n}}))
+        for model, n in (("base", 1), ("base", 2), ("tiny.en", 1))
+    }
+
+    assert len(hashes) == 1 + is_another  # never of the threads, which change nothing

@@ -506,7 +506,7 @@ def test_counts_are_whole_and_zero_where_there_is_nothing() -> None:
         "code_lang_breakdown": {},
         "repo_breakdown": {},
         "source_breakdown": {},
-        "index_bytes": {"duckdb": 0, "tantivy": 0, "vectors": 0, "assets": 0},
+        "index_bytes": {"duckdb": 0, "tantivy": 0, "vectors": 0, "assets": 0, "costly": 0},
         "stale_doc_count": 0,
         "corpus_revision": 0,
     }

@@ -22,7 +22,7 @@ __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 INDEX_PARTS = ("lexical", "vectors")
 """What can be built again from the store."""
 
-PARTS = ("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS, "assets", "journal", "run")
+PARTS = ("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS, "assets", "costly", "journal", "run")
 """What kebab makes in a data directory, but for the lock."""
 
 _FOLDER, _FILE = 0o700, 0o600
@@ -73,6 +73,11 @@ class DataDir:
     def assets(self) -> Path:
         """Bytes that exist nowhere else."""
         return self.root / "assets"
+
+    @property
+    def costly(self) -> Path:
+        """What OCR and speech made, so that it is made once."""
+        return self.root / "costly"
 
     def parts(self, *names: str) -> list[Path]:
         """Return the paths of these parts that are there, with what lies beside the store."""

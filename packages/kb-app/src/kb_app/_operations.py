@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kb_app._costly import kept_in
 from kb_app._data_dir import INDEX_PARTS, DataDir
 from kb_app._media import MEDIA, chunker_for, parsers_of
 from kb_app._models import quality_of
@@ -129,6 +130,7 @@ def part_bytes(data_dir: Path) -> dict[str, int]:
         "tantivy": _tree_size(data_dir / "lexical"),
         "vectors": _tree_size(data_dir / "vectors"),
         "assets": _tree_size(data_dir / "assets"),
+        "costly": kept_in(DataDir(data_dir).costly).bytes,
     }
 
 

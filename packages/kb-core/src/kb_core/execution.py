@@ -44,6 +44,9 @@ class Notice(Generic[T]):
     index: int
     task: T
     phase: str = ""
+    reached: float = 0.0
+    whole: float = 0.0
+    """How much of the phase is done, of how much, where that takes long; else 0."""
 
 
 class Executor(Protocol[T, R]):

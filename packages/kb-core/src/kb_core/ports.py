@@ -38,6 +38,7 @@ __all__ = [
     "IndexWriter",
     "Parser",
     "Reranker",
+    "Results",
     "Store",
     "StoredChunk",
     "StoredDoc",
@@ -223,6 +224,10 @@ class Store(Protocol):
         """Return the hashes of the bytes of all that is within a file, by path."""
         ...
 
+    def known_bytes(self, hashes: Sequence[str], /) -> AbstractSet[str]:
+        """Return those hashes that the bytes of some file have which is not deleted."""
+        ...
+
     def doc_ids(self, source_id: str, /) -> Sequence[str]:
         """Return the ids of a source's documents, by path."""
         ...
@@ -337,6 +342,25 @@ class Content(Protocol):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was lost in decoding; a parser that takes the text hands it on."""
+        ...
+
+    def results(self, kind: str, maker: Mapping[str, object], /) -> Results:
+        """Return what was made of it in the later phase *kind* before, part by part.
+
+        *maker* is all that can change what is made, such as an engine and its version.
+        """
+        ...
+
+
+class Results(Protocol):
+    """What takes long to make of parts of one content, such as pages; a part is made once."""
+
+    def get(self, part: str, /) -> object | None:
+        """Return what was made of *part*, as JSON gives it back; ``None``: not made yet."""
+        ...
+
+    def put(self, part: str, value: object, /) -> None:
+        """Keep what was made of *part*: a JSON value, but not ``None``."""
         ...
 
 

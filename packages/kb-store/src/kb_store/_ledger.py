@@ -9,7 +9,7 @@ from functools import lru_cache
 from kb_core.records import FileRecord, FileState
 from kb_store._session import Record, Session, from_us, instants, integers, strings
 
-__all__ = ["expired_files", "forget_files", "ledger", "read_files", "write_files"]
+__all__ = ["expired_files", "forget_files", "known_bytes", "ledger", "read_files", "write_files"]
 
 _COLUMNS = """
 source_id, path, raw_path, state, reason, detail, media, size, mtime_ns, bytes_hash,
@@ -21,6 +21,10 @@ _OF_SOURCE = f"SELECT {_COLUMNS} FROM files WHERE source_id = ?"  # noqa: S608 (
 _READ = f"SELECT {_COLUMNS} FROM files WHERE {_PAIRS}"  # noqa: S608 (constants)
 _EXPIRED = """
 SELECT source_id, path FROM files WHERE state = 'deleted' AND epoch_us(changed_at) < ?
+"""
+_KNOWN_BYTES = """
+SELECT DISTINCT bytes_hash FROM files
+WHERE state <> 'deleted' AND bytes_hash IN (SELECT unnest(?::VARCHAR[]))
 """
 _DELETE = f"DELETE FROM files WHERE {_PAIRS}"  # noqa: S608 (constants)
 
@@ -44,6 +48,11 @@ _Key = tuple[str, str]
 def ledger(session: Session, source_id: str) -> dict[str, FileRecord]:
     """Return every row of a source, by path."""
     return {row["path"]: _file(row) for row in session.records(_OF_SOURCE, [source_id])}
+
+
+def known_bytes(session: Session, hashes: Sequence[str]) -> set[str]:
+    """Return those hashes that the bytes of some file have which is not deleted."""
+    return {known for (known,) in session.rows(_KNOWN_BYTES, [list(hashes)])}
 
 
 def read_files(session: Session, keys: Iterable[_Key]) -> list[FileRecord]:

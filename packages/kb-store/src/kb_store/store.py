@@ -26,7 +26,7 @@ from kb_store._check import deep_check
 from kb_store._commit import commit, forget
 from kb_store._errors import translate_errors
 from kb_store._files import beside, remove_leftovers, set_log_aside, take_place
-from kb_store._ledger import expired_files, ledger
+from kb_store._ledger import expired_files, known_bytes, ledger
 from kb_store._meta import Meta, create_meta, load_meta
 from kb_store._migrate import is_current, migrate
 from kb_store._publication import stats
@@ -115,6 +115,11 @@ class Store:
         """Return the hashes of the bytes of all that is within a file, by path."""
         with self._session.use("look into a file"):
             return _documents.enclosed(self._session, source_id, path)
+
+    def known_bytes(self, hashes: Sequence[str]) -> set[str]:
+        """Return those hashes that the bytes of some file have which is not deleted."""
+        with self._session.use("compare files with what is kept of them"):
+            return known_bytes(self._session, hashes)
 
     def doc_ids(self, source_id: str) -> list[str]:
         """Return the ids of a source's documents, by path."""

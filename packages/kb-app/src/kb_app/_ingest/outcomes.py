@@ -231,6 +231,7 @@ def failure(
         media=file.media,
         size=file.size,
         mtime_ns=file.mtime_ns,
+        bytes_hash=_bytes_of(want),
         fingerprint=fingerprint_of("", settings_hash(file, settings)),
         doc_id=want.known.doc_id if want.known else None,
         processed_at=now,
@@ -245,6 +246,13 @@ def failure(
         error={"code": code, "message": message},
     )
     return row, item
+
+
+def _bytes_of(want: Wanted) -> str | None:
+    """Return the hash of the bytes of a file that is as it was: costly results go by it."""
+    known, file = want.known, want.file
+    is_same = known and (known.size, known.mtime_ns) == (file.size, file.mtime_ns)
+    return known.bytes_hash if known and is_same else None
 
 
 def refused(

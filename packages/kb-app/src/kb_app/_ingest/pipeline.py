@@ -29,7 +29,6 @@ from kb_app._media import PHASES, medium_of
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core.clock import to_epoch
-from kb_core.documents import SourceFile
 from kb_core.errors import StoreBusy, StoreCorrupt, StoreNewer
 from kb_core.execution import Notice
 from kb_core.ids import doc_id, enclosed_path
@@ -181,7 +180,7 @@ class _Writing:
             for result in executor.follow(tasks):
                 file = result.task.file
                 if isinstance(result, Notice):
-                    yield self._under_way(file, result.phase, total)
+                    yield self._under_way(result, total)
                     continue
                 done += 1
                 plan, want = known[(file.source_id, file.path)]
@@ -212,8 +211,12 @@ class _Writing:
         if row.state is FileState.PENDING and made is not None and is_wanted:
             self._waiting.append((plan, replace(want, known=row)))
 
-    def _under_way(self, file: SourceFile, phase: str, total: int) -> IngestEvent:
-        kind, more = ("asset_phase", {"phase": phase}) if phase else ("asset_started", {})
+    def _under_way(self, told: Notice[Task], total: int) -> IngestEvent:
+        file, kind, more = told.task.file, "asset_started", dict[str, Any]()
+        if told.phase:
+            kind, more = "asset_phase", {"phase": told.phase}
+        if told.whole:
+            more |= {"reached": told.reached, "whole": told.whole}
         where = {"source_id": file.source_id, "doc_path": file.path}
         return self._run.event(kind, **where, total=total, **more)
 
@@ -452,6 +455,7 @@ def _task(
         follow_links=plan.source.follow_links,
         phases=phases,
         known_enclosed={} if phases else _known_enclosed(want, run),
+        costly=str(run.session.data.costly) if phases else None,
     )
 
 

@@ -17,6 +17,7 @@ from functools import partial
 from threading import Event
 from typing import Any
 
+from kb_app._costly import sweep
 from kb_app._data_dir import DataDir
 from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.added.planning import plan_added, record_of_row, unrecorded, used_assets
@@ -127,6 +128,7 @@ def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:
     yield from process(run, plans)
     if not run.options.paths:
         sweep_assets(run)
+        sweep(run.session.data.costly, run.session.store.known_bytes)
         # Who sees no source has not seen every one.
         if plans and not run.stop.is_set() and all(plan.verified for plan in plans):
             run.session.whole()

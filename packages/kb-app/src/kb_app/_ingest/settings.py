@@ -11,10 +11,11 @@ another model embeds the same chunks again. Its window is, through the limits.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +63,9 @@ _NO_CODE = Caps()
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
+_SHAPELESS = frozenset({"threads"})
+"""Options of parsers that change nothing but how long they take."""
+
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
 _SPECIAL_TOKENS = 2
 _PREFIX_TOKENS = 4
@@ -79,6 +83,8 @@ class Settings:
     window: int
     caps: Caps
     allow_secrets: bool
+    options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """By medium, what its parsers are told: ``SourceFile.options``, of which JSON can be made."""
 
 
 def unjudging(settings: Settings) -> Settings:
@@ -209,11 +215,23 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
         settings.limits,
         caps,
         allow_secrets=settings.allow_secrets,
+        options=_told(file.media, settings.options),
     )
 
 
+def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
+    """Return what parsers of *media* may be told, those of what is within a file as well."""
+    is_any = media == UNKNOWN or medium_of(media).holds_files
+    media_told = options if is_any else {media} & options.keys()
+    told = {
+        each: {name: value for name, value in options[each].items() if name not in _SHAPELESS}
+        for each in media_told
+    }
+    return json.dumps(told, sort_keys=True) if told else ""
+
+
 @lru_cache(maxsize=4096)
-def _hash(
+def _hash(  # noqa: PLR0913 - each shapes the output
     media: str,
     code_lang: str | None,
     provenance: tuple[str, str],
@@ -221,6 +239,7 @@ def _hash(
     caps: Caps,
     *,
     allow_secrets: bool,
+    options: str,
 ) -> str:
     # What a name that says nothing may turn out to be, as things are installed.
     told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
@@ -237,6 +256,7 @@ def _hash(
             "provenance": list(provenance),
             "record": RECORD_VERSION,
             **({"extras": extras} if extras else {}),
+            **({"options": options} if options else {}),
             "secrets": None if allow_secrets else SECRETS_VERSION,
             **_further(kinds),
         }

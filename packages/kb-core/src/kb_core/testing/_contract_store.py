@@ -408,6 +408,16 @@ class CommitContract(StoreOfTest):
         with refused(KbError, r"run 'r9' was never started"):
             store.finish_run("r9", "done", {})
 
+    def test_bytes_are_known_by_the_files_that_are_there(self) -> None:
+        store = self.make_store()
+        rows = [file_row("a.md", bytes_hash="one"), file_row("b.md", bytes_hash="one")]
+        rows.append(file_row("c.md", FileState.SKIPPED, bytes_hash="two"))
+        rows += [file_row("d.md", FileState.DELETED, bytes_hash="three"), file_row("e.md")]
+        store.commit(Changes(files=tuple(rows)))
+
+        assert store.known_bytes(["one", "two", "three", "four"]) == {"one", "two"}
+        assert store.known_bytes([]) == set()
+
     def test_settings_are_kept_by_name(self) -> None:
         store = self.make_store()
         assert store.get_setting("x") is None

@@ -160,6 +160,10 @@ class MemoryStore:
             d.path: d.bytes_hash for d in docs if (d.source_id, d.container) == (source_id, path)
         }
 
+    def known_bytes(self, hashes: Sequence[str]) -> set[str]:
+        rows = (row for row in self._truth.files.values() if row.state is not FileState.DELETED)
+        return {row.bytes_hash for row in rows if row.bytes_hash} & set(hashes)
+
     def doc_ids(self, source_id: str) -> list[str]:
         found = [(d.path, d.doc_id) for d in self._truth.docs.values() if d.source_id == source_id]
         return [doc_id for _, doc_id in sorted(found)]

@@ -100,6 +100,7 @@ def stats(
             "tantivy": index_bytes.get("tantivy", 0),
             "vectors": index_bytes.get("vectors", 0),
             "assets": index_bytes.get("assets", 0),
+            "costly": index_bytes.get("costly", 0),
         },
         "stale_doc_count": stale_doc_count,
         "corpus_revision": corpus_revision,

@@ -462,6 +462,8 @@ class IngestProgress(TypedDict):
     candidates: NotRequired[int]
     doc_path: NotRequired[str]
     phase: NotRequired[str]
+    reached: NotRequired[float]
+    whole: NotRequired[float]
     item: NotRequired[IngestItem]
     done: NotRequired[int]
     total: NotRequired[int]
@@ -746,6 +748,7 @@ class StatsIndexBytes(TypedDict):
     tantivy: int
     vectors: int
     assets: int
+    costly: NotRequired[int]
 
 class Stats(TypedDict):
     schema_version: NotRequired[Literal["stats.v1"]]

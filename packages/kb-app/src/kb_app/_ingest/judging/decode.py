@@ -11,11 +11,17 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kb_core.text import normalize_newlines
 from kb_core.values import dataclass
+
+if TYPE_CHECKING:
+    from kb_app._costly import Costly
+    from kb_core.ports import Results
 
 __all__ = ["Decoded", "FileContent", "decode", "looks_binary"]
 
@@ -84,6 +90,8 @@ class FileContent:
     """``Content`` of a file that was read; it is decoded when its text is first asked for."""
 
     data: bytes
+    costly: Costly | None = None
+    """Where costly results are kept; nowhere, if need be."""
 
     @property
     def text(self) -> str:
@@ -92,6 +100,13 @@ class FileContent:
     @property
     def warnings(self) -> tuple[str, ...]:
         return self._decoded.warnings
+
+    def results(self, kind: str, maker: Mapping[str, object]) -> Results:
+        if self.costly is None:
+            from kb_app._costly import UnkeptResults  # what is quick asks for none
+
+            return UnkeptResults()
+        return self.costly.results(self.data, kind, maker)
 
     @cached_property
     def _decoded(self) -> Decoded:

@@ -14,6 +14,7 @@ from dataclasses import field, replace
 from itertools import count
 from typing import NamedTuple
 
+from kb_app._costly import Costly
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import (
     HEAD_BYTES,
@@ -105,7 +106,9 @@ def parse(
     is_text = medium_of(file.media).is_text
     if is_text and (skip := judge_text(file, content.text, settings)):
         return skip
-    parsed = parser_for(file.media, file.code_lang, phases)(content, file)
+    options = settings.options.get(file.media)
+    told = file if options is None else replace(file, options=options)
+    parsed = parser_for(file.media, file.code_lang, phases)(content, told)
     if parsed.refused is not None:
         return Skip(*parsed.refused)
     if parsed.waits_for is not None:
@@ -140,16 +143,17 @@ def parse_whole(
     settings: Settings,
     phases: Collection[str] = (),
     known: Mapping[str, str] = _NOTHING,
+    costly: Costly | None = None,
 ) -> Whole | Skip:
     """Parse a file and all that is in it, or say why not.
 
     *known* are the hashes of what is within it, by path in there, as it is stored: what has
-    these bytes still is not parsed.
+    these bytes still is not parsed. *costly* keeps what takes long.
     """
-    parsed = parse(file, FileContent(data), settings, phases)
+    parsed = parse(file, FileContent(data, costly), settings, phases)
     if isinstance(parsed, Skip):
         return parsed
-    inside, warnings = _Inside(settings, phases, known), _Warnings()
+    inside, warnings = _Inside(settings, phases, known, costly), _Warnings()
     found = list(inside.read(file, parsed.enclosures, None, warnings))
     if inside.refused is not None:
         return inside.refused
@@ -178,13 +182,18 @@ class _Inside:
     """Reads what is within one file, to a depth, and counts it."""
 
     def __init__(
-        self, settings: Settings, phases: Collection[str], known: Mapping[str, str]
+        self,
+        settings: Settings,
+        phases: Collection[str],
+        known: Mapping[str, str],
+        costly: Costly | None,
     ) -> None:
         self.refused: Skip | None = None
         self.kept: list[str] = []
         self._settings = settings
         self._phases = phases
         self._known = known
+        self._costly = costly
         self._deeper: defaultdict[str, list[str]] = defaultdict(list)
         for within in known:
             self._deeper[enclosing_paths(within)[0]].append(within)
@@ -259,7 +268,8 @@ class _Inside:
         if isinstance(judged, Skip):
             return judged
         try:
-            parsed = parse(judged, FileContent(each.data), settings, self._phases)
+            content = FileContent(each.data, self._costly)
+            parsed = parse(judged, content, settings, self._phases)
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a parser does with hostile bytes

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from kb_app._costly import Costly
 from kb_app._ingest.judging.kinds import Skip
 from kb_app._ingest.judging.secrets import flags_of
 from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
@@ -62,6 +63,8 @@ class Task:
     """The later phases that it may go through."""
     known_enclosed: Mapping[str, str] = field(default_factory=dict)
     """Hashes of what is within it, as it is stored, by path in there."""
+    costly: str | None = None
+    """The folder where costly results are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +130,8 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     counter = _loaded(file, settings)
     loaded = time.perf_counter()
     say("parse")
-    whole = parse_whole(file, data, settings, task.phases, task.known_enclosed)
+    costly = Costly(Path(task.costly), made.bytes_hash or "") if task.costly else None
+    whole = parse_whole(file, data, settings, task.phases, task.known_enclosed, costly)
     if isinstance(whole, Skip):
         return replace(made, skipped=whole.reason, detail=whole.detail)
     found = whole.documents

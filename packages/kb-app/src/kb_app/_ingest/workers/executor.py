@@ -59,7 +59,7 @@ class InlineExecutor(Generic[T, R]):
                 outcome = Outcome(index, task, error=error_of(error))
             finally:
                 hearing.reset(told)
-            yield from (Notice(index, task, phase.name) for phase in said)
+            yield from (_told((index, task, phase)) for phase in said)
             yield outcome
 
     def close(self) -> None:
@@ -71,7 +71,8 @@ class ProcessExecutor(Generic[T, R]):
 
     *task* and *init* are functions that can be imported by name, or ``"module:function"``;
     *init* runs once in each child. A task that takes longer than *timeout_secs* (0: no
-    limit) is ended with its child, which is replaced. *memory_mb* limits each child's
+    limit), counted anew whenever it says how far it is, is ended with its child, which is
+    replaced. *memory_mb* limits each child's
     address space. Tasks and values have to be picklable.
 
     With *worth_secs*, one worker begins, and another joins where what is left of the
@@ -217,7 +218,7 @@ def _told(done: Done) -> Outcome[Any, Any] | Notice[Any]:
     index, task, said = done
     if isinstance(said, Reply):
         return Outcome(index, task, said.value, said.error, said.seconds)
-    return Notice(index, task, said.name)
+    return Notice(index, task, said.name, said.reached, said.whole)
 
 
 def _frozen(work: Work) -> bytes:

@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 from kb_app._ingest.workers.worker import HEADER, Phase, Reply, error_of
 from kb_core.errors import KbError
 
-__all__ = ["Child", "ChildDied", "ChildTimedOut", "Done", "Feeder", "Queues"]
+__all__ = ["Child", "ChildDied", "ChildTimedOut", "Done", "Feeder", "Limit", "Queues"]
 
 Done: TypeAlias = tuple[int, Any, Reply | Phase]
 """A task's number, the task, and what came of it, or what it is at."""
@@ -93,12 +93,11 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def ask(self, frame: bytes, timeout: float | None) -> Iterator[bytearray]:
+    def ask(self, frame: bytes, limit: Limit) -> Iterator[bytearray]:
         """Send *frame* and yield what is answered, without end: the caller knows the last.
 
-        Raise ``ChildDied``, or ``ChildTimedOut`` where all of it takes too long.
+        Raise ``ChildDied``, or ``ChildTimedOut`` where it takes longer than *limit*.
         """
-        limit = _Limit(timeout)
         self._write(HEADER.pack(len(frame)), limit)
         self._write(frame, limit)
         while True:
@@ -119,7 +118,7 @@ class Child:
         for descriptor in (self._tasks, self._replies, self._life):
             os.close(descriptor)
 
-    def _write(self, data: bytes, limit: _Limit) -> None:
+    def _write(self, data: bytes, limit: Limit) -> None:
         view = memoryview(data)
         while view:
             limit.wait_for(self._tasks, select.POLLOUT)
@@ -130,7 +129,7 @@ class Child:
             except BrokenPipeError:
                 raise ChildDied(self._how_it_ended()) from None
 
-    def _read(self, size: int, limit: _Limit) -> bytearray:
+    def _read(self, size: int, limit: Limit) -> bytearray:
         data = bytearray()
         while len(data) < size:
             limit.wait_for(self._replies, select.POLLIN)
@@ -157,11 +156,15 @@ class Child:
         return f"the worker process was ended by {name}"
 
 
-class _Limit:
+class Limit:
     """A time limit that begins now."""
 
     def __init__(self, timeout: float | None) -> None:
         self._timeout = timeout
+        self._started = time.monotonic()
+
+    def renew(self) -> None:
+        """Begin anew."""
         self._started = time.monotonic()
 
     def wait_for(self, descriptor: int, event: int) -> None:
@@ -243,13 +246,16 @@ class Feeder(Thread):
         child = self._living_child()  # its start is no task's time
         said: Reply | Phase = Phase()
         yield said
-        answers = child.ask(frame, self._timeout)
+        limit = Limit(self._timeout)
+        answers = child.ask(frame, limit)
         while not isinstance(said, Reply):
             try:
                 said = _unpickled(next(answers))
             except (ChildDied, ChildTimedOut) as error:
                 lost = _lost(error)
                 said = Reply(error=lost, seconds=getattr(error, "seconds", 0.0), is_last=True)
+            if isinstance(said, Phase) and said.whole:
+                limit.renew()
             if isinstance(said, Reply) and said.is_last:
                 self._drop_child()
             yield said
@@ -261,7 +267,7 @@ class Feeder(Thread):
         if self._is_stopped:
             child.kill()  # `stop` may have come before there was a child to kill
         try:
-            answer = next(child.ask(self._work, _START_SECS))
+            answer = next(child.ask(self._work, Limit(_START_SECS)))
         except (ChildDied, ChildTimedOut) as error:
             raise KbError(f"a worker process did not start: {error}") from error
         ready: Reply = pickle.loads(answer)  # noqa: S301 - our child wrote it

@@ -56,15 +56,22 @@ class Phase:
     """What a task that is under way is at now; none where it has just begun."""
 
     name: str = ""
+    reached: float = 0.0
+    whole: float = 0.0
+    """How much of it is done, of how much: pages, or seconds of sound. 0: it is quick."""
 
 
 hearing: ContextVar[Callable[[Phase], object]] = ContextVar("hearing", default=lambda _: None)
 """Who hears of the phases of the task that runs here; nobody, unless it is set."""
 
 
-def say(phase: str) -> None:
-    """Tell what this task is at now; from anywhere in it, and to nobody outside an executor."""
-    hearing.get()(Phase(phase))
+def say(phase: str, reached: float = 0.0, whole: float = 0.0) -> None:
+    """Tell what this task is at now; from anywhere in it, and to nobody outside an executor.
+
+    What takes long says how far it is, in pages or seconds of sound: it may take the time
+    that a task has for each step.
+    """
+    hearing.get()(Phase(phase, reached, whole))
 
 
 def resolve(function: Callable[..., Any] | str) -> Callable[..., Any]:
