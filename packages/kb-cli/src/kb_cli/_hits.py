@@ -126,7 +126,7 @@ def _roots(cli: CliContext) -> dict[str, Path]:
 
 
 def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
-    if response.hits and is_doubtful(response.confidence):
+    if response.hits and is_doubtful(response.confidence, response.hits[0].score_kind):
         yield click.style(NO_ANSWER, fg="yellow")
     for hit in response.hits:
         yield from _hit(page, hit)

@@ -404,7 +404,7 @@ class SearchPane(HitPane):
 
     def _doubt(self, found: SearchResponse) -> None:
         """Say so above hits that are too weak to be taken for an answer."""
-        if found.hits and is_doubtful(found.confidence):
+        if found.hits and is_doubtful(found.confidence, found.hits[0].score_kind):
             title = Content.assemble("Hits: ", (NO_ANSWER, "$warning"))
             self.query_one(HitList).border_title = title
 
