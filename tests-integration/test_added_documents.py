@@ -273,7 +273,7 @@ def test_what_cannot_be_indexed_is_skipped_and_changes_nothing(
     reports = [add(kebab, paper), add(kebab, outside), hand_in(kebab, secret, "--title", "Key")]
 
     assert [r["items"][0]["reason"] for r in reports] == [
-        "unsupported",
+        "unreadable",
         "secret_suspected",
         "secret_suspected",
     ]

@@ -1,10 +1,11 @@
-"""Mails, notebooks and tables of values by the installed command: found, cited, verified."""
+"""Mails, notebooks, tables, papers, web pages by the installed command: found and cited."""
 
 from __future__ import annotations
 
 import json
 from email.message import EmailMessage
 
+from kb_app.testing.papers import paper, plain_page
 from kb_cli.testing.installed import InstalledKebab
 
 
@@ -78,3 +79,59 @@ def test_a_table_is_cited_by_its_lines(kebab: InstalledKebab) -> None:
     assert hit["citation"]["uri"] == "prices.csv#L1-L4"
     assert hit["citation"]["section"] == "item, price"
     assert "persimmon,4" in kebab.json("fetch", "span", "prices.csv", "4", "4")["text"]
+
+
+def test_a_web_page_is_cited_by_lines_of_its_file_and_a_template_is_code(
+    kebab: InstalledKebab,
+) -> None:
+    page = (
+        "<!doctype html>\n<title>Voyage – Ann's pages</title>\n<nav><a href=/>Bramble</a></nav>\n"
+        "<h1>Voyage</h1>\n<p>The walrus sails\non Tuesday, <b>with</b>\na crate of quinces.</p>\n"
+    )
+    kebab.write("voyage.html", page)
+    kebab.write(
+        "templates/list.html", "{% for each in walruses %}<li>{{ each }}</li>{% endfor %}\n"
+    )
+    kebab.ingest()
+    hit = kebab.json("search", "walrus quinces", "--media", "html")["hits"][0]
+    uri = hit["citation"]["uri"]
+
+    assert (uri, hit["title"]) == ("voyage.html#L4-L7", "Voyage")
+    assert kebab.paths("Bramble") == []
+    assert "sails on Tuesday, with a crate" in kebab.json("cite", uri)["chunk"]["text"]
+    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    assert kebab.paths("walruses", "--media", "code") == ["templates/list.html"]
+    found = kebab.json("search", "walrus", "--path-glob", "**/*.html")["hits"]
+    assert {each["media"] for each in found} == {"html", "code"}
+    assert kebab.ingest()["unchanged"] == 2
+    kebab.write("voyage.html", page.replace("quinces", "pears"))
+    kebab.ingest()
+    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    given = json.dumps({"uri": uri, "content_hash": hit["citation"]["content_hash"]})
+    checked = kebab.json("cite", "verify", "-", given=given, code=3)
+    assert checked["summary"]["changed"] == 1
+
+
+def test_a_paper_is_cited_by_its_page_and_the_box_on_it(kebab: InstalledKebab) -> None:
+    pages = [
+        plain_page("Walnuts are shelled in autumn."),
+        plain_page("Quinces are cooked, not eaten."),
+    ]
+    data = paper(*pages, files={"rows.csv": b"item\npersimmon\n"}, labels="r")
+    kebab.notes.joinpath("fruit.pdf").write_bytes(data)
+    kebab.ingest()
+    hit = kebab.json("search", "quinces cooked")["hits"][0]
+    uri, citation = hit["citation"]["uri"], hit["citation"]
+
+    assert uri == "fruit.pdf#page=2"
+    assert citation["label"] == "ii"
+    x0, y0, x1, y1 = citation["bbox"]
+    assert abs(x0 - 72) < 1
+    assert 200 < x1 < 300
+    assert 55 < y0 < 792 - 720 < y1 < 80
+    assert "Quinces" in kebab.json("cite", uri)["chunk"]["text"]
+    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    assert kebab.paths("persimmon") == ["fruit.pdf!/rows.csv"]
+    told = json.loads(kebab.run("--json", "fetch", "span", "fruit.pdf", "1", "2", code=2).stderr)
+    assert told["code"] == "span_not_supported"
+    assert "fruit.pdf#page=1" in told["hint"]

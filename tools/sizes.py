@@ -53,6 +53,7 @@ PURPOSES = {
     "pydantic": "checks what models and programs send",
     "pydantic-core": "the compiled part of pydantic",
     "pygments": "required by rich; colours code in the terminal",
+    "pypdfium2": "reads and draws PDF: characters, their places, pages as pictures",
     "pyyaml": "reads front matter",
     "rich": "required by textual",
     "simsimd": "scans vectors with the widest instructions of the machine: seven times as fast as "

@@ -38,7 +38,7 @@ def said(path: str) -> str:
         ("a.scala", "code/scala"),
         ("a.sh a.bash .bashrc", "code/shell"),
         ("a.sql", "code/sql"),
-        ("a.html a.htm", "code/html"),
+        ("a.html a.htm a.mhtml", "html/"),
         ("a.css", "code/css"),
         ("a.yaml a.yml", "code/yaml"),
         ("Dockerfile d/Dockerfile.dev api.dockerfile", "code/dockerfile"),
@@ -71,14 +71,19 @@ def test_what_has_no_parser_yet_is_not_supported() -> None:
     supported = {media for media in Media if check_medium(media) is None}
 
     assert supported == {
+        Media.OFFICE,
         Media.MARKDOWN,
         Media.TEXT,
         Media.CODE,
         Media.MAIL,
+        Media.IMAGE,
         Media.NOTEBOOK,
+        Media.HTML,
+        Media.BOOK,
         Media.CSV,
+        Media.PDF,
     }
-    for path in ("a.pdf", "a.png", "a.docx", "a.epub", "a.mp3"):
+    for path in ("a.mp4", "a.mp3"):
         kind = detect(path)
         assert kind is not None
         skip = check_medium(kind.media)

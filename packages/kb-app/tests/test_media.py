@@ -105,7 +105,6 @@ def test_code_has_three_parsers() -> None:
         ("code", "python", "bad69e6eaeb902d9"),
         ("code", "yaml", "35e088074a9661c7"),
         ("code", "json", "425b7c11c7f7dae2"),
-        ("unknown", None, "b6b374ec95ac10b9"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

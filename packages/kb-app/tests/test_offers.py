@@ -191,8 +191,8 @@ def test_a_file_that_may_not_be_read_is_an_io_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.pdf", b"%PDF-1.4\n", "unsupported"),
-        ("paper", b"%PDF-1.4\n", "unsupported"),
+        ("a.pdf", b"%PDF-1.4\n", "unreadable"),
+        ("paper", b"%PDF-1.4\n", "unreadable"),
         ("blob", bytes(range(256)), "binary"),
         ("a.md", b"", "empty"),
         ("b.md", b" \n", "empty"),

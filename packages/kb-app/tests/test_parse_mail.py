@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kb_app._ingest.judging.kinds import Caps, Skip
-from kb_app._ingest.making.markup import text_of_html
+from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.parsing import Read, parse_whole
 from kb_app._ingest.settings import Settings
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile

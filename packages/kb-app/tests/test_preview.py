@@ -21,8 +21,8 @@ def kb(tmp_path: Path) -> KnowledgeBase:
 def folder(tmp_path: Path) -> Path:
     root = tmp_path / "folder"
     sizes = {
-        "a.md": 30, "b.md": 70, "deep/c.md": 10, "tool.py": 50, "noname": 5, "paper.pdf": 400,
-        "scan.pdf": 100, ".env": 20, "empty.md": 0, "node_modules/x/y.js": 60,
+        "a.md": 30, "b.md": 70, "deep/c.md": 10, "tool.py": 50, "noname": 5, "film.mkv": 400,
+        "talk.mkv": 100, ".env": 20, "empty.md": 0, "node_modules/x/y.js": 60,
         "deep/node_modules/z.js": 60, "old.log": 8,
     }  # fmt: skip
     for path, size in sizes.items():
@@ -57,7 +57,7 @@ def test_what_is_left_alone_and_why(kb: KnowledgeBase, folder: Path) -> None:
         ("ignored", "built-in: node_modules/", 0, 2, "deep/node_modules"),
         ("ignored", "exclude:1: *.log", 1, 0, "old.log"),
         ("secret_suspected", "files called .env may hold credentials", 1, 0, ".env"),
-        ("unsupported", "pdf is not indexed yet", 2, 0, "paper.pdf"),
+        ("unsupported", "video is not indexed yet", 2, 0, "film.mkv"),
     ]
 
 

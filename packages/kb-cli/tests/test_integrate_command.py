@@ -306,7 +306,7 @@ PLACES = {"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "", "KEBAB_SEARCH_DEFAULT
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_server_is_told_what_hosts_do_not_hand_on(host: str, tmp_path: Path) -> None:
-    environ = PLACES | {"KEBAB_READONLY": "1", "LANG": "C"}
+    environ = PLACES | {"KEBAB_READONLY": "1", "KEBAB_ASK_API_KEY": "sk-1", "LANG": "C"}
     run("integrate", host, home=tmp_path, environ=environ | {"KEBAB_READONLY": ""})
     run("integrate", host, "--write", home=tmp_path, environ=PLACES)
 

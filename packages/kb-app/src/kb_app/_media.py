@@ -18,12 +18,14 @@ from kb_core.media import Media
 from kb_core.ports import Chunker, Parser, StoredDoc
 from kb_core.values import dataclass
 
-__all__ = ["MEDIA", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
+__all__ = ["MEDIA", "OCR", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
 __all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of", "versions_of"]
 
 PHASES = ("ocr", "transcribe")
 """The later phases, in their order: what takes so long that all else is indexed first."""
 
+_ARCHIVE = ("unpacked_mb", "part_mb", "ratio", "members")
+"""The limits of what is in an archive."""
 _TEXT = "kb_app._ingest.making.formats.text:TextParser"
 
 
@@ -77,14 +79,20 @@ class Medium:
     has_lines: bool = True
     """Documents are addressed by lines; else chunks carry spans of their own. A parser may
     say otherwise of one document."""
+    cites_file_lines: bool = False
+    """Where documents have no lines: chunks are cited by those of the file, not of the text."""
     is_text: bool = False
     """A document's text is its file, decoded. Such a file is judged before it is parsed, and
     read again to see whether it still says what is cited; of any other, bytes may be
     anything, and what it says is known when it is parsed."""
     extra: Extra | None = None
     """What has to be installed to read it."""
+    bare_suffixes: tuple[str, ...] = ()
+    """Of the files that are read without the extra."""
     holds_files: bool = False
     """There may be files in it, of any medium."""
+    limits: tuple[str, ...] = ()
+    """The names of the ``ReadingLimits`` that its parser heeds."""
     later: Mapping[str, Later] = field(default_factory=dict)
     """By phase: what reads it then, where its parser says that it ``waits_for`` that."""
 
@@ -92,11 +100,16 @@ class Medium:
     def is_supported(self) -> bool:
         return self.parser is not None
 
-    @property
-    def missing(self) -> Extra | None:
-        """The extra that is not installed, if one is needed."""
-        return None if self.extra is None or self.extra.is_installed else self.extra
+    def missing_for(self, path: str = "") -> Extra | None:
+        """Return the extra that is not installed, if one is needed to read the file *path*."""
+        if self.extra is None or self.extra.is_installed:
+            return None
+        is_bare = bool(self.bare_suffixes) and path.lower().endswith(self.bare_suffixes)
+        return None if is_bare else self.extra
 
+
+OCR = Extra("ocr", ("tesserocr", "PIL", "pi_heif"), ("tesserocr",))
+"""What reads pictures of text."""
 
 MEDIA: dict[str, Medium] = {
     Media.MARKDOWN: Medium(
@@ -112,18 +125,37 @@ MEDIA: dict[str, Medium] = {
         is_text=True,
     ),
     Media.NOTEBOOK: Medium(
-        parser="kb_app._ingest.making.formats.notebook:NotebookParser", has_lines=False
+        parser="kb_app._ingest.making.formats.notebook:NotebookParser",
+        has_lines=False,
+        cites_file_lines=True,
     ),
-    Media.HTML: Medium(),
+    Media.HTML: Medium(
+        parser="kb_app._ingest.making.formats.html:HtmlParser",
+        has_lines=False,
+        cites_file_lines=True,
+    ),
     Media.CSV: Medium(parser="kb_app._ingest.making.formats.table:TableParser", is_text=True),
-    Media.PDF: Medium(has_lines=False),
-    Media.OFFICE: Medium(),
+    Media.PDF: Medium(
+        parser="kb_app._ingest.making.formats.pdf:PdfParser",
+        has_lines=False,
+        holds_files=True,
+    ),
+    Media.OFFICE: Medium(
+        parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
+        limits=(*_ARCHIVE, "cells"),
+    ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",
         holds_files=True,
     ),
-    Media.BOOK: Medium(),
-    Media.IMAGE: Medium(),
+    Media.BOOK: Medium(parser="kb_app._ingest.making.formats.epub:BookParser", limits=_ARCHIVE),
+    Media.IMAGE: Medium(
+        parser="kb_app._ingest.making.formats.image:ImageParser",
+        has_lines=False,
+        extra=OCR,
+        bare_suffixes=(".svg", ".svgz"),
+        later={"ocr": Later("kb_app._ingest.making.formats.image:ImageReader")},
+    ),
     Media.AUDIO: Medium(has_lines=False),
     Media.VIDEO: Medium(has_lines=False),
 }

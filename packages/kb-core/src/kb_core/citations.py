@@ -42,6 +42,7 @@ __all__ = [
     "Citation",
     "CodeSpan",
     "LineSpan",
+    "PageBox",
     "PageSpan",
     "RegionSpan",
     "Span",
@@ -82,15 +83,26 @@ class CodeSpan:
         _check(1 <= self.start <= self.end, f"lines {self.start}-{self.end} are not a span")
 
 
+PageBox: TypeAlias = tuple[float, float, float, float]
+
+
 @dataclass(frozen=True, slots=True)
 class PageSpan:
-    """One page, from 1; perhaps characters of its text and a box in points."""
+    """One page, from 1; perhaps characters of its text and a box in points.
+
+    Boxes are ``(x0, y0, x1, y1)`` from the upper left corner of the page as a viewer shows it,
+    rotated and cropped.
+    """
 
     page: int
     char_start: int | None = None
     char_end: int | None = None
-    bbox: tuple[float, float, float, float] | None = None
+    bbox: PageBox | None = None
     section: str | None = None
+    label: str | None = None
+    """What the page calls itself, such as ``iv``, where that is not its number."""
+    boxes: tuple[PageBox, ...] = ()
+    """Where it stands more exactly than in one box, if it does; ``bbox`` is their hull."""
 
     def __post_init__(self) -> None:
         _check(self.page >= 1, f"page {self.page} is not a page")
@@ -310,13 +322,15 @@ def span_fields(span: Span) -> dict[str, Any]:
             fields = {"start": start, "end": end, "section": section}
         case CodeSpan(start, end, symbol, lang):
             fields = {"line_start": start, "line_end": end, "symbol": symbol, "lang": lang}
-        case PageSpan(page, char_start, char_end, bbox, section):
+        case PageSpan(page, char_start, char_end, bbox, section, label, boxes):
             fields = {
                 "page": page,
                 "char_start": char_start,
                 "char_end": char_end,
                 "bbox": None if bbox is None else list(bbox),
                 "section": section,
+                "label": label,
+                "boxes": [list(box) for box in boxes] or None,
             }
         case RegionSpan(x, y, w, h):
             fields = {"x": x, "y": y, "w": w, "h": h}
@@ -344,8 +358,12 @@ def span_of(stored: Mapping[str, Any]) -> Span:
             first, last = fields.pop("line_start"), fields.pop("line_end")
             return CodeSpan(first, last, **fields)
         case "page":
-            box = fields.pop("bbox", None)
-            return PageSpan(**fields, bbox=None if box is None else tuple(box))
+            box, boxes = fields.pop("bbox", None), fields.pop("boxes", ())
+            return PageSpan(
+                **fields,
+                bbox=None if box is None else tuple(box),
+                boxes=tuple(tuple(each) for each in boxes),
+            )
         case "region":
             return RegionSpan(**fields)
         case "caption":

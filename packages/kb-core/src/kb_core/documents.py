@@ -23,8 +23,26 @@ __all__ = [
     "Metadata",
     "ParsedDocument",
     "Place",
+    "ReadingLimits",
     "SourceFile",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingLimits:
+    """How much one file may hold that is no text; a file that holds more is refused unread.
+
+    Names are those of ``[limits]`` in the configuration.
+    """
+
+    unpacked_mb: int = 1_000
+    part_mb: int = 200
+    """Of one file in an archive."""
+    ratio: int = 1_000
+    """How many times the size of its archive a large file in it may have."""
+    members: int = 10_000
+    pages: int = 20_000
+    cells: int = 5_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +60,8 @@ class SourceFile:
     trust_level: str = "primary"
     options: Mapping[str, object] = field(default_factory=dict)
     """Settings that change this medium's output; part of the fingerprint."""
+    limits: ReadingLimits = ReadingLimits()
+    """How much of it is read; of those that a parser heeds, part of the fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +69,8 @@ class Block:
     """A structural part of a document.
 
     ``kind`` is ``heading``, ``paragraph``, ``list_item``, ``code``, ``table``,
-    ``quote``, ``html``, ``front_matter``, ``signature`` (of a mail), ``unit`` (of code), or
+    ``quote``, ``html``, ``front_matter``, ``signature`` (of a mail), ``note`` (at the foot, or
+    to a slide), ``comment``, ``margin`` (header or footer of all pages), ``unit`` (of code), or
     ``gap`` (what lies between the units of code). A block of level *n* is inside its heading path.
     """
 
@@ -64,7 +85,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link out of a document, as written: ``wiki`` or ``markdown``."""
+    """A link out of a document, as written: ``wiki``, ``markdown`` or ``html``."""
 
     kind: str
     target: str

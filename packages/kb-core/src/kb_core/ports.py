@@ -9,7 +9,15 @@ can. Implementations raise ``KbError`` and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     from kb_core.control import Control, EmbeddingModel
     from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
     from kb_core.filters import Filter
+    from kb_core.language import Delta, Message, ModelName
     from kb_core.records import (
         Changes,
         DocumentRecord,
@@ -36,6 +45,7 @@ __all__ = [
     "IndexReader",
     "IndexSnapshot",
     "IndexWriter",
+    "LanguageModel",
     "Parser",
     "Reranker",
     "Results",
@@ -428,5 +438,36 @@ class Reranker(Protocol):
 
         ``None`` if *stop* became true before all had one. A score does not depend on the
         other passages of the call.
+        """
+        ...
+
+
+class LanguageModel(Protocol):
+    """Writes text. Nothing is asked of it, and nothing sent, before a method is called.
+
+    What fails is ``ModelUnreachable`` (nobody is there, or what is said cannot be understood,
+    or it ends in the middle), ``ModelNotPulled`` or ``Timeout``, each with what can be done.
+    """
+
+    @property
+    def name(self) -> ModelName:
+        """Which model it is, and where what it is told is sent to."""
+        ...
+
+    def check(self, *, stop: Callable[[], bool] = never) -> None:
+        """Raise what ``generate`` would raise at once, without having anything written."""
+        ...
+
+    def count(self, text: str, /) -> int | None:
+        """Return the tokens of *text* as the model counts; ``None`` where nobody knows."""
+        ...
+
+    def generate(
+        self, messages: Sequence[Message], /, *, max_tokens: int, stop: Callable[[], bool] = never
+    ) -> Generator[Delta]:
+        """Yield the answer piece by piece, as it comes; the last has an ``end``, no other.
+
+        If *stop* becomes true, the pieces end without one. What came before an error stays
+        good. An iterator that is closed early lets go of all that it held.
         """
         ...

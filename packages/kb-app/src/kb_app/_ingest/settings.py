@@ -20,11 +20,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb_app._ingest.judging.kinds import TOLD_BY_BYTES, Caps, check_medium
+from kb_app._ingest.judging.kinds import PAGES_OR_CODE, TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import (
     MEDIA,
+    OCR,
     chunker_for,
     later_versions,
     medium_of,
@@ -32,7 +33,9 @@ from kb_app._media import (
     versions_of,
 )
 from kb_app._models import model_of, models_dir
-from kb_core.documents import ChunkLimits, SourceFile
+from kb_app._trained import find_trained
+from kb_app.paths import environment
+from kb_core.documents import ChunkLimits, ReadingLimits, SourceFile
 from kb_core.errors import InvalidInput
 from kb_core.ids import fingerprint
 from kb_core.media import Media, TrustLevel
@@ -59,11 +62,13 @@ UNKNOWN = "unknown"
 """The medium of a file whose name says nothing, until its bytes are looked at."""
 
 _NO_CODE = Caps()
+_MAY_BE: Mapping[str, Sequence[str]] = {Media.HTML: PAGES_OR_CODE}
+"""What files of a medium may turn out to be, by what is in them."""
 
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
-_SHAPELESS = frozenset({"threads"})
+_SHAPELESS = frozenset({"page_timeout_secs", "tessdata", "threads"})
 """Options of parsers that change nothing but how long they take."""
 
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
@@ -83,6 +88,7 @@ class Settings:
     window: int
     caps: Caps
     allow_secrets: bool
+    reading: ReadingLimits = ReadingLimits()
     options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """By medium, what its parsers are told: ``SourceFile.options``, of which JSON can be made."""
 
@@ -143,7 +149,36 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
+        options={Media.IMAGE: _ocr_options(config)},
+        reading=_reading_limits(config),
     )
+
+
+def _reading_limits(config: Config) -> ReadingLimits:
+    """Return how much one file may hold that is no text."""
+    limits = config.limits
+    return ReadingLimits(
+        unpacked_mb=limits.unpacked_mb,
+        part_mb=limits.part_mb,
+        ratio=limits.ratio,
+        members=limits.members,
+        pages=limits.pages,
+        cells=limits.cells,
+    )
+
+
+def _ocr_options(config: Config) -> dict[str, object]:
+    """Return what those are told who read pictures of text, and what there is to read it by."""
+    ocr = config.ocr
+    trained = find_trained(ocr.tessdata, environment()) if OCR.is_installed else ()
+    return {
+        "languages": list(ocr.languages),
+        "max_megapixels": ocr.max_megapixels,
+        "page_timeout_secs": ocr.page_timeout_secs,
+        "place": ocr.place,
+        "tessdata": [str(folder) for folder in ocr.tessdata],
+        "trained": [each.version for each in trained],
+    }
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
@@ -205,14 +240,14 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
     """
     caps = (
         settings.caps
-        if file.media == Media.CODE or medium_of(file.media).holds_files
+        if Media.CODE in _MAY_BE.get(file.media, (file.media,)) or medium_of(file.media).holds_files
         else replace(_NO_CODE, max_file_mb=settings.caps.max_file_mb)
     )
     return _hash(
         file.media,
         file.code_lang,
         (file.source_type, file.trust_level),
-        settings.limits,
+        (settings.limits, settings.reading),
         caps,
         allow_secrets=settings.allow_secrets,
         options=_told(file.media, settings.options),
@@ -235,7 +270,7 @@ def _hash(  # noqa: PLR0913 - each shapes the output
     media: str,
     code_lang: str | None,
     provenance: tuple[str, str],
-    limits: ChunkLimits,
+    limits: tuple[ChunkLimits, ReadingLimits],
     caps: Caps,
     *,
     allow_secrets: bool,
@@ -243,14 +278,14 @@ def _hash(  # noqa: PLR0913 - each shapes the output
 ) -> str:
     # What a name that says nothing may turn out to be, as things are installed.
     told = [kind for kind in TOLD_BY_BYTES if check_medium(kind) is None]
-    kinds = told if media == UNKNOWN else [media]
+    kinds = told if media == UNKNOWN else list(_MAY_BE.get(media, (media,)))
     extras = [extra.version for kind in kinds if (extra := medium_of(kind).extra)]
     return fingerprint(
         {
             "caps": asdict(caps),
             "chunkers": [chunker_for(kind).version for kind in kinds],
             "lang": code_lang,
-            "limits": asdict(limits),
+            "limits": asdict(limits[0]),
             "media": media,
             "parsers": [parser_for(kind, code_lang).version for kind in kinds],
             "provenance": list(provenance),
@@ -258,16 +293,19 @@ def _hash(  # noqa: PLR0913 - each shapes the output
             **({"extras": extras} if extras else {}),
             **({"options": options} if options else {}),
             "secrets": None if allow_secrets else SECRETS_VERSION,
-            **_further(kinds),
+            **_further(kinds, limits[1]),
         }
     )
 
 
-def _further(kinds: Sequence[str]) -> dict[str, object]:
-    """Return what else may shape the output: later phases, and files within a file."""
+def _further(kinds: Sequence[str], reading: ReadingLimits) -> dict[str, object]:
+    """Return what else may shape the output: later phases, files within a file, limits."""
     later = [version for kind in kinds for version in later_versions(kind)]
     inside: list[object] = []
     if any(medium_of(kind).holds_files for kind in kinds):
-        readable = [kind for kind in MEDIA if check_medium(kind) is None]
-        inside = [[kind, *versions_of(kind)] for kind in readable]
-    return {**({"later": later} if later else {}), **({"inside": inside} if inside else {})}
+        kinds = [kind for kind in MEDIA if check_medium(kind) is None]
+        inside = [[kind, *versions_of(kind)] for kind in kinds]
+    names = sorted({name for kind in kinds for name in medium_of(kind).limits})
+    limits = {name: getattr(reading, name) for name in names}
+    further = {"later": later, "inside": inside, "reading": limits}
+    return {name: value for name, value in further.items() if value}

@@ -46,7 +46,10 @@ _RECORDS = re.compile(r"(?i)(?:change(?:s|log)|history|news|release[-_]?notes?)(
 _IS_TEST = Or((*(Glob(f"**/{name}/**") for name in _FOLDERS), *(Glob(name) for name in _FILES)))
 _IS_CODE = OneOf("media", (Media.CODE.value,))
 _IS_CONFIG = OneOf("code_lang", _CONFIG)
-_WITH_LINES = OneOf("media", tuple(str(name) for name, row in MEDIA.items() if row.has_lines))
+_WITH_LINES = OneOf(
+    "media",
+    tuple(str(name) for name, row in MEDIA.items() if row.has_lines or row.cites_file_lines),
+)
 _IS: Mapping[FileRole, Filter] = {
     FileRole.CODE: And((Not(_IS_TEST), _IS_CODE, Not(_IS_CONFIG))),
     FileRole.DOCS: And((Not(_IS_TEST), Not(_IS_CODE))),

@@ -161,6 +161,7 @@ Kind: TypeAlias = Literal[
     "cores",
     "id",
     "model",
+    "file",
     "abouts",
 ]
 
@@ -189,7 +190,7 @@ class Rule:
 
     A ``switch`` is ``"auto"``, ``true`` or ``false``; ``cores`` is a number of workers or
     threads, where 0 means one for each core; a ``model`` is a name, or the path of a file or
-    folder if it starts like one.
+    folder if it starts like one; a ``file`` is a path, or empty for none.
     """
 
     doc: str
@@ -215,6 +216,8 @@ class Rule:
 
     def is_path(self, value: object) -> bool:
         """Say whether *value* is to be resolved as a path."""
+        if self.kind == "file":
+            return bool(value)
         return self.kind in {"path", "paths"} or (
             self.kind == "model" and isinstance(value, str) and value.startswith(_PATH_STARTS)
         )
@@ -277,6 +280,7 @@ _FORMS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
     ),
     "str": (_is_text, "a text"),
     "model": (_is_text, "a text"),
+    "file": (_is_text, "a path"),
     "abouts": (_is_about, "a text, or tables of a text and a path below the root"),
 }
 """For each kind: what is one, and what one is called."""

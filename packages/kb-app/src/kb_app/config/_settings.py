@@ -28,6 +28,7 @@ __all__ = [
     "Config",
     "Embedding",
     "Ingest",
+    "Limits",
     "Log",
     "Mcp",
     "Ocr",
@@ -178,9 +179,17 @@ class Ask:
         choices=("extractive", "ollama", "openai", "gguf", "none"),
     )
     model: str = setting("", "Name of the language model, or its file.", kind="model")
-    endpoint: str = setting("", "Address of the server.")
-    context_tokens: int = setting(8000, "How much evidence is read.", low=256, high=10_000_000)
+    endpoint: str = setting("", "Address of the server; empty: the provider's own.")
+    api_key_file: str = setting(
+        "", "File that holds the key of the server; KEBAB_ASK_API_KEY goes before.", kind="file"
+    )
+    context_tokens: int = setting(
+        8000, "What the model keeps in mind: evidence, question, answer.", low=256, high=10_000_000
+    )
     timeout_secs: float = setting(300.0, "Patience with the model; 0: no end.", low=0, high=86_400)
+    keep_alive_secs: int = setting(
+        300, "How long Ollama keeps the model loaded; -1: for good.", low=-1, high=31_536_000
+    )
     temperature: float = setting(0.0, "0: always the likeliest word.", low=0, high=2)
     seed: int = setting(0, "For repeatable answers.", low=0, high=2**63 - 1)
     verify: bool | Literal["auto"] = setting(
@@ -198,7 +207,11 @@ class Ocr:
     languages: tuple[str, ...] = setting((), "Languages to expect; none: all that are known.")
     engine: str = setting("auto", "The engine.")
     model: str = setting("", "Its model; empty: the packaged one.")
+    tessdata: tuple[Path, ...] = setting(
+        (), "Folders of further trained data (`*.traineddata`).", kind="paths"
+    )
     max_megapixels: int = setting(50, "Larger images are skipped.", low=1, high=10_000)
+    place: bool = setting(default=False, doc="Keep where a picture was taken, as its file says.")
     page_timeout_secs: float = setting(180.0, "Patience with one page.", low=1, high=3600)
 
 
@@ -213,6 +226,29 @@ class Audio:
     engine: str = setting("auto", "The engine.")
     model: str = setting("", "Its model; empty: the packaged one.")
     max_minutes: int = setting(600, "Longer recordings are skipped.", low=1, high=100_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one file may take, so that a broken or hostile one costs itself alone."""
+
+    cpu_secs: int = setting(300, "Processor time for one file.", low=1, high=86_400)
+    wall_secs: int = setting(
+        1800, "Patience with one file, however little it does.", low=1, high=86_400
+    )
+    memory_mb: int = setting(
+        4000, "Memory of each process that parses; 0: no limit.", low=0, high=10_000_000
+    )
+    unpacked_mb: int = setting(
+        1000, "What the archive that a file is may unpack to.", low=1, high=1_000_000
+    )
+    part_mb: int = setting(200, "So much of it may be one file in there.", low=1, high=100_000)
+    ratio: int = setting(
+        1000, "How well a file of over 50 MB in there may be packed.", low=1, high=1_000_000
+    )
+    members: int = setting(10_000, "How many files may be in there.", low=1, high=10_000_000)
+    pages: int = setting(20_000, "Pages of one file.", low=1, high=10_000_000)
+    cells: int = setting(5_000_000, "Cells of one file.", low=1, high=1_000_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +304,7 @@ SECTIONS: Mapping[str, type] = {
     "ask": Ask,
     "ocr": Ocr,
     "audio": Audio,
+    "limits": Limits,
     "mcp": Mcp,
     "ui": Ui,
     "log": Log,
@@ -303,6 +340,7 @@ class Config:
     ask: Ask = field(default_factory=Ask)
     ocr: Ocr = field(default_factory=Ocr)
     audio: Audio = field(default_factory=Audio)
+    limits: Limits = field(default_factory=Limits)
     mcp: Mcp = field(default_factory=Mcp)
     ui: Ui = field(default_factory=Ui)
     origins: Mapping[str, Origin] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 Standard library only; pytest is not imported. Nothing outside tests imports this.
 
-* ``kb_core.testing.fakes``      an index in memory, a hashing embedder, a fixed clock
+* ``kb_core.testing.fakes``      an index in memory, a hashing embedder, a scripted language model
 * ``kb_core.testing.store``      a store in memory
 * ``kb_core.testing.documents``  documents, chunks and publications with real ids
 * ``kb_core.testing.contracts``  the promises of the ports, run on fakes and real engines

@@ -34,13 +34,14 @@ from kb_core.testing._contract import (
     query,
 )
 from kb_core.testing._contract_enclosures import EnclosureContract
+from kb_core.testing._contract_language import LanguageModelContract
 from kb_core.testing._contract_lexical import LexicalContract
 from kb_core.testing._contract_outbox import OutboxContract
 from kb_core.testing._contract_records import RecordsContract, VectorContract
 from kb_core.testing._contract_store import CommitContract
 from kb_core.testing.documents import file_row
 
-__all__ = ["FilterContract", "IndexContract", "StoreContract"]
+__all__ = ["FilterContract", "IndexContract", "LanguageModelContract", "StoreContract"]
 
 _OLD = datetime(1969, 7, 20, tzinfo=UTC)
 _MID = datetime(2020, 1, 1, tzinfo=UTC)

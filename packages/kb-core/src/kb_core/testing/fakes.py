@@ -7,16 +7,18 @@ between them and an engine says something about the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from threading import Lock
+from typing import Literal
 
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.control import EmbeddingModel
-from kb_core.errors import NotIndexed
-from kb_core.ports import Clock
+from kb_core.errors import ModelNotPulled, ModelUnreachable, NotIndexed, Timeout
+from kb_core.language import Delta, End, Message, ModelName, Usage
+from kb_core.ports import Clock, never
 from kb_core.records import Control, Publication, VectorFiles
 from kb_core.testing._memory import (
     Entry,
@@ -28,8 +30,9 @@ from kb_core.testing._memory import (
     words,
 )
 from kb_core.testing.documents import NOW
+from kb_core.values import dataclass
 
-__all__ = ["HashEmbedder", "MemoryIndex", "WordCounter", "fixed_clock"]
+__all__ = ["HashEmbedder", "MemoryIndex", "Script", "ScriptedModel", "WordCounter", "fixed_clock"]
 
 _FIRST = State(control=Control(store_id=""), docs={}, entries={}, files={}, aliases={}, vectors={})
 
@@ -187,6 +190,63 @@ class WordCounter:
 
     def count_many(self, texts: Sequence[str], /) -> list[int]:
         return [self.count(text) for text in texts]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What a language model says, and what goes wrong with it, if anything."""
+
+    pieces: tuple[str, ...] = ()
+    fault: Literal["", "unreachable", "missing", "cut_off", "silent"] = ""
+    """Nobody is there; it lacks the model; it breaks off, or falls silent, after the pieces."""
+
+
+class ScriptedModel:
+    """``LanguageModel`` that says the same whatever it is told, a token per word.
+
+    ``told`` keeps what it was told.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self.told: list[tuple[Message, ...]] = []
+
+    @property
+    def name(self) -> ModelName:
+        return ModelName("scripted", "fake")
+
+    def check(self, *, stop: Callable[[], bool] = never) -> None:  # noqa: ARG002 - the port's
+        if self._script.fault == "unreachable":
+            raise ModelUnreachable("nobody is there", hint="start it")
+        if self._script.fault == "missing":
+            raise ModelNotPulled("it has no model 'scripted'", hint="pull scripted")
+
+    def count(self, text: str, /) -> int | None:
+        return len(text.split())
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        /,
+        *,
+        max_tokens: int,  # noqa: ARG002 - the port's
+        stop: Callable[[], bool] = never,
+    ) -> Generator[Delta]:
+        if stop():
+            return
+        self.check()
+        self.told.append(tuple(messages))
+        for piece in self._script.pieces:
+            if stop():
+                return
+            yield Delta(piece)
+        if self._script.fault == "cut_off":
+            raise ModelUnreachable("it broke off", hint="ask again")
+        if self._script.fault == "silent":
+            raise Timeout("it fell silent", hint="wait longer")
+        if not stop():
+            said = "".join(self._script.pieces)
+            yield Delta(end=End("stop", Usage(None, self.count(said))))
 
 
 def fixed_clock(at: datetime | str = NOW) -> Clock:

@@ -54,6 +54,8 @@ def citation(place: Citation) -> types.Citation:
     out = cast("types.Citation", head | span_fields(span))
     if "bbox" in out:
         out["bbox"] = [decimal(side) for side in out["bbox"]]
+    if "boxes" in out:
+        out["boxes"] = [[decimal(side) for side in box] for box in out["boxes"]]
     if place.content_hash:
         out["content_hash"] = place.content_hash
     return out

@@ -94,6 +94,8 @@ class Citation(TypedDict):
     char_start: NotRequired[int]
     char_end: NotRequired[int]
     bbox: NotRequired[list[float]]
+    boxes: NotRequired[list[list[float]]]
+    label: NotRequired[str]
     x: NotRequired[int]
     y: NotRequired[int]
     w: NotRequired[int]

@@ -1,33 +1,41 @@
 """Lines that hold exact text, as text: by file, each with its number, and how many there are more.
 
-The first line counts all of them. A file has a head, ``path · how many lines``, and its lines:
-``12: text`` for one that matches, ``13- text`` for one beside it; where the document has no
-lines that one could ask for, the place stands there. What does not fit is counted: lines of a
-file under them, files at the end.
+The first line counts all of them. A file has a head, its path and, unless all are shown, how
+many lines match; then its lines: ``12: text`` for one that matches, ``13- text`` for one beside
+it; where the document has no lines that one could ask for, the place stands there. A file of one
+line is that line, ``path:12: text``. Of a long line there is what stands around the match.
+Lines without others around them have no margin, and those that say the same are one. What does
+not fit is counted: lines of a file in its head, files at the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from kb_app.shown import count, printable
 from kb_core.search import CHARS_PER_TOKEN
-from kb_mcp.text import BUDGET, INDENT, few, joined, short, weight
+from kb_mcp.text import INDENT, few, joined, named, short, weight
+from kb_mcp.text.telling import cut
 
 __all__ = ["grep_text"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
+_BUDGET = 1_250
+"""Tokens of an answer for which nothing else was asked: lines alone say little, each."""
 _OVER = "… {} more files: give path or a filter, files_only, or max_tokens"
-_MORE = "… {} more in this file"
+_LONGEST_LINE = 160
+"""Characters that are shown of a line."""
+_CUT = "…"
 _LARGEST_SHARE = 3
 """One file of several has at most this part of the budget."""
 
 
 def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     """Return grep_response.v1 as text."""
-    room = (max_tokens or BUDGET) * CHARS_PER_TOKEN
+    room = (max_tokens or _BUDGET) * CHARS_PER_TOKEN
     said = [_found(found), *(f"warning: {short(one, 300)}" for one in found.get("warnings", ()))]
     first = few(said, room // 3)
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + 4
@@ -39,12 +47,22 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     parts = list(first)
     for at, file in enumerate(files[:listed]):
         share = max(room // (listed - at), room // _LARGEST_SHARE)
-        lines = _fitting(file, share)
-        parts += [heads[at], *lines]
+        rows = list(_rows(file["lines"]))
+        lines = _fitting(rows, share)
+        if file["omitted"] or len(lines) < len(rows) or not lines:
+            parts += [heads[at], *lines]
+        else:
+            parts += _whole(_head(file, several, is_counted=False), lines)
         room -= sum(weight(line) + 1 for line in lines)
     if rest := found["total_files"] - listed:
         parts.append(_OVER.format(rest))
     return "\n".join(parts)
+
+
+def _whole(head: str, lines: Sequence[str]) -> list[str]:
+    """Return a file of which all lines are shown: one alone on the line of its path."""
+    is_one = len(lines) == 1 and lines[0][:1].isdigit() and " · " not in head
+    return [f"{head}:{lines[0]}"] if is_one else [head, *lines]
 
 
 def _times(files: Sequence[_Json], path: str) -> int:
@@ -60,11 +78,11 @@ def _found(found: _Json) -> str:
     return joined(f"{count(lines, 'line')} in {count(files, 'file')}", ignored)
 
 
-def _head(file: _Json, several: set[str]) -> str:
+def _head(file: _Json, several: set[str], *, is_counted: bool = True) -> str:
     defined = [line["line"] for line in file["lines"] if line.get("is_definition")]
     return joined(
-        short(file["doc_path"]),
-        count(file["matches"], "line"),
+        named(file["doc_path"]),
+        count(file["matches"], "line") if is_counted else "",
         f"defined at {', '.join(map(str, defined[:3]))}" if defined else "",
         f"source {short(file['source_id'])}" if file["doc_path"] in several else "",
         "stale" if file["stale"] else "",
@@ -81,27 +99,32 @@ def _listed(heads: Sequence[str], room: int) -> int:
     return at
 
 
-def _fitting(file: _Json, room: int) -> list[str]:
-    """Return the lines that there is room for, and how many match besides."""
-    lines, omitted = file["lines"], file["omitted"]
-    if not lines:
-        return []
-    shown = list(_lines(lines))
-    left = [omitted + sum(line["is_match"] for line in lines[at:]) for at in range(len(lines) + 1)]
-    for taken in range(len(lines), 0, -1):
-        kept = [*shown[:taken], *([_MORE.format(left[taken])] if left[taken] else [])]
-        if sum(weight(line) + 1 for line in kept) <= room:
-            return kept
-    return []
+def _fitting(rows: Sequence[str], room: int) -> list[str]:
+    """Return the rows that there is room for, the first ones."""
+    spent = accumulate(weight(row) + 1 for row in rows)
+    return [row for row, so_far in zip(rows, spent, strict=True) if so_far <= room]
 
 
-def _lines(lines: Sequence[_Json]) -> Iterator[str]:
+def _rows(lines: Sequence[_Json]) -> Iterator[str]:
+    """Yield the lines of a file; those that say the same as one, where none is between them."""
+    is_bare = all(line["is_match"] for line in lines)
+    same: dict[str, list[str]] = {}
     for line in lines:
-        text = printable(line["text"].rstrip(), keep="\t")
-        place = line.get("uri", "").rpartition("#")[2]
-        mark = ":" if line["is_match"] else "-"
-        cut = "…" if line.get("cut") else ""
-        if place and not place.startswith("L"):
-            yield f"{INDENT}{short(place)}: {text}{cut}".rstrip()
+        text, place = _text(line), line.get("uri", "").rpartition("#")[2]
+        by_lines = not place or place.startswith("L")
+        at = str(line["line"]) if by_lines else f"{INDENT}{short(place)}"
+        if is_bare:
+            same.setdefault(text.lstrip(), []).append(at)
         else:
-            yield f"{line['line']}{mark} {text}{cut}".rstrip()
+            yield f"{at}{':' if line['is_match'] else '-'} {text}".rstrip()
+    for said, (first, *others) in same.items():
+        yield f"{', '.join([first, *map(str.strip, others)])}: {said}".rstrip()
+
+
+def _text(line: _Json) -> str:
+    """Return what is shown of a line: of a long one, what stands around the first match."""
+    spans = line.get("spans") or [[0, 0]]
+    text = cut(line["text"].rstrip(), spans[0][0], _LONGEST_LINE)
+    if line.get("cut") and not text.endswith(_CUT):
+        text += _CUT
+    return printable(text, keep="\t")

@@ -48,7 +48,6 @@ _LEAST_SHARE = 60
 _IN_FULL = 40
 """Documents that are listed with date, size and tags."""
 _LISTED = 15
-_LEAST_SHARE = 60
 """Names of one kind that are worth a place in a line."""
 
 
@@ -119,6 +118,8 @@ def outline_text(found: _Json, max_tokens: int | None = None) -> str:
     of = count(size, "line") if size is not None else f"{found['chars']:,} characters"
     first = joined(f"{named(found['doc_path'])} of {of}", *_marks(found))
     entries = found["entries"]
+    if found.get("instead"):  # of the text, which was asked for
+        first = joined(first, "its outline, since it is long: fetch lines, or give max_tokens")
     rows = [_entry(entry) for entry in entries]
     left_out = found["omitted"]
 

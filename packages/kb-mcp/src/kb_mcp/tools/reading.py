@@ -22,7 +22,7 @@ from kb_app.wire_models import (
 )
 from kb_core.errors import InvalidInput
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
-from kb_mcp.text import BUDGET
+from kb_mcp.text import BUDGET, tokens_of
 from kb_mcp.text.reports import documents_text, fetched_lines, fetched_text, verified_text
 
 __all__ = [
@@ -200,9 +200,30 @@ def _tell_fetch(call: Call) -> str:
     is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
     asked = dict(given) if is_short else {**given, "max_tokens": most}
     found = _fetch(replace(call, arguments=asked))
+    if call.max_tokens is None and _is_whole(given, found) and _is_cut(found, most):
+        found = _outline_of(call, found)
     text = fetched_text(found, most)
     call.shown.extend(fetched_lines(found, text))
     return text
+
+
+def _is_whole(given: Mapping[str, Any], found: Answer) -> bool:
+    """Say whether all of a document was asked for, by nothing but its name."""
+    name = str(given.get("path") or given.get("doc_id") or "")
+    if not name or "doc_path" not in found or "entries" in found:
+        return False
+    is_named = found["doc_path"].endswith(name) or found["doc_id"].startswith(name)
+    return is_named and not given.keys() & {"lines", "line_start"}
+
+
+def _is_cut(found: Answer, most: int) -> bool:
+    return found.get("truncated") or tokens_of(fetched_text(found, 2 * most)) > most
+
+
+def _outline_of(call: Call, found: Answer) -> Answer:
+    """Return the outline of a document that is too long to be shown, if it has one."""
+    outline = call.kb.outline(found["doc_id"])
+    return {**outline, "instead": True} if outline["entries"] else found
 
 
 FETCH = Tool(

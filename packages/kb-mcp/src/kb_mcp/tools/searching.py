@@ -37,14 +37,17 @@ def _search(call: Call) -> Answer:
 
 
 def _tell_search(call: Call) -> str:
-    found = call.kb.search(in_passages(_query(call)), stop=call.stop)
-    return _told(call, wire.search_response(found))
+    query = in_passages(_query(call))
+    found = call.kb.search(query, stop=call.stop)
+    return _told(call, wire.search_response(found), query.text)
 
 
-def _told(call: Call, found: Answer) -> str:
+def _told(call: Call, found: Answer, about: str) -> str:
+    """Return the text of *found*; whole passages where it was said how much they may be."""
     if cursor := found["next_cursor"]:
         found = {**found, "next_cursor": call.memory.short(cursor)}
-    told = search_text(found, call.max_tokens, call.given)
+    shown_by = about if call.max_tokens is None else None
+    told = search_text(found, call.max_tokens, call.given, shown_by)
     call.shown.extend(told.lines)
     return told.text
 
@@ -121,7 +124,7 @@ def _similar(call: Call) -> Answer:
 
 def _tell_similar(call: Call) -> str:
     page = in_passages(_page(call))
-    return _told(call, wire.search_response(call.kb.similar(page.text, page)))
+    return _told(call, wire.search_response(call.kb.similar(page.text, page)), "")
 
 
 SIMILAR = Tool(

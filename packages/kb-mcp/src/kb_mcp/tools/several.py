@@ -91,7 +91,12 @@ def _tell_bulk_search(call: Call) -> str:
         if (response := one["response"]) and (cursor := response["next_cursor"]):
             response["next_cursor"] = call.memory.short(cursor)
     tell = aggregated_text if "aggregated" in found else bulk_text
-    return _told(call, tell(found, call.max_tokens, call.given))
+    return _told(call, tell(found, call.max_tokens, call.given, is_whole=_is_whole(call)))
+
+
+def _is_whole(call: Call) -> bool:
+    """Say whether passages are whole: where it was said how much they may be."""
+    return call.max_tokens is not None
 
 
 def _told(call: Call, told: Told) -> str:
@@ -188,7 +193,8 @@ def _codebase_search(call: Call) -> Answer:
 
 def _tell_codebase_search(call: Call) -> str:
     found = call.kb.codebase_search(call.arguments, passages=True)
-    return _told(call, codebase_text(found, call.max_tokens, call.given))
+    told = codebase_text(found, call.max_tokens, call.given, is_whole=_is_whole(call))
+    return _told(call, told)
 
 
 _EXAMPLES = (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kb_app._costly import Costly
     from kb_core.ports import Results
 
-__all__ = ["Decoded", "FileContent", "decode", "looks_binary"]
+__all__ = ["Decoded", "FileContent", "decode", "decode_as", "looks_binary"]
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -119,21 +119,22 @@ def decode(data: bytes) -> Decoded:
     """Return the text of *data*."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            return _as(data[len(mark) :], encoding)
+            return decode_as(data[len(mark) :], encoding)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return _as(data, _utf16_or_32(data) or _damaged_utf8(data) or _guess(data))
+        return decode_as(data, _utf16_or_32(data) or _damaged_utf8(data) or _guess(data))
     if "\0" in text and (wide := _utf16_or_32(data)):
-        return _as(data, wide)
+        return decode_as(data, wide)
     if "\x1b" in text:
         for escape, encoding in _ISO_2022:
             if escape.search(data):
-                return _as(data, encoding)
+                return decode_as(data, encoding)
     return Decoded(normalize_newlines(text), "utf-8")
 
 
-def _as(data: bytes, encoding: str) -> Decoded:
+def decode_as(data: bytes, encoding: str) -> Decoded:
+    """Return *data* in *encoding*, with what is not of it replaced, and counted."""
     try:
         return Decoded(normalize_newlines(data.decode(encoding)), encoding)
     except UnicodeDecodeError:

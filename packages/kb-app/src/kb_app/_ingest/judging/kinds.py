@@ -20,7 +20,16 @@ from kb_core.ingest import SkipReason
 from kb_core.media import Media
 from kb_core.values import dataclass
 
-__all__ = ["HEAD_BYTES", "TOLD_BY_BYTES", "Caps", "Kind", "Skip", "check_bytes", "check_medium"]
+__all__ = [
+    "HEAD_BYTES",
+    "PAGES_OR_CODE",
+    "TOLD_BY_BYTES",
+    "Caps",
+    "Kind",
+    "Skip",
+    "check_bytes",
+    "check_medium",
+]
 __all__ += ["check_size", "check_text", "detect", "detect_from_bytes", "missing_extra"]
 
 HEAD_BYTES = 8192
@@ -45,9 +54,11 @@ _MEDIA = _table("""
     markdown: md mdx markdown mdown mkd mkdn
     text: txt text rst org adoc asciidoc asc log tex ltx bib textile wiki mediawiki pod srt vtt
     notebook: ipynb
+    html: html htm xhtml xht shtml mhtml mht
     csv: csv tsv
     pdf: pdf
-    office: docx doc docm pptx ppt pptm xlsx xls xlsm odt odp ods rtf pages numbers
+    office: docx doc docm dotx dotm pptx ppt pptm ppsx ppsm potx potm xlsx xls xlsm xlsb xltx xltm
+    office: odt ott odp otp ods ots rtf pages numbers
     mail: eml msg mbox
     book: epub mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz
@@ -74,7 +85,6 @@ _CODE = _table("""
     scala: scala sc sbt
     shell: sh bash zsh ksh fish bats
     sql: sql ddl psql
-    html: html htm xhtml
     css: css scss sass less
     yaml: yaml yml
     dockerfile: dockerfile containerfile
@@ -177,9 +187,16 @@ _SVG = re.compile(
     rb"(?:<!(?:--.{0,2000}?--|DOCTYPE[^>]{0,400})>\s{0,200}){0,4}<svg\b",
     re.DOTALL,
 )
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s{0,200}(?:<\?xml[^>]{0,400}>\s{0,200})?"
+    rb"(?:<!--.{0,2000}?-->\s{0,200}){0,4}<(?:!doctype html|html)\b",
+    re.DOTALL | re.IGNORECASE,
+)
 
-TOLD_BY_BYTES = (Media.TEXT, Media.CODE, *dict.fromkeys(media for _, media in _MAGIC))
+TOLD_BY_BYTES = (Media.TEXT, Media.CODE, Media.HTML, *dict.fromkeys(media for _, media in _MAGIC))
 """What a file may turn out to be whose name says nothing."""
+PAGES_OR_CODE = (Media.HTML, Media.CODE)
+"""What a file that is called HTML may be: a page, or a template of pages."""
 
 
 def detect(path: str) -> Kind | None:
@@ -207,6 +224,8 @@ def detect_from_bytes(head: bytes) -> Kind | None:
             return Kind(media)
     if _SVG.match(head):
         return Kind(Media.IMAGE)
+    if _HTML.match(head):
+        return Kind(Media.HTML)
     if (shebang := _SHEBANG.match(head)) is not None:
         program = shebang[1].decode("ascii", "replace").lower().rstrip("0123456789.")
         if program in _INTERPRETERS:
@@ -254,12 +273,13 @@ _LONG_LINE = 1000
 _MINIFIED_MIN = 2000
 
 
-def check_medium(media: str) -> Skip | None:
-    """Judge a file by its medium: whether it can be read here, as things are installed."""
+def check_medium(media: str, path: str = "") -> Skip | None:
+    """Judge the file *path* by its medium: whether it can be read, as things are installed."""
     row = medium_of(media)
     if not row.is_supported:
         return Skip(SkipReason.UNSUPPORTED, f"{media} is not indexed yet")
-    return None if row.missing is None else missing_extra(media, row.missing)
+    extra = row.missing_for(path)
+    return None if extra is None else missing_extra(media, extra)
 
 
 def missing_extra(media: str, extra: Extra) -> Skip:

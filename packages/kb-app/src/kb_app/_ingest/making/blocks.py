@@ -12,9 +12,13 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from kb_core.documents import Block
+from kb_core.citations import Span
+from kb_core.documents import Block, Place
 
-__all__ = ["Headings", "Lines", "Region", "flatten", "paragraphs"]
+__all__ = ["Draft", "Headings", "Lines", "Region", "flatten", "paragraphs"]
+
+
+_LONGEST_HEADING = 200
 
 
 class Region(NamedTuple):
@@ -81,6 +85,55 @@ class Headings:
         self._open.append((level, title))
         self.path = tuple(name for _, name in self._open)
         return self.path
+
+    def leave(self) -> None:
+        """Close all of them."""
+        self._open, self.path = [], ()
+
+
+class Draft:
+    """A text that is put together block by block, where the file itself is none.
+
+    Blocks are parted by a blank line, or, where one goes on with a list or a table, by a line.
+    """
+
+    def __init__(self) -> None:
+        self.headings = Headings()
+        self.blocks: list[Block] = []
+        self.places: list[Place] = []
+        self.opening = ""
+        """The heading that opens the text, if one does."""
+        self._pieces: list[str] = []
+        self._length = 0
+        self._standing: Span | None = None
+
+    @property
+    def text(self) -> str:
+        """All that was added."""
+        return "".join(self._pieces)
+
+    def add(self, kind: str, text: str, level: int = 0, *, goes_on: bool = False) -> int | None:
+        """Add a block, and return where it starts; ``None`` where there is nothing in it."""
+        text = text.rstrip() if kind in {"table", "code"} else text.strip()
+        if not text.strip():
+            return None
+        gap = "\n" if goes_on else "\n\n"
+        self._pieces += [gap, text] if self._length else [text]
+        start = self._length + len(gap) if self._length else 0
+        self._length = start + len(text)
+        if self._standing is not None:
+            self.places.append(Place(start, self._standing))
+            self._standing = None
+        if kind == "heading":
+            name = " ".join(text.split())[:_LONGEST_HEADING]
+            self.opening = self.opening or ("" if self.blocks else name)
+            self.headings.enter(level, name)
+        self.blocks.append(Block(kind, start, self._length, self.headings.path, level))
+        return start
+
+    def stand_at(self, span: Span) -> None:
+        """Say where in the source stands what is added from now on."""
+        self._standing = span
 
 
 def flatten(regions: Iterable[Region], lines: int, plain: str) -> Iterator[Region]:

@@ -1,145 +1,311 @@
-"""HTML to text, as a reader sees it: for what comes inside other formats, such as mails.
+"""HTML to a tree of elements with their text, as browsers read it, and where each text stands.
 
-Nothing is judged to be beside the point: what is shown is kept, one block a line. Whatever
-the input, there is a text; what is never shown (scripts, styles, hidden elements) is not in it.
+Tags, comments and attributes are told apart as the standard says, in one pass that takes time
+in proportion to the input, whatever it is: what is never closed ends with the input. Elements
+whose ends are left out are ended where the standard ends them. Elements stand in the order
+of the document, so what is inside one are those up to its ``last``, and its runs of text.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from html.parser import HTMLParser
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-__all__ = ["text_of_html"]
+__all__ = ["BLOCKS", "HEADINGS", "Element", "Markup", "Run", "read_markup", "tags", "visible"]
 
 
-def _tags(names: str) -> frozenset[str]:
+def tags(names: str) -> frozenset[str]:
+    """Return the names of elements that are written in *names*."""
     return frozenset(names.split())
 
 
-_BLOCKS = _tags(
-    "address article aside blockquote body center dd details dialog dir div dl dt fieldset "
-    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr li main menu nav ol option p pre "
-    "section summary table tbody tfoot thead tr ul"
+BLOCKS = tags(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
+    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html li legend main menu nav "
+    "ol optgroup option p pre search section summary table tbody td tfoot th thead tr ul"
 )
-_APART = _tags("blockquote dl h1 h2 h3 h4 h5 h6 ol p pre table ul")
-"""What has a blank line around it."""
-_DROPPED = _tags("head script style template noscript svg math object canvas")
-_VOID = _tags("area base br col embed hr img input link meta param source track wbr")
-_CELLS = frozenset({"td", "th"})
+"""What begins on a line of its own."""
+_VOID = tags("area base basefont br col embed frame hr img input link meta param source track wbr")
+_NEVER = tags(
+    "head script style template noscript svg math object canvas audio video iframe title textarea "
+    "datalist select rt rp"
+)
+_PAGES = tags("html body")
+"""What scripts show, where it is hidden at first."""
+_RAW = tags("script style textarea title xmp iframe noembed noframes")
+"""What holds no tags."""
+_ENDS_P = BLOCKS - tags("body html caption option optgroup td th tr tbody thead tfoot legend")
+_SCOPES = tags("table td th caption button object template html body")
+_ENDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "li": (tags("li"), tags("ul ol menu dir")),
+    "dt": (tags("dt dd"), tags("dl")),
+    "dd": (tags("dt dd"), tags("dl")),
+    "td": (tags("td th"), tags("tr table")),
+    "th": (tags("td th"), tags("tr table")),
+    "tr": (tags("tr caption"), tags("table")),
+    "tbody": (tags("tbody thead tfoot caption"), tags("table")),
+    "thead": (tags("tbody thead tfoot caption"), tags("table")),
+    "tfoot": (tags("tbody thead tfoot caption"), tags("table")),
+    "option": (tags("option"), tags("select datalist optgroup")),
+    "a": (tags("a"), BLOCKS),
+    "body": (tags("head"), frozenset()),
+}
+"""By element: which open ones its start ends, unless one of the second stands between."""
+HEADINGS = tags("h1 h2 h3 h4 h5 h6")
+_AROUND_HEADINGS = BLOCKS - HEADINGS
+_IN_HEAD = tags("base basefont link meta noscript script style template title head")
+_DEEPEST, _LOOKS = 400, 60
+
+_OPENING = re.compile(
+    r"<(?:(?P<end>/?)(?P<tag>[a-zA-Z][^\s/>]*+)|(?P<comment>!--)|(?P<cdata>!\[CDATA\[)|[!?/])"
+)
+_INSIDE = re.compile(r"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+>")
+_ATTRIBUTE = re.compile(
+    r"([^\s/>=\"'][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?+"
+)
 _HIDDEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE
 )
-_SPACE = re.compile(r"[ \t\r\n\f]+")
-_BLANKS = re.compile(r"\n{3,}")
-_DEEPEST = 5_000
+_NO_ATTRIBUTES: Mapping[str, str] = {}
+_ALL = ""
 
 
-def text_of_html(source: str) -> str:
-    """Return what *source* shows."""
-    reader = _Reader()
-    try:
-        reader.feed(source)
-        reader.close()
-    except AssertionError:  # what the parser of the standard library makes of some nonsense
-        pass
-    lines = (line.rstrip(" \t") for line in "".join(reader.out).split("\n"))
-    return _BLANKS.sub("\n\n", "\n".join(lines)).strip("\n")
+@dataclass(slots=True)
+class Element:
+    """An element: its runs are those from ``first`` to ``end``, its elements up to ``last``."""
+
+    tag: str
+    attributes: Mapping[str, str]
+    number: int
+    parent: int
+    first: int
+    end: int = 0
+    last: int = 0
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is never shown, as far as it says itself."""
+        given = self.attributes
+        return self.tag in _NEVER or (
+            self.tag not in _PAGES
+            and ("hidden" in given or ("style" in given and bool(_HIDDEN.search(given["style"]))))
+        )
 
 
-class _Reader(HTMLParser):
-    """Writes the text down while it is read."""
+@dataclass(slots=True)
+class Run:
+    """A text between two tags, as it is written from ``at``, and the line that it begins on."""
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=False)
-        self.out: list[str] = []
-        self._open: list[tuple[str, bool]] = []
-        """Elements that are open, and whether they begin something that is not shown."""
-        self._dropped = 0
-        self._pre = 0
-        self._owed = ""
-        """A blank that is written before the next word, if there is one."""
+    text: str
+    at: int
+    line: int
+    parent: int
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "br":
-            self._write("\n")
-        elif tag in _CELLS:
-            self._cell()
-        elif tag in _BLOCKS:
-            self._break(tag)
-            if tag == "li" and not self._dropped:
-                self._write("- ")
-        if tag in _VOID:
-            return
-        drops = tag in _DROPPED or _is_hidden(attrs)
-        if len(self._open) < _DEEPEST:
-            self._open.append((tag, drops))
-            self._dropped += drops
-            self._pre += tag == "pre"
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield what it says on each line of the source, by the line's number from 1."""
+        for number, part in enumerate(self.text.split("\n"), self.line):
+            yield number, html.unescape(part) if "&" in part else part
 
-    def handle_endtag(self, tag: str) -> None:
-        if not any(name == tag for name, _ in self._open[-100:]):
-            return
+
+@dataclass(slots=True)
+class Markup:
+    """A page: its elements and its runs of text, in their order. The first element is the root."""
+
+    elements: list[Element] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+
+    def within(self, element: Element) -> list[Element]:
+        """Return the elements inside *element*."""
+        return self.elements[element.number + 1 : element.last]
+
+    def text_of(self, element: Element) -> str:
+        """Return all that *element* says, on one line."""
+        runs = self.runs[element.first : element.end]
+        return " ".join(" ".join(part for run in runs for _, part in run.lines()).split())
+
+
+def read_markup(source: str) -> Markup:
+    """Return what *source* is made of; every text is some page."""
+    builder = _Builder(source)
+    builder.read()
+    return builder.page
+
+
+def visible(page: Markup) -> list[bool]:
+    """Return for each element whether it is shown: neither hidden nor inside what is."""
+    shown: list[bool] = []
+    for element in page.elements:
+        outer = shown[element.parent] if element.number else True
+        shown.append(outer and not element.is_hidden)
+    return shown
+
+
+class _Builder:
+    """Reads tags one after another, with a stack of what is open."""
+
+    def __init__(self, source: str) -> None:
+        self.page = Markup([Element("#page", _NO_ATTRIBUTES, 0, 0, 0)])
+        self._source = source
+        self._open: list[Element] = [self.page.elements[0]]
+        self._counts: Counter[str] = Counter()
+        self._too_deep = 0
+        self._missing: set[str] = set()
+        """Ends of which there are no more."""
+        self._line, self._lines_to = 1, 0
+
+    def read(self) -> None:
+        source, at, text_from = self._source, 0, 0
+        while (opening := _OPENING.search(source, at)) is not None:
+            start = opening.start()
+            name = opening["tag"]
+            end = self._markup_end(opening)
+            if end is None:  # no tag, or one that never ends: it is text
+                at = start + 1
+                if _ALL in self._missing:
+                    break
+                continue
+            self._text(text_from, start)
+            at = end
+            if name:
+                at = self._tag(opening, name.lower(), end)
+            text_from = at
+        self._text(text_from, len(source))
         while self._open:
-            name, drops = self._open.pop()
-            self._dropped -= drops
-            self._pre -= name == "pre"
+            self._close()
+
+    def _markup_end(self, opening: re.Match[str]) -> int | None:
+        """Return where a tag, a comment or a declaration ends."""
+        source, inside = self._source, opening.end()
+        if opening["comment"]:
+            if source.startswith((">", "->"), inside):
+                return source.index(">", inside) + 1
+            if (end := self._found("-->", inside)) is not None:
+                return end
+        elif opening["cdata"] and (end := self._found("]]>", inside)) is not None:
+            return end
+        elif opening["tag"] and (match := _INSIDE.match(source, inside)):
+            return match.end()
+        end = self._found(">", inside)
+        if end is None and not opening["tag"]:
+            return len(source)
+        if end is None:
+            self._missing.add(_ALL)
+        return end
+
+    def _found(self, mark: str, at: int) -> int | None:
+        if mark in self._missing:
+            return None
+        end = self._source.find(mark, at)
+        if end < 0:
+            self._missing.add(mark)
+            return None
+        return end + len(mark)
+
+    def _tag(self, opening: re.Match[str], tag: str, end: int) -> int:
+        """Take in a tag; return where what follows it begins."""
+        if opening["end"]:
+            self._end(tag)
+            return end
+        source, inside = self._source, opening.end()
+        body = source[inside : end - 1]
+        given = _attributes(body) if body and not body.isspace() else _NO_ATTRIBUTES
+        self._start(tag, given)
+        is_closed = body.endswith("/") and body[-2:-1] in {"", " ", '"', "'", "\n", "\t"}
+        if tag in _VOID or is_closed:
+            self._end(tag)
+            return end
+        if tag in _RAW and (closing := self._raw_end(tag, end)) is not None:
+            if tag in {"title", "xmp"}:
+                self._text(end, closing)
+            return closing
+        return end
+
+    def _raw_end(self, tag: str, at: int) -> int | None:
+        """Return where the end tag of *tag* begins, which alone ends it."""
+        mark = f"</{tag}"
+        if mark in self._missing:
+            return None
+        match = re.compile(rf"{mark}(?=[\s/>])", re.IGNORECASE).search(self._source, at)
+        if match is None:
+            self._missing.add(mark)
+            return None
+        return match.start()
+
+    def _text(self, start: int, end: int) -> None:
+        if start < end:
+            self._line += self._source.count("\n", self._lines_to, start)
+            self._lines_to = start
+            text = self._source[start:end]
+            parent = self._open[-1]
+            if parent.tag == "head" and not text.isspace():
+                self._end("head")
+                parent = self._open[-1]
+            self.page.runs.append(Run(text, start, self._line, parent.number))
+
+    def _start(self, tag: str, given: Mapping[str, str]) -> None:
+        if self._counts["head"] and tag not in _IN_HEAD and self._open[-1].tag == "head":
+            self._end("head")
+        if tag in _ENDS_P and self._counts["p"]:
+            self._end_open(tags("p"), _SCOPES)
+        if tag in _ENDS:
+            self._end_open(*_ENDS[tag])
+        elif tag in HEADINGS:
+            self._end_open(HEADINGS, _AROUND_HEADINGS)
+        if len(self._open) >= _DEEPEST:
+            self._too_deep += tag not in _VOID
+            return
+        elements = self.page.elements
+        parent = self._open[-1].number
+        element = Element(tag, given, len(elements), parent, len(self.page.runs))
+        elements.append(element)
+        self._open.append(element)
+        self._counts[tag] += 1
+
+    def _end_open(self, ended: frozenset[str], kept: frozenset[str]) -> None:
+        """End the innermost open element of *ended*, unless one of *kept* is inside it."""
+        if not any(self._counts[tag] for tag in ended):
+            return
+        for depth in range(1, min(len(self._open), _LOOKS)):
+            tag = self._open[-depth].tag
+            if tag in ended:
+                self._close_all(depth)
+                return
+            if tag in kept:
+                return
+
+    def _end(self, tag: str) -> None:
+        if self._too_deep:
+            self._too_deep -= tag not in _VOID
+            return
+        if not self._counts[tag]:
+            return
+        is_inline = tag not in BLOCKS and tag not in _SCOPES
+        is_table = tag in {"table", "tr", "td", "th", "tbody", "thead", "tfoot", "body", "html"}
+        for depth in range(1, min(len(self._open), _LOOKS if is_inline else _DEEPEST)):
+            name = self._open[-depth].tag
             if name == tag:
-                break
-        if tag in _BLOCKS:
-            self._break(tag)
+                self._close_all(depth)
+                return
+            if (is_inline and name in BLOCKS) or (not is_table and name in {"td", "th"}):
+                return  # it ends nothing outside of the block or the cell that it is in
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
-            self.handle_endtag(tag)
+    def _close_all(self, count: int) -> None:
+        for _ in range(count):
+            self._close()
 
-    def handle_data(self, data: str) -> None:
-        if self._dropped:
-            return
-        if self._pre:
-            self._write(data.replace("\r", ""))
-            return
-        for number, words in enumerate(_SPACE.split(data)):
-            if number:
-                self._owed = " "
-            if words:
-                self._write(words)
-
-    def handle_entityref(self, name: str) -> None:
-        self._reference(f"&{name};")
-
-    def handle_charref(self, name: str) -> None:
-        self._reference(f"&#{name};")
-
-    def _reference(self, written: str) -> None:
-        if not self._dropped:
-            self._write(html.unescape(written).replace("\xa0", " "))
-
-    def _write(self, text: str) -> None:
-        if self._dropped:
-            return
-        begins = not self.out or self.out[-1].endswith(("\n", " ", "\t")) or text[:1] == "\n"
-        if self._owed and not begins:
-            self.out.append(self._owed)
-        self._owed = ""
-        self.out.append(text)
-
-    def _break(self, tag: str) -> None:
-        self._owed = ""
-        if self._dropped or not self.out:
-            return
-        if tag in _APART:
-            self.out.append("\n" if self.out[-1].endswith("\n") else "\n\n")
-        elif not self.out[-1].endswith(("\n", "- ")):
-            self.out.append("\n")
-
-    def _cell(self) -> None:
-        self._owed = ""
-        if not self._dropped and self.out and not self.out[-1].endswith("\n"):
-            self.out.append("\t")
+    def _close(self) -> None:
+        element = self._open.pop()
+        element.end, element.last = len(self.page.runs), len(self.page.elements)
+        self._counts[element.tag] -= 1
 
 
-def _is_hidden(attrs: list[tuple[str, str | None]]) -> bool:
-    given = dict(attrs)
-    return "hidden" in given or bool(_HIDDEN.search(given.get("style") or ""))
+def _attributes(body: str) -> Mapping[str, str]:
+    """Return the attributes in a tag; of several that are called the same, the first."""
+    found: dict[str, str] = {}
+    for name, double, single, bare in _ATTRIBUTE.findall(body):
+        value = double or single or bare
+        found.setdefault(name.lower(), html.unescape(value) if "&" in value else value)
+    return found

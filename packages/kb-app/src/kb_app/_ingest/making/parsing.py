@@ -29,6 +29,7 @@ from kb_app._ingest.judging.kinds import (
     missing_extra,
 )
 from kb_app._ingest.judging.secrets import check_secret_name, find_secret
+from kb_app._ingest.judging.templates import is_template
 from kb_app._ingest.settings import UNKNOWN, Settings
 from kb_app._media import later_of, medium_of, parser_for
 from kb_core.documents import Enclosure, ParsedDocument, SourceFile
@@ -79,7 +80,9 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         if kind is None:
             return Skip(SkipReason.BINARY, "not text")
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
-    unfit = check_medium(file.media)
+    if file.media == Media.HTML and is_template(data):
+        file = replace(file, media=Media.CODE, code_lang="html")
+    unfit = check_medium(file.media, file.path)
     # The file may have grown since it was seen.
     unfit = unfit or check_size(len(data), Media(file.media), caps)
     if unfit is None and medium_of(file.media).is_text:
@@ -106,8 +109,10 @@ def parse(
     is_text = medium_of(file.media).is_text
     if is_text and (skip := judge_text(file, content.text, settings)):
         return skip
-    options = settings.options.get(file.media)
-    told = file if options is None else replace(file, options=options)
+    told = file
+    if not is_text:
+        options = settings.options.get(file.media, file.options)
+        told = replace(file, options=options, limits=settings.reading)
     parsed = parser_for(file.media, file.code_lang, phases)(content, told)
     if parsed.refused is not None:
         return Skip(*parsed.refused)

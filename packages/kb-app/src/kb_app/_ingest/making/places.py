@@ -9,14 +9,18 @@ Chunkers know nothing of it. Pure.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
-from kb_core.citations import CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan
+from kb_core.citations import CodeSpan, LineSpan, PageBox, PageSpan, RegionSpan, Span, TimeSpan
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, Place
 from kb_core.ports import Chunker, TokenCounter
 
 __all__ = ["common_place", "placed_chunks"]
+
+_TOUCHING = 1.0
+"""By how many points boxes of neighbours may overlap."""
 
 
 def placed_chunks(
@@ -26,8 +30,9 @@ def placed_chunks(
     if not document.places:
         yield from chunker(document, counter, limits)
         return
+    ends = [block.end for block in document.blocks]
     for start, end, places in _parts(document):
-        blocks = tuple(_within(document.blocks, start, end))
+        blocks = tuple(_within(document.blocks[bisect_right(ends, start) :], start, end))
         part = replace(document, blocks=blocks, places=())
         for draft in chunker(part, counter, limits):
             yield draft if draft.span or not places else replace(draft, span=_span(draft, places))
@@ -59,14 +64,14 @@ def _on_page(one: PageSpan, other: PageSpan) -> PageSpan:
     starts, ends = (one.char_start, other.char_start), (one.char_end, other.char_end)
     box = None
     if one.bbox and other.bbox:
-        (a, b, c, d), (e, f, g, h) = one.bbox, other.bbox
-        box = (min(a, e), min(b, f), max(c, g), max(d, h))
+        box = _hull(one.bbox, other.bbox)
     return PageSpan(
         one.page,
         None if None in starts else min(n for n in starts if n is not None),
         None if None in ends else max(n for n in ends if n is not None),
         box,
         one.section if one.section == other.section else None,
+        one.label,
     )
 
 
@@ -86,9 +91,9 @@ def _parts(document: ParsedDocument) -> Iterator[tuple[int, int, Sequence[Place]
 
 
 def _within(blocks: Sequence[Block], start: int, end: int) -> Iterator[Block]:
-    for block in blocks:
-        if block.start < end and block.end > start:
-            yield replace(block, start=max(block.start, start), end=min(block.end, end))
+    """Yield what of *blocks* lies between *start* and *end*, cut to that."""
+    for block in takewhile(lambda block: block.start < end, blocks):
+        yield replace(block, start=max(block.start, start), end=min(block.end, end))
 
 
 def _span(draft: ChunkDraft, places: Sequence[Place]) -> Span:
@@ -98,4 +103,39 @@ def _span(draft: ChunkDraft, places: Sequence[Place]) -> Span:
     span = places[first].span
     for place in places[first + 1 : last]:
         span = common_place(span, place.span) or span
+    if isinstance(span, PageSpan) and span.bbox is not None:
+        around = [*places[:first], *places[last:]]
+        boxes = _few(_boxes(places[first:last]), _boxes(around))
+        section = span.section or (draft.heading_path[-1] if draft.heading_path else None)
+        return replace(span, section=section, boxes=boxes if len(boxes) > 1 else ())
     return span
+
+
+def _boxes(places: Iterable[Place]) -> list[PageBox]:
+    spans = (place.span for place in places)
+    return [span.bbox for span in spans if isinstance(span, PageSpan) and span.bbox]
+
+
+def _few(boxes: Sequence[PageBox], others: Sequence[PageBox]) -> tuple[PageBox, ...]:
+    """Return *boxes* put together, as far as none of *others* comes to lie in them."""
+    few: list[PageBox] = []
+    for box in boxes:
+        grown = _hull(few[-1], box) if few else box
+        if few and not any(_overlap(grown, other) for other in others):
+            few[-1] = grown
+        else:
+            few.append(box)
+    return tuple(few)
+
+
+def _hull(one: PageBox, other: PageBox) -> PageBox:
+    (a, b, c, d), (e, f, g, h) = one, other
+    return (min(a, e), min(b, f), max(c, g), max(d, h))
+
+
+def _overlap(one: PageBox, other: PageBox) -> bool:
+    """Say whether the middle of a line, as *other*, lies within *one*."""
+    a, b, c, d = one
+    e, f, g, h = other
+    middle = (f + h) / 2
+    return b < middle < d and min(c, g) - max(a, e) > _TOUCHING

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Lines, Region, paragraphs
-from kb_app._ingest.making.markup import text_of_html
+from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_core.documents import Block, Enclosure, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import bytes_hash

@@ -1,0 +1,281 @@
+"""Texts of word processors (docx): what a reader sees, and what stands beside it.
+
+Tracked changes are as if they were accepted: what was inserted is there, what was deleted is
+not. A text box comes after the paragraph that it is anchored in, and so does a footnote, an
+endnote or a comment after what refers to it, under the same headings. Headers and footers
+come once, at the end. A row of a table is a line, its cells parted by tabs; a table that only
+lays out a page is what is in its cells.
+
+Headings are told by their style, whatever it is called in the language of its author: one
+that is based on a style *named* "heading n", or that has an outline level.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kb_app._ingest.making.blocks import Draft
+from kb_app._ingest.making.containers import Element
+from kb_app._ingest.making.formats.office.opc import Parts
+from kb_core.documents import Link
+
+__all__ = ["read_words"]
+
+_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_UNSEEN = frozenset({
+    *("del", "moveFrom", "delText", "instrText"),  # what a reader does not see
+    *("rPr", "sdtPr", "sectPr", "trPr", "tblPr", "tcPr", "tblGrid", "tabs"),  # what is no text
+    "rt",  # how a word is read, beside it
+})  # fmt: skip
+_WRITTEN = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_HOLDERS = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"})
+_NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote",
+          "commentReference": "comment"}  # fmt: skip
+_SYMBOL = "•"
+"""For what only a font of symbols says."""
+_PRIVATE = range(0xE000, 0xF900)
+_LEAST_CELLS, _LONG_CELL = 2, 1_000
+"""A table with fewer cells in a row, or with a longer one, only lays out a page."""
+_ASIDE = frozenset({"note", "comment"})
+_LEVELS = 9
+
+
+@dataclass(slots=True)
+class _Item:
+    """A block to be: ``list_item``, ``heading``, ``note`` and so on."""
+
+    kind: str
+    text: str
+    level: int = 0
+    links: list[tuple[int, str, str]] = field(default_factory=list)
+    """Where in the text one starts, what it says, and where it leads."""
+
+
+def read_words(parts: Parts, draft: Draft) -> list[Link]:
+    """Write down what the main part says, and what belongs to it; return its links."""
+    reader = _Reader(parts)
+    links: list[Link] = []
+    before = ""
+    for item in reader.items(parts.root):
+        goes_on = item.kind == before == "list_item"
+        start = draft.add(item.kind, item.text, item.level, goes_on=goes_on)
+        if start is not None:
+            before = item.kind
+            indent = len(item.text) - len(item.text.lstrip())
+            links += [
+                Link("markdown", target, text, start + max(0, at - indent))
+                for at, text, target in item.links
+            ]
+    draft.headings.leave()
+    for text in reader.margins():
+        draft.add("margin", text)
+    return links
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    """A paragraph while it is read."""
+
+    pieces: list[str] = field(default_factory=list)
+    boxes: list[Element] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    links: list[tuple[int, str, str]] = field(default_factory=list)
+    style: str = ""
+    outline: int = 0
+    list_level: int | None = None
+
+
+class _Reader:
+    """Reads the parts of one file."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._relations = parts.relations(parts.main)
+        self._levels: dict[str, int] = {}
+        self._lists: set[str] = set()
+        self._notes: dict[tuple[str, str], Element] = {}
+        for _, root in parts.of_kind(parts.main, "styles"):
+            self._take_styles(root)
+        for kind, root in parts.of_kind(parts.main, "footnotes", "endnotes", "comments"):
+            for note in root:
+                if note.get("type", "normal") == "normal":
+                    self._notes[kind[:-1], note.get("id", "")] = note
+
+    def items(self, root: Element) -> Iterator[_Item]:
+        """Yield what a tree says, in reading order, and then the notes that nothing refers to."""
+        body = next((each for each in root if each.tag == "body"), root)
+        yield from self._blocks(body)
+        for key in list(self._notes):
+            yield from self._note(*key)
+
+    def margins(self) -> list[str]:
+        """Return what headers and footers say, each text once."""
+        found: dict[str, None] = {}
+        for _, root in self._parts.of_kind(self._parts.main, "header", "footer"):
+            found["\n".join(item.text for item in self._blocks(root))] = None
+        return list(found)
+
+    def _take_styles(self, root: Element) -> None:
+        """Learn which styles are headings, and of which level, or items of lists."""
+        styles = {each.get("styleId", ""): each for each in root if each.tag == "style"}
+        for name in styles:
+            seen: set[str] = set()
+            at = name
+            while at in styles and at not in seen:
+                seen.add(at)
+                style = styles[at]
+                if style.find("pPr/numPr") is not None:
+                    self._lists.add(name)
+                if level := _level_of(style):
+                    self._levels[name] = level
+                    break
+                at = _value(style.find("basedOn"))
+
+    def _blocks(self, element: Iterable[Element]) -> Iterator[_Item]:
+        for child in element:
+            match child.tag:
+                case "p":
+                    yield from self._paragraph(child)
+                case "tbl":
+                    yield from self._table(child)
+                case "AlternateContent":
+                    yield from self._blocks(_choice(child))
+                case tag if tag not in _UNSEEN:
+                    yield from self._blocks(child)
+
+    def _paragraph(self, element: Element) -> Iterator[_Item]:
+        found = _Paragraph()
+        self._walk(element, found)
+        level = found.outline or self._levels.get(found.style, 0)
+        item = _Item("paragraph", "".join(found.pieces), links=found.links)
+        if 0 < level <= _LEVELS:
+            item.kind, item.level = "heading", level
+        elif found.list_level is not None or found.style in self._lists:
+            item.kind, item.level = "list_item", (found.list_level or 0) + 1
+        if item.text.strip():
+            yield item
+        for box in found.boxes:
+            yield from self._blocks(box)
+        for kind, number in found.notes:
+            yield from self._note(kind, number)
+
+    def _walk(self, element: Iterable[Element], into: _Paragraph) -> None:
+        for child in element:
+            tag = child.tag
+            if tag == "t":
+                into.pieces.append(child.text or "")
+            elif tag in _WRITTEN:
+                into.pieces.append(_WRITTEN[tag])
+            elif tag in _NOTES:
+                into.notes.append((_NOTES[tag], child.get("id", "")))
+            elif tag not in _UNSEEN:
+                self._walk_into(child, into)
+
+    def _walk_into(self, child: Element, into: _Paragraph) -> None:
+        match child.tag:
+            case "pPr":
+                _take_format(child, into)
+            case "sym":
+                into.pieces.append(_symbol(child.get("char", "")))
+            case "AlternateContent":
+                self._walk(_choice(child), into)
+            case "txbxContent":
+                into.boxes.append(child)
+            case "hyperlink":
+                self._walk_link(child, into)
+            case _:
+                self._walk(child, into)
+
+    def _walk_link(self, element: Element, into: _Paragraph) -> None:
+        first, at = len(into.pieces), sum(map(len, into.pieces))
+        self._walk(element, into)
+        relation = self._relations.get(element.get("r:id", ""))
+        if relation is not None and relation.is_external:
+            text = " ".join("".join(into.pieces[first:]).split())
+            into.links.append((at, text, relation.target))
+
+    def _note(self, kind: str, number: str) -> Iterator[_Item]:
+        """Yield a note at the first place that refers to it."""
+        note = self._notes.pop((kind, number), None)
+        if note is None:
+            return
+        items = list(self._blocks(note))
+        text = "\n".join(item.text for item in items)
+        if kind != "comment":
+            yield _Item("note", text)
+        elif text.strip():
+            author = note.get("author", "")
+            yield _Item("comment", f"{author}: {text}" if author else text)
+
+    def _table(self, element: Element) -> Iterator[_Item]:
+        """Yield a table as one block, or what is in its cells, and then the notes in them."""
+        rows = [
+            [list(self._blocks(cell)) for cell in _inside(row, "tc")]
+            for row in _inside(element, "tr")
+            if row.find("trPr/del") is None
+        ]
+        cells = [cell for row in rows for cell in row]
+        widest = max(map(len, rows), default=0)
+        if widest < _LEAST_CELLS or any(len(_line(cell)) > _LONG_CELL for cell in cells):
+            for cell in cells:
+                yield from cell
+            return
+        lines = ("\t".join(map(_line, row)) for row in rows)
+        yield _Item("table", "\n".join(line for line in lines if line.strip()))
+        for cell in cells:
+            yield from (item for item in cell if item.kind in _ASIDE)
+
+
+def _inside(element: Element, tag: str) -> Iterator[Element]:
+    """Yield what is called *tag* in *element*, also where content controls hold it."""
+    for child in element:
+        if child.tag == tag:
+            yield child
+        elif child.tag in _HOLDERS:
+            yield from _inside(child, tag)
+
+
+def _choice(element: Element) -> Sequence[Element]:
+    """Return the first of several ways to say the same."""
+    choices = [each for each in element if each.tag == "Choice"] or list(element)
+    return choices[:1]
+
+
+def _value(element: Element | None) -> str:
+    return "" if element is None else element.get("val", "")
+
+
+def _level_of(style: Element) -> int:
+    """Return the level that a style itself gives to a heading; 0 where it gives none."""
+    name = _value(style.find("name")).strip()
+    if (heading := _HEADING.fullmatch(name)) is not None:
+        return int(heading[1])
+    outline = _value(style.find("pPr/outlineLvl"))
+    if outline.isdecimal() and int(outline) < _LEVELS:
+        return int(outline) + 1
+    return 1 if name.lower() == "title" else 0
+
+
+def _take_format(element: Element, into: _Paragraph) -> None:
+    """Take in the style of a paragraph, its level in an outline, and in a list."""
+    into.style = _value(element.find("pStyle"))
+    outline = _value(element.find("outlineLvl"))
+    into.outline = int(outline) + 1 if outline.isdecimal() and int(outline) < _LEVELS else 0
+    if (numbers := element.find("numPr")) is not None and _value(numbers.find("numId")) != "0":
+        level = _value(numbers.find("ilvl"))
+        into.list_level = int(level) if level.isdecimal() and int(level) < _LEVELS else 0
+
+
+def _symbol(code: str) -> str:
+    try:
+        point = int(code, 16)
+        return _SYMBOL if point in _PRIVATE else chr(point).encode("utf-8", "ignore").decode()
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _line(cell: Sequence[_Item]) -> str:
+    """Return a cell of a table on one line."""
+    return " ".join(word for item in cell if item.kind not in _ASIDE for word in item.text.split())

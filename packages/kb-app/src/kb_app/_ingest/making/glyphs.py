@@ -1,0 +1,338 @@
+"""Characters on a page, and the lines that they make.
+
+Boxes are in points with *y* up. Lines may run in four directions: each is looked at in a
+*frame* of its own, turned so that it runs from left to right. Columns of vertical writing are
+such lines, too. Lines of a script that is read from right to left are made anew from the
+places of their characters. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+__all__ = ["BULLET", "CELL_GAP", "ENDS", "Box", "Glyphs", "Line", "Run"]
+__all__ += ["hull", "is_wide", "lines_of"]
+
+CELL_GAP = 1.2
+"""From this many sizes of type on, what lies between two words is the border of a cell."""
+_STRETCHED = 0.45
+"""From this many sizes on, the usual gap of a line is that of a line made to fit."""
+ENDS = re.compile(r"""[.!?…。！？]["'”’»)\]]*$""")
+"""What a line ends with where a sentence does."""
+BULLET = re.compile(r"[•·▪‣◦●○■□–*-]|\(?[0-9A-Za-z]{1,3}[.)]")
+
+
+class Box(NamedTuple):
+    """A rectangle, by its left, lower, right and upper sides where *y* is up."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class Run(NamedTuple):
+    """Characters that were written on one line, from ``start`` up to ``end``."""
+
+    start: int
+    end: int
+    turn: int
+    """In which direction it runs: quarters of a circle, clockwise."""
+    is_bold: bool
+    is_cut: bool
+    """It ends in a hyphen that only the end of the line put there."""
+
+
+class Glyphs(NamedTuple):
+    """The characters of a page, and the sides of their boxes."""
+
+    text: str
+    left: Sequence[float]
+    bottom: Sequence[float]
+    right: Sequence[float]
+    top: Sequence[float]
+    runs: Sequence[Run]
+    is_layer: bool = False
+    """None of it can be seen: it is what OCR put under a picture."""
+
+
+@dataclass(slots=True)
+class Line:
+    """A line of text. ``box`` is in its frame; ``on_page`` says where it stands."""
+
+    text: str
+    box: Box
+    size: float
+    turn: int = 0
+    is_bold: bool = False
+    cells: int = 1
+    is_cut: bool = False
+    pieces: tuple[tuple[int, float, float], ...] = ()
+    """Parts that a chunk may begin or end with: offset in the text, left and right side."""
+
+    @property
+    def whole(self) -> Box:
+        """Its box on the page."""
+        return _turned(self.box, -self.turn % 4)
+
+    def on_page(self) -> Iterator[tuple[int, Box]]:
+        """Yield the pieces: where each begins in the text, and its box on the page."""
+        for at, x0, x1 in self.pieces or ((0, self.box.x0, self.box.x1),):
+            yield at, _turned(Box(x0, self.box.y0, x1, self.box.y1), -self.turn % 4)
+
+
+def hull(boxes: Iterable[Box]) -> Box:
+    """Return the smallest box that holds all *boxes*, of which there is one at least."""
+    x0s, y0s, x1s, y1s = zip(*boxes, strict=True)
+    return Box(min(x0s), min(y0s), max(x1s), max(y1s))
+
+
+def _turned(box: Box, turn: int) -> Box:
+    """Return *box* in the frame of lines that run in the direction *turn*."""
+    x0, y0, x1, y1 = box
+    match turn:
+        case 1:
+            return Box(-y1, x0, -y0, x1)
+        case 2:
+            return Box(-x1, -y1, -x0, -y0)
+        case 3:
+            return Box(y0, -x1, y1, -x0)
+    return box
+
+
+# Lines
+
+_WORD = re.compile(r"[^\s\x00-\x1f\x7f-\x9f。！？]+[。！？]*|[。！？]+")
+_LEAST_DOTS = 4
+_LEADER = re.compile(rf"\.{{{_LEAST_DOTS},}}")
+_RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "˜": "\u0303",
+            "¸": "\u0327", "ˇ": "\u030c"}  # fmt: skip
+_ACCENTED = re.compile("[¨´`ˆ˜¸ˇ] ?[A-Za-zıȷ]")
+_DOTLESS = str.maketrans("ıȷ", "ij")
+
+
+def lines_of(glyphs: Glyphs) -> list[Line]:
+    """Return the lines of a page in the order of its content."""
+    lines: list[Line] = []
+    for run in glyphs.runs:
+        line = _line(glyphs, run)
+        if line is not None and not any(_is_again(line, before) for before in lines[-3:]):
+            lines.append(line)
+    return lines
+
+
+def _is_again(line: Line, before: Line) -> bool:
+    """Say whether a line is printed twice, a little beside itself, to look bold."""
+    return line.text == before.text and all(
+        abs(a - b) <= 1 for a, b in zip(line.box, before.box, strict=True)
+    )
+
+
+class _Word(NamedTuple):
+    text: str
+    start: int
+    end: int
+    box: Box
+    """In the frame of its line."""
+
+
+def _line(glyphs: Glyphs, run: Run) -> Line | None:
+    turn = run.turn or _is_stacked(glyphs, run)
+    words = _without_leaders(_words(glyphs, run, turn))
+    if not words:
+        return None
+    heights = sorted(word.box.y1 - word.box.y0 for word in words)
+    size = max(heights[len(heights) // 2], 0.1)
+    box = hull(word.box for word in words)
+    if _RTL.search(glyphs.text, run.start, run.end):
+        text = _read_from_right(_clusters(glyphs, words, turn), size)
+        return Line(text, box, size, turn, run.is_bold) if text else None
+    parts: list[str] = []
+    pieces: list[tuple[int, float, float]] = []
+    at = cells = 0
+    border = _cell_border(words, size)
+    before: _Word | None = None
+    for word in words:
+        gap = _between(before, word, border)
+        cells += gap == "\t"
+        at += len(gap)
+        if before is None or ENDS.search(before.text):
+            pieces.append((at, word.box.x0, word.box.x1))
+        first, x0, x1 = pieces[-1]
+        pieces[-1] = (first, min(x0, word.box.x0), max(x1, word.box.x1))
+        parts += [gap, word.text]
+        at += len(word.text)
+        before = word
+    text = "".join(parts)
+    if run.is_cut and not text.endswith("-"):
+        text += "-"
+    return Line(text, box, size, turn, run.is_bold, cells + 1, run.is_cut, tuple(pieces))
+
+
+def _words(glyphs: Glyphs, run: Run, turn: int) -> Iterator[_Word]:
+    text, left, bottom, right, top, *_ = glyphs
+    is_accented = _ACCENTED.search(text, run.start, run.end)
+    for match in _WORD.finditer(text, run.start, run.end):
+        a, b = match.span()
+        box = Box(min(left[a:b]), min(bottom[a:b]), max(right[a:b]), max(top[a:b]))
+        said = _LEADER.sub("…", match[0].replace("\xad", ""))
+        if is_accented:
+            said = _composed(glyphs, said, a)
+        if said:
+            yield _Word(said, a, b, _turned(box, turn) if turn else box)
+
+
+def _without_leaders(words: Iterable[_Word]) -> list[_Word]:
+    """Return *words* with rows of single dots, as tables of contents have them, as one word."""
+    out: list[_Word] = []
+    for text, same in groupby(words, key=lambda word: word.text):
+        row = list(same)
+        if text == "." and len(row) >= _LEAST_DOTS:
+            row = [_Word("…", row[0].start, row[-1].end, hull(word.box for word in row))]
+        out += row
+    return out
+
+
+def _is_stacked(glyphs: Glyphs, run: Run) -> int:
+    """Return 1 where each character stands below the one before: the frame of such a column."""
+    ink = [at for at in range(run.start, run.end) if not glyphs.text[at].isspace()][:2]
+    if not ink[1:]:
+        return 0
+    a, b = ink
+    width = glyphs.right[a] - glyphs.left[a]
+    height = glyphs.top[a] - glyphs.bottom[a]
+    is_beside = abs(glyphs.left[a] - glyphs.left[b]) > 0.3 * width
+    is_below = glyphs.bottom[a] - glyphs.bottom[b] > 0.5 * height > 0
+    return int(is_below and not is_beside)
+
+
+def _cell_border(words: Sequence[_Word], size: float) -> float:
+    """Return from which gap on two words of a line are in two cells.
+
+    A line that was stretched to the width of its column has wide gaps that are none.
+    """
+    gaps = sorted(b.box.x0 - a.box.x1 for a, b in pairwise(words))
+    usual = gaps[len(gaps) // 2] / size if gaps else 0
+    is_stretched = _STRETCHED < usual < CELL_GAP
+    return size * (CELL_GAP if not is_stretched else max(CELL_GAP, 3 * usual))
+
+
+def _between(before: _Word | None, word: _Word, border: float) -> str:
+    """Return what stands between two words of a line."""
+    if before is None:
+        return ""
+    if word.box.x0 - before.box.x1 > border:
+        return " " if BULLET.fullmatch(before.text) else "\t"
+    if word.start == before.end or (is_wide(before.text[-1]) and is_wide(word.text[0])):
+        return ""
+    return " "
+
+
+def is_wide(character: str) -> bool:
+    """Say whether a character is one of those that no blank parts from their like."""
+    return character > "\u1100" and unicodedata.east_asian_width(character) in "WF"
+
+
+def _composed(glyphs: Glyphs, word: str, start: int) -> str:
+    """Return a word with the accents that old fonts print over a letter put together with it."""
+    out, at = [], 0
+    for match in _ACCENTED.finditer(word):
+        over, under = start + match.start(), start + match.end() - 1
+        middle = (glyphs.left[over] + glyphs.right[over]) / 2
+        whole = unicodedata.normalize(
+            "NFC", match[0][-1].translate(_DOTLESS) + _ACCENTS[match[0][0]]
+        )
+        if len(whole) == 1 and glyphs.left[under] <= middle <= glyphs.right[under]:
+            out += [word[at : match.start()], whole]
+            at = match.end()
+    return "".join([*out, word[at:]])
+
+
+# Lines that are read from right to left
+
+_MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
+_LONGEST_CLUSTER = 3
+_WORD_GAP = 0.18
+_SAME = 0.01
+
+
+class _Cluster(NamedTuple):
+    """Characters that share a box, such as those of a ligature; ``word`` is its number."""
+
+    text: str
+    box: Box
+    word: int
+
+
+def _clusters(glyphs: Glyphs, words: Sequence[_Word], turn: int) -> list[_Cluster]:
+    """Return the clusters of a line, in PDFium's order."""
+    text, left, bottom, right, top, *_ = glyphs
+    out: list[_Cluster] = []
+    for number, word in enumerate(words):
+        for at in range(word.start, word.end):
+            box = _turned(Box(left[at], bottom[at], right[at], top[at]), turn)
+            if out and _are_one(out[-1].box, box):
+                out[-1] = out[-1]._replace(text=out[-1].text + text[at])
+            else:
+                out.append(_Cluster(text[at], box, number))
+    return out
+
+
+def _are_one(one: Box, other: Box) -> bool:
+    return abs(one.x0 - other.x0) + abs(one.x1 - other.x1) < _SAME
+
+
+def _read_from_right(clusters: list[_Cluster], size: float) -> str:
+    """Return the text of a line in the order in which it is read."""
+    clusters.sort(key=lambda cluster: cluster.box.x0 + cluster.box.x1)
+    seen: list[str] = []
+    before: _Cluster | None = None
+    for cluster in clusters:
+        if before is not None and (
+            before.word != cluster.word or cluster.box.x0 - before.box.x1 > _WORD_GAP * size
+        ):
+            seen.append(" ")
+        # What one glyph stands for comes backwards where it is a whole word.
+        is_word = len(cluster.text) > _LONGEST_CLUSTER
+        seen.append(cluster.text[::-1] if is_word else cluster.text)
+        before = cluster
+    to_right = sum(text[0].isalpha() and not _is_rtl(text) for text in seen)
+    base = "R" if sum(map(_is_rtl, seen)) >= to_right else "L"
+    sides = _sides(seen, base)
+    runs = [
+        (side, [text for text, _ in group])
+        for side, group in groupby(zip(seen, sides, strict=True), key=lambda each: each[1])
+    ]
+    if base == "R":
+        runs.reverse()
+    return "".join(
+        "".join(reversed(texts)).translate(_MIRRORED) if side == "R" else "".join(texts)
+        for side, texts in runs
+    ).strip()
+
+
+def _sides(seen: Sequence[str], base: str) -> list[str]:
+    """Return ``R`` or ``L`` for each: what has no direction takes that of what is around it."""
+    sides = [
+        "R" if _is_rtl(text) or unicodedata.combining(text[0]) else "L" if text[0].isalnum() else ""
+        for text in seen
+    ]
+    at = 0
+    while at < len(sides):
+        end = at
+        while end < len(sides) and not sides[end]:
+            end += 1
+        before, after = sides[at - 1] if at else base, sides[end] if end < len(sides) else base
+        sides[at:end] = [before if before == after else base] * (end - at)
+        at = end + 1
+    return sides
+
+
+def _is_rtl(text: str) -> bool:
+    return unicodedata.bidirectional(text[0]) in {"R", "AL"}

@@ -1,0 +1,243 @@
+"""Lines on a page to rows and blocks, in the order in which they are read.
+
+The order of the content is kept, since those who wrote the file knew what follows what; only
+where blocks jump up the page time and again are they ordered by where they stand. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from kb_app._ingest.making.glyphs import BULLET, CELL_GAP, ENDS, Box, Line, hull, is_wide
+
+__all__ = ["TextBlock", "blocks_of", "joined"]
+
+_WIDEST_GAP = 3.0
+"""What is further apart on one baseline belongs together only in a table."""
+_SMALL, _RAISED_GAP = 0.85, 0.35
+_LEADING = (0.2, 1.65)
+_ROW_LEADING = 3.2
+_INDENT = 0.9
+_DISORDER = 0.12
+_LEAST_GUTTER = 3.0
+_DEEPEST_CUT = 12
+
+
+@dataclass(slots=True)
+class TextBlock:
+    """Lines that belong together. ``kind`` is that of a ``Block``."""
+
+    lines: list[Line]
+    kind: str = "paragraph"
+    level: int = 0
+
+    @property
+    def box(self) -> Box:
+        """Where it stands, in the frame of its lines."""
+        return hull(line.box for line in self.lines)
+
+    @property
+    def size(self) -> float:
+        """The size of most of its type."""
+        sizes: Counter[float] = Counter()
+        for line in self.lines:
+            sizes[line.size] += len(line.text)
+        return sizes.most_common(1)[0][0]
+
+
+def _rows(lines: Iterable[Line]) -> list[Line]:
+    """Return *lines* with neighbours on one baseline, each right of the other, as one."""
+    out: list[Line] = []
+    for line in lines:
+        if out and _is_beside(out[-1], line):
+            out[-1] = _beside(out[-1], line)
+        else:
+            out.append(line)
+    return out
+
+
+def _is_beside(left: Line, right: Line) -> bool:
+    if left.turn != right.turn or left.is_cut:
+        return False
+    large, small = max(left.size, right.size), min(left.size, right.size)
+    gap = right.box.x0 - left.box.x1
+    if gap <= -0.3 * right.size:
+        return False
+    if abs(left.box.y0 - right.box.y0) < 0.25 * large:
+        return gap < _WIDEST_GAP * right.size or left.cells > 1 or right.cells > 1
+    # What is raised or lowered, in smaller type, right beside what it belongs to.
+    shared = min(left.box.y1, right.box.y1) - max(left.box.y0, right.box.y0)
+    return small < _SMALL * large and gap < _RAISED_GAP * large and shared > 0.4 * small
+
+
+def _beside(left: Line, right: Line) -> Line:
+    gap = right.box.x0 - left.box.x1
+    is_cell = gap > CELL_GAP * right.size and not BULLET.fullmatch(left.text)
+    between = "\t" if is_cell else "" if gap < 0.1 * right.size else " "
+    at = len(left.text) + len(between)
+    moved = tuple((at + offset, x0, x1) for offset, x0, x1 in right.pieces)
+    main = left if left.size >= right.size else right
+    return Line(
+        left.text + between + right.text,
+        Box(left.box.x0, main.box.y0, max(left.box.x1, right.box.x1), main.box.y1),
+        main.size,
+        left.turn,
+        left.is_bold and right.is_bold,
+        left.cells + right.cells - (not is_cell),
+        right.is_cut,
+        (*left.pieces, *moved) if left.pieces and right.pieces else (),
+    )
+
+
+def blocks_of(lines: Iterable[Line]) -> list[TextBlock]:
+    """Return the lines of a page as blocks, in the order in which they are read."""
+    open_: list[_Open] = []
+    for line in _rows(lines):
+        if open_ and _goes_on(open_[-1], line):
+            open_[-1].take(line)
+        else:
+            open_.append(_Open([line], line.box))
+    is_one_way = len({line.turn for block in open_ for line in block.lines}) == 1
+    if is_one_way and _disorder(open_) > _DISORDER:
+        open_ = _cut(open_)
+    return [TextBlock(block.lines, _kind(block.lines)) for block in _over_columns(open_)]
+
+
+@dataclass(slots=True)
+class _Open:
+    """Lines that are becoming a block, and their box."""
+
+    lines: list[Line]
+    box: Box
+
+    def take(self, line: Line) -> None:
+        self.lines.append(line)
+        self.box = hull((self.box, line.box))
+
+
+def _kind(lines: Sequence[Line]) -> str:
+    rows = sum(line.cells > 1 for line in lines)
+    return "table" if rows > 1 and rows * 2 >= len(lines) else "paragraph"
+
+
+def _over_columns(blocks: Iterable[_Open]) -> Iterator[_Open]:
+    """Yield *blocks*, where a paragraph goes on at the top of the next column as one."""
+    held: _Open | None = None
+    for block in blocks:
+        if held is not None and _goes_over(held, block):
+            held.lines += block.lines
+            held.box = block.box
+            continue
+        if held is not None:
+            yield held
+        held = block
+    if held is not None:
+        yield held
+
+
+def _goes_over(left: _Open, right: _Open) -> bool:
+    last, first = left.lines[-1], right.lines[0]
+    return (
+        len(left.lines) > 1
+        and first.text[:1].islower()
+        and not ENDS.search(last.text)
+        and last.turn == first.turn
+        and last.cells == first.cells == 1
+        and abs(last.size - first.size) < 0.1 * last.size
+        and right.box.x0 >= left.box.x1
+        and first.box.y0 > last.box.y0 + 0.5 * last.size
+    )
+
+
+def _goes_on(block: _Open, line: Line) -> bool:
+    """Say whether *line* goes on with *block*."""
+    last = block.lines[-1]
+    if last.turn != line.turn or abs(last.size - line.size) >= 0.2 * max(last.size, line.size):
+        return False
+    rows = last.cells > 1 and line.cells > 1
+    leading = (last.box.y0 - line.box.y0) / line.size
+    if not _LEADING[0] < leading < (_ROW_LEADING if rows else _LEADING[1]):
+        return False
+    shared = min(block.box.x1, line.box.x1) - max(block.box.x0, line.box.x0)
+    narrower = min(block.box.x1 - block.box.x0, line.box.x1 - line.box.x0)
+    return shared > 0.3 * narrower and not _is_indented(block, last, line)
+
+
+def _is_indented(block: _Open, last: Line, line: Line) -> bool:
+    """Say whether a line begins a paragraph, by its indentation after a full line."""
+    return (
+        len(block.lines) > 1
+        and last.cells == line.cells == 1
+        and line.box.x0 > last.box.x0 + _INDENT * line.size
+        and last.box.x0 <= block.box.x0 + 0.5 * line.size
+        and last.box.x1 > line.box.x1 - 3 * line.size
+    )
+
+
+def _disorder(blocks: Sequence[_Open]) -> float:
+    """Return the share of steps that go up the page without going to another column."""
+    up = 0
+    for a, b in pairwise(block.box for block in blocks):
+        is_beside = min(a.x1, b.x1) <= max(a.x0, b.x0)
+        up += b.y0 > a.y1 and not is_beside and b.x0 < a.x0 + 0.25 * (a.x1 - a.x0)
+    return up / max(1, len(blocks) - 1)
+
+
+def _cut(blocks: list[_Open], depth: int = 0) -> list[_Open]:
+    """Order blocks by cutting the page at gutters, then at gaps, again and again."""
+    if not blocks[1:] or depth > _DEEPEST_CUT:
+        return blocks
+    gutter = _gap((block.box.x0, block.box.x1) for block in blocks)
+    if gutter is not None:
+        first = [block for block in blocks if block.box.x1 <= gutter]
+        second = [block for block in blocks if block.box.x0 >= gutter]
+        return _cut(first, depth + 1) + _cut(second, depth + 1)
+    gap = _gap((block.box.y0, block.box.y1) for block in blocks)
+    if gap is not None:
+        first = [block for block in blocks if block.box.y0 >= gap]
+        second = [block for block in blocks if block.box.y1 <= gap]
+        return _cut(first, depth + 1) + _cut(second, depth + 1)
+    return sorted(blocks, key=lambda block: (-round(block.box.y1), block.box.x0))
+
+
+def _gap(sides: Iterable[tuple[float, float]]) -> float | None:
+    """Return the middle of the widest gap between intervals, if there is one."""
+    ordered = sorted(sides)
+    end, widest, middle = ordered[0][1], 0.0, 0.0
+    for low, high in ordered[1:]:
+        if low - end > widest:
+            widest, middle = low - end, (low + end) / 2
+        end = max(end, high)
+    return middle if widest >= _LEAST_GUTTER else None
+
+
+# Text
+
+_LAST_WORD = re.compile(r"[^\W\d_]+-$")
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+
+
+def joined(lines: Sequence[Line], hyphenated: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each line's text as it stands in its block, and what parts it from the next.
+
+    A hyphen at the end of a line is dropped where the word goes on in small letters, unless
+    *hyphenated*, the words of the document in small letters, has the word with it.
+    """
+    for line, after in pairwise([*lines, None]):
+        text = line.text if line is not None else ""
+        if line is None or after is None:
+            yield text, ""
+        elif line.is_cut and after.text[:1].islower():
+            begun, ended = _LAST_WORD.search(text), _FIRST_WORD.match(after.text)
+            whole = f"{begun[0]}{ended[0]}".lower() if begun and ended else ""
+            yield (text if whole in hyphenated else text[:-1]), ""
+        elif line.is_cut:
+            yield text, ""
+        elif line.cells > 1 or after.cells > 1:
+            yield text, "\n"
+        else:
+            yield text, "" if is_wide(text[-1]) and is_wide(after.text[0]) else " "

@@ -1,0 +1,147 @@
+"""PDF files made of nothing: texts at places, pictures, an outline, files within.
+
+Points are counted from the lower left corner of a page, as PDF does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+__all__ = ["Leaf", "Said", "paper", "plain_page"]
+
+_HEAD = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"
+
+
+class Said(NamedTuple):
+    """A text, where it begins, and how large and bold it is; ``turn`` quarters to the left."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 12
+    is_bold: bool = False
+    turn: int = 0
+
+
+class Leaf(NamedTuple):
+    """A page: what it says, its size, what a viewer shows of it, and how it turns that."""
+
+    said: Sequence[Said] = ()
+    size: tuple[float, float] = (612, 792)
+    crop: tuple[float, float, float, float] | None = None
+    turn: int = 0
+    """Degrees, clockwise."""
+    is_picture: bool = False
+    """A grey image lies over all of it."""
+
+
+def plain_page(*lines: str, leading: float = 14, top: float = 720) -> Leaf:
+    """Return a page of lines one below the other."""
+    return Leaf([Said(72, top - number * leading, line) for number, line in enumerate(lines)])
+
+
+def paper(
+    *leaves: Leaf,
+    outline: Sequence[tuple[str, int]] = (),
+    files: Mapping[str, bytes] | None = None,
+    information: Mapping[str, str] | None = None,
+    labels: str = "",
+) -> bytes:
+    """Return a file; *outline* is titles and pages from 0, *labels* a style such as ``r``."""
+    made = _Objects()
+    root, pages = made.reserve(), made.reserve()
+    fonts = " ".join(f"/F{n} {made.font(name)}" for n, name in enumerate(_FONTS))
+    kids = [made.leaf(leaf, pages, fonts) for leaf in leaves]
+    names = "".join(f"({_escaped(name)}) {made.file(name, data)} " for name, data in
+                    sorted((files or {}).items()))  # fmt: skip
+    made.put(pages, f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>")
+    extras = f"/Outlines {made.outline(outline, kids)}" if outline else ""
+    extras += f" /Names << /EmbeddedFiles << /Names [{names}] >> >>" if names else ""
+    extras += f" /PageLabels << /Nums [0 << /S /{labels} >>] >>" if labels else ""
+    made.put(root, f"<< /Type /Catalog /Pages {pages} {extras} >>")
+    said = " ".join(f"/{key} ({_escaped(value)})" for key, value in (information or {}).items())
+    return made.whole(root, made.add(f"<< {said} >>"))
+
+
+_FONTS = ("Helvetica", "Helvetica-Bold")
+_TURNS = ("1 0 0 1", "0 1 -1 0", "-1 0 0 -1", "0 -1 1 0")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+class _Objects:
+    """The objects of a file, each by its number from 1."""
+
+    def __init__(self) -> None:
+        self._objects: list[bytes] = []
+
+    def reserve(self) -> str:
+        self._objects.append(b"")
+        return f"{len(self._objects)} 0 R"
+
+    def put(self, reference: str, body: str | bytes) -> None:
+        data = body.encode("cp1252", "replace") if isinstance(body, str) else body
+        self._objects[int(reference.split(maxsplit=1)[0]) - 1] = data
+
+    def add(self, body: str | bytes) -> str:
+        reference = self.reserve()
+        self.put(reference, body)
+        return reference
+
+    def stream(self, data: bytes, entries: str = "") -> str:
+        head = f"<< /Length {len(data)} {entries} >>\nstream\n".encode()
+        return self.add(head + data + b"\nendstream")
+
+    def font(self, name: str) -> str:
+        kind = f"/Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding"
+        return self.add(f"<< {kind} >>")
+
+    def leaf(self, leaf: Leaf, pages: str, fonts: str) -> str:
+        width, height = leaf.size
+        drawn = [
+            f"BT /F{int(said.is_bold)} {said.size} Tf {_TURNS[said.turn]} {said.x} {said.y} Tm "
+            f"({_escaped(said.text)}) Tj ET"
+            for said in leaf.said
+        ]
+        image = ""
+        if leaf.is_picture:
+            entries = "/Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8"
+            image = f"/XObject << /I {self.stream(b'@', f'{entries} /ColorSpace /DeviceGray')} >>"
+            drawn.insert(0, f"q {width} 0 0 {height} 0 0 cm /I Do Q")
+        content = self.stream("\n".join(drawn).encode("cp1252", "replace"))
+        crop = f"/CropBox [{' '.join(map(str, leaf.crop))}]" if leaf.crop else ""
+        return self.add(
+            f"<< /Type /Page /Parent {pages} /MediaBox [0 0 {width} {height}] {crop} "
+            f"/Rotate {leaf.turn} /Resources << /Font << {fonts} >> {image} >> "
+            f"/Contents {content} >>"
+        )
+
+    def file(self, name: str, data: bytes) -> str:
+        held = self.stream(data, "/Type /EmbeddedFile")
+        told = f"/Type /Filespec /F ({_escaped(name)}) /UF ({_escaped(name)})"
+        return self.add(f"<< {told} /EF << /F {held} >> >>")
+
+    def outline(self, entries: Sequence[tuple[str, int]], pages: Sequence[str]) -> str:
+        root = self.reserve()
+        marks = [self.reserve() for _ in entries]
+        for number, ((title, page), mark) in enumerate(zip(entries, marks, strict=True)):
+            after = f"/Next {marks[number + 1]}" if marks[number + 1 :] else ""
+            target = f"[{pages[page]} /Fit]"
+            body = f"/Title ({_escaped(title)}) /Parent {root} /Dest {target} {after}"
+            self.put(mark, f"<< {body} >>")
+        self.put(root, f"<< /First {marks[0]} /Last {marks[-1]} /Count {len(marks)} >>")
+        return root
+
+    def whole(self, root: str, information: str) -> bytes:
+        out, places = bytearray(_HEAD), []
+        for number, body in enumerate(self._objects, 1):
+            places.append(len(out))
+            out += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
+        at, count = len(out), len(self._objects) + 1
+        out += f"xref\n0 {count}\n0000000000 65535 f \n".encode()
+        out += b"".join(f"{place:010} 00000 n \n".encode() for place in places)
+        out += f"trailer << /Size {count} /Root {root} /Info {information} >>\n".encode()
+        return bytes(out + f"startxref\n{at}\n%%EOF\n".encode())

@@ -1,0 +1,278 @@
+"""Web pages: the main text, what it is made of, and the lines of the file that hold it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.places import placed_chunks
+from kb_app._media import chunker_for, parser_for
+from kb_core.citations import LineSpan
+from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+
+SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "html"
+LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=4, max_tokens=60)
+PROSE = (
+    "The walrus sleeps on the ice, and when it wakes, it dives for mussels, of which it eats "
+    "some thousands in one day; nobody knows how it finds them in the dark."
+)
+
+
+class Words:
+    """Counts words."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        return [self.count(text) for text in texts]
+
+
+def parse(page: str | bytes, path: str = "page.html") -> ParsedDocument:
+    data = page if isinstance(page, bytes) else page.encode("utf-8", "surrogatepass")
+    file = SourceFile(source_id="notes", path=path, media="html")
+    document = parser_for("html")(FileContent(data), file)
+    text, end = document.text, 0
+    for block in document.blocks:
+        assert text[end : block.start].strip() == ""
+        end = block.end
+    assert text[end:].strip() == ""
+    starts = [place.start for place in document.places]
+    assert starts == sorted(set(starts))
+    assert all(0 <= link.start < len(text) for link in document.links)
+    text.encode()
+    return document
+
+
+def kinds(document: ParsedDocument) -> list[tuple[str, str]]:
+    return [(block.kind, document.text[block.start : block.end]) for block in document.blocks]
+
+
+def article(body: str) -> str:
+    paragraphs = "".join(f"<p>{PROSE}</p>\n" for _ in range(3))
+    return f"<title>T</title><article><h1>Walrus</h1>\n{paragraphs}{body}{paragraphs}</article>"
+
+
+def test_a_page_is_headings_paragraphs_lists_tables_and_code() -> None:
+    document = parse(
+        "<h1>Ice <a href='#ice'>¶</a></h1>A <b>line</b>&nbsp;with\n  breaks.<p>AT&amp;T"
+        "<ul><li><p>one</p><li>two<ul><li>inner</ul></ul>"
+        "<h2>Rows</h2><table><tr><th>Cut<th>Hours<tr><td><p>Chuck</p><td>3</table>"
+        "<pre>\nfor x:\n  <b>y</b>\n\nend</pre><blockquote><p>said</blockquote>"
+        "<dl><dt>term<dd>meaning</dl>"
+    )
+
+    assert kinds(document) == [
+        ("heading", "Ice"),
+        ("paragraph", "A line with breaks."),
+        ("paragraph", "AT&T"),
+        ("list_item", "- one"),
+        ("list_item", "- two"),
+        ("list_item", "- inner"),
+        ("heading", "Rows"),
+        ("table", "Cut\tHours\nChuck\t3"),
+        ("code", "for x:\n  y\n\nend"),
+        ("quote", "said"),
+        ("list_item", "term"),
+        ("list_item", "meaning"),
+    ]
+    assert document.blocks[-1].heading_path == ("Ice", "Rows")
+
+
+def test_a_chunk_is_cited_by_the_lines_of_the_file_that_hold_it() -> None:
+    words = [f"word{number}" for number in range(400)]
+    lines = ["<html>", "<nav>menu", "</nav><body>"]
+    for at in range(0, 400, 5):
+        lines += [f"<p><b>{words[at]}</b> {words[at + 1]}", f"{words[at + 2]}&#32;{words[at + 3]}"]
+        lines += ["<!-- a comment", "of two lines -->" + words[at + 4]]
+    source = "\r\n".join(lines)
+    document = parse(source)
+    chunks = list(placed_chunks(document, chunker_for("html"), Words(), LIMITS))
+
+    assert len(chunks) > 5
+    for chunk in chunks:
+        assert isinstance(chunk.span, LineSpan)
+        said = set(document.text[chunk.start : chunk.end].split())
+        inside = "\n".join(lines[chunk.span.start - 1 : chunk.span.end]).replace("&#32;", " ")
+        held = {
+            word for word in words if word in inside.replace("<", " ").replace(">", " ").split()
+        }
+        assert said <= held
+        assert len(held - said) <= 4  # of the lines at both ends
+
+
+def test_what_stands_around_the_main_text_is_left_out() -> None:
+    document = parse(
+        "<header><h2>Site</h2><ul><li><a href=/a>Home</a><li><a href=/b>News</a></ul></header>"
+        "<div class='cookie-banner'><p>We use cookies, and so does everybody else here.</p></div>"
+        + article("<div class='related-posts'><a href=/c>Nine more things about seals</a></div>")
+        + "<aside><p>Subscribe to our paper, and read of animals every day of the year.</p></aside>"
+        "<footer>All rights reserved</footer><script>var a = 'hidden';</script>"
+    )
+
+    assert document.text.count("walrus sleeps") == 6
+    for beside in ("Home", "cookies", "seals", "Subscribe", "rights", "hidden"):
+        assert beside not in document.text
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<form id=aspnetForm><table><tr><td><a href=/a>Menu</a><td><p>{PROSE}</table></form>",
+        f"<body class='has-sidebar'><div class='sidebar-layout'>{PROSE}<br>{PROSE}</div>",
+        f"<body style='display:none'><x-page><x-text>{PROSE}</x-text></x-page>",
+        f"<div class=comment><p>{PROSE}</div>" * 5,
+        f"<p>{PROSE[:29]}",
+        f"<title>T</title><footer>{PROSE}</footer>",
+        f"<table><tr><td><font>{PROSE}</table>",
+    ],
+)
+def test_a_page_is_not_taken_for_what_stands_around_it(page: str) -> None:
+    assert PROSE[:29] in parse(page).text
+
+
+def test_what_readers_said_of_an_article_is_no_part_of_it() -> None:
+    said = "<div class=c9><p>I have seen one, long ago, in a zoo.</p><a href=/r>Reply</a></div>"
+
+    document = parse(f"<div><h1>Walrus</h1>{f'<p>{PROSE}</p>' * 5}<div>{said * 6}</div></div>")
+
+    assert "zoo" not in document.text
+    assert "zoo" in parse(f"<h1>Zoos</h1><div>{said * 6}</div>").text
+
+
+def test_teasers_of_other_pages_are_left_out_of_an_article_and_are_a_list_page() -> None:
+    card = "<div><h3><a href=/x>A headline of another story</a></h3><p>Why to read it now.</div>"
+
+    assert "another" not in parse(article(card * 4)).text
+    assert parse(f"<nav><a href=/>Home</a></nav><div>{card * 8}</div>").text.count("another") == 8
+
+
+def test_a_title_comes_without_the_name_of_the_site() -> None:
+    named = "<title>Walrus – The Daily Seal</title>"
+    assert parse(named + article("").removeprefix("<title>T</title>")).metadata.title == "Walrus"
+    assert parse(f"{named}<h1>The Daily</h1>").metadata.title == "The Daily"
+    assert parse(f"{named}<p>x").metadata.title == "Walrus – The Daily Seal"
+    assert parse("<h1>Only this</h1><p>x").metadata.title == "Only this"
+    assert parse("<p>x", "a_note.html").metadata.title == "a note"
+
+
+def test_a_page_says_who_wrote_it_and_when() -> None:
+    metadata = parse(
+        '<html lang="de-AT"><meta name=Author content="Ann  Example"><meta property="article:publi'
+        'shed_time" content="2024-05-03T10:00:00+02:00"><link rel=canonical href="https://e.org/w">'
+        '<meta name="description" content="Of ice."><meta name=date content="last week">'
+        '<script type="application/ld+json">{"dateModified": "2024-05-04"}</script><p>Eis'
+    ).metadata
+
+    assert metadata.created is not None
+    assert metadata.created.isoformat() == "2024-05-03T08:00:00+00:00"
+    assert metadata.updated is not None
+    assert metadata.updated.isoformat() == "2024-05-04T00:00:00+00:00"
+    assert metadata.lang == "de"
+    said = {"description": "Of ice.", "author": "Ann Example", "canonical": "https://e.org/w"}
+    assert metadata.user == said
+
+
+def test_links_of_the_main_text_are_kept_as_written() -> None:
+    document = parse(article("<p>See <a href='../ice.html?a=1&amp;b=2'>the <b>ice</b></a>.</p>"))
+
+    (link,) = document.links
+    assert (link.kind, link.target, link.text) == ("html", "../ice.html?a=1&b=2", "the ice")
+    assert document.text[link.start :].startswith("the ice.")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [("cp949", "euc-kr"), ("cp1252", "ISO-8859-1"), ("gb18030", "gb2312"), ("cp932", "Shift_JIS"),
+     ("utf-8", "iso-8859-1"), ("utf-16", "utf-8"), ("cp949", "no-such"), ("cp949", "hex")],
+)  # fmt: skip
+def test_a_page_is_decoded_as_it_says_unless_it_is_plainly_something_else(
+    encoding: str, declared: str
+) -> None:
+    said = {"cp949": "안녕하세요, 세계!", "cp1252": "Größe", "gb18030": "简体中文网页",
+            "cp932": "日本語のページ", "utf-8": "Größe", "utf-16": "Größe"}[encoding]  # fmt: skip
+    page = f'<meta http-equiv=Content-Type content="text/html; charset={declared}"><p>{said}</p>'
+
+    document = parse(page.encode(encoding))
+
+    assert document.text == said
+    assert bool(document.warnings) == (declared in {"no-such", "hex"})
+
+
+def test_a_page_saved_as_a_mail_has_the_lines_of_its_text() -> None:
+    saved = (
+        b"From: <Saved>\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary=B\n\n--B\n"
+        b"Content-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\n"
+        b"<h1>Gr=C3=B6=C3=9Fe</h1>=\n<p>of the =\nwalrus</p>\n--B\nContent-Type: image/png\n\nx"
+        b"\n--B--\n"
+    )
+
+    document = parse(saved, "page.mhtml")
+
+    assert document.text == "Größe\n\nof the walrus"
+    assert document.has_lines
+    assert not document.places
+
+
+def test_a_page_of_five_megabytes_of_pictures_is_its_words() -> None:
+    picture = f"<img src='data:image/png;base64,{'A' * 5_000_000}'>"
+    assert parse(f"<p>{PROSE}{picture}<style>{'p{}' * 90_000}</style>").text == PROSE
+
+
+HOSTILE = [
+    "<div>", "<b><i>", "<p>x", "<li>x", "<a href=x>y", "<table><tr><td>", "<!--", "<!-- > ",
+    '<a b="', "<a b='x\">", "<script>", "<title>x", "<", "&", "&#", "</", "<?", "<a ", "<pre>\n",
+    "<h2><a href='#x'>x", "<ul><li><a href=/x>a headline of the usual length</a>", "<![CDATA[",
+    "<u><div>x</u>", "<form><table><td>", "<p a=b c='d'>", "=",
+    "<div><h3><a href=/x>a headline of the usual length</a></h3>x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_what_is_never_closed_and_never_ends_is_a_document(piece: str) -> None:
+    parse(piece * 4_000)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 10**9))
+def test_whatever_happens_to_a_page_there_is_a_document(seed: int) -> None:
+    dice = random.Random(seed)
+    page = bytearray(article("<table><tr><td>a<td>b</table><pre>x\n y</pre>").encode())
+    for _ in range(dice.randint(1, 30)):
+        at = dice.randrange(len(page))
+        match dice.randrange(3):
+            case 0:
+                page[at] = dice.randrange(256)
+            case 1:
+                del page[at : at + dice.randint(1, 40)]
+            case _:
+                page[at:at] = dice.choice(HOSTILE).encode()
+    parse(bytes(page))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.sampled_from([*HOSTILE, "</div>", "</p>", "</td>", "\n", "é", ">", "-->"])))
+def test_any_markup_whatever_is_a_document(pieces: list[str]) -> None:
+    parse("".join(pieces))
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="the samples are not there")
+def test_the_sample_pages_say_what_is_known_of_them() -> None:
+    page = parse((SAMPLES / "article.html").read_bytes())
+    for said in ("Slow cooking", "Café owners call it unbelievable.", "Chuck\t3.5", "  wait    3 h",
+                 "한국식 갈비찜은"):  # fmt: skip
+        assert said in page.text
+    for beside in ("Home", "Related posts", "cookies", "All rights reserved"):
+        assert beside not in page.text
+    at = page.text.index("similar to stewing")
+    before = [place for place in page.places if place.start <= at]
+    assert before[-1].span == LineSpan(10, 10)
+    assert "안녕하세요, 세계!" in parse((SAMPLES / "euc-kr.html").read_bytes()).text
+    broken = parse((SAMPLES / "broken.html").read_bytes()).text
+    for said in ("AT&T <tag> 😀 &unknown;", "cell one", "cell two", "line after tail"):
+        assert said in broken

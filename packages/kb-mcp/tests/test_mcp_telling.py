@@ -1,0 +1,88 @@
+"""What text tells where nothing was asked for: the lines that answer, and no more than that."""
+
+from __future__ import annotations
+
+import re
+
+from kb_core.testing.documents import document
+from kb_mcp.testing import knowledge_base, told
+
+SWIMS = "\n".join(f"    step({n})" for n in range(60))
+LONG = f"def paddle():\n{SWIMS}\n    return otter_depth * 3\n"
+
+
+async def test_of_a_long_passage_the_lines_with_the_words_of_the_query_are_told() -> None:
+    kb = knowledge_base(document("src/swim.py", LONG))
+
+    text = await told(kb, "search", {"query": "depth of an otter"})
+    whole = await told(kb, "search", {"query": "depth of an otter", "max_tokens": 2000})
+
+    head, *lines = text.splitlines()[1:]
+    assert head.startswith("src/swim.py:1-62 of 62")
+    assert lines[-1] == "62     return otter_depth * 3"
+    assert len(lines) < 45
+    assert all(f"{n}     step({n - 2})" in whole for n in range(2, 62))
+
+
+async def test_of_a_long_line_of_prose_the_sentences_that_tell_are_told() -> None:
+    filling = "Nothing of note happened on that day. " * 25
+    note = f"{filling}The otter slept. {filling}\n"
+    kb = knowledge_base(document("a.md", note))
+
+    text = await told(kb, "search", {"query": "where did the otter sleep"})
+
+    assert re.search(r"^  .*… The otter slept\.", text, re.MULTILINE)
+    assert len(text) < len(note) / 2
+
+
+async def test_later_passages_have_less_room_than_the_first_and_all_are_there() -> None:
+    swims = "They swim on. " * 60
+    notes = [document(f"n/{n}.md", f"Otters of sea {n}. {swims}\n") for n in range(10)]
+    kb = knowledge_base(*notes)
+
+    text = await told(kb, "search", {"query": "otters", "mode": "lexical"})
+
+    blocks = re.split(r"^n/", text, flags=re.MULTILINE)[1:]
+    sizes = [len(block) for block in blocks]
+    assert len(sizes) == 10
+    assert sizes[0] > sizes[1] > sizes[-1]
+    assert all("Otters of sea" in block for block in blocks)
+
+
+async def test_the_same_line_in_a_file_is_told_once_and_a_line_alone_beside_its_path() -> None:
+    raising = document("src/a.py", "    raise Otter\n" * 3)
+    kb = knowledge_base(raising, document("src/b.py", "otter = 1\n"))
+
+    assert await told(kb, "grep", {"pattern": "otter"}) == (
+        "4 lines in 2 files · case ignored\nsrc/a.py:1, 2, 3: raise Otter\nsrc/b.py:1: otter = 1"
+    )
+
+
+async def test_of_a_long_line_there_is_what_stands_around_the_match() -> None:
+    kb = knowledge_base(document("a.md", "word " * 60 + "otter" + " word" * 60))
+
+    _, said = (await told(kb, "grep", {"pattern": "otter"})).split("\n")
+
+    assert said.startswith("a.md:1: …word")
+    assert " otter " in said
+    assert said.endswith("…")
+    assert len(said) < 190
+
+
+async def test_a_document_that_is_too_long_is_told_in_outline_unless_tokens_were_given() -> None:
+    code = "\n\n".join(f"def otter{n}():\n{SWIMS}" for n in range(9))
+    starts = [code.index(f"def otter{n}()") for n in range(9)]
+    units = tuple(
+        {"kind": "unit", "start": at, "end": at + 900, "symbol": f"otter{n}"}
+        for n, at in enumerate(starts)
+    )
+    kb = knowledge_base(document("src/long.py", code, media="code", blocks=units))
+
+    outline = await told(kb, "fetch", {"path": "src/long.py"})
+    text = await told(kb, "fetch", {"path": "src/long.py", "max_tokens": 500})
+
+    first, *rows = outline.splitlines()
+    assert "its outline, since it is long" in first
+    assert rows[0].endswith(" otter0")
+    assert len(rows) == 9
+    assert "1 def otter0():" in text
