@@ -19,6 +19,7 @@ __all__ = [
     "DOUBTFUL",
     "DOUBTFUL_BY_WORDS",
     "NO_ANSWER",
+    "PER_DOC",
     "as_given",
     "brief_duration",
     "bytes_text",
@@ -46,6 +47,8 @@ _THOUSAND = 1000
 _OF_WORDS = "bm25"
 
 
+PER_DOC = 3
+"""How many hits of one document a person sees, unless told otherwise."""
 NO_ANSWER = "nothing here seems to answer this"
 """What a person reads above hits of which ``is_doubtful`` says so."""
 DOUBTFUL, DOUBTFUL_BY_WORDS = 0.06, 0.08

@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from kb_app.shown import NO_ANSWER, count, is_doubtful, visible
+from kb_app.shown import NO_ANSWER, PER_DOC, count, is_doubtful, visible
 from kb_core.errors import StaleCursor
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
@@ -249,11 +249,13 @@ class SearchPane(HitPane):
             return
         self.state("searching…")
         hits = self.query_one(HitList)
+        filters = self._filter.as_search()
         self._asked = query = SearchQuery(
             text=self._text,
             mode=self._mode,
             k=min(MAX_K, max(self.shared.preferences.default_k, hits.capacity + 1)),
-            filters=self._filter.as_search(),
+            per_doc=None if filters.path_glob else PER_DOC,
+            filters=filters,
         )
         self.ask(Found, lambda: self.kb.search(query))
 
