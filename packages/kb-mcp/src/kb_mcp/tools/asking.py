@@ -51,7 +51,7 @@ ASK = Tool(
         name="ask",
         title="Answer from the knowledge base",
         description=(
-            "The one to four sentences of the person's own files that answer a question, word "
+            "The sentences of the person's own files that answer a question, word "
             "for word, each with the place to cite; or a refusal, with the passages that come "
             "nearest. Use it for one fact. Do not use it for an overview, a comparison or "
             "code: search, and read. grounded: false means that nothing here answers, not that "
