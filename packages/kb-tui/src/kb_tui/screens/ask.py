@@ -169,8 +169,10 @@ class AskPane(HitPane):
         if self.is_stale(reply):
             return
         found = reply.value
-        doubt = [NO_ANSWER] if found.hits and is_doubtful(found.confidence) else []
-        remark = "; ".join([*doubt, *found.degraded, *found.warnings])
+        remarks = [*found.degraded, *found.warnings]
+        if found.hits and is_doubtful(found.confidence, found.hits[0].score_kind):
+            remarks = [NO_ANSWER, *remarks]
+        remark = "; ".join(remarks)
         self._chosen = (len(self._turns) - 1, 0) if found.hits else self._chosen
         self._end(hits=found.hits, remark=remark)
         self.state(f"{count(len(found.hits), 'passage')} in {found.elapsed_ms:.0f} ms")
