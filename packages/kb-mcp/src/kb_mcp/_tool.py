@@ -28,6 +28,7 @@ from kb_mcp.text import SEEN
 __all__ = [
     "READ_ONLY",
     "REPLACES",
+    "TEXTS",
     "Answer",
     "Arguments",
     "Call",
@@ -313,6 +314,10 @@ def _reachable(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:  
 
 class NoInput(Input):
     """The input of a tool that needs none."""
+
+
+TEXTS = WithJsonSchema({"type": "array", "items": {"type": "string"}})
+"""Shows one text or several as a list."""
 
 
 def at_least(low: int) -> WithJsonSchema:

@@ -397,6 +397,7 @@ class FileStatus(TypedDict):
     schema_version: Literal["file_status.v1"]
     files: list[FileStatusFiles]
     total: NotRequired[int]
+    as_of: NotRequired[str]
     coverage: FileStatusCoverage
 
 class GrepResponseFilesLines(TypedDict):

@@ -28,6 +28,7 @@ TOOLS: Mapping[str, Tool] = {
         checking.SCHEMA,
         checking.STATUS,
         checking.DOCTOR,
+        checking.FRESH,
         adding.INGEST_FILE,
         adding.INGEST_STDIN,
     )

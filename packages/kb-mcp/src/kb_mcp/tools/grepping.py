@@ -11,7 +11,7 @@ from pydantic import Field
 
 from kb_app.wire_models import FilteredInput, Flag, OneOrMore, Whole, choice, read
 from kb_core.search import MAX_GREP_CONTEXT, MAX_GREP_LINES, GrepQuery
-from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline
+from kb_mcp._tool import READ_ONLY, TEXTS, Answer, Call, Tool, input_schema, outline
 from kb_mcp.text.lines import grep_text
 
 __all__ = ["GREP", "GrepInput"]
@@ -43,7 +43,9 @@ class GrepInput(FilteredInput):
     }
 
     pattern: str = Field(description="RE2 syntax: no look-around, no back-references.")
-    path: OneOrMore = Field(default=(), description="Only these folders or files.")
+    path: Annotated[OneOrMore, TEXTS] = Field(
+        default=(), description="Only these folders or files."
+    )
     fixed: Flag = Field(default=False, description="Take the pattern as it stands.")
     word: Flag = Field(default=False, description="Whole words only.")
     case: Annotated[Case, choice(Case)] = Field(

@@ -235,7 +235,7 @@ FETCH = Tool(
             "a chunk with its neighbours, several at once; or the outline of a file. Use it when "
             "a hit's snippet is not enough, and to check a citation. Do not use it to look for "
             "something; that is search or grep. Long documents cost: take the outline first, "
-            "then lines. stale: true says that the file has changed since."
+            "then lines."
         ),
         input_schema=input_schema(FetchInput),
         output_schema=_any_of("fetch_result", "fetch_results", "outline"),
@@ -287,8 +287,7 @@ LIST_DOCS = Tool(
         description=(
             "Documents by source and path, with title, tags, dates and size; total counts all "
             "that match. Use it to see what there is under a path, tag or date, or to count. Do "
-            "not use it to find text, since it looks at no text: that is search. Narrow it with "
-            "filters; a page of 100 is long."
+            "not use it to find text, since it looks at no text: that is search."
         ),
         input_schema=input_schema(ListInput, brief=True),
         output_schema=outline("doc_summary_list"),
