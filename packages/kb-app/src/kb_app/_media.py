@@ -18,7 +18,7 @@ from kb_core.media import Media
 from kb_core.ports import Chunker, Parser, StoredDoc
 from kb_core.values import dataclass
 
-__all__ = ["MEDIA", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
+__all__ = ["MEDIA", "OCR", "PHASES", "Extra", "Later", "Medium", "chunker_for", "has_lines"]
 __all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of", "versions_of"]
 
 PHASES = ("ocr", "transcribe")
@@ -87,6 +87,8 @@ class Medium:
     anything, and what it says is known when it is parsed."""
     extra: Extra | None = None
     """What has to be installed to read it."""
+    bare_suffixes: tuple[str, ...] = ()
+    """Of the files that are read without the extra."""
     holds_files: bool = False
     """There may be files in it, of any medium."""
     limits: tuple[str, ...] = ()
@@ -98,11 +100,16 @@ class Medium:
     def is_supported(self) -> bool:
         return self.parser is not None
 
-    @property
-    def missing(self) -> Extra | None:
-        """The extra that is not installed, if one is needed."""
-        return None if self.extra is None or self.extra.is_installed else self.extra
+    def missing_for(self, path: str = "") -> Extra | None:
+        """Return the extra that is not installed, if one is needed to read the file *path*."""
+        if self.extra is None or self.extra.is_installed:
+            return None
+        is_bare = bool(self.bare_suffixes) and path.lower().endswith(self.bare_suffixes)
+        return None if is_bare else self.extra
 
+
+OCR = Extra("ocr", ("tesserocr", "PIL", "pi_heif"), ("tesserocr",))
+"""What reads pictures of text."""
 
 MEDIA: dict[str, Medium] = {
     Media.MARKDOWN: Medium(
@@ -132,6 +139,7 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.pdf:PdfParser",
         has_lines=False,
         holds_files=True,
+        later={"ocr": Later("kb_app._ingest.making.formats.pdf:ScanParser", OCR)},
     ),
     Media.OFFICE: Medium(
         parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
@@ -141,8 +149,14 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.mail:MailParser",
         holds_files=True,
     ),
-    Media.BOOK: Medium(),
-    Media.IMAGE: Medium(),
+    Media.BOOK: Medium(parser="kb_app._ingest.making.formats.epub:BookParser", limits=_ARCHIVE),
+    Media.IMAGE: Medium(
+        parser="kb_app._ingest.making.formats.image:ImageParser",
+        has_lines=False,
+        extra=OCR,
+        bare_suffixes=(".svg", ".svgz"),
+        later={"ocr": Later("kb_app._ingest.making.formats.image:ImageReader")},
+    ),
     Media.AUDIO: Medium(has_lines=False),
     Media.VIDEO: Medium(has_lines=False),
 }

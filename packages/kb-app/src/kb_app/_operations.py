@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._costly import kept_in
 from kb_app._data_dir import INDEX_PARTS, DataDir
-from kb_app._media import MEDIA, chunker_for, parsers_of
+from kb_app._media import MEDIA, OCR, chunker_for, parsers_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
 from kb_app._search.hits import Freshness
+from kb_app._trained import find_trained
 from kb_app.config import Config
 from kb_app.jobs import last_ingest_at
+from kb_app.paths import environment
 from kb_core import wire
 from kb_core.clock import to_epoch
 from kb_core.errors import InvalidInput, KbError, NotIndexed
@@ -144,6 +146,7 @@ def doctor(
         *_check_truth(config),
         *_check_index(config, parts, snapshot),
         *_check_model(config, parts.embedder),
+        _check_recognition(config),
     ]
     if deep:
         checks.append(_check_deep(parts.examine))
@@ -307,6 +310,25 @@ def _check_model(config: Config, embedder: Callable[[], Embedder]) -> Iterator[C
         "detail": f"{model.model.key}, {model.model.dimensions} dimensions; "
         f"a sentence is nearer to itself ({near:.2f}) than to another ({far:.2f})",
     }
+
+
+def _check_recognition(config: Config) -> Check:
+    """Say whether pictures of text are read, and in which languages."""
+    check: Check = {"name": "text recognition", "ok": True, "hint": None}
+    if not OCR.is_installed:
+        detail = "pictures and scanned pages are not read"
+        return {**check, "detail": detail, "hint": OCR.install}
+    trained = find_trained(config.ocr.tessdata, environment())
+    there = [each.lang for each in trained if each.is_language]
+    missing = [lang for lang in config.ocr.languages if lang not in there]
+    hint = (
+        "more languages: your system's packages of tesseract, such as tesseract-ocr-kor, or "
+        "files of trained data (*.traineddata) in a folder that [ocr] tessdata names"
+    )
+    if missing or not there:
+        detail = f"no trained data of {', '.join(missing) or 'any language'}"
+        return {**check, "ok": False, "detail": detail, "hint": hint}
+    return {**check, "detail": f"reads {', '.join(there)}", "hint": hint}
 
 
 def _cosine(model: Embedder, question: str, passage: str) -> float:

@@ -191,7 +191,7 @@ def _leave_as_it_is(plan: Plan, want: Wanted, known: FileRecord, options: Ingest
 
 def judge_unread(path: str, size: int, kind: Kind | None, settings: Settings) -> Skip | None:
     """Judge a file by its name and size; *kind* is what its name says that it is."""
-    if kind is not None and (unread := check_medium(kind.media)):
+    if kind is not None and (unread := check_medium(kind.media, path)):
         return unread
     if not settings.allow_secrets and (secret := check_secret_name(path)):
         return secret

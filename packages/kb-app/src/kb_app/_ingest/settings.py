@@ -25,6 +25,7 @@ from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import (
     MEDIA,
+    OCR,
     chunker_for,
     later_versions,
     medium_of,
@@ -32,6 +33,8 @@ from kb_app._media import (
     versions_of,
 )
 from kb_app._models import model_of, models_dir
+from kb_app._trained import find_trained
+from kb_app.paths import environment
 from kb_core.documents import ChunkLimits, ReadingLimits, SourceFile
 from kb_core.errors import InvalidInput
 from kb_core.ids import fingerprint
@@ -65,7 +68,7 @@ _MAY_BE: Mapping[str, Sequence[str]] = {Media.HTML: PAGES_OR_CODE}
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
-_SHAPELESS = frozenset({"threads"})
+_SHAPELESS = frozenset({"page_timeout_secs", "tessdata", "threads"})
 """Options of parsers that change nothing but how long they take."""
 
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
@@ -146,6 +149,7 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
+        options={medium: _ocr_options(config) for medium in (Media.IMAGE, Media.PDF)},
         reading=_reading_limits(config),
     )
 
@@ -161,6 +165,20 @@ def _reading_limits(config: Config) -> ReadingLimits:
         pages=limits.pages,
         cells=limits.cells,
     )
+
+
+def _ocr_options(config: Config) -> dict[str, object]:
+    """Return what those are told who read pictures of text, and what there is to read it by."""
+    ocr = config.ocr
+    trained = find_trained(ocr.tessdata, environment()) if OCR.is_installed else ()
+    return {
+        "languages": list(ocr.languages),
+        "max_megapixels": ocr.max_megapixels,
+        "page_timeout_secs": ocr.page_timeout_secs,
+        "place": ocr.place,
+        "tessdata": [str(folder) for folder in ocr.tessdata],
+        "trained": [each.version for each in trained],
+    }
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:

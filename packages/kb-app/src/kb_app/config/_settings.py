@@ -37,6 +37,7 @@ __all__ = [
     "Source",
     "Storage",
     "Ui",
+    "Viewers",
     "Workspaces",
     "rules",
 ]
@@ -207,7 +208,11 @@ class Ocr:
     languages: tuple[str, ...] = setting((), "Languages to expect; none: all that are known.")
     engine: str = setting("auto", "The engine.")
     model: str = setting("", "Its model; empty: the packaged one.")
+    tessdata: tuple[Path, ...] = setting(
+        (), "Folders of further trained data (`*.traineddata`).", kind="paths"
+    )
     max_megapixels: int = setting(50, "Larger images are skipped.", low=1, high=10_000)
+    place: bool = setting(default=False, doc="Keep where a picture was taken, as its file says.")
     page_timeout_secs: float = setting(180.0, "Patience with one page.", low=1, high=3600)
 
 
@@ -281,6 +286,23 @@ class Ui:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Viewers:
+    """The commands that `kebab cite --open` runs; empty: what is found.
+
+    `{path}`, `{url}`, `{page}`, `{seconds}` and `{fragment}` stand for the place.
+    """
+
+    pdf: str = setting("", "Such as `zathura --page={page} {path}`.")
+    html: str = setting("", "Such as `firefox {url}{fragment}`.")
+    image: str = setting("", "Such as `feh {path}`.")
+    audio: str = setting("", "Such as `mpv --start={seconds} {path}`.")
+    video: str = setting("", "Such as `vlc --start-time={seconds} {path}`.")
+    office: str = setting("", "Such as `libreoffice {path}`.")
+    book: str = setting("", "Such as `foliate {path}`.")
+    other: str = setting("", "All else that is no text; empty: what the desktop opens it with.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """Logs."""
 
@@ -308,6 +330,7 @@ SECTIONS: Mapping[str, type] = {
     "limits": Limits,
     "mcp": Mcp,
     "ui": Ui,
+    "viewers": Viewers,
     "log": Log,
 }
 """Names of the sections, in the order of the file."""
@@ -344,6 +367,7 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     mcp: Mcp = field(default_factory=Mcp)
     ui: Ui = field(default_factory=Ui)
+    viewers: Viewers = field(default_factory=Viewers)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By ``section.key``; a key that is missing has its default."""
     warnings: tuple[str, ...] = ()

@@ -273,12 +273,13 @@ _LONG_LINE = 1000
 _MINIFIED_MIN = 2000
 
 
-def check_medium(media: str) -> Skip | None:
-    """Judge a file by its medium: whether it can be read here, as things are installed."""
+def check_medium(media: str, path: str = "") -> Skip | None:
+    """Judge the file *path* by its medium: whether it can be read, as things are installed."""
     row = medium_of(media)
     if not row.is_supported:
         return Skip(SkipReason.UNSUPPORTED, f"{media} is not indexed yet")
-    return None if row.missing is None else missing_extra(media, row.missing)
+    extra = row.missing_for(path)
+    return None if extra is None else missing_extra(media, extra)
 
 
 def missing_extra(media: str, extra: Extra) -> Skip:

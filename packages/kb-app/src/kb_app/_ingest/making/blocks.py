@@ -114,7 +114,7 @@ class Draft:
 
     def add(self, kind: str, text: str, level: int = 0, *, goes_on: bool = False) -> int | None:
         """Add a block, and return where it starts; ``None`` where there is nothing in it."""
-        text = text.rstrip() if kind == "table" else text.strip()
+        text = text.rstrip() if kind in {"table", "code"} else text.strip()
         if not text.strip():
             return None
         gap = "\n" if goes_on else "\n\n"

@@ -82,7 +82,7 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
     if file.media == Media.HTML and is_template(data):
         file = replace(file, media=Media.CODE, code_lang="html")
-    unfit = check_medium(file.media)
+    unfit = check_medium(file.media, file.path)
     # The file may have grown since it was seen.
     unfit = unfit or check_size(len(data), Media(file.media), caps)
     if unfit is None and medium_of(file.media).is_text:

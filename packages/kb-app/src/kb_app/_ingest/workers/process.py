@@ -42,7 +42,7 @@ sys.path[:] = json.loads(sys.argv[1])
 from kb_app._ingest.workers.worker import main
 main(*map(int, sys.argv[2:]))
 """
-_ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+_ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
 _READ_SIZE = 1 << 20
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 

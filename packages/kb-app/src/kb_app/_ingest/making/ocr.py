@@ -1,0 +1,283 @@
+"""Text recognition: the picture of a page to its lines, by tesseract, with trained data.
+
+A page is read in English first, or in the configured languages. Where that is not convincing
+it is read again in the other languages there are, then turned upside down; what was read with
+most confidence counts. Each of these readings is a costly result of its own, so one more
+language costs the pages that English did not convince, and no others. Sideways lines
+tesseract finds itself.
+
+A line that nothing speaks for is left out: below a confidence of 40 of 100, or without two
+letters or digits. A page whose mean is below 50 has no readable text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kb_app._ingest.making.columns import Row, Word, in_columns
+from kb_app._trained import ENGLISH, SCRIPTS, Trained
+from kb_core.ports import Results
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["OCR", "Box", "Line", "Page", "Recogniser"]
+
+OCR = "ocr-1"
+"""The version of how pages are read."""
+
+Box = tuple[int, int, int, int]
+"""Left, top, width and height in pixels of the picture."""
+
+_BORDER = 50
+"""Pixels of white around a page: lines at its very edge are lost without."""
+_CONVINCING = 70.0
+_LEAST_PAGE = 50.0
+_LEAST_LINE = 40.0
+_LEAST_LETTERS = 2
+_LEAST_SEEN = 20
+"""How many letters have to be seen before it is worth saying that they were not understood."""
+_BETTER = 10.0
+"""By how much more confident a page turned upside down has to be read."""
+_MOST_LANGUAGES = 4
+_LEAST_DPI, _MOST_DPI = 70, 2400
+"""What tesseract believes of a resolution."""
+_SPACED = frozenset({"chi_sim", "chi_tra", "jpn", "kor", "tha"})
+"""Languages in whose words tesseract sees blanks where there are none."""
+_LETTER = re.compile(r"[^\W_]")
+
+
+class Line(NamedTuple):
+    """A line of text as it was recognised, with a confidence from 0 to 100."""
+
+    text: str
+    box: Box
+    confidence: float
+    opens: bool
+    """It begins a paragraph."""
+
+
+class Page(NamedTuple):
+    """A page as it was read: lines in the order of reading, and the mean confidence."""
+
+    lines: tuple[Line, ...]
+    confidence: float
+    warning: str | None = None
+
+
+class TooSlowError(Exception):
+    """Reading a page took longer than it may."""
+
+
+class Recogniser:
+    """Reads pages in the languages of *trained*; of those, *wanted* are expected."""
+
+    def __init__(self, trained: Sequence[Trained], wanted: Sequence[str], secs: float) -> None:
+        self._trained = {each.lang: each for each in trained}
+        self._wanted = [lang for lang in wanted if lang in self._trained]
+        self._unknown = [lang for lang in wanted if lang not in self._trained]
+        self._secs = secs
+
+    @property
+    def maker(self) -> dict[str, object]:
+        """What makes a reading, but for its languages and their data."""
+        return {"engine": _engine_version(), "reader": OCR}
+
+    def read(self, image: Image, dpi: float | None, results: Results, part: str) -> Page:
+        """Return the lines of *image*, in tones of grey; *part* is what *results* call it."""
+        attempts = self._attempts()
+        if not attempts:
+            return Page((), 0.0, "there is no trained data to recognise text with")
+        best, by = Page((), -1.0), attempts[0]
+        try:
+            for langs in attempts:
+                page = self._reading(image, dpi, results, (part, langs, 0))
+                best, by = (page, langs) if page.confidence > best.confidence else (best, by)
+                if best.confidence >= _CONVINCING:
+                    return self._judged(best, image)
+            if best.lines:
+                turned = self._reading(image, dpi, results, (part, by, 180))
+                best = turned if turned.confidence > best.confidence + _BETTER else best
+        except TooSlowError:
+            if best.confidence < 0:
+                return Page((), 0.0, f"reading it took longer than {self._secs:g} seconds")
+        return self._judged(best, image)
+
+    def read_pixels(
+        self, pixels: tuple[int, int, bytes], dpi: float, results: Results, part: str
+    ) -> Page:
+        """Return the lines of a picture that is given as width, height and tones of grey."""
+        import PIL.Image
+
+        width, height, tones = pixels
+        image = PIL.Image.frombytes("L", (width, height), tones)
+        return self.read(image, dpi, results, part)
+
+    def _attempts(self) -> list[tuple[str, ...]]:
+        """Return in which languages a page is read, and if need be read again."""
+        english = (ENGLISH,) if ENGLISH in self._trained else ()
+        if self._wanted:
+            return [tuple(dict.fromkeys([*self._wanted, *english]))]
+        others = [each.lang for each in self._trained.values() if each.is_language]
+        others = [lang for lang in others if lang != ENGLISH and "/" not in lang]
+        further = [(*others, *english)] if 0 < len(others) <= _MOST_LANGUAGES else []
+        return [*([english] if english else []), *further]
+
+    def _judged(self, page: Page, image: Image) -> Page:
+        """Leave out the lines of a page that says nothing, and say what may be wanting."""
+        doubt = None
+        seen = sum(_letters(line.text) for line in page.lines)
+        if seen >= _LEAST_SEEN and page.confidence < _CONVINCING:
+            there = ", ".join(each.lang for each in self._trained.values() if each.is_language)
+            looks = _script(self._trained.get(SCRIPTS), image)
+            doubt = (
+                f"read with a confidence of {page.confidence:.0f} of 100{looks}; there is trained "
+                f"data of {there}: another language needs its own ([ocr] tessdata)"
+            )
+        if self._unknown:
+            missing = ", ".join(self._unknown)
+            doubt = f"there is no trained data of {missing}, which [ocr] languages names"
+        lines = page.lines if page.confidence >= _LEAST_PAGE else ()
+        kept = tuple(line for line in lines if line.confidence >= _LEAST_LINE)
+        return Page(kept, page.confidence, doubt)
+
+    def _reading(
+        self,
+        image: Image,
+        dpi: float | None,
+        results: Results,
+        what: tuple[str, tuple[str, ...], int],
+    ) -> Page:
+        """Return a reading, made before or now."""
+        part, langs, turn = what
+        versions = "+".join(self._trained[lang].version for lang in langs)
+        name = f"{part} {versions} {turn}"
+        known = _page_of(results.get(name))
+        if known is None:
+            api = _engine(tuple(self._trained[lang] for lang in langs))
+            known = _recognised(api, image.rotate(turn) if turn else image, dpi, self._secs)
+            results.put(name, [known.confidence, [[*line] for line in known.lines]])
+        if not turn:
+            return known
+        w, h = image.size
+        lines = (_turned(line, w, h) for line in known.lines)
+        return Page(tuple(lines), known.confidence)
+
+
+def _script(osd: Trained | None, image: Image) -> str:
+    """Say which script a page looks like, where there is data that tells, and it is not ours."""
+    if osd is None:
+        return ""
+    from PIL import ImageOps
+
+    api = _scripts(osd)
+    api.SetImage(ImageOps.expand(image, _BORDER, fill=255))
+    found = api.DetectOrientationScript() or {}
+    name = str(found.get("script_name", "Latin"))
+    return "" if name == "Latin" else f", and it looks like {name}"
+
+
+@cache
+def _scripts(osd: Trained) -> Any:  # noqa: ANN401 - its library has no types
+    from tesserocr import PSM, PyTessBaseAPI
+
+    return PyTessBaseAPI(path=osd.folder, lang=osd.lang, psm=PSM.OSD_ONLY)
+
+
+def _page_of(value: object) -> Page | None:
+    """Return the page that *value* keeps, if it keeps one."""
+    if not isinstance(value, list):
+        return None
+    confidence, lines = value
+    made = (Line(text, tuple(box), sure, opens) for text, box, sure, opens in lines)
+    return Page(tuple(made), confidence)
+
+
+def _turned(line: Line, width: int, height: int) -> Line:
+    x, y, w, h = line.box
+    return line._replace(box=(width - x - w, height - y - h, w, h))
+
+
+@cache
+def _engine_version() -> str:
+    import tesserocr
+
+    return " ".join(tesserocr.tesseract_version().split()[:2])
+
+
+@cache
+def _engine(trained: tuple[Trained, ...]) -> Any:  # noqa: ANN401 - its library has no types
+    """Return what recognises text in these languages; it is loaded once in each process."""
+    os.environ.setdefault("OMP_THREAD_LIMIT", "1")  # as many workers as cores, not threads
+    from tesserocr import PSM, PyTessBaseAPI
+
+    folder = trained[0].folder
+    # One folder is all that tesseract takes, but a language may be the way to its file.
+    langs = [
+        each.lang
+        if each.folder == folder
+        else f"{os.path.relpath(each.folder, folder)}/{each.lang}"
+        for each in trained
+    ]
+    api = PyTessBaseAPI(path=folder, lang="+".join(langs), psm=PSM.AUTO)
+    api.SetVariable("debug_file", os.devnull)
+    if not _SPACED.isdisjoint(each.lang for each in trained):
+        api.SetVariable("preserve_interword_spaces", "1")
+    return api
+
+
+def _recognised(api: Any, image: Image, dpi: float | None, secs: float) -> Page:  # noqa: ANN401
+    from PIL import ImageOps
+
+    api.SetImage(ImageOps.expand(image, _BORDER, fill=255))
+    if dpi is not None and dpi > _LEAST_DPI:  # else tesseract's own guess is better than ours
+        api.SetSourceResolution(round(min(dpi, _MOST_DPI)))
+    try:
+        if not api.Recognize(round(secs * 1000)):
+            raise TooSlowError
+        rows = in_columns(list(_rows(api)))
+        lines = [_line(row, image.size) for row in rows if _letters(row.text) >= _LEAST_LETTERS]
+    finally:
+        api.Clear()
+    weights = [_letters(line.text) for line in lines]
+    weighed = sum(n * line.confidence for n, line in zip(weights, lines, strict=True))
+    mean = weighed / sum(weights) if lines else 0.0
+    return Page(tuple(lines), round(mean, 1))
+
+
+def _letters(text: str) -> int:
+    return len(_LETTER.findall(text))
+
+
+def _rows(api: Any) -> Iterator[Row]:  # noqa: ANN401 - its library has no types
+    from tesserocr import RIL, iterate_level
+
+    is_spaced = api.GetVariableAsString("preserve_interword_spaces") == "1"
+    said = iter(api.GetUTF8Text().split("\n") if is_spaced else ())
+    opens, words = True, list[Word]()
+    for found in iterate_level(api.GetIterator(), RIL.WORD):
+        opens = opens or found.IsAtBeginningOf(RIL.PARA)
+        if box := found.BoundingBox(RIL.WORD):
+            words.append(Word(found.GetUTF8Text(RIL.WORD) or "", box, found.Confidence(RIL.WORD)))
+        if words and found.IsAtFinalElement(RIL.TEXTLINE, RIL.WORD):
+            row = Row(tuple(words), opens)
+            yield row._replace(spaced=_as_said(row, said)) if is_spaced else row
+            opens, words = False, []
+
+
+def _as_said(row: Row, said: Iterator[str]) -> str | None:
+    """Return the line of the whole text that has these words: only there blanks are right."""
+    bare = "".join(word.text for word in row.words)
+    return next((line.strip() for line in said if line.replace(" ", "") == bare), None)
+
+
+def _line(row: Row, size: tuple[int, int]) -> Line:
+    left, top, right, bottom = (edge - _BORDER for edge in row.box)
+    left, top = max(0, left), max(0, top)
+    box = (left, top, max(1, min(size[0], right) - left), max(1, min(size[1], bottom) - top))
+    sure = sum(word.confidence for word in row.words) / len(row.words)
+    return Line(row.text, box, round(sure, 1), row.opens)

@@ -1,0 +1,418 @@
+"""Pictures: what is read in them, where it stands, and what they say of themselves."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+pytest.importorskip("tesserocr")
+pytest.importorskip("pi_heif")
+
+from PIL import Image, ImageDraw, ImageFont
+from PIL.Image import Transpose
+
+from kb_app._costly import UnkeptResults
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making import ocr
+from kb_app._ingest.making.columns import Row, Word, in_columns
+from kb_app._ingest.making.pictures import open_picture
+from kb_app._media import MEDIA, parser_for
+from kb_app._trained import find_trained
+from kb_core.citations import LineSpan, PageSpan, RegionSpan
+from kb_core.documents import ParsedDocument, SourceFile
+from kb_core.ingest import SkipReason
+from kb_core.media import Media
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARED = ROOT.parent / "shared" / "data"
+KOREAN = ROOT / ".cache" / "trained-data"
+RECEIPT = ["Kebab shop receipt", "Total: 12.50 EUR"]
+
+
+def picture(
+    lines: Sequence[str], size: tuple[int, int] = (640, 200), ink: str = "black"
+) -> Image.Image:
+    """Return a picture with *lines* of text in it."""
+    image = Image.new("RGB", size, "white")
+    draw = ImageDraw.Draw(image)
+    for number, line in enumerate(lines):
+        draw.text((40, 30 + 60 * number), line, fill="black", font=ImageFont.load_default(36))
+    return image
+
+
+def saved(image: Image.Image, kind: str = "PNG", **how: object) -> bytes:
+    file = BytesIO()
+    image.save(file, kind, **how)
+    return file.getvalue()
+
+
+def parsed(data: bytes, *phases: str, path: str = "a.png", **options: object) -> ParsedDocument:
+    file = SourceFile(source_id="s", path=path, media=Media.IMAGE, options=options)
+    return parser_for(Media.IMAGE, None, phases)(FileContent(data), file)
+
+
+def read(data: bytes, path: str = "a.png", **options: object) -> ParsedDocument:
+    return parsed(data, "ocr", path=path, **options)
+
+
+def regions(document: ParsedDocument) -> list[RegionSpan]:
+    return [place.span for place in document.places if isinstance(place.span, RegionSpan)]
+
+
+def test_a_picture_waits_for_what_is_in_it_and_says_what_it_knows() -> None:
+    exif = Image.Exif()
+    exif[0x010F], exif[0x0110] = "KebabCam", "KebabCam One"
+    exif.get_ifd(0x8769)[0x9003] = "2026:11:21 12:34:56"
+    exif.get_ifd(0x8769)[0x9011] = "+09:00"
+    document = parsed(saved(picture(RECEIPT), "JPEG", exif=exif), path="shots/a.jpg")
+
+    assert (document.text, document.waits_for) == ("", "ocr")
+    assert document.metadata.created == datetime(2026, 11, 21, 3, 34, 56, tzinfo=UTC)
+    assert document.metadata.user == {"camera": "KebabCam One"}
+    assert document.metadata.title == "a"
+
+
+def test_each_line_is_cited_by_its_rectangle_in_the_picture() -> None:
+    document = read(saved(picture(RECEIPT)))
+
+    assert document.text.split("\n") == RECEIPT
+    first, second = regions(document)
+    assert 30 <= first.x <= 50
+    assert 30 <= first.y <= 45
+    assert 90 <= second.y <= 105
+    assert abs(first.x + first.w - 350) < 40
+    assert document.waits_for is None
+    (block,) = document.blocks
+    assert document.text[block.start : block.end] == document.text
+
+
+@pytest.mark.parametrize(
+    "turn", [None, Transpose.ROTATE_90, Transpose.ROTATE_180, Transpose.ROTATE_270]
+)
+def test_a_page_that_lies_on_its_side_or_head_is_read(turn: Transpose | None) -> None:
+    lines = ["The quick brown dog jumped", "over the lazy fox again."]
+    image = picture(lines)
+    shown = image.transpose(turn) if turn is not None else image
+    document = read(saved(shown))
+
+    assert " ".join(document.text.split()) == " ".join(lines)
+    for region in regions(document):
+        cut = shown.crop((region.x, region.y, region.x + region.w, region.y + region.h))
+        assert cut.convert("1").getextrema() == (0, 255), "there is ink in the rectangle"
+        assert region.x + region.w <= shown.width
+        assert region.y + region.h <= shown.height
+
+
+def test_a_picture_that_its_file_turns_is_cited_as_it_is_displayed() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    upright = picture(RECEIPT)
+    stored = upright.transpose(Transpose.ROTATE_90)
+    document = read(saved(stored, "PNG", exif=exif))
+
+    assert document.text.split("\n") == RECEIPT
+    assert regions(document) == regions(read(saved(upright)))
+
+
+@pytest.mark.parametrize("kind", ["GIF", "BMP", "WEBP", "TIFF", "JPEG", "JPEG2000"])
+def test_every_usual_kind_of_picture_is_read(kind: str) -> None:
+    assert read(saved(picture(RECEIPT), kind)).text.split("\n") == RECEIPT
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "I;16"])
+def test_every_mode_of_colour_is_read(mode: str) -> None:
+    image, kind = picture(RECEIPT), "TIFF" if mode == "CMYK" else "PNG"
+    if mode == "RGBA":
+        image = image.convert("RGBA")
+        image.putalpha(image.convert("L").point(lambda value: 255 - value))
+    elif mode == "I;16":
+        grey = image.convert("L").tobytes()
+        image = Image.frombytes("I;16", image.size, b"".join(b"\0" + bytes([v // 2]) for v in grey))
+    else:
+        image = image.convert(mode, dither=Image.Dither.NONE)
+
+    assert read(saved(image, kind)).text.split("\n") == RECEIPT
+
+
+def test_of_a_picture_with_pages_the_page_is_cited_and_its_rectangle_in_points() -> None:
+    pages = [picture(["The first page here"]), picture([]), picture(["The second text here"])]
+    file = BytesIO()
+    pages[0].save(file, "TIFF", save_all=True, append_images=pages[1:], dpi=(144, 144))
+    document = read(file.getvalue())
+
+    assert document.text == "The first page here\n\nThe second text here"
+    first, last = (place.span for place in document.places)
+    assert isinstance(first, PageSpan)
+    assert isinstance(last, PageSpan)
+    assert (first.page, last.page) == (1, 3)
+    assert first.bbox is not None
+    assert 15 <= first.bbox[0] <= 25
+    assert document.warnings == ("page 2: no readable text",)
+
+
+def test_of_a_film_the_first_frame_is_read() -> None:
+    frames = [picture(["The first frame here"]), picture(["Another frame here"])]
+    data = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
+
+    assert read(data).text == "The first frame here"
+
+
+def test_what_a_lines_end_cut_is_one_word_again() -> None:
+    document = read(saved(picture(["He said that mar-", "malade is made of fruit"], (640, 160))))
+
+    assert "marmalade is made" in document.text
+
+
+def test_a_picture_without_text_makes_no_document() -> None:
+    noise = Image.frombytes("L", (300, 200), random.Random(7).randbytes(60_000))
+    for image in (Image.new("RGB", (300, 200), "white"), noise):
+        document = read(saved(image))
+        assert document.refused is not None
+        reason, detail = document.refused
+        assert reason == SkipReason.EMPTY
+        assert "no readable text in the picture" in detail
+
+
+def test_pixels_are_counted_before_anything_is_decoded() -> None:
+    small = saved(Image.new("1", (8, 8)))
+    header = small[12:16] + (35_000).to_bytes(4, "big") * 2 + small[24:29]
+    bomb = small[:12] + header + zlib.crc32(header).to_bytes(4, "big") + small[33:]
+    document = parsed(bomb, max_megapixels=50)
+
+    assert document.refused == (
+        SkipReason.TOO_LARGE,
+        "35,000 x 35,000 pixels; [ocr] max_megapixels is 50",
+    )
+
+
+def test_a_large_picture_is_read_smaller_and_cited_as_it_is() -> None:
+    image = picture(RECEIPT).resize((6400, 2000))
+    document = read(saved(image))
+
+    assert document.text.split("\n") == RECEIPT
+    assert 300 <= regions(document)[0].x <= 500
+
+
+def test_where_it_was_taken_is_kept_only_if_that_is_asked_for() -> None:
+    exif = Image.Exif()
+    exif.get_ifd(0x8825).update({1: "S", 2: (33.0, 51.0, 24.5), 3: "E", 4: (151.0, 12.0, 36.0)})
+    data = saved(picture(RECEIPT), "JPEG", exif=exif)
+
+    assert "place" not in parsed(data).metadata.user
+    assert parsed(data, place=True).metadata.user == {"place": "-33.85681,151.21000"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(["PNG", "TIFF", "JPEG", "GIF", "WEBP"]))
+def test_whatever_is_damaged_there_is_a_document_or_one_reason(
+    data: st.DataObject, kind: str
+) -> None:
+    whole = bytearray(saved(picture(["x"], (60, 40)), kind))
+    for at in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=4)):
+        whole[at] ^= data.draw(st.integers(1, 255))
+    cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    document = read(cut, max_megapixels=1)
+
+    assert document.refused or document.text
+    if document.refused:
+        reason, detail = document.refused
+        assert reason in {SkipReason.UNREADABLE, SkipReason.TOO_LARGE, SkipReason.EMPTY}
+        assert detail
+
+
+def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, kept = saved(picture(RECEIPT)), UnkeptResults()
+    content = FileContent(data)
+    monkeypatch.setattr(FileContent, "results", lambda *_: kept)
+    file = SourceFile(source_id="s", path="a.png", media=Media.IMAGE)
+    reader = parser_for(Media.IMAGE, None, ("ocr",))
+    first = reader(content, file)
+    monkeypatch.delattr(ocr, "_recognised")
+
+    assert reader(content, file) == first
+
+
+# Languages
+
+
+def test_trained_data_is_looked_for_in_every_folder_and_the_first_has_it(tmp_path: Path) -> None:
+    own, prefix = tmp_path / "own", tmp_path / "prefix"
+    for folder, langs in ((own, ("kor", "eng")), (prefix / "tessdata", ("kor", "deu", "osd"))):
+        folder.mkdir(parents=True)
+        for lang in langs:
+            (folder / f"{lang}.traineddata").write_bytes(folder.name.encode())
+
+    found = {each.lang: each for each in find_trained([own], {"TESSDATA_PREFIX": str(prefix)})}
+
+    assert Path(found["kor"].folder) == Path(found["eng"].folder) == own
+    assert Path(found["deu"].folder) == prefix / "tessdata"
+    assert (found["kor"].version, found["osd"].is_language) == ("kor-3", False)
+
+
+def test_a_language_without_data_is_named_in_a_warning() -> None:
+    document = read(saved(picture(RECEIPT)), languages=["xyz"])
+
+    assert document.text.split("\n") == RECEIPT
+    assert document.warnings == ("there is no trained data of xyz, which [ocr] languages names",)
+
+
+def character_errors(said: str, truth: str) -> float:
+    """Return the edits that make one text of the other, for each character of the truth."""
+    said, truth = " ".join(said.split()), " ".join(truth.split())
+    row = list(range(len(truth) + 1))
+    for n, one in enumerate(said, 1):
+        last, row[0] = row[0], n
+        for m, other in enumerate(truth, 1):
+            last, row[m] = row[m], min(row[m] + 1, row[m - 1] + 1, last + (one != other))
+    return row[-1] / len(truth)
+
+
+@pytest.mark.parametrize("name", ["ko_mixed28", "ko_myeongjo24"])
+def test_korean_is_read_where_there_is_trained_data_of_it(name: str) -> None:
+    file = SHARED / "formats" / "image" / f"{name}.png"
+    if not file.exists() or not KOREAN.is_dir():
+        pytest.skip("no pictures, or no trained data: run 'tools/dev trained-data'")
+    document = read(file.read_bytes(), tessdata=[str(KOREAN)])
+
+    truth = file.with_suffix(".txt").read_text("utf-8")
+    assert character_errors(document.text, truth) <= 0.10
+    assert document.metadata.lang == "ko"
+
+
+def test_korean_without_its_data_is_doubted() -> None:
+    file = SHARED / "formats" / "image" / "ko_myeongjo24.png"
+    if not file.exists():
+        pytest.skip("no pictures")
+    document = read(file.read_bytes())
+
+    told = " ".join(document.warnings) + str(document.refused)
+    assert "another language needs its own ([ocr] tessdata)" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("receipt.heic", "Total: 12.50 EUR"),
+        ("receipt-palette.png", "Kebab shop receipt 2026-11-21"),
+        ("receipt-1bit.tif", "Total: 12.50 EUR"),
+        ("receipt-exif-orientation6.jpg", "Kebab shop receipt 2026-11-21"),
+        ("two-pages.tif", "Second page of the scan"),
+        ("phototest-rotated-R.png", "This is a lot of 12 point text to test the"),
+        ("eurotext.tif", "The (quick) [brown] {fox} jumps!"),
+        ("two-columns.png", "until the left column ends.\n\nThe right column begins now"),
+    ],
+)
+def test_the_samples_say_what_they_should(name: str, expected: str) -> None:
+    file = SHARED / "formats" / "image" / name
+    if not file.exists():
+        pytest.skip("no samples")
+
+    assert expected in read(file.read_bytes(), path=name).text
+
+
+# Columns
+
+
+def row(*words: tuple[str, int], top: int) -> Row:
+    made = [Word(text, (x, top, x + 10 * len(text), top + 20), 90.0) for text, x in words]
+    return Row(tuple(made), opens=False)
+
+
+def test_columns_of_prose_are_read_one_after_the_other_and_tables_row_by_row() -> None:
+    prose = [
+        row(("one", 0), ("two", 40), ("more", 80), ("a", 300), ("b", 320), ("c", 340), top=30 * n)
+        for n in range(3)
+    ]
+    table = [
+        row(("Total", 0), ("of", 60), ("all", 90), ("12.50", 300), top=30 * n) for n in range(3)
+    ]
+
+    assert [each.text for each in in_columns(prose)] == ["one two more"] * 3 + ["a b c"] * 3
+    assert in_columns(table) == table
+    assert in_columns(prose[:2]) == prose[:2]
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(0, 60), min_size=1, max_size=8, unique=True).map(sorted), max_size=6
+    )
+)
+def test_no_word_is_lost_or_said_twice(rows: list[list[int]]) -> None:
+    made = [
+        row(*((f"w{n}{at}", 12 * at) for at in places), top=30 * n) for n, places in enumerate(rows)
+    ]
+
+    before = sorted(word.text for each in made for word in each.words)
+    assert sorted(word.text for each in in_columns(made) for word in each.words) == before
+
+
+# Drawings
+
+DRAWING = """<?xml version="1.0"?>
+<svg xmlns="http://www.w3.org/2000/svg">
+  <title>How a chunk is cut</title>
+  <defs><text>not shown</text></defs>
+  <style>text { fill: red }</style>
+  <g><text x="1" y="2">Parser <tspan>to</tspan><tspan>chunker</tspan></text>
+  <text>한국어
+  라벨</text></g>
+</svg>
+"""
+
+
+@pytest.mark.parametrize("pack", [str.encode, lambda text: gzip.compress(text.encode())])
+def test_a_drawing_has_its_texts_in_it_and_needs_no_extra(
+    pack: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert callable(pack)
+    document = parsed(pack(DRAWING), path="a.svg")
+
+    assert document.text == "How a chunk is cut\nParser to chunker\n한국어 라벨"
+    lines = [place.span for place in document.places]
+    assert lines == [LineSpan(3, 3), LineSpan(6, 6), LineSpan(7, 8)]
+    assert document.waits_for is None
+    row = MEDIA[Media.IMAGE]
+    assert row.extra is not None
+    monkeypatch.setattr(type(row.extra), "is_installed", False)
+    assert row.missing_for("a.svg") is row.missing_for("B.SVGZ") is None
+    assert row.missing_for("a.png") == row.extra
+
+
+@pytest.mark.parametrize(
+    ("drawing", "reason", "expected"),
+    [
+        (b"<svg><path d='M0 0'/></svg>", SkipReason.EMPTY, "no text in the drawing"),
+        (b"<svg><text>cut off", SkipReason.UNREADABLE, "it is no SVG"),
+        (
+            b"<!DOCTYPE svg [<!ENTITY a 'aaaa'>]><svg><text>&a;</text></svg>",
+            SkipReason.UNREADABLE,
+            "it declares entities",
+        ),
+        (gzip.compress(b"<svg>" + b" " * 51_000_000), SkipReason.UNREADABLE, "more than 50 MB"),
+    ],
+)
+def test_a_drawing_that_says_nothing_or_is_hostile(
+    drawing: bytes, reason: SkipReason, expected: str
+) -> None:
+    document = parsed(drawing, path="a.svg")
+
+    assert document.refused is not None
+    assert document.refused[0] == reason
+    assert expected in document.refused[1]
+
+
+def test_a_picture_that_cannot_be_opened_says_why() -> None:
+    document = parsed(b"\x89PNG\r\n\x1a\n")
+
+    assert document.refused is not None
+    assert document.refused[0] == SkipReason.UNREADABLE
+    assert document.refused[1].startswith("it cannot be decoded: ")
+    assert open_picture(saved(picture([])), 1).frames == 1
