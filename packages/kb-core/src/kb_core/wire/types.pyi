@@ -139,6 +139,11 @@ class CodebaseSearchResponseGroups(TypedDict):
     query: int
     ranks: list[int]
 
+class CodebaseSearchResponseAbout(TypedDict):
+    source_id: str
+    path: NotRequired[str]
+    text: str
+
 class CodebaseSearchResponseErrors(TypedDict):
     query: int
     error: Error
@@ -149,6 +154,7 @@ class CodebaseSearchResponse(TypedDict):
     hits: list[SearchHit]
     truncated: bool
     groups: NotRequired[list[CodebaseSearchResponseGroups]]
+    about: NotRequired[list[CodebaseSearchResponseAbout]]
     errors: NotRequired[list[CodebaseSearchResponseErrors]]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
