@@ -7,6 +7,7 @@ from email.message import EmailMessage
 
 import pytest
 
+from kb_app.testing.office_files import docx, pptx, xlsx
 from kb_app.testing.papers import paper, plain_page
 from kb_cli.testing.installed import InstalledKebab
 
@@ -141,3 +142,56 @@ def test_a_paper_is_cited_by_its_page_and_the_box_on_it(kebab: InstalledKebab) -
     told = json.loads(kebab.run("--json", "fetch", "span", "fruit.pdf", "1", "2", code=2).stderr)
     assert told["code"] == "span_not_supported"
     assert "fruit.pdf#page=1" in told["hint"]
+
+
+def test_a_sheet_is_cited_by_its_cells_and_asked_for_by_any_of_them(kebab: InstalledKebab) -> None:
+    rows = '<row r="4"><c t="str"><v>quince</v></c><c><v>3</v></c></row>'
+    kebab.notes.joinpath("plan.xlsx").write_bytes(xlsx({"Sales 2025": rows}))
+    kebab.ingest()
+    hit = kebab.json("search", "quince")["hits"][0]
+    uri = hit["citation"]["uri"]
+
+    assert uri == "plan.xlsx#sheet=Sales%202025&range=A4:B4"
+    assert hit["citation"]["kind"] == "cells"
+    assert (hit["citation"]["sheet"], hit["citation"]["range"]) == ("Sales 2025", "A4:B4")
+    assert "quince\t3" in kebab.json("cite", uri)["chunk"]["text"]
+    assert "quince\t3" in kebab.json("cite", uri.replace("A4:B4", "B4"))["chunk"]["text"]
+    assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    assert "plan.xlsx, Sales 2025!A4:B4" in kebab.run("search", "quince").stdout
+    told = json.loads(kebab.run("--json", "cite", f"{uri}:Z99", code=2).stderr)
+    assert told["code"] == "invalid_input"
+
+
+def test_a_slide_is_cited_by_its_number_and_a_text_by_its_lines(kebab: InstalledKebab) -> None:
+    said = "<p:sp><p:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></p:txBody></p:sp>"
+    notes = ("notesSlide", f"<p:spTree>{said.format('Say persimmon.')}</p:spTree>")
+    kebab.notes.joinpath("talk.pptx").write_bytes(
+        pptx([(said.format("One"), []), ("hidden" + said.format("Two"), [notes])])
+    )
+    kebab.notes.joinpath("letter.docx").write_bytes(
+        docx("<w:p><w:r><w:t>A quince.</w:t></w:r></w:p>")
+    )
+    report = kebab.ingest()
+    slide = kebab.json("search", "persimmon")["hits"][0]["citation"]
+    text = kebab.json("search", "quince")["hits"][0]["citation"]
+
+    assert report["errors"] == 0
+    assert (slide["uri"], slide["section"]) == ("talk.pptx#page=2", "(hidden)")
+    assert text["uri"] == "letter.docx#L1"
+    for each in (slide, text):
+        assert kebab.json("cite", "verify", each["uri"])["summary"]["unchanged"] == 1
+
+
+def test_files_that_cannot_be_read_have_one_reason_each(kebab: InstalledKebab) -> None:
+    locked = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
+    kebab.notes.joinpath("locked.xlsx").write_bytes(locked)
+    kebab.notes.joinpath("bomb.docx").write_bytes(docx("<w:p/>" + " " * 300_000_000))
+    kebab.notes.joinpath("cut.pptx").write_bytes(pptx([("", [])])[:200])
+    report = kebab.ingest()
+
+    assert (report["errors"], report["skipped"]) == (0, 3)
+    assert {item["doc_path"]: item["reason"] for item in report["items"]} == {
+        "locked.xlsx": "encrypted",
+        "bomb.docx": "too_large",
+        "cut.pptx": "unreadable",
+    }

@@ -23,10 +23,8 @@ PAGE = ROOT / "docs" / "reference" / "configuration.md"
 
 UNUSED = (
     "ask.*",
-    "audio.*",
     "embedding.endpoint",
     "embedding.provider",
-    "ocr.enabled",
     "ocr.engine",
     "ocr.model",
 )

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from kb_app._ingest.making.places import common_place, placed_chunks
 from kb_app._media import chunker_for
-from kb_core.citations import CaptionSpan, PageSpan, RegionSpan, Span, TimeSpan
+from kb_core.citations import CaptionSpan, CellSpan, PageSpan, RegionSpan, Span, TimeSpan
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, Place
 from kb_core.media import Media
 from kb_core.testing.fakes import WordCounter
@@ -71,6 +71,9 @@ def test_text_before_the_first_place_has_none() -> None:
 def test_what_two_places_have_in_common() -> None:
     assert common_place(TimeSpan(5, 10, "A"), TimeSpan(10, 30, "A")) == TimeSpan(5, 30, "A")
     assert common_place(TimeSpan(5, 10, "A"), TimeSpan(10, 30, "B")) is None
+    cells = common_place(CellSpan("S", "B3:C4"), CellSpan("S", "A9"))
+    assert cells == CellSpan("S", "A3:C9")
+    assert common_place(CellSpan("S", "A1"), CellSpan("T", "A1")) is None
     region = common_place(RegionSpan(10, 10, 5, 5), RegionSpan(0, 12, 4, 20))
     assert region == RegionSpan(0, 10, 15, 22)
     assert common_place(PageSpan(1, bbox=BOX), PageSpan(1)) == PageSpan(1)

@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from kb_core.citations import (
     CaptionSpan,
+    CellSpan,
     Citation,
     CodeSpan,
     LineSpan,
@@ -17,6 +18,8 @@ from kb_core.citations import (
     Span,
     TimeSpan,
     citation_of,
+    column_name,
+    column_number,
     kind_of,
     parse_citation,
     quote_path,
@@ -33,12 +36,16 @@ naturals = st.integers(min_value=0, max_value=10**9)
 words = st.none() | st.text(min_size=1, max_size=8)
 pairs = st.tuples(numbers, numbers).map(lambda pair: (min(pair), max(pair)))
 boxes = st.none() | st.tuples(*[st.floats(-1e4, 1e4)] * 4)
+columns = st.integers(1, 16_384)
+rows = st.integers(1, 1_048_576)
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 spans: st.SearchStrategy[Span] = st.one_of(
     st.builds(lambda pair, section: LineSpan(pair[0], pair[1], section), pairs, words),
     st.builds(
         lambda pair, symbol, lang: CodeSpan(pair[0], pair[1], symbol, lang), pairs, words, words
     ),
     st.builds(PageSpan, numbers, st.none() | naturals, st.none() | naturals, boxes, words),
+    st.builds(CellSpan.of, names, columns, rows, columns, rows),
     st.builds(RegionSpan, naturals, naturals, naturals, naturals),
     st.builds(CaptionSpan, words),
     st.builds(lambda pair, speaker: TimeSpan(pair[0], pair[1], speaker), pairs, words),
@@ -78,6 +85,8 @@ def test_a_quoted_path_is_one_word_and_comes_back(path: str) -> None:
         ("a.md", LineSpan(7, 7), "a.md#L7"),
         ("src/a.py", CodeSpan(10, 42, "A.b", "python"), "src/a.py#L10-L42"),
         ("p/rrf.pdf", PageSpan(13, bbox=(0, 0, 1, 1)), "p/rrf.pdf#page=13"),
+        ("b.xlsx", CellSpan("Sales 2025", "A4:F9"), "b.xlsx#sheet=Sales%202025&range=A4:F9"),
+        ("b.xlsx", CellSpan("a&b#=매출", "B2"), "b.xlsx#sheet=a%26b%23%3D매출&range=B2"),
         ("r.png", RegionSpan(10, 20, 300, 40), "r.png#xywh=10,20,300,40"),
         ("cat.jpg", CaptionSpan("m"), "cat.jpg#caption"),
         ("i.mp3", TimeSpan(822_000, 850_000), "i.mp3#t=13:42.000,14:10.000"),
@@ -119,6 +128,8 @@ def test_a_broken_citation_says_what_is_broken(uri: str, complaint: str) -> None
         lambda: CodeSpan(3, 2),
         lambda: PageSpan(0),
         lambda: RegionSpan(0, 0, -1, 0),
+        lambda: CellSpan("S", "A0"),
+        lambda: CellSpan("S", "a1:b2"),
         lambda: TimeSpan(-1, 0),
         lambda: Citation("", LineSpan(1, 1)),
     ],
@@ -155,3 +166,16 @@ def test_a_chunk_is_cited_by_what_it_is() -> None:
         "a", CodeSpan(2, 3, "f", "python"), digest
     )
     assert citation_of({**chunk, "span": {"kind": "page", "page": 4}}).uri == "a#page=4"
+
+
+@given(columns)
+def test_a_column_has_one_name(number: int) -> None:
+    assert column_number(column_name(number)) == number
+
+
+def test_a_range_says_its_edges() -> None:
+    named = [column_name(number) for number in (1, 26, 27, 702, 703, 16_384)]
+    assert named == ["A", "Z", "AA", "ZZ", "AAA", "XFD"]
+    assert CellSpan("S", "B3:XFD9").edges == (2, 3, 16_384, 9)
+    assert CellSpan("S", "B3").edges == (2, 3, 2, 3)
+    assert parse_citation("b.xlsx#sheet=S&range=b2:c3").span == CellSpan("S", "B2:C3")

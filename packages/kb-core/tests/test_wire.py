@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from kb_core import errors, schemas, wire
 from kb_core.citations import (
     CaptionSpan,
+    CellSpan,
     Citation,
     CodeSpan,
     LineSpan,
@@ -72,6 +73,7 @@ spans = st.one_of(
     pairs.flatmap(lambda p: st.builds(LineSpan, st.just(p[0]), st.just(p[1]), maybe)),
     pairs.flatmap(lambda p: st.builds(CodeSpan, st.just(p[0]), st.just(p[1]), maybe, maybe)),
     st.builds(PageSpan, positive, naturals, naturals, st.none() | st.tuples(*[numbers] * 4), maybe),
+    st.builds(CellSpan, short, st.sampled_from(["A1", "B2:XFD9"])),
     st.builds(RegionSpan, naturals, naturals, naturals, naturals),
     st.builds(CaptionSpan, maybe),
     pairs.flatmap(lambda p: st.builds(TimeSpan, st.just(p[0]), st.just(p[1]), maybe)),

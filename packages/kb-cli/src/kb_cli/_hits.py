@@ -20,7 +20,7 @@ from kb_app.shown import NO_ANSWER, count, flat, is_doubtful, printable
 from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
 from kb_cli._text import terminal_width, width, wrap
-from kb_core.citations import CodeSpan, LineSpan, PageSpan
+from kb_core.citations import CellSpan, CodeSpan, LineSpan, PageSpan
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -204,6 +204,8 @@ def place_of(citation: Citation, *, beyond: int = 0) -> tuple[str, str, int | No
             return path, f":{line}", line
         case PageSpan():
             return path, f", page {span.page}", None
+        case CellSpan():
+            return path, f", {printable(span.sheet)}!{span.range}", None
         case _:
             return path, f"#{printable(citation.uri.rpartition('#')[2])}", None
 

@@ -5,6 +5,7 @@ URI whose fragment a person, an editor or a browser can follow::
 
     notes/search.md#L12-L34          LineSpan, CodeSpan (one line: #L12)
     papers/rrf.pdf#page=13           PageSpan
+    plans/book.xlsx#sheet=Sales%202025&range=A4:F9   CellSpan
     scans/receipt.png#xywh=10,20,300,40      RegionSpan
     photos/cat.jpg#caption           CaptionSpan
     talks/intro.mp3#t=13:42.000,14:10.000    TimeSpan (W3C media fragment, npt)
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CaptionSpan",
+    "CellSpan",
     "Citation",
     "CodeSpan",
     "LineSpan",
@@ -48,6 +50,8 @@ __all__ = [
     "Span",
     "TimeSpan",
     "citation_of",
+    "column_name",
+    "column_number",
     "kind_of",
     "parse_citation",
     "quote_path",
@@ -109,6 +113,58 @@ class PageSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class CellSpan:
+    """Cells of a sheet, as spreadsheets write them: ``A4:F9``, or ``B2`` for one."""
+
+    sheet: str
+    range: str
+
+    def __post_init__(self) -> None:
+        _check(
+            _CELLS.fullmatch(self.range) is not None,
+            f"{self.range!r} is no range of cells such as A4:F9",
+        )
+
+    @property
+    def edges(self) -> tuple[int, int, int, int]:
+        """The first column and row, and the last ones, from 1."""
+        first, _, last = self.range.partition(":")
+        return *_edge(first), *_edge(last or first)
+
+    @classmethod
+    def of(cls, sheet: str, left: int, top: int, right: int, bottom: int) -> CellSpan:
+        """Return the span between these columns and rows."""
+        first, last = f"{column_name(left)}{top}", f"{column_name(right)}{bottom}"
+        return cls(sheet, first if first == last else f"{first}:{last}")
+
+
+_CELLS = re.compile(r"[A-Z]{1,3}[1-9]\d{0,6}(?::[A-Z]{1,3}[1-9]\d{0,6})?", re.ASCII)
+_LETTERS = 26
+
+
+def column_name(number: int) -> str:
+    """Return the letters of a column: ``A`` for 1, ``AA`` for 27."""
+    letters = ""
+    while number > 0:
+        number, rest = divmod(number - 1, _LETTERS)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
+def column_number(letters: str) -> int:
+    """Undo ``column_name``."""
+    number = 0
+    for letter in letters:
+        number = number * _LETTERS + ord(letter) - ord("A") + 1
+    return number
+
+
+def _edge(cell: str) -> tuple[int, int]:
+    letters = cell.rstrip("0123456789")
+    return column_number(letters), int(cell[len(letters) :])
+
+
+@dataclass(frozen=True, slots=True)
 class RegionSpan:
     """A rectangle of an image, in pixels from the upper left corner."""
 
@@ -146,7 +202,7 @@ class TimeSpan:
         )
 
 
-Span: TypeAlias = LineSpan | CodeSpan | PageSpan | RegionSpan | CaptionSpan | TimeSpan
+Span: TypeAlias = LineSpan | CodeSpan | PageSpan | CellSpan | RegionSpan | CaptionSpan | TimeSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +232,8 @@ def _fragment(span: Span) -> str:
             return f"L{start}" if start == end else f"L{start}-L{end}"
         case PageSpan(page):
             return f"page={page}"
+        case CellSpan(sheet, cells):
+            return f"sheet={_quoted(sheet, _UNRESERVED)}&range={cells}"
         case RegionSpan(x, y, w, h):
             return f"xywh={x},{y},{w},{h}"
         case CaptionSpan():
@@ -192,7 +250,7 @@ def _bare(span: Span) -> Span:
             return LineSpan(start, end)
         case PageSpan(page):
             return PageSpan(page)
-        case RegionSpan():
+        case CellSpan() | RegionSpan():
             return span
         case CaptionSpan():
             return CaptionSpan()
@@ -204,6 +262,7 @@ def _bare(span: Span) -> Span:
 
 _LINES = re.compile(r"L(\d+)(?:-L(\d+))?", re.ASCII)
 _PAGE = re.compile(r"page=(\d+)", re.ASCII)
+_SHEET = re.compile(r"sheet=([^&]*)&range=([A-Za-z0-9:]+)", re.ASCII)
 _REGION = re.compile(r"xywh=(\d+),(\d+),(\d+),(\d+)", re.ASCII)
 _NPT = r"(?:(\d+):)?(\d+):(\d\d)\.(\d{3})"
 _TIME = re.compile(rf"t={_NPT},{_NPT}", re.ASCII)
@@ -226,6 +285,8 @@ def _parse_fragment(uri: str, fragment: str) -> Span:
         return LineSpan(int(lines[1]), int(lines[2] or lines[1]))
     if page := _PAGE.fullmatch(fragment):
         return PageSpan(int(page[1]))
+    if cells := _SHEET.fullmatch(fragment):
+        return CellSpan(unquote_path(cells[1]), cells[2].upper())
     if region := _REGION.fullmatch(fragment):
         x, y, w, h = (int(side) for side in region.groups())
         return RegionSpan(x, y, w, h)
@@ -235,7 +296,8 @@ def _parse_fragment(uri: str, fragment: str) -> Span:
         return TimeSpan(_milliseconds(time.groups()[:4]), _milliseconds(time.groups()[4:]))
     raise InvalidInput(
         f"citation {uri!r} has an unknown fragment {fragment!r}",
-        hint="fragments are L12, L12-L34, page=13, xywh=x,y,w,h, caption, t=0:05.000,0:09.500",
+        hint="fragments are L12, L12-L34, page=13, sheet=S&range=A4:F9, xywh=x,y,w,h, caption, "
+        "t=0:05.000,0:09.500",
         details={"field": "uri", "value": uri},
     )
 
@@ -259,10 +321,17 @@ _PLAIN = frozenset(
 )
 
 
+_UNRESERVED = _PLAIN - frozenset("/!$&'()*+,;=:@")
+
+
 def quote_path(path: str) -> str:
     """Percent-encode what a URI path may not hold; keep letters of every script."""
+    return _quoted(path, _PLAIN)
+
+
+def _quoted(text: str, plain: frozenset[str]) -> str:
     return "".join(
-        c if c in _PLAIN or (c > "\x9f" and c.isprintable()) else _percent(c) for c in path
+        c if c in plain or (c > "\x9f" and c.isprintable()) else _percent(c) for c in text
     )
 
 
@@ -295,23 +364,21 @@ def _span(chunk: StoredChunk) -> Span:
     return LineSpan(first, last, headings[-1] if headings else None)
 
 
+_KINDS: dict[type, str] = {
+    LineSpan: "line",
+    CodeSpan: "code",
+    PageSpan: "page",
+    CellSpan: "cells",
+    RegionSpan: "region",
+    CaptionSpan: "caption",
+    TimeSpan: "time",
+}
+_SPANS: dict[str, Any] = {kind: span for span, kind in _KINDS.items()}
+
+
 def kind_of(span: Span) -> str:
     """Return the word that tells spans apart on the wire."""
-    match span:
-        case LineSpan():
-            return "line"
-        case CodeSpan():
-            return "code"
-        case PageSpan():
-            return "page"
-        case RegionSpan():
-            return "region"
-        case CaptionSpan():
-            return "caption"
-        case TimeSpan():
-            return "time"
-        case _:
-            assert_never(span)
+    return _KINDS[type(span)]
 
 
 def span_fields(span: Span) -> dict[str, Any]:
@@ -332,6 +399,8 @@ def span_fields(span: Span) -> dict[str, Any]:
                 "label": label,
                 "boxes": [list(box) for box in boxes] or None,
             }
+        case CellSpan(sheet, cells):
+            fields = {"sheet": sheet, "range": cells}
         case RegionSpan(x, y, w, h):
             fields = {"x": x, "y": y, "w": w, "h": h}
         case CaptionSpan(model):
@@ -350,25 +419,15 @@ def stored_span(span: Span) -> dict[str, Any]:
 
 def span_of(stored: Mapping[str, Any]) -> Span:
     """Undo ``stored_span``."""
+    kind = stored["kind"]
     fields = {name: value for name, value in stored.items() if name != "kind"}
-    match stored["kind"]:
-        case "line":
-            return LineSpan(**fields)
-        case "code":
-            first, last = fields.pop("line_start"), fields.pop("line_end")
-            return CodeSpan(first, last, **fields)
-        case "page":
-            box, boxes = fields.pop("bbox", None), fields.pop("boxes", ())
-            return PageSpan(
-                **fields,
-                bbox=None if box is None else tuple(box),
-                boxes=tuple(tuple(each) for each in boxes),
-            )
-        case "region":
-            return RegionSpan(**fields)
-        case "caption":
-            return CaptionSpan(**fields)
-        case "time":
-            return TimeSpan(**fields)
-        case kind:
-            raise ValueError(f"span kind {kind!r} is none of ours")
+    if kind not in _SPANS:
+        raise ValueError(f"span kind {kind!r} is none of ours")
+    if kind == "code":
+        fields["start"], fields["end"] = fields.pop("line_start"), fields.pop("line_end")
+    if (box := fields.get("bbox")) is not None:
+        fields["bbox"] = tuple(box)
+    if kind == "page":
+        fields["boxes"] = tuple(tuple(each) for each in fields.get("boxes", ()))
+    span: Span = _SPANS[kind](**fields)
+    return span

@@ -149,9 +149,15 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
-        options={medium: _ocr_options(config) for medium in (Media.IMAGE, Media.PDF)},
+        options=_options(config),
         reading=_reading_limits(config),
     )
+
+
+def _options(config: Config) -> dict[str, Mapping[str, object]]:
+    """Return the settings that parsers read, by medium."""
+    ocr, speech = _ocr_options(config), _speech_options(config)
+    return {Media.IMAGE: ocr, Media.PDF: ocr, Media.AUDIO: speech, Media.VIDEO: speech}
 
 
 def _reading_limits(config: Config) -> ReadingLimits:
@@ -179,6 +185,13 @@ def _ocr_options(config: Config) -> dict[str, object]:
         "tessdata": [str(folder) for folder in ocr.tessdata],
         "trained": [each.version for each in trained],
     }
+
+
+def _speech_options(config: Config) -> dict[str, object]:
+    """Return what those are told who listen to recordings."""
+    speech = asdict(config.audio)
+    del speech["enabled"]  # whether a run goes through that phase
+    return speech
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:

@@ -16,7 +16,15 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from kb_app._ingest.seeing.files import is_utf8
-from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
+from kb_core.citations import (
+    CellSpan,
+    Citation,
+    CodeSpan,
+    LineSpan,
+    Span,
+    citation_of,
+    parse_citation,
+)
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.filters import Glob, OneOf, all_of, literal_glob
 from kb_core.ids import doc_ids_at, is_id_prefix
@@ -177,10 +185,28 @@ def spellings(path: str) -> list[str]:
 
 
 def chunks_at(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Sequence[StoredChunk]:
-    """Return the chunks of *doc* at the place of *citation*, as far as its URI tells."""
+    """Return the chunks of *doc* at the place of *citation*, as far as its URI tells.
+
+    Cells may be any: where no chunk is of these, it is those that have some of them.
+    """
     span = citation.bare().span
-    chunks = snapshot.doc_chunks(doc["doc_id"])
-    return [chunk for chunk in chunks if citation_of(chunk).bare().span == span]
+    cited = [(c, citation_of(c).bare().span) for c in snapshot.doc_chunks(doc["doc_id"])]
+    found = [chunk for chunk, there in cited if there == span]
+    if isinstance(span, CellSpan) and not found:
+        return [chunk for chunk, there in cited if _meet(there, span)]
+    return found
+
+
+def _meet(one: Span, other: CellSpan) -> bool:
+    """Say whether two ranges of one sheet have a cell in common."""
+    if not isinstance(one, CellSpan):
+        return False
+    (left, top, right, bottom), (left_b, top_b, right_b, bottom_b) = one.edges, other.edges
+    return (
+        one.sheet == other.sheet
+        and max(left, left_b) <= min(right, right_b)
+        and max(top, top_b) <= min(bottom, bottom_b)
+    )
 
 
 def _over(chunks: Sequence[StoredChunk], citation: Citation) -> Sequence[StoredChunk]:

@@ -131,7 +131,10 @@ DEFAULT_WINDOW = 512
 """Tokens that the default embedding model reads at once."""
 
 _PREFIX = "KEBAB_"
-_RESERVED = frozenset({"KEBAB_ASK_API_KEY", "KEBAB_MCP_TOKEN", "KEBAB_PROGRESS", "KEBAB_READONLY"})
+_RESERVED = frozenset(
+    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_MCP_TOKEN"}
+    | {"KEBAB_PROGRESS", "KEBAB_READONLY"}
+)
 
 Values = dict[str, dict[str, object]]
 Origins = dict[str, Origin]

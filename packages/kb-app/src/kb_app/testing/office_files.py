@@ -6,11 +6,12 @@ import io
 import zipfile
 from collections.abc import Mapping, Sequence
 
-__all__ = ["archive", "docx", "relations"]
+__all__ = ["archive", "docx", "pptx", "relations", "xlsx"]
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006"
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _SPACES = " ".join(
     f'xmlns:{prefix}="{uri}"'
@@ -20,6 +21,10 @@ _SPACES = " ".join(
         "m": f"{_OFFICE}/math",
         "mc": "http://schemas.openxmlformats.org/markup-compatibility/2006",
         "wps": "http://schemas.microsoft.com/office/word/2010/wordprocessingShape",
+        "p": "http://schemas.openxmlformats.org/presentationml/2006/main",
+        "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
+        "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
+        "dgm": "http://schemas.openxmlformats.org/drawingml/2006/diagram",
         "v": "urn:schemas-microsoft-com:vml",
     }.items()
 )
@@ -71,8 +76,70 @@ def docx(
     return archive(parts)
 
 
+def pptx(slides: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> bytes:
+    """Return slides: of each the shapes, and the parts that belong to it, by what they are.
+
+    A shape that begins with ``hidden`` hides its slide. The parts of a slide are its ``r0``,
+    ``r1`` and on; author ``0`` of comments is Ann.
+    """
+    numbers = range(len(slides))
+    ids = "".join(f'<p:sldId r:id="r{number}"/>' for number in numbers)
+    parts = {
+        "_rels/.rels": relations(("officeDocument", "ppt/presentation.xml")),
+        "ppt/presentation.xml": _show("presentation", f"<p:sldIdLst>{ids}</p:sldIdLst>"),
+        "ppt/_rels/presentation.xml.rels": relations(
+            *(("slide", f"s{number}.xml") for number in numbers), ("commentAuthors", "authors.xml")
+        ),
+        "ppt/authors.xml": _show("cmAuthorLst", '<p:cmAuthor id="0" name="Ann"/>'),
+    }
+    for number, (shapes, more) in enumerate(slides):
+        tree = f"<p:cSld><p:spTree>{shapes.removeprefix('hidden')}</p:spTree></p:cSld>"
+        mode = 'show="0"' if shapes.startswith("hidden") else ""
+        parts[f"ppt/s{number}.xml"] = _show("sld", tree, mode)
+        parts[f"ppt/_rels/s{number}.xml.rels"] = relations(
+            *((kind, f"s{number}-{at}.xml") for at, (kind, _) in enumerate(more))
+        )
+        for at, (_, part) in enumerate(more):
+            parts[f"ppt/s{number}-{at}.xml"] = part if part.startswith("<?") else _show("x", part)
+    return archive(parts)
+
+
+def xlsx(
+    sheets: Mapping[str, str], *, styles: str = "", strings: str = "", book: str = ""
+) -> bytes:
+    """Return a book: of each sheet its rows; a name that begins with ``hidden`` hides it.
+
+    *styles* and *strings* are those of all sheets, *book* what the workbook says of itself.
+    """
+    names = "".join(
+        f'<sheet name="{name}" r:id="r{number}"{_hidden(name)}/>'
+        for number, name in enumerate(sheets)
+    )
+    targets = [("worksheet", f"sheet{number}.xml") for number in range(len(sheets))]
+    parts = {
+        "_rels/.rels": relations(("officeDocument", "xl/workbook.xml")),
+        "xl/workbook.xml": _sheet("workbook", f"{book}<sheets>{names}</sheets>"),
+        "xl/_rels/workbook.xml.rels": relations(
+            *targets, ("styles", "styles.xml"), ("sharedStrings", "strings.xml")
+        ),
+        "xl/styles.xml": _sheet("styleSheet", styles),
+        "xl/strings.xml": _sheet("sst", strings),
+    }
+    for number, rows in enumerate(sheets.values()):
+        parts[f"xl/sheet{number}.xml"] = _sheet("worksheet", f"<sheetData>{rows}</sheetData>")
+    return archive(parts)
+
+
 def _word(name: str, inside: str) -> str:
     return f"{_HEAD}<w:{name} {_SPACES}>{inside}</w:{name}>"
+
+
+def _show(name: str, inside: str, mode: str = "") -> str:
+    return f"{_HEAD}<p:{name} {_SPACES} {mode}>{inside}</p:{name}>"
+
+
+def _sheet(name: str, inside: str) -> str:
+    return f'{_HEAD}<{name} xmlns="{_SHEET}" xmlns:r="{_OFFICE}/relationships">{inside}</{name}>'
 
 
 def _core(inside: str) -> str:
@@ -81,6 +148,10 @@ def _core(inside: str) -> str:
         ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/">'
         f"{inside}</cp:coreProperties>"
     )
+
+
+def _hidden(name: str) -> str:
+    return ' state="hidden"' if name.startswith("hidden") else ""
 
 
 def _mode(target: str) -> str:

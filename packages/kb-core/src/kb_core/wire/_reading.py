@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb_core.citations import (
     CaptionSpan,
+    CellSpan,
     Citation,
     CodeSpan,
     LineSpan,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["read_citation", "read_hit", "read_search_response"]
 
 _T = TypeVar("_T")
-_SPANS = (CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan)
+_SPANS = (CaptionSpan, CellSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan)
 _PLACE = {"kind", "line_start", "line_end"} | {f.name for span in _SPANS for f in fields(span)}
 
 

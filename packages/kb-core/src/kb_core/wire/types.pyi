@@ -96,6 +96,8 @@ class Citation(TypedDict):
     bbox: NotRequired[list[float]]
     boxes: NotRequired[list[list[float]]]
     label: NotRequired[str]
+    sheet: NotRequired[str]
+    range: NotRequired[str]
     x: NotRequired[int]
     y: NotRequired[int]
     w: NotRequired[int]

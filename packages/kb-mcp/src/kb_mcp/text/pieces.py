@@ -191,6 +191,8 @@ def _place(piece: Piece) -> str:
     place = piece.hits[0]["citation"]
     if place["kind"] == "page":
         return f", page {place['page']}"
+    if place["kind"] == "cells":
+        return f", {short(place['sheet'])}!{place['range']}"
     return f"#{short(place['uri'].rpartition('#')[2])}"
 
 

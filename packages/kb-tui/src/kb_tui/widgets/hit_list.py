@@ -14,6 +14,7 @@ from textual.message import Message
 from kb_app.shown import visible
 from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
+from kb_core.citations import CellSpan
 from kb_core.search import Hit
 from kb_tui.widgets.lists import ChoiceList, middle
 
@@ -179,6 +180,8 @@ def score_bar(share: float) -> tuple[str, str]:
 def place_of(hit: Hit) -> str:
     """Return where in its file a hit stands: ``:12``, `` p. 3``, or what its citation says."""
     span = hit.citation.span
+    if isinstance(span, CellSpan):
+        return f" {visible(span.sheet)}!{span.range}"
     for name, before in (("start", ":"), ("line_start", ":"), ("page", " p. ")):
         number = getattr(span, name, None)
         if isinstance(number, int):

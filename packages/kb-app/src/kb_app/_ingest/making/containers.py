@@ -30,6 +30,8 @@ _IS_LOCKED = 0x1
 _RATIO_FROM = 50_000_000
 """What unpacks to less is no bomb, however well it was packed."""
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
+_NO_XML = (ParseError, LookupError, ValueError)
+"""A text that is no XML, an encoding that nobody knows, and one that no text is in."""
 _RELATIONS = "/relationships"
 
 
@@ -109,7 +111,7 @@ class Package:
             for block in self._blocks(name):
                 parser.feed(block)
             return parser.close()
-        except ParseError as error:
+        except _NO_XML as error:
             raise _damaged(f"{name} in it is no XML: {error}") from error
 
     def _blocks(self, name: str) -> Iterator[bytes]:

@@ -13,7 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from kb_core.citations import CodeSpan, LineSpan, PageBox, PageSpan, RegionSpan, Span, TimeSpan
+from kb_core.citations import (
+    CellSpan,
+    CodeSpan,
+    LineSpan,
+    PageBox,
+    PageSpan,
+    RegionSpan,
+    Span,
+    TimeSpan,
+)
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, Place
 from kb_core.ports import Chunker, TokenCounter
 
@@ -34,8 +43,10 @@ def placed_chunks(
     for start, end, places in _parts(document):
         blocks = tuple(_within(document.blocks[bisect_right(ends, start) :], start, end))
         part = replace(document, blocks=blocks, places=())
+        starts = [place.start for place in places]
         for draft in chunker(part, counter, limits):
-            yield draft if draft.span or not places else replace(draft, span=_span(draft, places))
+            is_said = draft.span or not places
+            yield draft if is_said else replace(draft, span=_span(draft, places, starts))
 
 
 def common_place(one: Span, other: Span) -> Span | None:
@@ -53,11 +64,23 @@ def common_place(one: Span, other: Span) -> Span | None:
         case TimeSpan() as a, TimeSpan() as b if a.speaker == b.speaker:
             first, last = min(a.start_ms, b.start_ms), max(a.end_ms, b.end_ms)
             return TimeSpan(first, last, a.speaker)
+        case (RegionSpan(), RegionSpan()) | (CellSpan(), CellSpan()):
+            return _holding(one, other)
+    return one if one == other else None
+
+
+def _holding(one: Span, other: Span) -> Span | None:
+    match one, other:
+        case CellSpan() as a, CellSpan() as b if a.sheet == b.sheet:
+            (left, top, *_), (left_b, top_b, *_) = a.edges, b.edges
+            (*_, right, bottom), (*_, right_b, bottom_b) = a.edges, b.edges
+            first = min(left, left_b), min(top, top_b)
+            return CellSpan.of(a.sheet, *first, max(right, right_b), max(bottom, bottom_b))
         case RegionSpan() as a, RegionSpan() as b:
             x, y = min(a.x, b.x), min(a.y, b.y)
             right, bottom = max(a.x + a.w, b.x + b.w), max(a.y + a.h, b.y + b.h)
             return RegionSpan(x, y, right - x, bottom - y)
-    return one if one == other else None
+    return None
 
 
 def _on_page(one: PageSpan, other: PageSpan) -> PageSpan:
@@ -96,8 +119,7 @@ def _within(blocks: Sequence[Block], start: int, end: int) -> Iterator[Block]:
         yield replace(block, start=max(block.start, start), end=min(block.end, end))
 
 
-def _span(draft: ChunkDraft, places: Sequence[Place]) -> Span:
-    starts = [place.start for place in places]
+def _span(draft: ChunkDraft, places: Sequence[Place], starts: Sequence[int]) -> Span:
     first = max(0, bisect_right(starts, draft.start) - 1)
     last = max(first + 1, bisect_left(starts, draft.end))
     span = places[first].span

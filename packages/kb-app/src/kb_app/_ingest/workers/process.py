@@ -163,9 +163,9 @@ class Limit:
         self._timeout = timeout
         self._started = time.monotonic()
 
-    def renew(self) -> None:
-        """Begin anew."""
-        self._started = time.monotonic()
+    def renew(self, timeout: float | None) -> None:
+        """Begin anew, with another time."""
+        self._timeout, self._started = timeout, time.monotonic()
 
     def wait_for(self, descriptor: int, event: int) -> None:
         """Wait until *event* or the other end's end; raise ``ChildTimedOut`` at the limit."""
@@ -255,7 +255,7 @@ class Feeder(Thread):
                 lost = _lost(error)
                 said = Reply(error=lost, seconds=getattr(error, "seconds", 0.0), is_last=True)
             if isinstance(said, Phase) and said.whole:
-                limit.renew()
+                limit.renew(self._timeout and max(self._timeout, said.patience_secs))
             if isinstance(said, Reply) and said.is_last:
                 self._drop_child()
             yield said

@@ -68,7 +68,7 @@ class ScanParser:
         results = content.results("ocr", recogniser.maker)
 
         def recognise(image: PageImage, number: int, total: int) -> list[list[tuple[str, Box]]]:
-            say("ocr", number - 1, total)
+            say("ocr", number - 1, total, patience_secs=recogniser.patience_secs)
             drawn = (image.width, image.height, image.pixels)
             seen = recogniser.read_pixels(drawn, image.scale * 72, results, f"page {number}")
             if seen.warning:

@@ -7,12 +7,16 @@ warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Package, Refused
+from kb_app._ingest.making.formats.office.grid import Book
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.properties import Properties
+from kb_app._ingest.making.formats.office.sheets import read_sheets
+from kb_app._ingest.making.formats.office.slides import read_slides
 from kb_app._ingest.making.formats.office.words import read_words
 from kb_core.documents import Link, ParsedDocument, SourceFile
 from kb_core.ingest import SkipReason
@@ -22,6 +26,7 @@ __all__ = ["OfficeParser"]
 
 _PARSER = "office-1"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_UNKNOWN = "no file of an office program that is read here"
 _STREAMS = {
     "EncryptedPackage": (SkipReason.ENCRYPTED, "it is locked with a password"),
     "WordDocument": (SkipReason.UNSUPPORTED, "a text of Word before 2007; save it as .docx"),
@@ -53,19 +58,21 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     """Return the document, or raise ``Refused``."""
     if data.startswith(_OLE):
         raise _old(data)
-    parts = Parts(Package(data, file.limits))
-    reader = _READERS.get(parts.family)
-    if reader is None:
-        raise Refused(SkipReason.UNSUPPORTED, "no file of an office program that is read here")
-    draft = Draft()
-    links = reader(parts, draft)
-    return _document(file, draft, parts.properties(), parts.warnings, links)
-
-
-_READERS: Mapping[str, Callable[[Parts, Draft], Sequence[Link]]] = {
-    "word": read_words,
-}
-"""By the family of the main part."""
+    parts, draft = Parts(Package(data, file.limits)), Draft()
+    links: Sequence[Link] = ()
+    known: Mapping[str, object] = {}
+    match parts.family:
+        case "word":
+            links = read_words(parts, draft)
+        case "ppt":
+            known = read_slides(parts, draft, file.limits.pages)
+        case "xl":
+            book = Book(draft, file.limits.cells)
+            read_sheets(parts, book)
+            draft.opening, known = "", book.known()  # the name of a sheet is no title
+        case _:
+            raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
+    return _document(file, draft, parts.properties(), known, (links, parts.warnings))
 
 
 def _old(data: bytes) -> Refused:
@@ -73,23 +80,25 @@ def _old(data: bytes) -> Refused:
     for name, (reason, detail) in _STREAMS.items():
         if name.encode("utf-16-le") in data:
             return Refused(reason, detail)
-    return Refused(SkipReason.UNSUPPORTED, "no file of an office program that is read here")
+    return Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
 
 
 def _document(
     file: SourceFile,
     draft: Draft,
     properties: Properties,
-    warnings: Sequence[str],
-    links: Sequence[Link] = (),
+    known: Mapping[str, object],
+    beside: tuple[Sequence[Link], Sequence[str]],
 ) -> ParsedDocument:
-    text = draft.text
+    """Return the document; *beside* are its links, and the warnings."""
+    text, (links, warnings) = draft.text, beside
     if not text and warnings:
         raise Refused(SkipReason.UNREADABLE, warnings[0])
+    metadata = properties.metadata(file.path, draft.opening, text[:_LOOKED_AT])
     return ParsedDocument(
         text=text,
         media=file.media,
-        metadata=properties.metadata(file.path, draft.opening, text[:_LOOKED_AT]),
+        metadata=replace(metadata, user={**metadata.user, **known}),
         blocks=tuple(draft.blocks),
         places=tuple(draft.places),
         links=tuple(links),

@@ -13,11 +13,12 @@ that is based on a style *named* "heading n", or that has an outline level.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Element
+from kb_app._ingest.making.formats.office.drawings import chart_text, choice, diagram_text
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_core.documents import Link
 
@@ -80,6 +81,8 @@ class _Paragraph:
 
     pieces: list[str] = field(default_factory=list)
     boxes: list[Element] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
+    """What charts and diagrams in it say."""
     notes: list[tuple[str, str]] = field(default_factory=list)
     links: list[tuple[int, str, str]] = field(default_factory=list)
     style: str = ""
@@ -141,7 +144,7 @@ class _Reader:
                 case "tbl":
                     yield from self._table(child)
                 case "AlternateContent":
-                    yield from self._blocks(_choice(child))
+                    yield from self._blocks(choice(child))
                 case tag if tag not in _UNSEEN:
                     yield from self._blocks(child)
 
@@ -158,8 +161,15 @@ class _Reader:
             yield item
         for box in found.boxes:
             yield from self._blocks(box)
+        yield from (_Item("table", text) for text in found.drawn if text.strip())
         for kind, number in found.notes:
             yield from self._note(kind, number)
+
+    def _drawn(self, number: str, read: Callable[[Element], str]) -> str:
+        """Return what is drawn by another part."""
+        relation = self._relations.get(number)
+        root = self._parts.tree(relation.target, is_expected=False) if relation else None
+        return read(root) if root is not None else ""
 
     def _walk(self, element: Iterable[Element], into: _Paragraph) -> None:
         for child in element:
@@ -180,11 +190,15 @@ class _Reader:
             case "sym":
                 into.pieces.append(_symbol(child.get("char", "")))
             case "AlternateContent":
-                self._walk(_choice(child), into)
+                self._walk(choice(child), into)
             case "txbxContent":
                 into.boxes.append(child)
             case "hyperlink":
                 self._walk_link(child, into)
+            case "chart":
+                into.drawn.append(self._drawn(child.get("r:id", ""), chart_text))
+            case "relIds":
+                into.drawn.append(self._drawn(child.get("r:dm", ""), diagram_text))
             case _:
                 self._walk(child, into)
 
@@ -235,12 +249,6 @@ def _inside(element: Element, tag: str) -> Iterator[Element]:
             yield child
         elif child.tag in _HOLDERS:
             yield from _inside(child, tag)
-
-
-def _choice(element: Element) -> Sequence[Element]:
-    """Return the first of several ways to say the same."""
-    choices = [each for each in element if each.tag == "Choice"] or list(element)
-    return choices[:1]
 
 
 def _value(element: Element | None) -> str:
