@@ -40,7 +40,7 @@ INGEST_FILE = Tool(
             "Index one file: a source's in place, of another a copy is kept; the same path "
             "replaces. Use it when the person asks to add a file, or has changed one. Only "
             "folders that the person allowed are open, and ignored files and secrets are left "
-            "alone: skipped: 1 says why in items. Do not use it for anything that nobody asked "
+            "alone. Do not use it for anything that nobody asked "
             "to keep."
         ),
         input_schema=input_schema(IngestFileInput),

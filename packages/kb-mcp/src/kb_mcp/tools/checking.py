@@ -96,8 +96,8 @@ SCHEMA = Tool(
         name="schema",
         title="What the knowledge base holds",
         description=(
-            "Counts of documents by source, kind and language, what this installation can do, "
-            "and the versions it works with. Use it to learn which values a filter of search "
+            "Counts of documents by source, kind and language, and what this installation "
+            "can do. Use it to learn which values a filter of search "
             "can have, or how much there is and how fresh. Do not use it to find text; that is "
             "search."
         ),
@@ -147,7 +147,7 @@ STATUS = Tool(
         description=(
             "Every file that was ever seen, with its state and the reason: indexed, skipped, "
             "failed, pending, deleted. total counts those that match. Use it to learn why a file "
-            "is not found, or what changed; narrow it. Do not use it to find text: that is search."
+            "is not found, or what changed. Do not use it to find text: that is search."
         ),
         input_schema=input_schema(StatusInput),
         output_schema=outline("file_status"),
@@ -213,12 +213,11 @@ FRESH = Tool(
         name="wait_for_fresh",
         title="Wait for files",
         description=(
-            "Index files of sources that you have just written, moved or deleted; returns when "
-            "searches know them. Use it after your own edits, for all at once. Do not use it for "
-            "other files; that is ingest_file."
+            "Index files of sources that you wrote, moved or deleted, and return when searches "
+            "know them. Use it after your own edits. Do not use it for other files: ingest_file."
         ),
         input_schema=input_schema(FreshInput),
-        output_schema=outline("file_status"),
+        output_schema=outline("file_status", only=("schema_version", "files")),
         annotations=REPLACES,
     ),
     call=_wait_for_fresh,

@@ -77,7 +77,7 @@ GREP = Tool(
         name="grep",
         title="Find exact text",
         description=(
-            "Lines that match a pattern, in all that is indexed, pages and office files too; the "
+            "Lines that match a pattern, in all that is indexed; the "
             "file that defines it first. Use it for a name, a setting, an error message: where is "
             "it defined, called, read. Do not use it for a question or other words than the "
             "text's; that is search. Filters are those of search."

@@ -287,7 +287,8 @@ LIST_DOCS = Tool(
         description=(
             "Documents by source and path, with title, tags, dates and size; total counts all "
             "that match. Use it to see what there is under a path, tag or date, or to count. Do "
-            "not use it to find text, since it looks at no text: that is search."
+            "not use it to find text, since it looks at no text: that is search. "
+            "Narrow it with filters."
         ),
         input_schema=input_schema(ListInput, brief=True),
         output_schema=outline("doc_summary_list"),

@@ -211,8 +211,7 @@ CODEBASE_SEARCH = Tool(
         title="Search code",
         description=(
             "Find code in the indexed repositories by what it does, and the pages, tests and "
-            "settings that explain it; whole passages with paths and lines, as text. Use it with "
-            "simple terms, one thing a query, "
+            "settings that explain it. Use it with simple terms, one thing a query, "
             "and several wordings in one call: doubles are merged, and each further query that "
             "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
             "not use it for notes and documents, for exact names or where you need filters: that "
