@@ -90,8 +90,8 @@ GREP = Tool(
     tell=lambda call: grep_text(_grep(call), call.max_tokens),
     brief=(
         "Lines that match a pattern, in all that is indexed; the file that defines it first. Use "
-        "it for a name, a setting, an error message: where it is defined, called, read. Not for a "
-        "question: that is search."
+        "it for a name, a setting, an error message: where it is defined, called, read; several "
+        "at once as a|b|c. Not for a question: that is search."
     ),
     hidden=("multiline", "max_lines"),
 )
