@@ -181,6 +181,7 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.pdf:PdfParser",
         has_lines=False,
         holds_files=True,
+        limits=("pages",),
         later={"ocr": Later("kb_app._ingest.making.formats.pdf:ScanParser", OCR)},
     ),
     Media.OFFICE: Medium(
