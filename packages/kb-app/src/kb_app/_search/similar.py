@@ -50,10 +50,9 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
     if query.cursor is not None:
         cursor = Cursor.decode(query.cursor, question, query.per_doc)
         pool, offset, most = cursor.pool, cursor.offset, cursor.per_doc
-    words = " ".join(telling_words(snapshot, origin.chunks))
+    words, places = " ".join(telling_words(snapshot, origin.chunks)), engine.renderer.places
     proposals = _propose(engine, words, vector, where, pool)
     rows, left_out = engine.limited(engine.rank(proposals, query), most)
-    places = engine.renderer.places
     if cursor is not None:
         cursor.check(list_digest(rows, offset, places), state, proposals.degraded)
 

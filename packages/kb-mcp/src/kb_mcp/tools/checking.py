@@ -98,7 +98,7 @@ SCHEMA = Tool(
         description=(
             "Counts of documents by source, kind and language, and what this installation "
             "can do. Use it to learn which values a filter of search "
-            "can have, or how much there is and how fresh. Do not use it to find text; that is "
+            "can have, or how much there is. Do not use it to find text; that is "
             "search."
         ),
         input_schema=input_schema(NoInput),
@@ -217,7 +217,7 @@ FRESH = Tool(
             "know them. Use it after your own edits. Do not use it for other files: ingest_file."
         ),
         input_schema=input_schema(FreshInput),
-        output_schema=outline("file_status", only=("schema_version", "files")),
+        output_schema=outline("file_status", only=("schema_version",)),
         annotations=REPLACES,
     ),
     call=_wait_for_fresh,

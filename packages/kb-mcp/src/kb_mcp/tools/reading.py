@@ -350,7 +350,7 @@ CITE_VERIFY = Tool(
         name="cite_verify",
         title="Verify citations",
         description=(
-            "Whether citations still say the same, compared with the files as they are now: "
+            "Whether citations still say the same: "
             "unchanged, moved (with the new place), changed (with a diff) or gone. Use it before "
             "relying on citations that you did not get just now, and on hits that are stale. Do "
             "not use it to read what a citation says; that is fetch."

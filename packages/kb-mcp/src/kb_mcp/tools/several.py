@@ -143,8 +143,8 @@ BULK_SEARCH = Tool(
         title="Search for several things at once",
         description=(
             "Up to 100 searches in one call, over one state of the index. Use it for questions "
-            "that have several parts, or, with aggregate, for one question in several wordings "
-            "or languages: one list, and one max_tokens for all. Do not use it for a single "
+            "that have several parts, or, with aggregate, for one question in several wordings: "
+            "one list. Do not use it for a single "
             "query; that is search. A query that fails has its own error, and the others go on."
         ),
         input_schema=input_schema(BulkInput),
