@@ -53,13 +53,14 @@ GOOD: dict[str, dict[str, Any]] = {
     "schema": {},
     "status": {},
     "doctor": {},
+    "wait_for_fresh": {"paths": ["a.md"]},
     "ingest_file": {"path": "/a.md"},
     "ingest_stdin": {"content": "x", "title": "X"},
 }
 """Arguments that each tool takes."""
 
 _LINE_1 = {"path": KOREAN.path, "lines": [1, 1]}
-WRITING = {"ingest_file", "ingest_stdin"}
+WRITING = {"ingest_file", "ingest_stdin", "wait_for_fresh"}
 EXPLAINED_BY_SEARCH = {field.name for field in fields(SearchFilters)}
 
 WIRE = {
@@ -76,6 +77,7 @@ WIRE = {
     "schema": "schema",
     "status": "file_status",
     "doctor": "doctor",
+    "wait_for_fresh": "file_status",
     "ingest_file": "ingest_report",
     "ingest_stdin": "ingest_report",
 }
@@ -121,6 +123,7 @@ async def test_the_tools_are_listed_in_the_order_of_their_use() -> None:
         ("schema", "What the knowledge base holds"),
         ("status", "What became of every file"),
         ("doctor", "Check the knowledge base"),
+        ("wait_for_fresh", "Wait for files"),
         ("ingest_file", "Add a file"),
         ("ingest_stdin", "Add a text"),
     ]
@@ -569,10 +572,11 @@ def test_the_filters_are_the_same_everywhere() -> None:
 async def test_status_can_be_narrowed() -> None:
     kb = knowledge_base()
     asked = {"path_glob": "*.pdf", "state": "failed", "limit": 7, "offset": 14}
+    asked["changed_since"] = "2026-05-10"
     payload(await call(kb, "status", asked), "file_status")
     bad = payload(await call(kb, "status", {"state": "faild"}), "error")
 
-    assert kb.asked == [("status", "*.pdf", "failed", 7, 14)]
+    assert kb.asked == [("status", "*.pdf", "failed", "2026-05-10", 7, 14)]
     assert bad["hint"] == "did you mean 'failed'?"
 
 
@@ -799,7 +803,7 @@ async def test_read_only_hides_and_refuses_what_writes(mode: Mode) -> None:
         refused = [await client.call_tool(name, GOOD[name]) for name in sorted(WRITING)]
 
     assert listed == [name for name in TOOLS if name not in WRITING]
-    assert [payload(result, "error")["code"] for result in refused] == ["readonly_mode"] * 2
+    assert [payload(result, "error")["code"] for result in refused] == ["readonly_mode"] * 3
     assert kb.asked == []
 
 

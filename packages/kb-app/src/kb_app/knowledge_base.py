@@ -229,17 +229,22 @@ class KnowledgeBase(Texts, ByModels):
         path_glob: str | None = None,
         state: str | None = None,
         *,
+        changed_since: str | None = None,
         limit: int | None = None,
         offset: int = 0,
     ) -> types.FileStatus:
-        """Return file_status.v1: what became of every file, and why; with *limit*, a page."""
+        """Return file_status.v1: what became of every file, and why; with *limit*, a page.
+
+        *changed_since*, a date or an RFC 3339 time, leaves what has changed from then on.
+        """
         from kb_app import _reading
         from kb_core import wire
 
         snapshot = self._snapshot_or_none()
         if snapshot is None:
-            return wire.file_status([], wire.coverage([], chunks=0, embedded=0))
-        return _reading.status(snapshot, path_glob, state, limit=limit, offset=offset)
+            return wire.file_status([], _reading.coverage_of(None))
+        where = (snapshot, path_glob, state, changed_since)
+        return _reading.status(*where, limit=limit, offset=offset)
 
     def chunks_of(self, doc_id: str) -> list[types.ChunkInspection]:
         """Return a document's chunks in order, each as in chunk_inspection.v1."""

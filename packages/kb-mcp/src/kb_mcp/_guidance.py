@@ -62,7 +62,8 @@ READING = (
     "words once, then say so. Filters of search, ask, grep, similar, list_docs and explain_miss: "
     "path_glob (src/**, *.md), media (markdown, code, pdf), lang (en, ko), code_lang, source, "
     "repo, tag, since and until (2026-05-31), trust_min, doc_id, source_type, ingested_after; "
-    "several values of one as a,b. When a document seems missing: explain_miss and status; "
+    "several values of one as a,b. After your own edits of files: "
+    "wait_for_fresh. When a document seems missing: explain_miss and status; "
     "when something fails: doctor."
 )
 """The guide where answers are text."""

@@ -206,6 +206,11 @@ class CodebaseSearchResponseGroups(TypedDict):
     query: int
     ranks: list[int]
 
+class CodebaseSearchResponseAbout(TypedDict):
+    source_id: str
+    path: NotRequired[str]
+    text: str
+
 class CodebaseSearchResponseErrors(TypedDict):
     query: int
     error: Error
@@ -216,6 +221,7 @@ class CodebaseSearchResponse(TypedDict):
     hits: list[SearchHit]
     truncated: bool
     groups: NotRequired[list[CodebaseSearchResponseGroups]]
+    about: NotRequired[list[CodebaseSearchResponseAbout]]
     errors: NotRequired[list[CodebaseSearchResponseErrors]]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
@@ -464,6 +470,7 @@ class FileStatus(TypedDict):
     schema_version: Literal["file_status.v1"]
     files: list[FileStatusFiles]
     total: NotRequired[int]
+    as_of: NotRequired[str]
     coverage: FileStatusCoverage
 
 class GrepResponseFilesLines(TypedDict):

@@ -29,6 +29,7 @@ TOOLS: Mapping[str, Tool] = {
         checking.SCHEMA,
         checking.STATUS,
         checking.DOCTOR,
+        checking.FRESH,
         adding.INGEST_FILE,
         adding.INGEST_STDIN,
     )
