@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from email.message import EmailMessage
 
+import pytest
+
 from kb_app.testing.office_files import docx, pptx, xlsx
 from kb_app.testing.papers import paper, plain_page
 from kb_cli.testing.installed import InstalledKebab
@@ -83,7 +85,7 @@ def test_a_table_is_cited_by_its_lines(kebab: InstalledKebab) -> None:
 
 
 def test_a_web_page_is_cited_by_lines_of_its_file_and_a_template_is_code(
-    kebab: InstalledKebab,
+    kebab: InstalledKebab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (
         "<!doctype html>\n<title>Voyage – Ann's pages</title>\n<nav><a href=/>Bramble</a></nav>\n"
@@ -108,6 +110,10 @@ def test_a_web_page_is_cited_by_lines_of_its_file_and_a_template_is_code(
     kebab.write("voyage.html", page.replace("quinces", "pears"))
     kebab.ingest()
     assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
+    monkeypatch.setenv("KEBAB_VIEWERS_HTML", "browse {url}{fragment}")
+    opened = kebab.run("cite", uri, "--open", "--dry-run").stdout
+    words = "The%20walrus%20sails%20on%20Tuesday%2C%20with%20a%20crate"
+    assert opened == f"browse 'file://{kebab.notes}/voyage.html#:~:text={words}'\n"
     given = json.dumps({"uri": uri, "content_hash": hit["citation"]["content_hash"]})
     checked = kebab.json("cite", "verify", "-", given=given, code=3)
     assert checked["summary"]["changed"] == 1
@@ -189,3 +195,17 @@ def test_files_that_cannot_be_read_have_one_reason_each(kebab: InstalledKebab) -
         "bomb.docx": "too_large",
         "cut.pptx": "unreadable",
     }
+
+
+def test_a_file_that_eats_memory_is_its_own_error(installed: InstalledKebab) -> None:
+    installed.configure(extra="[limits]\nmemory_mb = 250\nratio = 100_000")
+    said = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
+    installed.notes.joinpath("greedy.docx").write_bytes(docx(said.format("ab " * 35_000_000)))
+    installed.notes.joinpath("modest.docx").write_bytes(docx(said.format("quince")))
+    report = installed.ingest()
+
+    assert (report["errors"], report["new"]) == (1, 1)
+    assert [item["error"]["message"] for item in report["items"] if item["kind"] == "error"] == [
+        "needs more than 250 MB of memory; [limits] memory_mb is 250"
+    ]
+    assert installed.paths("quince") == ["modest.docx"]

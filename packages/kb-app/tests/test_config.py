@@ -346,7 +346,8 @@ def test_no_value_raises_anything_but_config_invalid(setting: tuple[str, str], v
 def test_every_section_of_the_specification_is_there() -> None:
     assert list(SECTIONS) == [
         *("storage", "ingest", "chunking", "code", "embedding", "search", "codebase_search"),
-        *("workspaces", "ask", "ocr", "audio", "limits", "mcp", "ui", "log"),
+        *("workspaces", "ask", "ocr", "audio", "limits", "mcp", "ui"),
+        *("viewers", "log"),
     ]
 
 

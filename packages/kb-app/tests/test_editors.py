@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kb_app.editors import FilePlace, open_command
+from kb_app.editors import FilePlace, open_command, viewer_of
 from kb_core.errors import ConfigInvalid, IoError
 
 NOTE = FilePlace("/notes/a b.md", line=12)
-PAPER = FilePlace("/papers/rrf.pdf", page=13, is_text=False)
+PAPER = FilePlace("/papers/rrf.pdf", page=13, is_text=False, media="pdf")
+TALK = FilePlace("/talks/a b.mp3", start_ms=822_500, is_text=False, media="audio")
+WEB = FilePlace("/web/a b.html", words="Co-op: 10% & more", is_text=False, media="html")
 
 
 def program(folder: Path, name: str) -> str:
@@ -74,6 +77,48 @@ def test_a_paper_is_opened_at_its_page_where_a_viewer_can(tmp_path: Path) -> Non
     viewer = program(tmp_path, "zathura")
 
     assert open_command(PAPER, environ) == [viewer, "--page=13", PAPER.path]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "words"),
+    [
+        ("okular", PAPER, ["--page=13", PAPER.path]),
+        ("mupdf", PAPER, [PAPER.path, "13"]),
+        ("firefox", PAPER, ["file:///papers/rrf.pdf#page=13"]),
+        ("mpv", TALK, ["--start=822.5", TALK.path]),
+        ("vlc", TALK, ["--start-time=822.5", TALK.path]),
+        (
+            "chromium",
+            WEB,
+            ["file:///web/a%20b.html#:~:text=Co%2Dop%3A%2010%25%20%26%20more"],
+        ),
+        ("firefox", FilePlace("/a.html", is_text=False, media="html"), ["file:///a.html"]),
+    ],
+)
+def test_a_viewer_is_called_at_the_place_as_it_wants(
+    tmp_path: Path, name: str, place: FilePlace, words: list[str]
+) -> None:
+    viewer = program(tmp_path, name)
+    program(tmp_path, "xdg-open")
+
+    assert open_command(place, {"PATH": str(tmp_path), "EDITOR": "vim"}) == [viewer, *words]
+    assert viewer_of(place.media, {"PATH": str(tmp_path)}) == (name, viewer)
+    assert viewer_of(place.media, {"PATH": f"{tmp_path}/none"}) is None
+
+
+def test_a_viewer_that_is_configured_goes_first_and_a_path_stays_one_word(tmp_path: Path) -> None:
+    program(tmp_path, "mpv")
+    talk = replace(TALK, viewer="play '--at {seconds}' {path}")
+
+    found = open_command(talk, {"PATH": str(tmp_path)})
+
+    assert found == ["play", "--at 822.5", TALK.path]
+
+
+@pytest.mark.parametrize("command", ["play '", "play {nothing}", "play {0}", "{path.x}", " "])
+def test_a_configured_viewer_that_is_no_command_is_named(command: str) -> None:
+    with pytest.raises(ConfigInvalid, match=r"\[viewers\] audio .* is not a command"):
+        open_command(replace(TALK, viewer=command), {})
 
 
 def test_an_editor_that_is_no_command_is_named() -> None:

@@ -56,7 +56,7 @@ BODY = base64.b64encode(random.Random(1).randbytes(600)).decode()
 KEY = f"-----BEGIN PRIVATE KEY-----\n{BODY}\n"
 
 
-def text(body: str = "A walrus.\n", **fields: str) -> Offer:
+def text(body: str = "A walrus.\n", **fields: Any) -> Offer:  # noqa: ANN401
     return from_text(HandedText(text=body, **{"title": "T", **fields}), SETTINGS, 0)
 
 
@@ -159,7 +159,7 @@ def test_whatever_a_document_is_called_its_bytes_stay_below_assets(uri: str) -> 
         ({"text": "half a \ud83d pair"}, "text"),
     ],
 )
-def test_what_makes_no_document_is_refused_by_name(fields: dict[str, str], field: str) -> None:
+def test_what_makes_no_document_is_refused_by_name(fields: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         from_text(HandedText(**{"text": "x", "title": "T", **fields}), SETTINGS, 0)
 

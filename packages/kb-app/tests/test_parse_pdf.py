@@ -212,7 +212,8 @@ def test_a_page_that_is_a_picture_waits_and_is_read_where_somebody_can() -> None
     assert waiting.waits_for == "ocr"
     assert waiting.warnings == ("page 2 of 2 is a picture without text",)
 
-    def recognise(image: PageImage) -> Sequence[Sequence[tuple[str, Box]]]:
+    def recognise(image: PageImage, number: int, total: int) -> Sequence[Sequence[tuple[str, Box]]]:
+        assert (number, total) == (2, 2)
         assert len(image.pixels) == image.width * image.height
         scale = image.scale
         return [[("It was", Box(0, 0, 72 * scale, 10 * scale)),

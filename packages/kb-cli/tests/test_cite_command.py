@@ -117,6 +117,7 @@ def test_nothing_on_standard_input_is_nothing_to_verify() -> None:
         (("a.md#L1", "b.md#L1"), "one URI is expected, not 2"),
         (("verify",), "no citation to verify"),
         (("verify", "a.md#L1", "--open"), "verify opens nothing: --open goes with one URI"),
+        (("a.md#L1", "--dry-run"), "--dry-run says what --open would run"),
     ],
 )
 def test_what_makes_no_sense_is_invalid_input(words: tuple[str, ...], message: str) -> None:
@@ -163,6 +164,16 @@ def test_open_runs_the_editor_at_the_line_without_a_shell(tmp_path: Path) -> Non
     assert (result.exit_code, result.stdout, kb.asked) == (0, "", [("locate", URI, None)])
     assert (tmp_path / "asked").read_text("utf-8").splitlines() == ["-n", "+3", place.path]
     assert not (tmp_path / "pwned").exists()
+
+
+def test_a_dry_run_says_the_command_and_runs_nothing(tmp_path: Path) -> None:
+    kb = knowledge_base({"locate": FilePlace("/notes/a b.md", line=3)})
+    environ = {"EDITOR": str(editor(tmp_path))}
+
+    result = run("cite", URI, "--open", "--dry-run", kb=kb, environ=environ)
+
+    assert (result.exit_code, result.stdout) == (0, f"{tmp_path}/vim +3 '/notes/a b.md'\n")
+    assert not (tmp_path / "asked").exists()
 
 
 def test_an_editor_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:

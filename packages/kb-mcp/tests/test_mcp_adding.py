@@ -32,12 +32,13 @@ async def test_a_file_and_a_text_are_passed_on() -> None:
     await call(kb, "ingest_file", {"path": "/a.md"})
     await call(kb, "ingest_stdin", {"content": "x", "title": "X"})
     whole = {"content": "x", "title": "X", "source_uri": "https://x.org/", "media": "text"}
-    await call(kb, "ingest_stdin", whole)
+    told = {"written_by": "model 1", "based_on": ["a.md:3"]}
+    await call(kb, "ingest_stdin", {**whole, **told})
 
     assert kb.asked == [
         ("ingest_file_by_model", "/a.md"),
-        ("ingest_text_by_model", "x", "X", None, "markdown"),
-        ("ingest_text_by_model", "x", "X", "https://x.org/", "text"),
+        ("ingest_text_by_model", "x", "X", None, "markdown", None, ()),
+        ("ingest_text_by_model", "x", "X", "https://x.org/", "text", "model 1", ("a.md:3",)),
     ]
 
 

@@ -139,6 +139,7 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.pdf:PdfParser",
         has_lines=False,
         holds_files=True,
+        later={"ocr": Later("kb_app._ingest.making.formats.pdf:ScanParser", OCR)},
     ),
     Media.OFFICE: Medium(
         parser="kb_app._ingest.making.formats.office.parser:OfficeParser",

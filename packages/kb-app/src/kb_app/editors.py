@@ -10,11 +10,12 @@ import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import PurePath
+from urllib.parse import quote
 
 from kb_core.errors import ConfigInvalid, IoError
 from kb_core.values import dataclass
 
-__all__ = ["FilePlace", "open_command"]
+__all__ = ["FilePlace", "open_command", "viewer_of"]
 
 _PLUS_LINE = {
     *("emacs", "emacsclient", "gedit", "gvim", "jed", "joe", "kak", "mcedit", "mg", "micro"),
@@ -25,52 +26,130 @@ _GOTO = {"code", "code-insiders", "code-oss", "codium", "cursor", "vscodium", "w
 """Editors that are called with ``--goto PATH:LINE``."""
 _COLON = {"helix", "hx", "subl", "sublime_text", "zed", "zeditor"}
 """Editors that are called with ``PATH:LINE``."""
-_PDF_VIEWERS = {
-    "zathura": "--page={page}",
-    "evince": "--page-index={page}",
-    "atril": "--page-index={page}",
-    "xreader": "--page-index={page}",
-    "okular": "--page={page}",
+_AT_PAGE = {
+    "zathura": "--page={page} {path}",
+    "evince": "--page-index={page} {path}",
+    "atril": "--page-index={page} {path}",
+    "xreader": "--page-index={page} {path}",
+    "okular": "--page={page} {path}",
+    "mupdf": "{path} {page}",
+    "xpdf": "{path} {page}",
 }
-"""Viewers that open a PDF at a page, and how they are told."""
+_BROWSERS = ("firefox", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+             "brave-browser", "microsoft-edge", "x-www-browser")  # fmt: skip
+_AT_SECOND = {
+    "mpv": "--start={seconds} {path}",
+    "vlc": "--start-time={seconds} {path}",
+    "mplayer": "-ss {seconds} {path}",
+    "ffplay": "-ss {seconds} {path}",
+}
+_VIEWERS: Mapping[str, Mapping[str, str]] = {
+    "pdf": {**_AT_PAGE, **dict.fromkeys(_BROWSERS, "{url}#page={page}")},
+    "html": dict.fromkeys(_BROWSERS, "{url}{fragment}"),
+    "audio": _AT_SECOND,
+    "video": _AT_SECOND,
+}
+"""By medium: programs that open a file of it at a place, the likeliest first, and how."""
 _OPENERS = ("xdg-open", "open")
+_FEW_WORDS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """A file, by its absolute path, and perhaps a line or a page in it, from 1.
+    """A file, by its absolute path, and where in it: a line or a page, from 1, or a time.
 
-    ``is_text`` tells that an editor can show it.
+    ``is_text`` tells that an editor can show it; ``media`` is what it is, where that is not
+    said by what it is in.
     """
 
     path: str
     line: int | None = None
     page: int | None = None
     is_text: bool = True
+    media: str = ""
+    start_ms: int | None = None
+    words: str = ""
+    """A line of the text, as a page shows it."""
+    viewer: str = ""
+    """The command that the configuration names for the medium."""
 
 
 def open_command(place: FilePlace, environ: Mapping[str, str]) -> list[str]:
     """Return the words of the command that opens *place*: first the program, then its arguments.
 
-    Text goes to ``$VISUAL`` or ``$EDITOR``, at the line where the editor is known; without
-    one, and all else, to what the desktop opens it with. A PDF goes to a viewer that takes
-    a page, if there is one.
+    What the configuration names goes first. Text goes to ``$VISUAL`` or ``$EDITOR``, at the
+    line where the editor is known; a PDF to a viewer that takes a page, a recording to a
+    player that takes a time, a web page to a browser that finds words on it, if there is one;
+    without one, and all else, to what the desktop opens it with.
     """
+    if place.viewer:
+        return _configured(place)
     search_path = environ.get("PATH")
     if place.is_text and (editor := _editor(environ)):
         return [*editor, *_at_line(PurePath(editor[0]).name, place)]
-    if place.page is not None:
-        for name, option in _PDF_VIEWERS.items():
-            if viewer := shutil.which(name, path=search_path):
-                return [viewer, option.format(page=place.page), place.path]
+    if _says_where(place) and (found := viewer_of(place.media, environ)):
+        name, program = found
+        return [program, *_filled(_VIEWERS[place.media][name], place)]
     for name in _OPENERS:
         if opener := shutil.which(name, path=search_path):
             return [opener, place.path]
     raise IoError(
         f"nothing is known that opens {place.path!r}",
-        hint="set VISUAL or EDITOR to the command of an editor",
+        hint=_hint(place),
         details={"path": place.path, "line": place.line, "page": place.page},
     )
+
+
+def viewer_of(media: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return what opens files of *media* at a place: its name, and the program that is found."""
+    for name in _VIEWERS.get(media, ()):
+        if program := shutil.which(name, path=environ.get("PATH")):
+            return name, program
+    return None
+
+
+def _hint(place: FilePlace) -> str:
+    if place.is_text:
+        return "set VISUAL or EDITOR to the command of an editor"
+    key = place.media if place.media in _VIEWERS else "other"
+    return f"name a program: [viewers] {key} = 'program {{path}}'"
+
+
+def _says_where(place: FilePlace) -> bool:
+    return place.page is not None or place.start_ms is not None or place.media == "html"
+
+
+def _configured(place: FilePlace) -> list[str]:
+    try:
+        return _filled(place.viewer, place)
+    except (ValueError, KeyError, IndexError, AttributeError) as error:
+        raise ConfigInvalid(
+            f"[viewers] {place.media or 'other'} {place.viewer!r} is not a command",
+            hint="it may hold {path}, {url}, {page}, {line}, {seconds} and {fragment}",
+            details={"field": f"viewers.{place.media or 'other'}", "value": place.viewer},
+        ) from error
+
+
+def _filled(command: str, place: FilePlace) -> list[str]:
+    """Return the words of *command* with the place put into them; each stays one word."""
+    values = {
+        "path": place.path,
+        "url": PurePath(place.path).as_uri(),
+        "page": place.page or 1,
+        "line": place.line or 1,
+        "seconds": f"{(place.start_ms or 0) / 1000:g}",
+        "fragment": _fragment(place.words),
+    }
+    words = shlex.split(command)
+    if not words:
+        raise ValueError("no command")
+    return [word.format_map(values) for word in words]
+
+
+def _fragment(words: str) -> str:
+    """Return what has a browser show *words* on a page, as the draft on text fragments says it."""
+    few = " ".join(words.split()[:_FEW_WORDS])
+    return f"#:~:text={quote(few, safe='').replace('-', '%2D')}" if few else ""
 
 
 def _editor(environ: Mapping[str, str]) -> list[str]:

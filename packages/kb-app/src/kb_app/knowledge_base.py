@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from kb_app._by_models import ByModels
 from kb_app._texts import Texts
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError, NotIndexed, ReadonlyMode
@@ -39,7 +40,7 @@ Json = dict[str, Any]
 Stop = threading.Event
 
 
-class KnowledgeBase(Texts):
+class KnowledgeBase(Texts, ByModels):
     """An open knowledge base.
 
     Get one with ``KnowledgeBase.open(config)``. Methods block, may be called from any
@@ -331,18 +332,6 @@ class KnowledgeBase(Texts):
         run = self._run_for_one(embed=embed, stop=stop)
         return add_file(self._config, path, self._parts, run)
 
-    def ingest_file_by_model(self, path: str, *, stop: Stop | None = None) -> Iterator[IngestEvent]:
-        """As ``ingest_file``, where a language model names the file and not a person.
-
-        ``InvalidInput`` for one outside ``mcp.ingest_roots``, there or not; what a walk would
-        leave alone is left alone.
-        """
-        self._refuse_readonly("ingest-file")
-        from kb_app._ingest.single import add_file_by_model
-
-        run = self._run_for_one(embed=True, stop=stop)
-        return add_file_by_model(self._config, path, self._parts, run)
-
     def ingest_text(
         self,
         text: str,
@@ -360,22 +349,6 @@ class KnowledgeBase(Texts):
         """
         given = {"text": text, "title": title, "source_uri": source_uri, "media": media}
         return self._add_text(given, embed=embed, stop=stop)
-
-    def ingest_text_by_model(
-        self,
-        text: str,
-        *,
-        title: str,
-        source_uri: str | None = None,
-        media: str = "markdown",
-        stop: Stop | None = None,
-    ) -> Iterator[IngestEvent]:
-        """As ``ingest_text``, where a language model hands in the text.
-
-        It is trusted as ``mcp.trust_level`` says; its front matter can only lower that.
-        """
-        given = {"text": text, "title": title, "source_uri": source_uri, "media": media}
-        return self._add_text({**given, "trust": self._config.mcp.trust_level}, stop=stop)
 
     def remove_added(self, key: str, *, stop: Stop | None = None) -> Iterator[IngestEvent]:
         """Remove a document that was added by itself; events as of ``ingest``.

@@ -153,6 +153,14 @@ class Files:
         """Return the chunks that it was cut into, in order."""
         return self._chunks(doc["doc_id"])
 
+    def viewer_of(self, doc: StoredDoc) -> str:
+        """Return the command that the configuration names for such a file, if it names one."""
+        viewers = self._config.viewers
+        if doc.get("container"):
+            return viewers.other
+        own: str = getattr(viewers, doc["media"], "")
+        return own or viewers.other
+
     def path_of(self, doc: StoredDoc) -> str | None:
         """Return where the document's file is on disk, there or not: perhaps one it is within.
 

@@ -7,6 +7,7 @@ path that a file was moved from leads to the document, as its old id does.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +18,25 @@ from kb_app._media import has_lines, medium_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import Named, chunks_at, find
 from kb_app.editors import FilePlace
-from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, citation_of, parse_citation
+from kb_core.citations import (
+    Citation,
+    CodeSpan,
+    LineSpan,
+    PageSpan,
+    TimeSpan,
+    citation_of,
+    parse_citation,
+)
 from kb_core.errors import DocNotFound, IoError, SpanNotSupported
+from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 
 if TYPE_CHECKING:
     from kb_core.wire import types
 
 __all__ = ["cite", "locate"]
+
+_FIRST_LINES = 4
 
 
 def cite(
@@ -91,13 +103,31 @@ def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) 
         )
     is_text = medium_of(doc["media"]).is_text and not doc.get("container")
     place = citation_of(chunk) if chunk else named.citation
+    at = FilePlace(path, is_text=is_text)
+    if not is_text:
+        media = "" if doc.get("container") else doc["media"]
+        at = replace(at, media=media, viewer=files.viewer_of(doc))
     match place.span if place else None:
         case LineSpan(start, end) | CodeSpan(start, end) if is_text:
-            return FilePlace(path, line=_line_now(doc, (start, end), files))
+            return replace(at, line=_line_now(doc, (start, end), files))
+        case LineSpan() if place is not None and doc["media"] == Media.HTML:
+            return replace(at, words=_words(snapshot, doc, chunk, place))
         case PageSpan(page):
-            return FilePlace(path, page=page, is_text=is_text)
+            return replace(at, page=page)
+        case TimeSpan(start_ms):
+            return replace(at, start_ms=start_ms)
         case _:
-            return FilePlace(path, is_text=is_text)
+            return at
+
+
+def _words(
+    snapshot: IndexSnapshot, doc: StoredDoc, chunk: StoredChunk | None, place: Citation
+) -> str:
+    """Return a line of the cited text, of the first few the longest: a page may show it twice."""
+    chunks = [chunk] if chunk else chunks_at(snapshot, doc, place) or _around(snapshot, doc, place)
+    lines = chunks[0]["text"].split("\n") if chunks else []
+    cells = [line.removeprefix("- ").partition("\t")[0] for line in lines[:_FIRST_LINES]]
+    return max(cells, key=len, default="")
 
 
 def _line_now(doc: StoredDoc, cited: tuple[int, int], files: Files) -> int:

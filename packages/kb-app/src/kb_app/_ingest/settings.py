@@ -149,7 +149,7 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
-        options={Media.IMAGE: _ocr_options(config)},
+        options={medium: _ocr_options(config) for medium in (Media.IMAGE, Media.PDF)},
         reading=_reading_limits(config),
     )
 

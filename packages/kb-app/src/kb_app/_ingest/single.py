@@ -19,6 +19,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kb_app._ingest.added.assets import Assets, given_trust
+from kb_app._ingest.added.notes import (
+    as_note,
+    notes_folder,
+    with_provenance,
+    write_note,
+)
 from kb_app._ingest.added.offer import (
     HandedText,
     Offer,
@@ -48,12 +54,12 @@ from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_app.paths import environment, from_argument
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import DocNotFound, InvalidInput
+from kb_core.errors import ConfigInvalid, DocNotFound, InvalidInput
 from kb_core.ids import doc_id
 from kb_core.ingest import IngestEvent, ItemKind
 from kb_core.records import FileRecord
 
-__all__ = ["add_file", "add_file_by_model", "add_text", "remove"]
+__all__ = ["add_file", "add_file_by_model", "add_text", "add_text_by_model", "remove"]
 
 OpenRun: TypeAlias = AbstractContextManager[Run]
 """A run that begins when it is entered."""
@@ -109,6 +115,40 @@ def add_text(
     with open_run as run:
         _refuse_less_trusted(run, offer)
         yield from _recorded(run, "ingest_text", offer)
+
+
+def add_text_by_model(
+    config: Config, given: HandedText, now_ns: int, open_run: OpenRun
+) -> Generator[IngestEvent]:
+    """Add a text of a language model: a note of a source, where the person named a folder.
+
+    Raises ``ConfigInvalid`` for a folder whose files no source takes.
+    """
+    if not config.mcp.notes_dir:
+        yield from add_text(config, with_provenance(given), now_ns, open_run)
+        return
+    folder = notes_folder(config)
+    offer = from_text(as_note(given, now_ns), ingest_settings(config), now_ns)
+    with open_run as run:
+        if offer.refused is not None:
+            yield from _recorded(run, "ingest_text", offer)
+            return
+        where = write_note(folder, given.title, offer.data)
+        place = place_in(source_specs(config, ()), os.fspath(where))
+        if place is None or place.refused is not None:
+            where.unlink()
+            raise _left_alone(config.mcp.notes_dir, place)
+        scope = {"sources": [place.spec.source_id], "paths": [key_of_file(where)]}
+        yield from recorded(run, "ingest_text", scope, lambda run: _index(run, place, where))
+
+
+def _left_alone(folder: str, place: Place | None) -> ConfigInvalid:
+    why = place.refused.detail if place is not None and place.refused else "it is in no source"
+    return ConfigInvalid(
+        f"mcp.notes_dir {folder!r}: its source would leave the note alone ({why})",
+        hint="name a folder whose Markdown files are indexed",
+        details={"setting": "mcp.notes_dir", "value": folder},
+    )
 
 
 def remove(key: str, open_run: OpenRun) -> Generator[IngestEvent]:

@@ -37,6 +37,7 @@ __all__ = [
     "Source",
     "Storage",
     "Ui",
+    "Viewers",
     "Workspaces",
     "rules",
 ]
@@ -264,6 +265,11 @@ class Mcp:
         "How far a text is to be trusted that a model hands in; the text can only lower it.",
         choices=TRUST_LEVELS,
     )
+    notes_dir: str = setting(
+        "",
+        "Folder of a source that takes what a model hands in, as files; none: kept in _added.",
+        kind="file",
+    )
     workspace_roots: bool = setting(
         default=False, doc="Answer from the folders that a host announces, as with --workspace."
     )
@@ -277,6 +283,23 @@ class Ui:
     query_history: int = setting(
         100, "Queries that are kept from one session to the next; 0: none.", low=0, high=10_000
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewers:
+    """The commands that `kebab cite --open` runs; empty: what is found.
+
+    `{path}`, `{url}`, `{page}`, `{seconds}` and `{fragment}` stand for the place.
+    """
+
+    pdf: str = setting("", "Such as `zathura --page={page} {path}`.")
+    html: str = setting("", "Such as `firefox {url}{fragment}`.")
+    image: str = setting("", "Such as `feh {path}`.")
+    audio: str = setting("", "Such as `mpv --start={seconds} {path}`.")
+    video: str = setting("", "Such as `vlc --start-time={seconds} {path}`.")
+    office: str = setting("", "Such as `libreoffice {path}`.")
+    book: str = setting("", "Such as `foliate {path}`.")
+    other: str = setting("", "All else that is no text; empty: what the desktop opens it with.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,6 +330,7 @@ SECTIONS: Mapping[str, type] = {
     "limits": Limits,
     "mcp": Mcp,
     "ui": Ui,
+    "viewers": Viewers,
     "log": Log,
 }
 """Names of the sections, in the order of the file."""
@@ -343,6 +367,7 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     mcp: Mcp = field(default_factory=Mcp)
     ui: Ui = field(default_factory=Ui)
+    viewers: Viewers = field(default_factory=Viewers)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By ``section.key``; a key that is missing has its default."""
     warnings: tuple[str, ...] = ()

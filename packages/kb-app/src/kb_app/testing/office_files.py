@@ -6,7 +6,7 @@ import io
 import zipfile
 from collections.abc import Mapping, Sequence
 
-__all__ = ["archive", "docx", "pptx", "relations", "xlsx"]
+__all__ = ["archive", "docx", "odf", "pptx", "relations", "xlsx"]
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006"
@@ -128,6 +128,35 @@ def xlsx(
     for number, rows in enumerate(sheets.values()):
         parts[f"xl/sheet{number}.xml"] = _sheet("worksheet", f"<sheetData>{rows}</sheetData>")
     return archive(parts)
+
+
+def odf(kind: str, inside: str, *, styles: str = "", margins: str = "", meta: str = "") -> bytes:
+    """Return an OpenDocument file: ``text``, ``spreadsheet`` or ``presentation``.
+
+    *styles* are those of the content, *margins* its headers and footers, *meta* its metadata.
+    """
+    body = f"<office:body><office:{kind}>{inside}</office:{kind}></office:body>"
+    content = f"<office:automatic-styles>{styles}</office:automatic-styles>{body}"
+    master = f"<office:master-styles><style:master-page>{margins}</style:master-page>"
+    return archive(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "content.xml": _open("document-content", content),
+            "styles.xml": _open("document-styles", f"{master}</office:master-styles>"),
+            "meta.xml": _open("document-meta", f"<office:meta>{meta}</office:meta>"),
+        }
+    )
+
+
+def _open(name: str, inside: str) -> str:
+    spaces = " ".join(
+        f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{prefix}:1.0"'
+        for prefix in ("office", "style", "text", "table", "draw", "presentation", "meta")
+    )
+    return (
+        f'{_HEAD}<office:{name} {spaces} xmlns:dc="http://purl.org/dc/elements/1.1/"'
+        f' xmlns:xlink="http://www.w3.org/1999/xlink">{inside}</office:{name}>'
+    )
 
 
 def _word(name: str, inside: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -185,7 +186,13 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
     "words", metavar="[verify] URI...", nargs=-1, shell_complete=completed_by("document")
 )
 @click.option(
-    "--open", "opens", is_flag=True, help="Open the file at the place: $VISUAL, $EDITOR, a viewer."
+    "--open",
+    "opens",
+    is_flag=True,
+    help="Open the file at the place: $EDITOR, a viewer, a browser.",
+)
+@click.option(
+    "--dry-run", "only_says", is_flag=True, help="With --open: print the command, and run nothing."
 )
 @click.option(
     "--source",
@@ -197,7 +204,12 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
 @pass_cli
 @click.pass_context
 def cite(
-    ctx: click.Context, cli: CliContext, words: tuple[str, ...], opens: bool, source: str | None
+    ctx: click.Context,
+    cli: CliContext,
+    words: tuple[str, ...],
+    opens: bool,
+    only_says: bool,
+    source: str | None,
 ) -> None:
     """Print what a citation points at, or verify that it still says the same.
 
@@ -209,13 +221,13 @@ def cite(
     JSON with a content_hash, as citations, hits and responses of a search have it. Exits 3 if
     anything is changed or gone.
     """
+    _refuse(words, opens=opens, only_says=only_says)
     if words[:1] == (_VERIFY,):
-        _refuse(opens=opens)
         _verify(ctx, cli, words[1:], source)
     elif opens:
         with cli.open() as kb:
             place = kb.locate(_only(words), source=source)
-        _open(cli, place)
+        _open(cli, place, only_says=only_says)
     else:
         with cli.open() as kb:
             found = kb.cite(_only(words), source=source)
@@ -234,8 +246,14 @@ def _only(words: tuple[str, ...]) -> str:
     )
 
 
-def _refuse(*, opens: bool) -> None:
-    if opens:
+def _refuse(words: tuple[str, ...], *, opens: bool, only_says: bool) -> None:
+    if only_says and not opens:
+        raise InvalidInput(
+            "--dry-run says what --open would run",
+            hint="kebab cite 'notes/a.md#L12-L34' --open --dry-run",
+            details={"field": "dry_run"},
+        )
+    if opens and words[:1] == (_VERIFY,):
         raise InvalidInput(
             "verify opens nothing: --open goes with one URI",
             hint="kebab cite 'notes/a.md#L12-L34' --open",
@@ -313,10 +331,13 @@ def _diff_lines(check: Shown) -> list[str]:
     return str(check.get("diff", "")).removesuffix("\n").split("\n") if "diff" in check else []
 
 
-def _open(cli: CliContext, place: FilePlace) -> None:
+def _open(cli: CliContext, place: FilePlace, *, only_says: bool) -> None:
     from kb_app.editors import open_command
 
     words = open_command(place, cli.environ)
+    if only_says:
+        click.echo(printable(shlex.join(words)))
+        return
     sys.stdout.flush()
     try:
         done = subprocess.run(words, check=False)  # noqa: S603 - words, no shell; the person's own

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import mcp_types as types
 from pydantic import Field
 
-from kb_app.wire_models import Input, Text, choice, read
+from kb_app.wire_models import Input, OneOrMore, Text, choice, read
 from kb_core import wire
 from kb_core.ingest import IngestEvent
 from kb_core.media import Media
@@ -82,6 +82,8 @@ class IngestTextInput(Input):
     media: Annotated[TextKind, choice(TextKind)] = Field(
         default=TextKind.MARKDOWN, description="What it is written in."
     )
+    written_by: Text = Field(default=None, description="You: model and program.")
+    based_on: OneOrMore = Field(default=(), description="What it was made from: citations, paths.")
 
 
 def _ingest_stdin(call: Call) -> Answer:
@@ -91,6 +93,8 @@ def _ingest_stdin(call: Call) -> Answer:
         title=asked.title,
         source_uri=asked.source_uri,
         media=asked.media.value,
+        written_by=asked.written_by,
+        based_on=asked.based_on,
         stop=call.stop,
     )
     return follow(call, events)
@@ -101,10 +105,11 @@ INGEST_STDIN = Tool(
         name="ingest_stdin",
         title="Add a text",
         description=(
-            "Keep a text in the knowledge base as a document of its own; the same source_uri, or "
-            "title, replaces. Use it when the person asks to keep what you wrote or were given. "
-            "Do not use it for a file on disk (that is ingest_file), nor for anything that nobody "
-            "asked to keep."
+            "Keep a text in the knowledge base as a document of its own, or as a file where the "
+            "person named a folder for notes. The same source_uri, or title, replaces; a file is "
+            "never replaced. Say who wrote it, and from what. Use it when the person asks to keep "
+            "what you wrote or were given. Do not use it for a file on disk (that is ingest_file), "
+            "nor for anything that nobody asked to keep."
         ),
         input_schema=input_schema(IngestTextInput),
         output_schema=outline("ingest_report"),
@@ -113,8 +118,8 @@ INGEST_STDIN = Tool(
     call=_ingest_stdin,
     tell=lambda call: ingest_text(_ingest_stdin(call), call.max_tokens),
     brief=(
-        "Keep a text as a document when the person asks for that; the same source_uri, or title, "
-        "replaces. A file on disk is for ingest_file."
+        "Keep a text as a document when the person asks for that; say that you wrote it, and from "
+        "what. The same source_uri, or title, replaces. A file on disk is for ingest_file."
     ),
 )
 

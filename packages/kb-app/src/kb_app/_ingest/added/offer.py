@@ -39,10 +39,12 @@ __all__ = [
     "HandedText",
     "Offer",
     "check_file",
+    "checked_title",
     "from_file",
     "from_text",
     "key_of_file",
     "refusal",
+    "slug",
 ]
 
 _URI_MAX = 2_000
@@ -74,6 +76,10 @@ class HandedText:
     source_uri: str | None = None
     media: str = "markdown"
     trust: str = TrustLevel.PRIMARY
+    written_by: str | None = None
+    """Who wrote it, where that was not the person: a model, as it calls itself."""
+    based_on: tuple[str, ...] = ()
+    """What it was made from: citations or paths."""
 
 
 def key_of_file(path: Path) -> str:
@@ -125,8 +131,8 @@ def refusal(path: Path, why: Skip) -> Offer:
 
 def from_text(given: HandedText, settings: Settings, now_ns: int) -> Offer:
     """Take a text, as of *now_ns*; raise ``InvalidInput`` for what makes no document."""
-    title, uri = _checked(given.title, "title", _TITLE_MAX).strip(), given.source_uri
-    key = _slug(title) if uri is None else _checked(uri, "source_uri", _URI_MAX)
+    title, uri = checked_title(given), given.source_uri
+    key = slug(title) if uri is None else _checked(uri, "source_uri", _URI_MAX)
     if given.media not in _GIVEN:
         known = ", ".join(_GIVEN)
         raise _invalid("media", given.media, f"media {given.media!r} is not one of {known}")
@@ -142,6 +148,17 @@ def from_text(given: HandedText, settings: Settings, now_ns: int) -> Offer:
         return Offer(file=file, refused=verdict)
     asset = asset_name(data, kind.media, TrustLevel(given.trust))
     return Offer(file=file, data=data, asset=asset, title=nfc(title))
+
+
+def checked_title(given: HandedText) -> str:
+    """Return the title; raise ``InvalidInput`` for one that is no line, and such provenance."""
+    for name, text in (
+        ("written_by", given.written_by),
+        *(("based_on", s) for s in given.based_on),
+    ):
+        if text is not None:
+            _checked(text, name, _URI_MAX)
+    return _checked(given.title, "title", _TITLE_MAX).strip()
 
 
 def _judged(file: SourceFile, verdict: SourceFile, data: bytes, settings: Settings) -> Offer:
@@ -227,7 +244,7 @@ def _utf8(text: str, field: str) -> bytes:
         raise _invalid(field, None, f"{field} is not valid Unicode") from None
 
 
-def _slug(title: str) -> str:
+def slug(title: str) -> str:
     """Return the words of *title*, of whatever script, in small letters with hyphens between."""
     slug = _BETWEEN_WORDS.sub("-", nfc(title).casefold()).strip("-")
     return slug or f"untitled-{text_hash(title)[:8]}"

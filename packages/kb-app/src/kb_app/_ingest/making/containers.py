@@ -112,6 +112,8 @@ class Package:
                 parser.feed(block)
             return parser.close()
         except _NO_XML as error:
+            if "out of memory" in str(error):
+                raise MemoryError(str(error)) from error
             raise _damaged(f"{name} in it is no XML: {error}") from error
 
     def _blocks(self, name: str) -> Iterator[bytes]:

@@ -32,7 +32,7 @@ from kb_core.text import nfc
 from kb_core.values import dataclass
 
 __all__ = ["Hints", "code_metadata", "date_in_name", "detect_language", "parse_date"]
-__all__ += ["text_metadata"]
+__all__ += ["plain_key", "text_metadata"]
 
 _TITLE_MAX = 200
 _FIRST_LINE_MAX = 80
@@ -92,8 +92,8 @@ class _Reader:
     """Takes known keys out of the values of a front matter, whatever their case."""
 
     def __init__(self, values: Mapping[str, object]) -> None:
-        self._values = {_key(key): value for key, value in values.items()}
-        self._names = {_key(key): key for key in values}
+        self._values = {plain_key(key): value for key, value in values.items()}
+        self._names = {plain_key(key): key for key in values}
         self.warnings: list[str] = []
 
     def line(self, key: str) -> str | None:
@@ -157,7 +157,8 @@ class _Reader:
             self.warnings.append(f"front matter: {name}: {str(value)[:60]!r} is not {expected}")
 
 
-def _key(name: str) -> str:
+def plain_key(name: str) -> str:
+    """Return a key of front matter as it is compared: without case, and with ``_``."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 

@@ -107,6 +107,16 @@ class Recogniser:
                 return Page((), 0.0, f"reading it took longer than {self._secs:g} seconds")
         return self._judged(best, image)
 
+    def read_pixels(
+        self, pixels: tuple[int, int, bytes], dpi: float, results: Results, part: str
+    ) -> Page:
+        """Return the lines of a picture that is given as width, height and tones of grey."""
+        import PIL.Image
+
+        width, height, tones = pixels
+        image = PIL.Image.frombytes("L", (width, height), tones)
+        return self.read(image, dpi, results, part)
+
     def _attempts(self) -> list[tuple[str, ...]]:
         """Return in which languages a page is read, and if need be read again."""
         english = (ENGLISH,) if ENGLISH in self._trained else ()

@@ -3,28 +3,33 @@
 Headings are those of the outline or, without one, lines in larger or bolder type. What runs
 along the head or foot of pages stands where it is first seen, and is left out of the others;
 so are numbers of pages. Pages that are pictures wait for the phase ``ocr``, unless somebody
-put their text under them. A damaged page costs that page; a locked file is refused.
+put their text under them; what is seen on them is read then. A damaged page costs that page;
+a locked file is refused.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import TypeAlias
 
 from kb_app._ingest.making.blocks import Headings
 from kb_app._ingest.making.glyphs import Box, Glyphs, Line, lines_of
 from kb_app._ingest.making.layout import TextBlock, blocks_of, joined
 from kb_app._ingest.making.metadata import Hints, text_metadata
+from kb_app._ingest.making.ocr import Line as Recognised
 from kb_app._ingest.making.pages import Sheet, name_headings, title_of, without_running_lines
 from kb_app._ingest.making.pdfium import Locked, NotReadable, Page, PageImage, Pdf, opened
+from kb_app._ingest.making.recognised import paragraphs_of, recogniser_for
+from kb_app._ingest.workers.worker import say
 from kb_core.citations import PageSpan
 from kb_core.documents import Block, Enclosure, Metadata, ParsedDocument, Place, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
 
-__all__ = ["PdfParser", "Recognise", "read_pdf"]
+__all__ = ["PdfParser", "Recognise", "ScanParser", "read_pdf"]
 
 _PARSER = "pdf-1"
 _LITTLE_INK = 32
@@ -33,13 +38,15 @@ _MANY_PATHS = 40
 _NOISE = re.compile("[\x00\x01\x03-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
 _MOST_NOISE = 0.3
 _TOLD_PAGES = 5
+_OTHER_TYPE = 0.4
+_CUT_WORD = re.compile(r"[^\W\d_]-$")
 _DATE = re.compile(
     r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?.*", re.DOTALL
 )
 
-Recognise: TypeAlias = Callable[[PageImage], Sequence[Sequence[tuple[str, Box]]]]
-"""Reads the picture of a page: lines with their boxes in its pixels, from its upper left
-corner, block by block in the order of reading."""
+Recognise: TypeAlias = Callable[[PageImage, int, int], Sequence[Sequence[tuple[str, Box]]]]
+"""Reads the picture of a page, whose number it is told, and how many there are: lines with their
+boxes in its pixels, from its upper left corner, block by block in the order of reading."""
 
 
 class PdfParser:
@@ -49,6 +56,43 @@ class PdfParser:
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         return read_pdf(content, file)
+
+
+class ScanParser:
+    """``Parser`` of PDF files: what is text in them, and what is seen on pages without."""
+
+    version = f"{_PARSER}-scans-1"
+
+    def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        recogniser, told = recogniser_for(file), dict[str, list[int]]()
+        results = content.results("ocr", recogniser.maker)
+
+        def recognise(image: PageImage, number: int, total: int) -> list[list[tuple[str, Box]]]:
+            say("ocr", number - 1, total)
+            drawn = (image.width, image.height, image.pixels)
+            seen = recogniser.read_pixels(drawn, image.scale * 72, results, f"page {number}")
+            if seen.warning:
+                told.setdefault(seen.warning, []).append(number)
+            if not seen.lines:
+                told.setdefault("no readable text", []).append(number)
+            return [[_boxed(line) for line in lines] for lines in paragraphs_of(seen)]
+
+        parsed = read_pdf(content, file, recognise)
+        if parsed.refused is None and not parsed.text and not parsed.enclosures:
+            return _refused(file, SkipReason.EMPTY, "; ".join(told) or "nothing but white space")
+        warnings = tuple(_about(numbers, what) for what, numbers in told.items())
+        return replace(parsed, warnings=(*parsed.warnings, *warnings))
+
+
+def _boxed(line: Recognised) -> tuple[str, Box]:
+    x, y, w, h = line.box
+    return line.text, Box(x, y, x + w, y + h)
+
+
+def _about(numbers: Sequence[int], what: str) -> str:
+    some = ", ".join(map(str, numbers[:_TOLD_PAGES]))
+    more = len(numbers) - _TOLD_PAGES
+    return f"page {some}{f' and {more:,} more' if more > 0 else ''}: {what}"
 
 
 def read_pdf(
@@ -79,7 +123,7 @@ def _read(pdf: Pdf, file: SourceFile, recognise: Recognise | None) -> ParsedDocu
     for index in range(len(pdf)):
         try:
             with pdf.page(index) as page:
-                sheets.append(_sheet(page, index, pdf.label(index), recognise))
+                sheets.append(_sheet(page, (index, len(pdf)), pdf.label(index), recognise))
         except NotReadable:
             damaged.append(index + 1)
     without_running_lines(sheets)
@@ -118,7 +162,9 @@ def _told(pages: Sequence[int], what: str, total: int) -> list[str]:
     return [f"pages {some}{also} of {total:,} {'are ' if verb else ''}{what}"]
 
 
-def _sheet(page: Page, index: int, label: str, recognise: Recognise | None) -> Sheet:
+def _sheet(page: Page, at: tuple[int, int], label: str, recognise: Recognise | None) -> Sheet:
+    """Return a page; *at* says which it is, counted from 0, and of how many."""
+    index, total = at
     glyphs = page.glyphs()
     sheet = Sheet(number=index + 1, label=label, view=page.view)
     if not _is_picture(page, glyphs):
@@ -128,7 +174,8 @@ def _sheet(page: Page, index: int, label: str, recognise: Recognise | None) -> S
         sheet.blocks = [] if _is_noise(glyphs.text) else blocks_of(lines_of(glyphs))
     else:
         image = page.image()
-        sheet.blocks = [_seen(lines, image, page) for lines in recognise(image) if lines]
+        seen = recognise(image, index + 1, total)
+        sheet.blocks = _seen([lines for lines in seen if lines], image, page)
     return sheet
 
 
@@ -145,14 +192,29 @@ def _is_noise(text: str) -> bool:
     return len(_NOISE.findall(text)) > _MOST_NOISE * sum(map(len, text.split()))
 
 
-def _seen(lines: Sequence[tuple[str, Box]], image: PageImage, page: Page) -> TextBlock:
-    """Return a block of a picture as one of the page; boxes are in its own space then."""
+def _seen(
+    blocks: Sequence[Sequence[tuple[str, Box]]], image: PageImage, page: Page
+) -> list[TextBlock]:
+    """Return the blocks of a picture as those of the page; boxes are in its own space then."""
+    usual = _height([line for lines in blocks for line in lines]) if blocks else 0.0
     made = []
-    for text, (x0, y0, x1, y1) in lines:
-        shown = Box(*(side / image.scale for side in (x0, y0, x1, y1)))
-        box = page.view.unshown(shown)
-        made.append(Line(text, box, max(shown.y1 - shown.y0, 0.1)))
-    return TextBlock(made)
+    for lines in blocks:
+        height = _height(lines)
+        # How high a line is depends on its letters; only what differs much is other type.
+        size = height if abs(height - usual) > _OTHER_TYPE * usual else usual
+        block = TextBlock([])
+        for text, box in lines:
+            shown = Box(*(side / image.scale for side in box))
+            is_cut = _CUT_WORD.search(text) is not None
+            place = page.view.unshown(shown)
+            block.lines.append(Line(text, place, max(size / image.scale, 0.1), is_cut=is_cut))
+        made.append(block)
+    return made
+
+
+def _height(lines: Sequence[tuple[str, Box]]) -> float:
+    """Return how high most lines are; those that run up or down the page by their width."""
+    return median(min(box.x1 - box.x0, box.y1 - box.y0) for _, box in lines)
 
 
 @dataclass(slots=True)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Package, Refused
 from kb_app._ingest.making.formats.office.grid import Book
 from kb_app._ingest.making.formats.office.opc import Parts
+from kb_app._ingest.making.formats.office.opendocument import OpenDocument
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formats.office.sheets import read_sheets
 from kb_app._ingest.making.formats.office.slides import read_slides
 from kb_app._ingest.making.formats.office.words import read_words
-from kb_core.documents import Link, ParsedDocument, SourceFile
+from kb_core.documents import Link, ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
 
@@ -58,21 +60,41 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     """Return the document, or raise ``Refused``."""
     if data.startswith(_OLE):
         raise _old(data)
-    parts, draft = Parts(Package(data, file.limits)), Draft()
+    package, draft = Package(data, file.limits), Draft()
+    if "content.xml" in package:
+        opened = OpenDocument(package, file.limits)
+        links = opened.read(draft)
+        beside = _Beside(opened.properties(), opened.known, links, opened.warnings)
+    else:
+        beside = _read_parts(Parts(package), draft, file.limits)
+    return _document(file, draft, beside)
+
+
+class _Beside(NamedTuple):
+    """What is known of a file beside its text."""
+
+    properties: Properties
+    known: Mapping[str, object]
+    links: Sequence[Link]
+    warnings: Sequence[str]
+
+
+def _read_parts(parts: Parts, draft: Draft, limits: ReadingLimits) -> _Beside:
+    """Write down what a docx, pptx or xlsx says."""
     links: Sequence[Link] = ()
     known: Mapping[str, object] = {}
     match parts.family:
         case "word":
             links = read_words(parts, draft)
         case "ppt":
-            known = read_slides(parts, draft, file.limits.pages)
+            known = read_slides(parts, draft, limits.pages)
         case "xl":
-            book = Book(draft, file.limits.cells)
+            book = Book(draft, limits.cells)
             read_sheets(parts, book)
             draft.opening, known = "", book.known()  # the name of a sheet is no title
         case _:
             raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
-    return _document(file, draft, parts.properties(), known, (links, parts.warnings))
+    return _Beside(parts.properties(), known, links, parts.warnings)
 
 
 def _old(data: bytes) -> Refused:
@@ -83,26 +105,19 @@ def _old(data: bytes) -> Refused:
     return Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
 
 
-def _document(
-    file: SourceFile,
-    draft: Draft,
-    properties: Properties,
-    known: Mapping[str, object],
-    beside: tuple[Sequence[Link], Sequence[str]],
-) -> ParsedDocument:
-    """Return the document; *beside* are its links, and the warnings."""
-    text, (links, warnings) = draft.text, beside
-    if not text and warnings:
-        raise Refused(SkipReason.UNREADABLE, warnings[0])
-    metadata = properties.metadata(file.path, draft.opening, text[:_LOOKED_AT])
+def _document(file: SourceFile, draft: Draft, beside: _Beside) -> ParsedDocument:
+    text = draft.text
+    if not text and beside.warnings:
+        raise Refused(SkipReason.UNREADABLE, beside.warnings[0])
+    metadata = beside.properties.metadata(file.path, draft.opening, text[:_LOOKED_AT])
     return ParsedDocument(
         text=text,
         media=file.media,
-        metadata=replace(metadata, user={**metadata.user, **known}),
+        metadata=replace(metadata, user={**metadata.user, **beside.known}),
         blocks=tuple(draft.blocks),
         places=tuple(draft.places),
-        links=tuple(links),
+        links=tuple(beside.links),
         has_lines=not draft.places,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys(beside.warnings)),
         parser_version=_PARSER,
     )

@@ -1,0 +1,81 @@
+"""The part of the facade for what language models add, within what the person allows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from threading import Event
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from kb_app._ingest.pipeline import Run
+    from kb_app._parts import Parts
+    from kb_app.config import Config
+    from kb_core.ingest import IngestEvent
+
+__all__ = ["ByModels"]
+
+
+class ByModels:
+    """Operations of ``KnowledgeBase`` that are for models; the rest of it has the parts."""
+
+    _config: Config
+    _parts: Parts
+
+    @abstractmethod
+    def _refuse_readonly(self, what: str) -> None: ...
+
+    @abstractmethod
+    def _run_for_one(self, *, embed: bool, stop: Event | None) -> AbstractContextManager[Run]: ...
+
+    @abstractmethod
+    def _now(self) -> int: ...
+
+    def ingest_file_by_model(
+        self, path: str, *, stop: Event | None = None
+    ) -> Iterator[IngestEvent]:
+        """As ``ingest_file``, where a language model names the file and not a person.
+
+        ``InvalidInput`` for one outside ``mcp.ingest_roots``, there or not; what a walk would
+        leave alone is left alone.
+        """
+        self._refuse_readonly("ingest-file")
+        from kb_app._ingest.single import add_file_by_model
+
+        run = self._run_for_one(embed=True, stop=stop)
+        return add_file_by_model(self._config, path, self._parts, run)
+
+    def ingest_text_by_model(  # noqa: PLR0913 - what a model may say of a text
+        self,
+        text: str,
+        *,
+        title: str,
+        source_uri: str | None = None,
+        media: str = "markdown",
+        written_by: str | None = None,
+        based_on: Sequence[str] = (),
+        stop: Event | None = None,
+    ) -> Iterator[IngestEvent]:
+        """As ``ingest_text``, where a language model hands in the text.
+
+        It is trusted as ``mcp.trust_level`` says; its front matter can only lower that.
+        *written_by* and *based_on*, citations or paths, become its front matter. With
+        ``mcp.notes_dir``, it is a new Markdown file of that folder, and replaces nothing.
+        """
+        self._refuse_readonly("ingest-stdin")
+        from kb_app._ingest.added.offer import HandedText
+        from kb_app._ingest.single import add_text_by_model
+
+        given = HandedText(
+            text=text,
+            title=title,
+            source_uri=source_uri,
+            media=media,
+            trust=self._config.mcp.trust_level,
+            written_by=written_by,
+            based_on=tuple(based_on),
+        )
+        run = self._run_for_one(embed=True, stop=stop)
+        return add_text_by_model(self._config, given, self._now() * 1_000_000_000, run)

@@ -1,0 +1,182 @@
+"""What a language model hands in: who wrote it stands in it, and no file is written over."""
+
+from __future__ import annotations
+
+import base64
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings, strategies as st
+
+from kb_app._ingest.added.notes import as_note, with_provenance
+from kb_app._ingest.added.offer import HandedText
+from kb_app._ingest.making.formats.markdown import read_front_matter
+from kb_app.config import Config, Embedding, Mcp, Source
+from kb_app.knowledge_base import KnowledgeBase
+from kb_app.testing.parts import open_here
+from kb_core.errors import ConfigInvalid, InvalidInput, ReadonlyMode
+from kb_core.ingest import IngestItem
+from kb_core.search import SearchFilters
+
+TEXT = "Otters dive for three minutes.\n"
+BODY = base64.b64encode(random.Random(1).randbytes(600)).decode()
+KEY = f"-----BEGIN PRIVATE KEY-----\n{BODY}\n"
+TITLES = ("../../etc/passwd", "/abs", "..", "a\\b", ".hidden", "가" * 300)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """Return one source with a folder for notes in it that is not there yet."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    base = Config.inside(tmp_path / "kb", Source(id="notes", root=root, exclude=("/left/",)))
+    mcp = Mcp(notes_dir=str(root / "from-models"))
+    return replace(base, embedding=Embedding(model="none"), mcp=mcp)
+
+
+def hand_in(kb: KnowledgeBase, text: str = TEXT, **fields: Any) -> tuple[IngestItem, ...]:  # noqa: ANN401
+    *_, last = kb.ingest_text_by_model(text, **{"title": "How otters dive", **fields})
+    assert last.report is not None
+    return last.report.items or ()
+
+
+def test_a_note_is_a_file_of_its_source_that_says_who_wrote_it_and_from_what(
+    config: Config, tmp_path: Path
+) -> None:
+    with open_here(config) as kb:
+        (item,) = hand_in(kb, written_by="model 1", based_on=["a.md:1-2", "b.md#L3"])
+        (doc,) = kb.list_docs(SearchFilters())["items"]
+
+    file = tmp_path / "notes/from-models/how-otters-dive.md"
+    said = yaml.safe_load(file.read_text("utf-8").split("---")[1])
+    written_at = said.pop("written_at")
+    assert item.doc_path == doc["doc_path"] == "from-models/how-otters-dive.md"
+    assert (doc["source_id"], doc["trust_level"]) == ("notes", "generated")
+    assert file.read_text("utf-8").endswith(f"---\n\n{TEXT}")
+    assert written_at.endswith("Z")
+    assert said == {
+        "title": "How otters dive",
+        "written_by": "model 1",
+        "based_on": ["a.md:1-2", "b.md#L3"],
+        "trust_level": "generated",
+    }
+
+
+def test_a_note_of_the_same_title_is_another_file_and_no_link_is_followed(
+    config: Config, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes/from-models"
+    folder.mkdir()
+    (folder / "how-otters-dive.md").symlink_to(tmp_path / "outside.md")
+    (folder / "How-Otters-Dive-2.md").write_text("mine\n", "utf-8")
+
+    with open_here(config) as kb:
+        paths = [hand_in(kb, source_uri="https://x.org/")[0].doc_path for _ in range(2)]
+
+    assert paths == ["from-models/how-otters-dive-3.md", "from-models/how-otters-dive-4.md"]
+    assert not (tmp_path / "outside.md").exists()
+    assert (folder / "How-Otters-Dive-2.md").read_text("utf-8") == "mine\n"
+    assert 'source: "https://x.org/"' in (folder / "how-otters-dive-3.md").read_text("utf-8")
+
+
+def test_whatever_the_title_the_file_is_in_the_folder(config: Config, tmp_path: Path) -> None:
+    with open_here(config) as kb:
+        paths = [hand_in(kb, title=title)[0].doc_path for title in TITLES]
+
+    every = [path for path in tmp_path.rglob("*.md") if "kb" not in path.parts]
+    assert {path.parent for path in every} == {tmp_path / "notes/from-models"}
+    assert {f"from-models/{path.name}" for path in every} == set(paths)
+    assert not any(path.name.startswith(".") for path in every)
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("elsewhere", "is in no source"),
+        ("notes/link", "is in no source"),
+        ("notes/left", "would leave the note alone"),
+    ],
+)
+def test_a_folder_whose_files_no_source_takes_is_refused_and_nothing_is_left_there(
+    config: Config, tmp_path: Path, folder: str, message: str
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "notes/link").symlink_to(tmp_path / "outside")
+    wrong = replace(config, mcp=Mcp(notes_dir=str(tmp_path / folder)))
+
+    with open_here(wrong) as kb, pytest.raises(ConfigInvalid, match=message) as caught:
+        hand_in(kb)
+
+    assert caught.value.details["setting"] == "mcp.notes_dir"
+    assert not list(tmp_path.rglob("*otters*"))
+
+
+def test_a_secret_is_not_written_and_a_reader_writes_nothing(
+    config: Config, tmp_path: Path
+) -> None:
+    with open_here(config) as kb:
+        (item,) = hand_in(kb, KEY)
+    with open_here(config, readonly=True) as kb, pytest.raises(ReadonlyMode):
+        hand_in(kb)
+
+    assert item.kind == "skipped"
+    assert not (tmp_path / "notes/from-models").exists()
+
+
+def test_without_a_folder_it_is_kept_as_added_and_says_who_wrote_it(config: Config) -> None:
+    with open_here(replace(config, mcp=Mcp())) as kb:
+        hand_in(kb, f"---\ntags: [sea]\n---\n{TEXT}", written_by="model 1")
+        (doc,) = kb.list_docs(SearchFilters())["items"]
+        text = kb.fetch(doc["doc_id"])["text"]
+
+    assert (doc["source_id"], doc["trust_level"], doc["tags"]) == ("_added", "generated", ["sea"])
+    assert 'written_by: "model 1"' in text
+    with open_here(replace(config, mcp=Mcp())) as kb, pytest.raises(InvalidInput) as caught:
+        hand_in(kb, media="text", written_by="model 1")
+    assert caught.value.details["field"] == "written_by"
+
+
+FORGED = st.sampled_from(["trust_level", "Trust-Level", "trust level", "written_by", "title"])
+
+
+@given(
+    own=st.dictionaries(
+        FORGED | st.text("ab: #'\"[", max_size=6), st.text(max_size=12), max_size=4
+    ),
+    title=st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1).filter(
+        lambda title: title.strip() != ""
+    ),
+    author=st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1).filter(
+        lambda author: author.strip() != ""
+    ),
+)
+@settings(max_examples=60)
+def test_nothing_that_a_text_says_of_itself_raises_its_trust_or_hides_who_wrote_it(
+    own: dict[str, str], title: str, author: str
+) -> None:
+    text = f"---\n{yaml.safe_dump(own, allow_unicode=True)}---\n{TEXT}"
+    handed = HandedText(text=text, title=title, trust="generated", written_by=author)
+
+    front = read_front_matter(as_note(handed, 0).text)
+    kept = read_front_matter(with_provenance(handed).text)
+
+    assert front is not None
+    assert kept is not None
+    assert front.values["trust_level"] == "generated"
+    assert front.values["written_by"] == kept.values["written_by"] == author
+    assert front.values["title"] == title.strip()
+
+
+def test_a_note_may_ask_for_less_trust_than_the_person_gives() -> None:
+    modest = HandedText(
+        text=f"---\ntrust_level: generated\n---\n{TEXT}", title="T", trust="primary"
+    )
+
+    front = read_front_matter(as_note(modest, 0).text)
+
+    assert front is not None
+    assert front.values["trust_level"] == "generated"
