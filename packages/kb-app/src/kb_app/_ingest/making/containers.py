@@ -41,7 +41,7 @@ class Refused(Exception):
     What is only damaged or missing in it need not cost more than that part of it.
     """
 
-    def __init__(self, reason: SkipReason, detail: str, *, is_partial: bool = False) -> None:
+    def __init__(self, reason: str, detail: str, *, is_partial: bool = False) -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Package, Refused
 from kb_app._ingest.making.formats.office.grid import Book
+from kb_app._ingest.making.formats.office.old import read_old_sheets
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.opendocument import OpenDocument
 from kb_app._ingest.making.formats.office.properties import Properties
@@ -35,6 +36,7 @@ _STREAMS = {
     "PowerPoint Document": (SkipReason.UNSUPPORTED, "slides of before 2007; save them as .pptx"),
 }
 """Names of streams that tell what an old file, or a locked one, is."""
+_BOOKS = ("Workbook", "Book")
 _LOOKED_AT = 20_000
 """So many characters tell the language of a text."""
 
@@ -59,14 +61,14 @@ class OfficeParser:
 def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     """Return the document, or raise ``Refused``."""
     if data.startswith(_OLE):
-        raise _old(data)
+        return _read_old(data, file)
     package, draft = Package(data, file.limits), Draft()
     if "content.xml" in package:
         opened = OpenDocument(package, file.limits)
         links = opened.read(draft)
         beside = _Beside(opened.properties(), opened.known, links, opened.warnings)
     else:
-        beside = _read_parts(Parts(package), draft, file.limits)
+        beside = _read_parts(Parts(package), draft, data, file.limits)
     return _document(file, draft, beside)
 
 
@@ -79,8 +81,8 @@ class _Beside(NamedTuple):
     warnings: Sequence[str]
 
 
-def _read_parts(parts: Parts, draft: Draft, limits: ReadingLimits) -> _Beside:
-    """Write down what a docx, pptx or xlsx says."""
+def _read_parts(parts: Parts, draft: Draft, data: bytes, limits: ReadingLimits) -> _Beside:
+    """Write down what a docx, pptx or xlsx says, or an xlsb, which is *data*."""
     links: Sequence[Link] = ()
     known: Mapping[str, object] = {}
     match parts.family:
@@ -90,19 +92,27 @@ def _read_parts(parts: Parts, draft: Draft, limits: ReadingLimits) -> _Beside:
             known = read_slides(parts, draft, limits.pages)
         case "xl":
             book = Book(draft, limits.cells)
-            read_sheets(parts, book)
+            if parts.main.endswith(".bin"):
+                read_old_sheets(data, book)
+            else:
+                read_sheets(parts, book)
             draft.opening, known = "", book.known()  # the name of a sheet is no title
         case _:
             raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
     return _Beside(parts.properties(), known, links, parts.warnings)
 
 
-def _old(data: bytes) -> Refused:
-    """Say what a file is that is of the kind that came before, or that is locked."""
+def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:
+    """Return the document of a file of the kind that came before; most are refused."""
     for name, (reason, detail) in _STREAMS.items():
         if name.encode("utf-16-le") in data:
-            return Refused(reason, detail)
-    return Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
+            raise Refused(reason, detail)
+    if not any(name.encode("utf-16-le") in data for name in _BOOKS):
+        raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
+    book = Book(Draft(), file.limits.cells)
+    read_old_sheets(data, book)
+    book.draft.opening = ""
+    return _document(file, book.draft, _Beside(Properties({}), book.known(), (), ()))
 
 
 def _document(file: SourceFile, draft: Draft, beside: _Beside) -> ParsedDocument:
