@@ -179,3 +179,14 @@ def test_without_collections_nothing_is_measured(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert "--data" in done.stderr
+
+
+def test_errors_of_recognised_text_are_counted_as_read_and_by_line() -> None:
+    pytest.importorskip("tesserocr")
+    ocr = tool("ocr")
+
+    assert ocr.errors("“One”  two\nthree", '"One" two three') == 0
+    assert ocr.errors("ane", "one") == pytest.approx(1 / 3)
+    assert ocr.errors("second\nfirst", "first\nsecond") > 0.5
+    assert ocr.errors_by_line("second\nfirst\nelse", "first\nsecond") == 0
+    assert ocr.errors_by_line("", "first") == 1

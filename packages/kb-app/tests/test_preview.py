@@ -9,7 +9,9 @@ import pytest
 
 from kb_app import Config, KnowledgeBase
 from kb_app._ingest import preview as previews
+from kb_app._media import MEDIA, Medium
 from kb_core.errors import InvalidInput
+from kb_core.media import Media
 
 
 @pytest.fixture
@@ -18,7 +20,8 @@ def kb(tmp_path: Path) -> KnowledgeBase:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setitem(MEDIA, Media.VIDEO, Medium())  # one that nothing reads
     root = tmp_path / "folder"
     sizes = {
         "a.md": 30, "b.md": 70, "deep/c.md": 10, "tool.py": 50, "noname": 5, "film.mkv": 400,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, strategies as st
 
+from kb_app._ingest.pace import Pace
 from kb_app.shown.progress import Progress, Running, Speed, advance
 from kb_core.clock import from_epoch
 from kb_core.ingest import IngestEvent, IngestItem, ItemKind
@@ -148,3 +150,52 @@ def test_no_order_of_events_breaks_the_progress(
         assert speed is None or (speed.rate > 0 and speed.left_s >= 0)
         assert bool(progress.root) == (progress.stage == "scanning")
         assert kind in KINDS[:7] or progress is before
+
+
+@pytest.mark.parametrize(
+    ("phase", "reached", "whole", "expected"),
+    [
+        ("ocr", 0, 12, "page 1/12"),
+        ("ocr", 11, 12, "page 12/12"),
+        ("ocr", 0, 1, ""),
+        ("transcribe", 65.5, 3_600, "1:05/60:00"),
+        ("parse", 0, 0, ""),
+    ],
+)
+def test_what_takes_long_says_how_far_it_is(
+    phase: str, reached: float, whole: float, expected: str
+) -> None:
+    far = {"reached": reached, "whole": whole} if whole else {}
+    progress = after((0.0, event("asset_phase", doc_path="a", phase=phase, **far)))
+
+    assert progress.slowest is not None
+    assert progress.slowest.how_far == expected
+
+
+def test_a_file_under_way_corrects_what_is_left() -> None:
+    finished = event("asset_finished", doc_path="b", item=NEW, phase="ocr", done=1, total=4)
+    page = event("asset_phase", doc_path="a", phase="ocr", reached=5, whole=9, eta_ms=61_000)
+
+    assert after((0.0, finished), (10.0, page)).speed(10.0) == Speed(rate=0.0, left_s=61.0)
+
+
+def test_one_file_that_takes_long_is_a_stage_of_its_own_from_its_first_page_on() -> None:
+    page = event("asset_phase", doc_path="a", phase="ocr", reached=0, whole=9, total=1)
+    progress = after((0.0, event("asset_finished", item=NEW, done=5, total=5)), (1.0, page))
+
+    assert (progress.stage, progress.done, progress.total) == ("completing", 0, 1)
+
+
+def test_the_pace_of_a_later_phase_counts_bytes_and_what_is_under_way() -> None:
+    now = [0.0]
+    pace = Pace({"large": 800, "small": 200}, clock=lambda: now[0])
+    pace.reached("large", 1, 4)
+    assert pace.expected() == {}, "too early"
+
+    now[0] = 10.0
+    assert pace.expected() == {"eta_ms": 40_000}
+    pace.finished("large")
+    assert pace.expected() == {"eta_ms": 2_500}
+    pace.reached("unknown", 1, 2)
+    pace.finished("small")
+    assert pace.expected() == {"eta_ms": 0}

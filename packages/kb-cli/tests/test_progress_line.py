@@ -40,6 +40,19 @@ def test_lesson_38_a_slow_file_is_named_with_its_phase_and_its_seconds() -> None
     )
 
 
+def test_a_scan_says_its_page_and_what_is_left() -> None:
+    screen = Screen(is_live=True)
+    screen.at(0, "asset_phase", doc_path="scan.pdf", phase="ocr", reached=0, whole=300, total=2)
+    page = {"phase": "ocr", "reached": 11, "whole": 300, "total": 2, "eta_ms": 61_000}
+
+    drawn = screen.at(40, "asset_phase", doc_path="scan.pdf", **page)
+
+    assert (
+        drawn
+        == ERASE + "completing    0%  0/2 files  1 min 01 s left  ocr scan.pdf page 12/300 40 s"
+    )
+
+
 def test_a_short_line_shows_the_whole_path() -> None:
     screen = Screen(is_live=True)
     screen.at(0, "scan_completed", scanned=2, candidates=2)

@@ -18,18 +18,17 @@ from kb_core.media import Media
 from kb_core.ports import Chunker, Parser, StoredDoc
 from kb_core.values import dataclass
 
-__all__ = [
-    "MEDIA",
-    "OCR",
-    "OFFICE",
-    "PHASES",
-    "Extra",
-    "Later",
-    "Medium",
+__all__ = ["AUDIO", "MEDIA", "OCR", "OFFICE", "PHASES", "VIDEO", "Extra", "Later", "Medium"]
+__all__ += [
     "chunker_for",
     "has_lines",
+    "later_of",
+    "later_versions",
+    "medium_of",
+    "parser_for",
+    "parsers_of",
+    "versions_of",
 ]
-__all__ += ["later_of", "later_versions", "medium_of", "parser_for", "parsers_of", "versions_of"]
 
 PHASES = ("ocr", "transcribe")
 """The later phases, in their order: what takes so long that all else is indexed first."""
@@ -47,16 +46,24 @@ class Extra:
     modules: tuple[str, ...]
     distributions: tuple[str, ...] = ()
     """What they are installed by, where that is not called as they are."""
+    program: str | None = None
+    """A program that does for the modules, where it is on the ``PATH``."""
 
     @property
     def is_installed(self) -> bool:
-        return all(map(_is_there, self.modules))
+        return self._has_modules or (self.program is not None and _is_on_path(self.program))
 
     @property
     def version(self) -> str:
         """What is installed of it; another version may read the same file differently."""
+        if self.program is not None and not self._has_modules:
+            return self.program
         names = self.distributions or self.modules
         return " ".join(f"{name}-{_version(name)}" for name in names)
+
+    @property
+    def _has_modules(self) -> bool:
+        return all(map(_is_there, self.modules))
 
     @property
     def install(self) -> str:
@@ -70,11 +77,19 @@ class Later:
 
     parser: str
     extra: Extra | None = None
+    further: Extra | None = None
+    """Another extra, which some files of the medium need."""
 
     @property
     def missing(self) -> Extra | None:
         """The extra that is not installed, if one is needed."""
         return None if self.extra is None or self.extra.is_installed else self.extra
+
+    @property
+    def version(self) -> str:
+        """What reads it, as things are installed."""
+        extras = [extra for extra in (self.extra, self.further) if extra and extra.is_installed]
+        return " ".join([_made(self.parser).version, *(extra.version for extra in extras)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +139,23 @@ OFFICE = Extra("office", ("python_calamine",), ("python-calamine",))
 OCR = Extra("ocr", ("tesserocr", "PIL", "pi_heif"), ("tesserocr",))
 """What reads pictures of text."""
 
+AUDIO = Extra("audio", ("ctranslate2", "soundfile"))
+"""What listens to speech."""
+VIDEO = Extra("video", ("av",), program="ffmpeg")
+"""What reads the sound of films."""
+
+_SOUND = Medium(
+    parser="kb_app._ingest.making.formats.sound:SoundParser",
+    has_lines=False,
+    later={
+        "transcribe": Later(
+            "kb_app._ingest.making.formats.sound:SpeechParser",
+            extra=AUDIO,
+            further=VIDEO,
+        )
+    },
+)
+
 MEDIA: dict[str, Medium] = {
     Media.MARKDOWN: Medium(
         parser="kb_app._ingest.making.formats.markdown:MarkdownParser",
@@ -152,6 +184,7 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.pdf:PdfParser",
         has_lines=False,
         holds_files=True,
+        limits=("pages",),
         later={"ocr": Later("kb_app._ingest.making.formats.pdf:ScanParser", OCR)},
     ),
     Media.OFFICE: Medium(
@@ -171,8 +204,8 @@ MEDIA: dict[str, Medium] = {
         bare_suffixes=(".svg", ".svgz"),
         later={"ocr": Later("kb_app._ingest.making.formats.image:ImageReader")},
     ),
-    Media.AUDIO: Medium(has_lines=False),
-    Media.VIDEO: Medium(has_lines=False),
+    Media.AUDIO: _SOUND,
+    Media.VIDEO: _SOUND,
 }
 
 
@@ -216,11 +249,7 @@ def parsers_of(media: str) -> Iterable[Parser]:
 
 def later_versions(media: str) -> list[str]:
     """Return what reads *media* in later phases here, as things are installed."""
-    return [
-        " ".join([_made(later.parser).version, *([later.extra.version] if later.extra else [])])
-        for later in medium_of(media).later.values()
-        if later.missing is None
-    ]
+    return [later.version for later in medium_of(media).later.values() if later.missing is None]
 
 
 def versions_of(media: str) -> list[str]:
@@ -248,6 +277,12 @@ def _version(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return "unknown"
+
+
+def _is_on_path(program: str) -> bool:
+    from shutil import which  # no medium of text needs it
+
+    return which(program) is not None
 
 
 @cache

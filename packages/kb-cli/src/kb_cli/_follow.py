@@ -46,6 +46,8 @@ _PATH_COLUMNS = 36
 _PLAIN_EVERY_S = 5.0
 _DRAW_EVERY_S = 0.1
 _MINUTE = 60
+_LEAST_RATE = 0.05
+"""What is slower has no rate that one can read."""
 _VERBS = {
     "scanned": "indexing",
     "indexing": "indexing",
@@ -220,7 +222,10 @@ def _is_news(before: Progress, after: Progress) -> bool:
 
 def _speed(progress: Progress, now: float) -> list[str]:
     speed = progress.speed(now)
-    return [f"{speed.rate:,.1f}/s", f"{_estimate(speed.left_s)} left"] if speed else []
+    if speed is None:
+        return []
+    rate = [f"{speed.rate:,.1f}/s"] if speed.rate >= _LEAST_RATE else []
+    return [*rate, f"{_estimate(speed.left_s)} left"]
 
 
 def _file(progress: Progress, now: float, room: int) -> list[str]:
@@ -229,7 +234,7 @@ def _file(progress: Progress, now: float, room: int) -> list[str]:
     if slow is None:
         return []
     spent = now - slow.since
-    words = [slow.phase, "", f"{spent:.0f} s" if spent >= 1 else ""]
+    words = [slow.phase, "", slow.how_far, f"{spent:.0f} s" if spent >= 1 else ""]
     taken = len(" ".join(filter(None, words))) + 1
     words[1] = shorten(printable(slow.path), max(8, room - taken), front=True)
     return [" ".join(filter(None, words))]

@@ -121,6 +121,7 @@ class IngestRunner:
 
 
 _CELLS = 20
+_LEAST_RATE = 0.05
 
 
 def summary(progress: Progress) -> str:
@@ -135,7 +136,9 @@ def details(progress: Progress, now: float) -> list[str]:
     """Return what the pane of jobs shows: phase, how far, how fast, which file, what came out."""
     stage = "finishing the batch" if progress.is_stopping else progress.stage
     slow = progress.slowest
-    working = " ".join(filter(None, (slow.phase, slow.path))) if slow else progress.root
+    working = (
+        " ".join(filter(None, (slow.phase, slow.path, slow.how_far))) if slow else progress.root
+    )
     counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(progress.counts.items()))
     committed = f"{count(progress.documents, 'document')}, {count(progress.chunks, 'chunk')}"
     return [
@@ -152,7 +155,10 @@ def _how_far(progress: Progress, now: float) -> str:
         return bar(0.0, _CELLS)
     amount = f"{progress.done:,}/{count(progress.total, progress.noun)}"
     line = f"{bar(share, _CELLS)} {share:4.0%}  {amount}"
-    return f"{line}  {speed.rate:,.1f}/s  {brief_duration(speed.left_s)} left" if speed else line
+    if speed is None:
+        return line
+    rate = f"  {speed.rate:,.1f}/s" if speed.rate >= _LEAST_RATE else ""
+    return f"{line}{rate}  {brief_duration(speed.left_s)} left"
 
 
 def brief_outcome(report: IngestReport) -> str:

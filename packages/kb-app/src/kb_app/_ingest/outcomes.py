@@ -21,6 +21,7 @@ __all__ = [
     "deleted_item",
     "failure",
     "moved_away",
+    "nothing_more",
     "refused",
     "same_again",
     "skip",
@@ -195,6 +196,23 @@ def same_again(want: Wanted, made: Made) -> tuple[FileRecord, IngestItem]:
     if known.state is FileState.SKIPPED:
         return row, skipped_item(made.file, known.reason or "", known.media)
     return row, unchanged_item(made.file, known.doc_id)
+
+
+def nothing_more(want: Wanted, made: Made, now: datetime) -> tuple[FileRecord, IngestItem]:
+    """Return row and item of a file that was added, and of which a later phase gives no more."""
+    known = want.known
+    assert known is not None  # noqa: S101 - it waited
+    row = replace(
+        known,
+        state=FileState.INDEXED,
+        reason=None,
+        detail=made.detail,
+        processed_at=now,
+        changed_at=now,
+    )
+    warnings = (made.detail,) if made.detail else ()
+    item = unchanged_item(made.file, known.doc_id)
+    return row, replace(item, kind=ItemKind.UPDATED, warnings=warnings)
 
 
 def skip(want: Wanted, made: Made, now: datetime) -> tuple[FileRecord, IngestItem]:

@@ -21,6 +21,7 @@ from kb_app._ingest import outcomes
 from kb_app._ingest.added.assets import given_trust
 from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
+from kb_app._ingest.pace import Pace
 from kb_app._ingest.plan import Plan, Wanted, has_these_settings, source_row
 from kb_app._ingest.seeing.repository import RepositoryFinder
 from kb_app._ingest.settings import Settings, unjudging
@@ -176,15 +177,19 @@ class _Writing:
         repositories = RepositoryFinder()
         tasks = (_task(plan, want, run, repositories, phases) for plan, want in wanted)
         executor = run.parts.executor(make, total)
+        pace = Pace({key: want.file.size for key, (_, want) in known.items()} if phases else {})
         try:
             for result in executor.follow(tasks):
                 file = result.task.file
                 if isinstance(result, Notice):
-                    yield self._under_way(result, total)
+                    yield self._under_way(result, total, pace)
+                    if phases and run.stop.is_set():
+                        return  # what it made so far is kept, part by part
                     continue
                 done += 1
                 plan, want = known[(file.source_id, file.path)]
-                item = self._take(want, result.value, result.error)
+                item = self._take(want, result.value, result.error, is_late=bool(phases))
+                pace.finished((file.source_id, file.path))
                 if phases:
                     item = run.tally.complete(item)
                 else:
@@ -198,6 +203,7 @@ class _Writing:
                     done=done,
                     total=total,
                     **({"phase": want.known.reason} if phases and want.known else {}),
+                    **pace.expected(),
                 )
                 yield from self.flush()
                 if run.stop.is_set():
@@ -211,12 +217,14 @@ class _Writing:
         if row.state is FileState.PENDING and made is not None and is_wanted:
             self._waiting.append((plan, replace(want, known=row)))
 
-    def _under_way(self, told: Notice[Task], total: int) -> IngestEvent:
+    def _under_way(self, told: Notice[Task], total: int, pace: Pace) -> IngestEvent:
         file, kind, more = told.task.file, "asset_started", dict[str, Any]()
         if told.phase:
             kind, more = "asset_phase", {"phase": told.phase}
         if told.whole:
             more |= {"reached": told.reached, "whole": told.whole}
+            pace.reached((file.source_id, file.path), told.reached, told.whole)
+            more |= pace.expected()
         where = {"source_id": file.source_id, "doc_path": file.path}
         return self._run.event(kind, **where, total=total, **more)
 
@@ -310,11 +318,24 @@ class _Writing:
             if row != known:
                 self._pending_sources[source_id] = row
 
-    def _take(self, want: Wanted, made: Made | None, error: Mapping[str, Any] | None) -> IngestItem:
+    def _take(
+        self,
+        want: Wanted,
+        made: Made | None,
+        error: Mapping[str, Any] | None,
+        *,
+        is_late: bool = False,
+    ) -> IngestItem:
         if made is not None and made.documents:
+            late = want.known.reason if is_late and want.known else None
             for name, millis in made.phases_ms.items():
-                self._run.tally.phase_secs[name] += millis / 1000
+                named = late if late and name == "parse" else name
+                self._run.tally.phase_secs[named] += millis / 1000
             return self._store(want, made)
+        if made is not None and made.skipped is not None and want.asset is not None and is_late:
+            row, item = outcomes.nothing_more(want, made, self._now)
+            self._batch.files.append(row)
+            return item
         if made is not None and made.skipped is not None and want.asset is not None:
             # It was accepted when it was added: what cannot be made anew stays as it is.
             error = {"code": "io_error", "message": made.detail or made.skipped}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from threading import Event
 from typing import Any
@@ -54,6 +54,7 @@ def ingest(
     config: Config, options: IngestOptions, parts: Parts, stop: Event
 ) -> Generator[IngestEvent]:
     """Run both phases; the last event carries the report."""
+    options = _with_configured(config, options)
     specs = source_specs(config, options.paths)  # refuses bad paths before anything is opened
     scope = {
         "sources": [spec.source_id for spec in specs],
@@ -86,6 +87,13 @@ def ingest(
         is_whole = not (options.paths or stop.is_set() or run.session.shows_another)
     if is_whole:  # and closed: nothing of it is written after this
         seal(data, {model.key: tally.embeddings_missing} if model is not None else {})
+
+
+def _with_configured(config: Config, options: IngestOptions) -> IngestOptions:
+    """Return *options*, without the later phases that the configuration switches off."""
+    switches = {"ocr": config.ocr.enabled, "transcribe": config.audio.enabled}
+    off = [phase for phase, is_on in switches.items() if is_on is False]
+    return replace(options, without=tuple(dict.fromkeys([*options.without, *off])))
 
 
 def embed(config: Config, parts: Parts, stop: Event) -> Generator[IngestEvent]:
@@ -228,7 +236,7 @@ def open_run_for_one(
     config: Config, parts: Parts, *, embed: bool, stop: Event | None
 ) -> AbstractContextManager[Run]:
     """Open a run for a document that somebody names, and so wants tried again."""
-    options = IngestOptions(embed=embed, retry_failed=True)
+    options = _with_configured(config, IngestOptions(embed=embed, retry_failed=True))
     return open_run(config, options, parts, stop or Event())
 
 

@@ -52,6 +52,7 @@ __all__ = [
     "chunk_limits",
     "fingerprint_of",
     "ingest_settings",
+    "locked_hash",
     "passage_window",
     "settings_hash",
     "source_specs",
@@ -68,8 +69,9 @@ _MAY_BE: Mapping[str, Sequence[str]] = {Media.HTML: PAGES_OR_CODE}
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
-_SHAPELESS = frozenset({"page_timeout_secs", "tessdata", "threads"})
-"""Options of parsers that change nothing but how long they take."""
+_SHAPELESS = frozenset({"page_timeout_secs", "passwords", "tessdata", "threads"})
+"""Options of parsers that change nothing but how long they take, or what stays locked."""
+_CHECK_DIGITS = 4
 
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
 _SPECIAL_TOKENS = 2
@@ -149,7 +151,7 @@ def ingest_settings(config: Config) -> Settings:
             skip_generated=config.code.skip_generated,
         ),
         allow_secrets=config.ingest.allow_secrets,
-        options={medium: _ocr_options(config) for medium in (Media.IMAGE, Media.PDF)},
+        options=_options(config),
         reading=_reading_limits(config),
     )
 
@@ -167,6 +169,17 @@ def _reading_limits(config: Config) -> ReadingLimits:
     )
 
 
+def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
+    """Return what parsers are told."""
+    from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
+
+    ocr, speech = _ocr_options(config), _speech_options(config)
+    passwords = passwords_of(config.passwords, config.passwords_file)
+    locked = {"passwords": passwords} if passwords else {}
+    pdf = {**ocr, **locked}
+    return {Media.IMAGE: ocr, Media.PDF: pdf, Media.AUDIO: speech, Media.VIDEO: speech}
+
+
 def _ocr_options(config: Config) -> dict[str, object]:
     """Return what those are told who read pictures of text, and what there is to read it by."""
     ocr = config.ocr
@@ -179,6 +192,13 @@ def _ocr_options(config: Config) -> dict[str, object]:
         "tessdata": [str(folder) for folder in ocr.tessdata],
         "trained": [each.version for each in trained],
     }
+
+
+def _speech_options(config: Config) -> dict[str, object]:
+    """Return what those are told who listen to recordings."""
+    speech = asdict(config.audio)
+    del speech["enabled"]  # whether a run goes through that phase
+    return speech
 
 
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
@@ -260,6 +280,17 @@ def _extra_of(file: SourceFile) -> str:
     return extra.version if extra is not None else ""
 
 
+def locked_hash(file: SourceFile, settings: Settings) -> str:
+    """Return the hash of what shapes the output for a file that none of the passwords opens.
+
+    Of these it takes in 16 bits: they tell that others are known now, and too little to tell
+    which.
+    """
+    known = [told["passwords"] for told in settings.options.values() if "passwords" in told]
+    digits = fingerprint({"passwords": known})[:_CHECK_DIGITS]
+    return fingerprint({"settings": settings_hash(file, settings), "locked": digits})
+
+
 def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
     """Return what parsers of *media* may be told, those of what is within a file as well."""
     is_any = media == UNKNOWN or medium_of(media).holds_files
@@ -268,6 +299,7 @@ def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
         each: {name: value for name, value in options[each].items() if name not in _SHAPELESS}
         for each in media_told
     }
+    told = {each: options for each, options in told.items() if options}
     return json.dumps(told, sort_keys=True) if told else ""
 
 

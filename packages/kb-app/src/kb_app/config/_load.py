@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from kb_app import paths
+from kb_app.config._passwords import PASSWORDS_FILE, read_passwords, where_passwords_are
 from kb_app.config._rules import (
     ConfigText,
     Misfit,
@@ -131,7 +132,10 @@ DEFAULT_WINDOW = 512
 """Tokens that the default embedding model reads at once."""
 
 _PREFIX = "KEBAB_"
-_RESERVED = frozenset({"KEBAB_ASK_API_KEY", "KEBAB_MCP_TOKEN", "KEBAB_PROGRESS", "KEBAB_READONLY"})
+_RESERVED = frozenset(
+    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_MCP_TOKEN", PASSWORDS_FILE}
+    | {"KEBAB_PROGRESS", "KEBAB_READONLY"}
+)
 
 Values = dict[str, dict[str, object]]
 Origins = dict[str, Origin]
@@ -216,6 +220,8 @@ def parse_config(
         file=file,
         is_found=is_found,
         sources=folders,
+        passwords=read_passwords(tables.get("passwords", []), source),
+        passwords_file=where_passwords_are(environ),
         origins=origins,
         warnings=warnings,
         **sections,
@@ -272,7 +278,7 @@ def _check_chunking(config: Config, text: ConfigText, window: int) -> None:
 
 
 def _check_top(tables: Mapping[str, Any], text: ConfigText) -> None:
-    known = ["schema_version", "sources", *SECTIONS]
+    known = ["schema_version", "sources", "passwords", *SECTIONS]
     for name in tables:
         if name not in known:
             raise text.unknown((name,), known, "section")

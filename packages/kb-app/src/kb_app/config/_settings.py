@@ -12,6 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
+from kb_app.config._passwords import Passwords
 from kb_app.config._rules import About, Rule, rule_of, setting
 from kb_core.media import TrustLevel
 from kb_core.values import dataclass
@@ -218,15 +219,32 @@ class Ocr:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audio:
-    """Speech in recordings and videos."""
+    """Speech in recordings and films."""
 
     enabled: bool | Literal["auto"] = setting(
         "auto", "auto: when the extra is installed.", kind="switch"
     )
-    languages: tuple[str, ...] = setting((), "Languages to expect; none: recognised.")
-    engine: str = setting("auto", "The engine.")
-    model: str = setting("", "Its model; empty: the packaged one.")
-    max_minutes: int = setting(600, "Longer recordings are skipped.", low=1, high=100_000)
+    languages: tuple[str, ...] = setting(
+        (), "Languages to expect, such as en or ko; none: recognised."
+    )
+    engine: str = setting(
+        "auto",
+        "auto: the server, where `endpoint` names one; local: never a server.",
+        choices=("auto", "local"),
+    )
+    model: str = setting(
+        "", "base, tiny.en or a folder; empty: base. Of a server, the name it has there."
+    )
+    threads: int = setting(
+        0, "Threads of the local model; 0: one for each core.", kind="cores", low=0, high=256
+    )
+    max_minutes: int = setting(600, "Longer recordings are not listened to.", low=1, high=100_000)
+    endpoint: str = setting(
+        "", "Address of a server that transcribes, as http://localhost:8000/v1; empty: none."
+    )
+    api_key_file: str = setting(
+        "", "File that holds the key of the server; KEBAB_AUDIO_API_KEY goes before.", kind="file"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,6 +386,9 @@ class Config:
     mcp: Mcp = field(default_factory=Mcp)
     ui: Ui = field(default_factory=Ui)
     viewers: Viewers = field(default_factory=Viewers)
+    passwords: Passwords = field(default_factory=Passwords)
+    """What locked files are tried with, beside those of the file."""
+    passwords_file: Path | None = None
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By ``section.key``; a key that is missing has its default."""
     warnings: tuple[str, ...] = ()

@@ -29,10 +29,26 @@ class Running:
     path: str
     phase: str
     since: float
+    reached: float = 0.0
+    whole: float = 0.0
+    """How much of the phase is done, of how much, where that takes long; else 0."""
+
+    @property
+    def how_far(self) -> str:
+        """How far it is: a page of so many, a time of so much; nothing where it is quick."""
+        if not self.whole:
+            return ""
+        if self.phase == "transcribe":
+            return f"{_clock(self.reached)}/{_clock(self.whole)}"
+        at = min(int(self.reached) + 1, int(self.whole))
+        return f"page {at:,}/{int(self.whole):,}" if self.whole > 1 else ""
 
 
 class Speed(NamedTuple):
-    """How many are done in a second, and in how many seconds the rest will be."""
+    """How many are done in a second, and in how many seconds the rest will be.
+
+    Where none is done yet, and the run says what is left, the rate is 0.
+    """
 
     rate: float
     left_s: float
@@ -83,8 +99,10 @@ class Progress:
     def speed(self, now: float) -> Speed | None:
         """Return how fast this stage is; ``None`` while it is too early to say."""
         spent, fresh = now - self.stage_began, self.done - self.before
-        if spent < _SETTLED_S or fresh <= 0:
+        if spent < _SETTLED_S or (fresh <= 0 and self.told_left_s is None):
             return None
+        if fresh <= 0:
+            return Speed(0.0, self.told_left_s or 0.0)
         left = max(0, self.total - self.done) * spent / fresh
         return Speed(fresh / spent, left if self.told_left_s is None else self.told_left_s)
 
@@ -103,9 +121,7 @@ def advance(  # noqa: PLR0911 - one return a kind of event
             fresh = replace(progress, stage="scanned", stage_began=now, root="", total=total)
             return replace(fresh, done=0, before=0)
         case "asset_started" | "asset_phase":
-            begun = progress.running.get(path)
-            each = Running(path, str(data.get("phase", "")), begun.since if begun else now)
-            return replace(progress, running={**progress.running, path: each})
+            return _under_way(progress, path, data, now)
         case "asset_finished":
             left = {name: each for name, each in progress.running.items() if name != path}
             if "phase" in data:  # it was counted when it was indexed
@@ -123,6 +139,17 @@ def advance(  # noqa: PLR0911 - one return a kind of event
             return progress
 
 
+def _under_way(progress: Progress, path: str, data: Mapping[str, Any], now: float) -> Progress:
+    """Take in what a file is at; one that takes long is of the stage that completes."""
+    begun = progress.running.get(path)
+    far = float(data.get("reached", 0)), float(data.get("whole", 0))
+    each = Running(path, str(data.get("phase", "")), begun.since if begun else now, *far)
+    if each.whole and progress.stage != "completing":
+        progress = _counted(progress, "completing", {**data, "done": 0}, now)
+    told = data["eta_ms"] / 1000 if "eta_ms" in data else progress.told_left_s
+    return replace(progress, running={**progress.running, path: each}, told_left_s=told)
+
+
 def _counted(progress: Progress, stage: Stage, data: Mapping[str, Any], now: float) -> Progress:
     done = int(data.get("done", progress.done + 1))
     is_going_on = progress.stage == stage or (progress.stage, stage) == ("scanned", "indexing")
@@ -135,6 +162,11 @@ def _counted(progress: Progress, stage: Stage, data: Mapping[str, Any], now: flo
         total=int(data.get("total", progress.total)),
         told_left_s=data["eta_ms"] / 1000 if "eta_ms" in data else None,
     )
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"
 
 
 def bar(share: float, cells: int) -> str:

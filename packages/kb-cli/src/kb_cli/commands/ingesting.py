@@ -25,6 +25,8 @@ kebab ingest ~/notes/rust --no-embed
 @click.option("--summary-only", is_flag=True, help="Report counts, not every file.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
+@click.option("--no-ocr", is_flag=True, help="Leave reading pictures for another run.")
+@click.option("--no-audio", is_flag=True, help="Leave listening to recordings for another run.")
 @click.option("--retry-failed", is_flag=True, help="Try files again that failed.")
 @click.option("--allow-empty", is_flag=True, help="Believe it when a whole source is gone.")
 @pass_cli
@@ -35,13 +37,16 @@ def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     summary_only: bool,
     dry_run: bool,
     no_embed: bool,
+    no_ocr: bool,
+    no_audio: bool,
     retry_failed: bool,
     allow_empty: bool,
 ) -> None:
     """Index everything that is new or changed.
 
-    PATHs narrow the run to files and folders inside the sources. Ctrl-C once finishes the
-    batch at hand and reports; twice ends at once. What was done is kept either way.
+    PATHs narrow the run to files and folders inside the sources. Pictures and recordings come
+    last, the newest first. Ctrl-C once finishes the batch at hand and reports; twice ends at
+    once. What was done is kept either way.
     """
     from kb_cli._follow import show_work
     from kb_core.ingest import IngestOptions
@@ -55,6 +60,7 @@ def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
         retry_failed=retry_failed,
         allow_empty=allow_empty,
         summary_only=summary_only,
+        without=(*(["ocr"] if no_ocr else []), *(["transcribe"] if no_audio else [])),
     )
 
     show_work(cli, lambda kb, stop: kb.ingest(options, stop=stop), is_dry_run=dry_run)

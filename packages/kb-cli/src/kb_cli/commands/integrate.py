@@ -105,7 +105,8 @@ def _program(environ: Mapping[str, str], *, in_project: bool) -> str:
 
 _PLACES = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
 _OF_A_SHELL = frozenset(
-    {"KEBAB_ASK_API_KEY", "KEBAB_MCP_TOKEN", "KEBAB_PROGRESS", "KEBAB_READONLY"}
+    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_MCP_TOKEN"}
+    | {"KEBAB_PROGRESS", "KEBAB_READONLY"}
 )
 """How one command is to behave, not how the server is."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,6 +42,7 @@ _LEAST_LINE = 40.0
 _LEAST_LETTERS = 2
 _LEAST_SEEN = 20
 """How many letters have to be seen before it is worth saying that they were not understood."""
+_LEAST_SECS, _AROUND_SECS = 0.5, 60.0
 _BETTER = 10.0
 """By how much more confident a page turned upside down has to be read."""
 _MOST_LANGUAGES = 4
@@ -81,11 +83,17 @@ class Recogniser:
         self._wanted = [lang for lang in wanted if lang in self._trained]
         self._unknown = [lang for lang in wanted if lang not in self._trained]
         self._secs = secs
+        self._until = 0.0
 
     @property
     def maker(self) -> dict[str, object]:
         """What makes a reading, but for its languages and their data."""
         return {"engine": _engine_version(), "reader": OCR}
+
+    @property
+    def patience_secs(self) -> float:
+        """How long a page may take, with what is around it."""
+        return self._secs + _AROUND_SECS
 
     def read(self, image: Image, dpi: float | None, results: Results, part: str) -> Page:
         """Return the lines of *image*, in tones of grey; *part* is what *results* call it."""
@@ -93,6 +101,7 @@ class Recogniser:
         if not attempts:
             return Page((), 0.0, "there is no trained data to recognise text with")
         best, by = Page((), -1.0), attempts[0]
+        self._until = time.monotonic() + self._secs
         try:
             for langs in attempts:
                 page = self._reading(image, dpi, results, (part, langs, 0))
@@ -159,7 +168,8 @@ class Recogniser:
         known = _page_of(results.get(name))
         if known is None:
             api = _engine(tuple(self._trained[lang] for lang in langs))
-            known = _recognised(api, image.rotate(turn) if turn else image, dpi, self._secs)
+            left = max(_LEAST_SECS, self._until - time.monotonic())
+            known = _recognised(api, image.rotate(turn) if turn else image, dpi, left)
             results.put(name, [known.confidence, [[*line] for line in known.lines]])
         if not turn:
             return known

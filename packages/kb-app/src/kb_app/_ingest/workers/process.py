@@ -177,9 +177,9 @@ class Limit:
         self._timeout = timeout
         self._started = time.monotonic()
 
-    def renew(self) -> None:
-        """Begin anew."""
-        self._started = time.monotonic()
+    def renew(self, timeout: float | None) -> None:
+        """Begin anew, with another time."""
+        self._timeout, self._started = timeout, time.monotonic()
 
     def wait_for(self, descriptor: int, event: int) -> None:
         """Wait until *event* or the other end's end; raise ``ChildTimedOut`` at the limit."""
@@ -269,7 +269,8 @@ class Feeder(Thread):
                 lost = _lost(error, self._limits)
                 said = Reply(error=lost, seconds=getattr(error, "seconds", 0.0), is_last=True)
             if isinstance(said, Phase) and said.whole:
-                limit.renew()
+                secs = self._limits.wall_secs
+                limit.renew(secs and max(secs, said.patience_secs))
             if isinstance(said, Reply) and said.is_last:
                 self._drop_child()
             yield said

@@ -63,19 +63,23 @@ class Phase:
     reached: float = 0.0
     whole: float = 0.0
     """How much of it is done, of how much: pages, or seconds of sound. 0: it is quick."""
+    patience_secs: float = 0.0
+    """How long the next step may take, where that is longer than a task may."""
 
 
 hearing: ContextVar[Callable[[Phase], object]] = ContextVar("hearing", default=lambda _: None)
 """Who hears of the phases of the task that runs here; nobody, unless it is set."""
 
 
-def say(phase: str, reached: float = 0.0, whole: float = 0.0) -> None:
+def say(
+    phase: str, reached: float = 0.0, whole: float = 0.0, *, patience_secs: float = 0.0
+) -> None:
     """Tell what this task is at now; from anywhere in it, and to nobody outside an executor.
 
     What takes long says how far it is, in pages or seconds of sound: it may take the time
-    that a task has for each step.
+    that a task has for each step, or *patience_secs* for the next one, if that is longer.
     """
-    hearing.get()(Phase(phase, reached, whole))
+    hearing.get()(Phase(phase, reached, whole, patience_secs))
 
 
 def resolve(function: Callable[..., Any] | str) -> Callable[..., Any]:
@@ -127,8 +131,8 @@ def main(tasks: int, replies: int, life: int) -> None:
     _send(writer, Reply())
 
     def tell(phase: Phase) -> None:
-        if phase.whole:
-            _limit_time(work.cpu_secs)
+        if phase.whole and work.cpu_secs:
+            _limit_time(max(work.cpu_secs, phase.patience_secs))
         _send(writer, phase)
 
     hearing.set(tell)

@@ -86,7 +86,7 @@ def _read(picture: Picture, content: Content, file: SourceFile) -> ParsedDocumen
     results = content.results("ocr", recogniser.maker)
     told: list[str] = []
     for number, frame in enumerate(picture.read(), 1):
-        say("ocr", number - 1, picture.frames)
+        say("ocr", number - 1, picture.frames, patience_secs=recogniser.patience_secs)
         which = f"page {number}: " if picture.frames > 1 else ""
         if isinstance(frame, str):
             told.append(f"{which}{frame}")

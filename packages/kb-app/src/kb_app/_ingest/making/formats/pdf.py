@@ -68,7 +68,7 @@ class ScanParser:
         results = content.results("ocr", recogniser.maker)
 
         def recognise(image: PageImage, number: int, total: int) -> list[list[tuple[str, Box]]]:
-            say("ocr", number - 1, total)
+            say("ocr", number - 1, total, patience_secs=recogniser.patience_secs)
             drawn = (image.width, image.height, image.pixels)
             seen = recogniser.read_pixels(drawn, image.scale * 72, results, f"page {number}")
             if seen.warning:
@@ -103,6 +103,9 @@ def read_pdf(
     candidates = passwords if isinstance(passwords, tuple) else ()
     try:
         with opened(content.data, candidates) as pdf:
+            if len(pdf) > (most := file.limits.pages):
+                detail = f"{len(pdf):,} pages; [limits] pages is {most:,}"
+                return _refused(file, SkipReason.TOO_LARGE, detail)
             return _read(pdf, file, recognise)
     except Locked:
         detail = "it needs a password"
@@ -166,7 +169,7 @@ def _sheet(page: Page, at: tuple[int, int], label: str, recognise: Recognise | N
     """Return a page; *at* says which it is, counted from 0, and of how many."""
     index, total = at
     glyphs = page.glyphs()
-    sheet = Sheet(number=index + 1, label=label, view=page.view)
+    sheet = Sheet(number=index + 1, label=label, view=page.view, is_layer=glyphs.is_layer)
     if not _is_picture(page, glyphs):
         sheet.blocks = blocks_of(lines_of(glyphs))
     elif recognise is None:
@@ -273,6 +276,8 @@ def _metadata(
             values[name] = said
     if keywords := information.get("Keywords", "").strip():
         values["keywords"] = re.sub(r"\s*[;,]\s*", ",", keywords)
+    if layers := sum(sheet.is_layer for sheet in sheets):
+        values["ocr_pages"] = layers
     heading = title_of(information.get("Title", ""), sheets)
     metadata, _ = text_metadata(values, Hints(path=path, heading=heading, body=text))
     return metadata
