@@ -84,3 +84,13 @@ def test_another_password_concerns_locked_files_alone() -> None:
 
     assert len({settings_hash(file, each) for each in [SETTINGS, *known]}) == 1
     assert len({locked_hash(file, each) for each in [SETTINGS, *known]}) == 3
+
+
+def test_what_parsers_are_told_is_told_by_medium() -> None:
+    told = ingest_settings(
+        config_of(f"[audio]\nmax_minutes = 7\n[ocr]\nmax_megapixels = 9\n{TEXT}")
+    )
+
+    assert told.options["audio"]["max_minutes"] == told.options["video"]["max_minutes"] == 7
+    assert told.options["image"]["max_megapixels"] == told.options["pdf"]["max_megapixels"] == 9
+    assert told.options["pdf"]["passwords"] == (SECRET, "other")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,6 +14,7 @@ from kb_app._ingest.making.formats.pdf import PdfParser, read_pdf
 from kb_app._ingest.making.glyphs import Box
 from kb_app._ingest.making.pdfium import PageImage, opened
 from kb_app._ingest.making.places import placed_chunks
+from kb_app._ingest.workers.worker import Phase, hearing
 from kb_app._media import chunker_for
 from kb_app.testing.papers import Leaf, Said, paper, plain_page
 from kb_core.citations import PageSpan, Span
@@ -259,6 +260,38 @@ def test_a_damaged_page_costs_that_page() -> None:
     assert parts(document) == ["Second.", "Third."]
     assert [span.page for span in spans(document)] == [2, 3]
     assert document.warnings == ("page 1 of 3 cannot be read",)
+
+
+def test_a_page_whose_text_cannot_be_loaded_costs_that_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import pypdfium2
+
+    load, seen = pypdfium2.PdfPage.get_textpage, count()
+
+    def fail_once(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
+        if next(seen) == 0:
+            raise pypdfium2.PdfiumError("Failed to load text page.")
+        return load(page)
+
+    monkeypatch.setattr(pypdfium2.PdfPage, "get_textpage", fail_once)
+    document = parse(paper(plain_page("First."), plain_page("Second.")))
+
+    assert (document.text, document.warnings) == ("Second.", ("page 1 of 2 cannot be read",))
+
+
+def test_a_long_file_says_how_far_it_is() -> None:
+    told: list[Phase] = []
+    token = hearing.set(told.append)
+    try:
+        parse(paper(*(Leaf() for _ in range(250))))
+    finally:
+        hearing.reset(token)
+
+    assert [(phase.name, phase.reached, phase.whole) for phase in told] == [
+        ("parse", 99, 250),
+        ("parse", 199, 250),
+    ]
 
 
 def test_a_file_of_more_pages_than_are_read_is_refused() -> None:

@@ -170,14 +170,18 @@ def _reading_limits(config: Config) -> ReadingLimits:
 
 
 def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
-    """Return what parsers are told."""
+    """Return what parsers are told, by medium."""
     from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
 
     ocr, speech = _ocr_options(config), _speech_options(config)
     passwords = passwords_of(config.passwords, config.passwords_file)
     locked = {"passwords": passwords} if passwords else {}
-    pdf = {**ocr, **locked}
-    return {Media.IMAGE: ocr, Media.PDF: pdf, Media.AUDIO: speech, Media.VIDEO: speech}
+    return {
+        Media.IMAGE: ocr,
+        Media.PDF: {**ocr, **locked},
+        Media.AUDIO: speech,
+        Media.VIDEO: speech,
+    }
 
 
 def _ocr_options(config: Config) -> dict[str, object]:

@@ -236,7 +236,7 @@ class Audio:
         "", "base, tiny.en or a folder; empty: base. Of a server, the name it has there."
     )
     threads: int = setting(
-        0, "Threads of the local model; 0: one for each core.", kind="cores", low=0, high=256
+        1, "Threads of the local model, in each worker that listens.", low=1, high=256
     )
     max_minutes: int = setting(600, "Longer recordings are not listened to.", low=1, high=100_000)
     endpoint: str = setting(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb_app.shown import count, flat, printable
+from kb_app.shown import count, flat, moment, printable
 from kb_cli._command import KebabSubgroup, command, completed_by
 from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._options import in_option
@@ -404,6 +404,14 @@ def _show(cli: CliContext, result: Shown) -> None:
         cli.note("stale: the file has changed since, or was not checked for long")
 
 
+def _when(chunk: Shown) -> str:
+    """Return when it is said, of what is said in a recording."""
+    place = chunk["source_spans"][0]
+    if place["kind"] != "time":
+        return ""
+    return f" {moment(place['start_ms'])}-{moment(place['end_ms'])}"
+
+
 def _parts(result: Shown) -> Iterator[str]:
     if result["kind"] != "chunk":
         lines = (
@@ -414,7 +422,8 @@ def _parts(result: Shown) -> Iterator[str]:
         return
     chunk = result["chunk"]
     heading = " › ".join(map(flat, chunk["heading_path"]))
-    yield f"[{printable(result['doc_path'])}{f' § {heading}' if heading else ''}]"
+    place = f"{_when(chunk)}{f' § {heading}' if heading else ''}"
+    yield f"[{printable(result['doc_path'])}{place}]"
     before, after = result["context_before"], result["context_after"]
     if not before and not after:
         yield chunk["text"].removesuffix("\n")

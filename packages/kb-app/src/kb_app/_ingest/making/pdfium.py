@@ -168,17 +168,20 @@ class Pdf:
 
     @contextmanager
     def page(self, index: int) -> Iterator[Page]:
-        """Open a page, counted from 0; raise ``NotReadable`` where it is damaged."""
+        """Open a page, counted from 0; raise ``NotReadable`` where it is damaged.
+
+        So does whatever is done with it and finds that it is.
+        """
         import pypdfium2
 
         try:
             page = self._document[index]
+            try:
+                yield Page(page)
+            finally:
+                page.close()
         except pypdfium2.PdfiumError as error:
             raise NotReadable(str(error)) from error
-        try:
-            yield Page(page)
-        finally:
-            page.close()
 
     @property
     def information(self) -> dict[str, str]:

@@ -38,6 +38,7 @@ _MANY_PATHS = 40
 _NOISE = re.compile("[\x00\x01\x03-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
 _MOST_NOISE = 0.3
 _TOLD_PAGES = 5
+_STEP = 100
 _OTHER_TYPE = 0.4
 _CUT_WORD = re.compile(r"[^\W\d_]-$")
 _DATE = re.compile(
@@ -124,6 +125,8 @@ def _read(pdf: Pdf, file: SourceFile, recognise: Recognise | None) -> ParsedDocu
     sheets: list[Sheet] = []
     damaged: list[int] = []
     for index in range(len(pdf)):
+        if index % _STEP == _STEP - 1:  # a long file has its time for each step
+            say("parse", index, len(pdf))
         try:
             with pdf.page(index) as page:
                 sheets.append(_sheet(page, (index, len(pdf)), pdf.label(index), recognise))
