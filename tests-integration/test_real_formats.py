@@ -222,3 +222,17 @@ def test_a_locked_file_is_tried_again_when_another_password_is_known(kebab: Inst
     assert kebab.paths("15893 password") == ["locked.pdf"]
     kebab.configure()
     assert kebab.ingest()["unchanged"] == 2
+
+
+def test_a_file_that_eats_memory_is_its_own_error(installed: InstalledKebab) -> None:
+    installed.configure(extra="[limits]\nmemory_mb = 250\nratio = 100_000")
+    said = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
+    installed.notes.joinpath("greedy.docx").write_bytes(docx(said.format("ab " * 35_000_000)))
+    installed.notes.joinpath("modest.docx").write_bytes(docx(said.format("quince")))
+    report = installed.ingest()
+
+    assert (report["errors"], report["new"]) == (1, 1)
+    assert [item["error"]["message"] for item in report["items"] if item["kind"] == "error"] == [
+        "needs more than 250 MB of memory; [limits] memory_mb is 250"
+    ]
+    assert installed.paths("quince") == ["modest.docx"]

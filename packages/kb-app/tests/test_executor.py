@@ -55,8 +55,21 @@ def do(what):
         case "pid": return os.getpid()
         case "big": return b"x" * 50_000_000
         case "memory": return len(b"x" * 2_000_000_000)
+        case "abort": os.abort()
+        case _ if what.startswith("work "): work(float(what[5:]))
         case _ if what.startswith("wait "): wait_for(what[5:])
     return what
+
+def work(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+def steps(n):
+    for step in range(n):
+        say("ocr", step + 1, n)
+        work(0.7)
+    return n
 
 def size(data):
     return len(data)
@@ -93,6 +106,7 @@ def executor(
     workers: int = 1,
     init: str | None = None,
     timeout_secs: float = 0,
+    cpu_secs: float = 0,
     memory_mb: int = 0,
 ) -> Generator[ProcessExecutor[Any, Any]]:
     with ProcessExecutor[Any, Any](
@@ -100,6 +114,7 @@ def executor(
         workers=workers,
         init=init,
         timeout_secs=timeout_secs,
+        cpu_secs=cpu_secs,
         memory_mb=memory_mb,
     ) as made:
         yield made
@@ -218,7 +233,7 @@ def test_a_task_over_its_time_is_ended(task: str) -> None:
     with executor(timeout_secs=0.5) as made:
         hung, after = sorted(made.run([task, "b"]), key=lambda o: o.index)
 
-    assert message(hung) == "took longer than 0.5 seconds"
+    assert message(hung) == "took longer than 0.5 seconds; [limits] wall_secs"
     assert (kind(hung), hung.error and hung.error["code"]) == ("timeout", "timeout")
     assert 0.4 < hung.seconds < 120
     assert after.value == "b"
@@ -264,8 +279,34 @@ def test_memory_is_limited() -> None:
     with executor(memory_mb=1000) as made:
         before, greedy, after = made.run(["pid", "memory", "pid"])
 
-    assert "MemoryError" in message(greedy)
+    assert message(greedy) == "needs more than 1,000 MB of memory; [limits] memory_mb is 1000"
+    assert kind(greedy) == "memory"
     assert before.value != after.value  # what is left of such a heap is not used again
+
+
+def test_a_library_that_gives_up_for_want_of_memory_is_its_tasks_error() -> None:
+    with executor(memory_mb=1000) as made:
+        gave_up, after = made.run(["abort", "a"])
+
+    assert "ended by SIGABRT; perhaps it needed more memory than [limits]" in message(gave_up)
+    assert after.value == "a"
+
+
+def test_processor_time_is_limited_task_by_task() -> None:
+    with executor(cpu_secs=1) as made:
+        first, second, busy, after = made.run(["work 0.7", "work 0.7", "work 600", "a"])
+
+    assert first.value == second.value == "work 0.7"  # each has as much, whatever came before
+    assert after.value == "a"
+    assert message(busy) == "took more than 1 seconds of processor time; [limits] cpu_secs is 1"
+    assert (kind(busy), busy.error and busy.error["code"]) == ("timeout", "timeout")
+
+
+def test_who_says_how_far_it_is_has_its_processor_time_for_each_step() -> None:
+    with executor("steps", cpu_secs=1) as made:
+        (done,) = made.run([2])
+
+    assert done.value == 2
 
 
 def test_init_runs_once_in_each_child_with_quiet_libraries() -> None:

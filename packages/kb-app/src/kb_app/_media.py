@@ -18,7 +18,7 @@ from kb_core.media import Media
 from kb_core.ports import Chunker, Parser, StoredDoc
 from kb_core.values import dataclass
 
-__all__ = ["AUDIO", "MEDIA", "OCR", "PHASES", "VIDEO", "Extra", "Later", "Medium"]
+__all__ = ["AUDIO", "MEDIA", "OCR", "OFFICE", "PHASES", "VIDEO", "Extra", "Later", "Medium"]
 __all__ += [
     "chunker_for",
     "extras_of",
@@ -115,6 +115,8 @@ class Medium:
     """What has to be installed to read it."""
     bare_suffixes: tuple[str, ...] = ()
     """Of the files that are read without the extra."""
+    extra_of: Mapping[str, Extra] = field(default_factory=dict)
+    """By extension: what has to be installed to read some of its files. Their parser says so."""
     holds_files: bool = False
     """There may be files in it, of any medium."""
     limits: tuple[str, ...] = ()
@@ -134,6 +136,7 @@ class Medium:
         return None if is_bare else self.extra
 
 
+OFFICE = Extra("office", ("python_calamine",), ("python-calamine",))
 OCR = Extra("ocr", ("tesserocr", "PIL", "pi_heif"), ("tesserocr",))
 """What reads pictures of text."""
 
@@ -188,6 +191,7 @@ MEDIA: dict[str, Medium] = {
     Media.OFFICE: Medium(
         parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
         limits=(*_ARCHIVE, "cells", "pages"),
+        extra_of={"xls": OFFICE, "xlsb": OFFICE},
     ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",

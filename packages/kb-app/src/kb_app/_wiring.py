@@ -30,8 +30,6 @@ __all__ = ["LazyEmbedder", "open_session", "parts_of"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-_FILE_TIMEOUT_SECS = 120.0
-"""Longer than any honest file takes; a parser that loops is one file's error."""
 _WORKER_WORTH_SECS = 4.0
 """How long the rest of a run has to take for one worker more: several times its start."""
 
@@ -135,7 +133,9 @@ def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executo
     return ProcessExecutor(
         task,
         workers=count,
-        timeout_secs=_FILE_TIMEOUT_SECS,
+        timeout_secs=config.limits.wall_secs,
+        cpu_secs=config.limits.cpu_secs,
+        memory_mb=config.limits.memory_mb,
         expected=wanted,
         worth_secs=_WORKER_WORTH_SECS,
     )

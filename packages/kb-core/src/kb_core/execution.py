@@ -26,8 +26,8 @@ R = TypeVar("R")
 class Outcome(Generic[T, R]):
     """What came of one task: a value, or an error in the form of ``error.v1``.
 
-    ``error["details"]["kind"]`` is ``exception``, ``crash`` or ``timeout``. ``index``
-    counts tasks from 0 in the order in which they were taken.
+    ``error["details"]["kind"]`` is ``exception``, ``crash``, ``timeout`` or ``memory``.
+    ``index`` counts tasks from 0 in the order in which they were taken.
     """
 
     index: int

@@ -274,8 +274,14 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
         (settings.limits, settings.reading),
         caps,
         allow_secrets=settings.allow_secrets,
-        options=_told(file.media, settings.options),
+        options=_told(file.media, settings.options) + _extra_of(file),
     )
+
+
+def _extra_of(file: SourceFile) -> str:
+    """Return what is installed of what only some files of a medium need, as this one does."""
+    extra = medium_of(file.media).extra_of.get(file.path.rpartition(".")[2].lower())
+    return extra.version if extra is not None else ""
 
 
 def locked_hash(file: SourceFile, settings: Settings) -> str:

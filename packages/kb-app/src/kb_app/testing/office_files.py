@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["archive", "docx", "pptx", "relations", "xlsx"]
+__all__ = ["archive", "docx", "odf", "pptx", "relations", "xls", "xlsx"]
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006"
@@ -128,6 +129,94 @@ def xlsx(
     for number, rows in enumerate(sheets.values()):
         parts[f"xl/sheet{number}.xml"] = _sheet("worksheet", f"<sheetData>{rows}</sheetData>")
     return archive(parts)
+
+
+def odf(kind: str, inside: str, *, styles: str = "", margins: str = "", meta: str = "") -> bytes:
+    """Return an OpenDocument file: ``text``, ``spreadsheet`` or ``presentation``.
+
+    *styles* are those of the content, *margins* its headers and footers, *meta* its metadata.
+    """
+    body = f"<office:body><office:{kind}>{inside}</office:{kind}></office:body>"
+    content = f"<office:automatic-styles>{styles}</office:automatic-styles>{body}"
+    master = f"<office:master-styles><style:master-page>{margins}</style:master-page>"
+    return archive(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "content.xml": _open("document-content", content),
+            "styles.xml": _open("document-styles", f"{master}</office:master-styles>"),
+            "meta.xml": _open("document-meta", f"<office:meta>{meta}</office:meta>"),
+        }
+    )
+
+
+def _open(name: str, inside: str) -> str:
+    spaces = " ".join(
+        f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{prefix}:1.0"'
+        for prefix in ("office", "style", "text", "table", "draw", "presentation", "meta")
+    )
+    return (
+        f'{_HEAD}<office:{name} {spaces} xmlns:dc="http://purl.org/dc/elements/1.1/"'
+        f' xmlns:xlink="http://www.w3.org/1999/xlink">{inside}</office:{name}>'
+    )
+
+
+def xls(sheets: Mapping[str, Sequence[Sequence[str | float]]]) -> bytes:
+    """Return a book of before 2007, as small as the format allows, by sheet and row."""
+    bodies = [_old_sheet(rows) for rows in sheets.values()]
+    at, places = len(_old_book(sheets, [0] * len(bodies))), list[int]()
+    for body in bodies:
+        places.append(at)
+        at += len(body)
+    return _compound("Workbook", _old_book(sheets, places) + b"".join(bodies))
+
+
+def _record(kind: int, data: bytes = b"") -> bytes:
+    return struct.pack("<HH", kind, len(data)) + data
+
+
+def _old_book(names: Iterable[str], places: Sequence[int]) -> bytes:
+    made = _record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 0, 0, 0))
+    for name, place in zip(names, places, strict=True):
+        head = struct.pack("<IBBBB", place, name.startswith("hidden"), 0, len(name), 1)
+        made += _record(0x85, head + name.encode("utf-16-le"))
+    return made + _record(0x0A)
+
+
+def _old_sheet(rows: Sequence[Sequence[str | float]]) -> bytes:
+    made = _record(0x809, struct.pack("<HHHHII", 0x600, 0x10, 0, 0, 0, 0))
+    for row, values in enumerate(rows):
+        for column, value in enumerate(values):
+            where = struct.pack("<HHH", row, column, 0)
+            if isinstance(value, str):
+                text = struct.pack("<HB", len(value), 1) + value.encode("utf-16-le")
+                made += _record(0x204, where + text)
+            else:
+                made += _record(0x203, where + struct.pack("<d", value))
+    return made + _record(0x0A)
+
+
+def _compound(name: str, data: bytes) -> bytes:
+    """Return a compound file with one stream: a header, a table of sectors, a folder, *data*."""
+    end, free, table = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD
+    data = data.ljust(max(4096, -(-len(data) // 512) * 512), b"\0")
+    count = len(data) // 512
+    chain = [table, end, *range(3, count + 2), end]
+    chain += [free] * (128 - len(chain))
+    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16)
+    head += struct.pack("<HHHHH6x", 0x3E, 3, 0xFFFE, 9, 6)
+    head += struct.pack("<9I", 0, 1, 1, 0, 4096, end, 0, end, 0) + struct.pack("<I", 0)
+    folder = _entry("Root Entry", (5, 1, end, 0)) + _entry(name, (2, free, 2, len(data)))
+    sectors = struct.pack("<128I", *chain) + folder.ljust(512, b"\0") + data
+    return head.ljust(512, b"\xff") + sectors
+
+
+def _entry(name: str, about: tuple[int, int, int, int]) -> bytes:
+    """Return an entry of a folder; *about* are its kind, its child, its start and its size."""
+    kind, child, start, size = about
+    text = name.encode("utf-16-le") + b"\0\0"
+    none = 0xFFFFFFFF
+    made = text.ljust(64, b"\0") + struct.pack("<HBBIII", len(text), kind, 1, none, none, child)
+    return made + bytes(36) + struct.pack("<IQ", start, size)
 
 
 def _word(name: str, inside: str) -> str:

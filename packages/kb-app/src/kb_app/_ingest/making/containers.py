@@ -41,7 +41,7 @@ class Refused(Exception):
     What is only damaged or missing in it need not cost more than that part of it.
     """
 
-    def __init__(self, reason: SkipReason, detail: str, *, is_partial: bool = False) -> None:
+    def __init__(self, reason: str, detail: str, *, is_partial: bool = False) -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
@@ -112,6 +112,8 @@ class Package:
                 parser.feed(block)
             return parser.close()
         except _NO_XML as error:
+            if "out of memory" in str(error):
+                raise MemoryError(str(error)) from error
             raise _damaged(f"{name} in it is no XML: {error}") from error
 
     def _blocks(self, name: str) -> Iterator[bytes]:

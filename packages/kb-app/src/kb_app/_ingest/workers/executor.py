@@ -16,7 +16,7 @@ from contextlib import closing
 from queue import Empty
 from typing import Any, Generic, TypeVar
 
-from kb_app._ingest.workers.process import Done, Feeder, Queues
+from kb_app._ingest.workers.process import Done, Feeder, Limits, Queues
 from kb_app._ingest.workers.worker import Phase, Reply, Work, error_of, hearing, resolve
 from kb_core.execution import Notice, Outcome
 
@@ -71,8 +71,8 @@ class ProcessExecutor(Generic[T, R]):
 
     *task* and *init* are functions that can be imported by name, or ``"module:function"``;
     *init* runs once in each child. A task that takes longer than *timeout_secs* (0: no
-    limit), counted anew whenever it says how far it is, is ended with its child, which is
-    replaced. *memory_mb* limits each child's
+    limit), or needs more processor time than *cpu_secs*, both counted anew whenever it says
+    how far it is, is ended with its child, which is replaced. *memory_mb* limits each child's
     address space. Tasks and values have to be picklable.
 
     With *worth_secs*, one worker begins, and another joins where what is left of the
@@ -86,6 +86,7 @@ class ProcessExecutor(Generic[T, R]):
         workers: int,
         init: Callable[[], object] | str | None = None,
         timeout_secs: float = 0,
+        cpu_secs: float = 0,
         memory_mb: int = 0,
         ahead: int = _AHEAD,
         expected: int = 0,
@@ -93,8 +94,8 @@ class ProcessExecutor(Generic[T, R]):
     ) -> None:
         if workers < 1:
             raise ValueError(f"workers is {workers}; expected at least 1")
-        self._work = _frozen(Work(task, init, memory_mb * 1_000_000 or None))
-        self._timeout = timeout_secs or None
+        self._work = _frozen(Work(task, init, memory_mb, cpu_secs))
+        self._limits = Limits(timeout_secs or None, cpu_secs, memory_mb)
         self._workers = workers
         self._ahead = ahead
         self._pace = _Pace(expected, worth_secs)
@@ -160,7 +161,7 @@ class ProcessExecutor(Generic[T, R]):
         return len(self._feeders) < self._workers and self._pace.pays(len(self._feeders))
 
     def _grow(self) -> None:
-        feeder = Feeder(self._work, self._queues, self._timeout)
+        feeder = Feeder(self._work, self._queues, self._limits)
         self._feeders.append(feeder)
         feeder.start()
 

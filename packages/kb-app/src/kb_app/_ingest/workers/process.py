@@ -23,12 +23,13 @@ import time
 from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from kb_app._ingest.workers.worker import HEADER, Phase, Reply, error_of
 from kb_core.errors import KbError
 
-__all__ = ["Child", "ChildDied", "ChildTimedOut", "Done", "Feeder", "Limit", "Queues"]
+__all__ = ["Child", "ChildDied", "ChildTimedOut", "Done", "Feeder", "Limit", "Limits"]
+__all__ += ["Queues"]
 
 Done: TypeAlias = tuple[int, Any, Reply | Phase]
 """A task's number, the task, and what came of it, or what it is at."""
@@ -47,8 +48,20 @@ _READ_SIZE = 1 << 20
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
+class Limits(NamedTuple):
+    """What a task may take: seconds, seconds of processor time, and memory; 0: as it likes."""
+
+    wall_secs: float | None = None
+    cpu_secs: float = 0
+    memory_mb: int = 0
+
+
 class ChildDied(Exception):
-    """The child ended instead of answering; the message says how."""
+    """The child ended instead of answering; the message says how, ``by`` by which signal."""
+
+    def __init__(self, message: str, by: int = 0) -> None:
+        super().__init__(message)
+        self.by = by
 
 
 class ChildTimedOut(Exception):
@@ -127,7 +140,7 @@ class Child:
             except BlockingIOError:
                 continue
             except BrokenPipeError:
-                raise ChildDied(self._how_it_ended()) from None
+                raise self._end() from None
 
     def _read(self, size: int, limit: Limit) -> bytearray:
         data = bytearray()
@@ -138,22 +151,23 @@ class Child:
             except BlockingIOError:
                 continue
             if not part:
-                raise ChildDied(self._how_it_ended())
+                raise self._end()
             data += part
         return data
 
-    def _how_it_ended(self) -> str:
+    def _end(self) -> ChildDied:
         try:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            return "the worker process closed its pipe"  # a task that closes every descriptor
+            # A task that closes every descriptor.
+            return ChildDied("the worker process closed its pipe")
         if code >= 0:
-            return f"the worker process ended itself with status {code}"
+            return ChildDied(f"the worker process ended itself with status {code}")
         try:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"signal {-code}"
-        return f"the worker process was ended by {name}"
+        return ChildDied(f"the worker process was ended by {name}", by=-code)
 
 
 class Limit:
@@ -200,11 +214,11 @@ class Queues:
 class Feeder(Thread):
     """One child's thread; it starts the child at the first task."""
 
-    def __init__(self, work: bytes, queues: Queues, timeout: float | None) -> None:
+    def __init__(self, work: bytes, queues: Queues, limits: Limits) -> None:
         super().__init__(name="kebab-worker", daemon=True)
         self._work = work
         self._queues = queues
-        self._timeout = timeout
+        self._limits = limits
         self._child: Child | None = None
         self._is_stopped = False
 
@@ -246,16 +260,17 @@ class Feeder(Thread):
         child = self._living_child()  # its start is no task's time
         said: Reply | Phase = Phase()
         yield said
-        limit = Limit(self._timeout)
+        limit = Limit(self._limits.wall_secs)
         answers = child.ask(frame, limit)
         while not isinstance(said, Reply):
             try:
                 said = _unpickled(next(answers))
             except (ChildDied, ChildTimedOut) as error:
-                lost = _lost(error)
+                lost = _lost(error, self._limits)
                 said = Reply(error=lost, seconds=getattr(error, "seconds", 0.0), is_last=True)
             if isinstance(said, Phase) and said.whole:
-                limit.renew(self._timeout and max(self._timeout, said.patience_secs))
+                secs = self._limits.wall_secs
+                limit.renew(secs and max(secs, said.patience_secs))
             if isinstance(said, Reply) and said.is_last:
                 self._drop_child()
             yield said
@@ -289,11 +304,16 @@ def _unpickled(answer: bytearray) -> Reply | Phase:
     return said
 
 
-def _lost(error: ChildDied | ChildTimedOut) -> dict[str, Any]:
-    is_timeout = isinstance(error, ChildTimedOut)
-    return {
-        "code": "timeout" if is_timeout else "internal",
-        "message": str(error),
-        "hint": None,
-        "details": {"kind": "timeout" if is_timeout else "crash"},
-    }
+def _lost(error: ChildDied | ChildTimedOut, limits: Limits) -> dict[str, Any]:
+    """Return the error of a task that was lost with its child."""
+    kind, message = "crash", str(error)
+    if isinstance(error, ChildTimedOut):
+        kind, message = "timeout", f"{message}; [limits] wall_secs"
+    elif error.by == signal.SIGXCPU and limits.cpu_secs:
+        secs = f"{limits.cpu_secs:g}"
+        kind = "timeout"
+        message = f"took more than {secs} seconds of processor time; [limits] cpu_secs is {secs}"
+    elif error.by in {0, signal.SIGABRT} and limits.memory_mb:  # as libraries give up
+        message += f"; perhaps it needed more memory than [limits] memory_mb, {limits.memory_mb}"
+    code = "timeout" if kind == "timeout" else "internal"
+    return {"code": code, "message": message, "hint": None, "details": {"kind": kind}}

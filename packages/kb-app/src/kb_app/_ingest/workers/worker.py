@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib
+import math
 import os
 import pickle
 import resource
@@ -18,6 +19,7 @@ import signal
 import struct
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from io import FileIO
 from typing import IO, Any
@@ -38,7 +40,9 @@ class Work:
 
     task: Callable[[Any], Any] | str
     init: Callable[[], object] | str | None = None
-    memory_bytes: int | None = None
+    memory_mb: int = 0
+    cpu_secs: float = 0
+    """How much memory the child may have, and a task processor time; 0: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,15 @@ def error_of(error: BaseException) -> dict[str, Any]:
     return {"code": "internal", "message": message[:2000], "hint": None, "details": details}
 
 
+def _out_of_memory(error: MemoryError, work: Work) -> dict[str, Any]:
+    if not work.memory_mb:
+        return error_of(error)
+    limit = f"{work.memory_mb:,} MB of memory; [limits] memory_mb is {work.memory_mb}"
+    details = {"kind": "memory", "type": type(error).__name__}
+    return {"code": "internal", "message": f"needs more than {limit}", "hint": None,
+            "details": details}  # fmt: skip
+
+
 def main(tasks: int, replies: int, life: int) -> None:
     """Do tasks until there are no more. The arguments are descriptors of pipes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -106,8 +119,9 @@ def main(tasks: int, replies: int, life: int) -> None:
     reader, writer = os.fdopen(tasks, "rb"), FileIO(replies, "wb")
     try:
         work: Work = pickle.loads(_frame(reader))  # noqa: S301 - our parent wrote it
-        if work.memory_bytes:
-            resource.setrlimit(resource.RLIMIT_AS, (work.memory_bytes, work.memory_bytes))
+        _limit(resource.RLIMIT_CORE, 0)  # what was read is nobody's to find in a core file
+        if work.memory_mb:
+            _limit(resource.RLIMIT_AS, work.memory_mb * 1_000_000)
         task = resolve(work.task)
         if work.init is not None:
             resolve(work.init)()
@@ -115,9 +129,16 @@ def main(tasks: int, replies: int, life: int) -> None:
         _send(writer, Reply(error=error_of(error), is_last=True))
         return
     _send(writer, Reply())
-    hearing.set(lambda phase: _send(writer, phase))
+
+    def tell(phase: Phase) -> None:
+        if phase.whole and work.cpu_secs:
+            _limit_time(max(work.cpu_secs, phase.patience_secs))
+        _send(writer, phase)
+
+    hearing.set(tell)
     while frame := _frame(reader):
-        reply = _do(task, frame)
+        _limit_time(work.cpu_secs)
+        reply = _do(task, frame, work)
         _send(writer, reply)
         if reply.is_last:
             return
@@ -128,13 +149,29 @@ def _frame(reader: IO[bytes]) -> bytes:
     return reader.read(HEADER.unpack(header)[0]) if len(header) == HEADER.size else b""
 
 
-def _do(task: Callable[[Any], Any], frame: bytes) -> Reply:
+def _limit_time(seconds: float) -> None:
+    """Have the kernel end this process once it has worked so much longer."""
+    if seconds:
+        _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + seconds))
+
+
+def _limit(kind: int, most: int) -> None:
+    """Lower a limit of this process, where its system knows it; it can be raised again."""
+    _, hard = resource.getrlimit(kind)
+    soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(kind, (soft, hard))
+
+
+def _do(task: Callable[[Any], Any], frame: bytes, work: Work) -> Reply:
     started = time.perf_counter()
     try:
         value = task(pickle.loads(frame))  # noqa: S301 - our parent wrote it
     except MemoryError as error:
         # What is left of the heap is in pieces; a new process does better.
-        return Reply(error=error_of(error), seconds=time.perf_counter() - started, is_last=True)
+        _limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)  # telling it takes some, too
+        seconds = time.perf_counter() - started
+        return Reply(error=_out_of_memory(error, work), seconds=seconds, is_last=True)
     except BaseException as error:  # noqa: BLE001 - SystemExit of a library, too, is one task's error
         return Reply(error=error_of(error), seconds=time.perf_counter() - started)
     return Reply(value, None, time.perf_counter() - started)

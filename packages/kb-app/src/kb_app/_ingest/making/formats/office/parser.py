@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Package, Refused
 from kb_app._ingest.making.formats.office.grid import Book
+from kb_app._ingest.making.formats.office.old import read_old_sheets
 from kb_app._ingest.making.formats.office.opc import Parts
+from kb_app._ingest.making.formats.office.opendocument import OpenDocument
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formats.office.sheets import read_sheets
 from kb_app._ingest.making.formats.office.slides import read_slides
 from kb_app._ingest.making.formats.office.words import read_words
-from kb_core.documents import Link, ParsedDocument, SourceFile
+from kb_core.documents import Link, ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
 
@@ -33,6 +36,7 @@ _STREAMS = {
     "PowerPoint Document": (SkipReason.UNSUPPORTED, "slides of before 2007; save them as .pptx"),
 }
 """Names of streams that tell what an old file, or a locked one, is."""
+_BOOKS = ("Workbook", "Book")
 _LOOKED_AT = 20_000
 """So many characters tell the language of a text."""
 
@@ -57,52 +61,73 @@ class OfficeParser:
 def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     """Return the document, or raise ``Refused``."""
     if data.startswith(_OLE):
-        raise _old(data)
-    parts, draft = Parts(Package(data, file.limits)), Draft()
+        return _read_old(data, file)
+    package, draft = Package(data, file.limits), Draft()
+    if "content.xml" in package:
+        opened = OpenDocument(package, file.limits)
+        links = opened.read(draft)
+        beside = _Beside(opened.properties(), opened.known, links, opened.warnings)
+    else:
+        beside = _read_parts(Parts(package), draft, data, file.limits)
+    return _document(file, draft, beside)
+
+
+class _Beside(NamedTuple):
+    """What is known of a file beside its text."""
+
+    properties: Properties
+    known: Mapping[str, object]
+    links: Sequence[Link]
+    warnings: Sequence[str]
+
+
+def _read_parts(parts: Parts, draft: Draft, data: bytes, limits: ReadingLimits) -> _Beside:
+    """Write down what a docx, pptx or xlsx says, or an xlsb, which is *data*."""
     links: Sequence[Link] = ()
     known: Mapping[str, object] = {}
     match parts.family:
         case "word":
             links = read_words(parts, draft)
         case "ppt":
-            known = read_slides(parts, draft, file.limits.pages)
+            known = read_slides(parts, draft, limits.pages)
         case "xl":
-            book = Book(draft, file.limits.cells)
-            read_sheets(parts, book)
+            book = Book(draft, limits.cells)
+            if parts.main.endswith(".bin"):
+                read_old_sheets(data, book)
+            else:
+                read_sheets(parts, book)
             draft.opening, known = "", book.known()  # the name of a sheet is no title
         case _:
             raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
-    return _document(file, draft, parts.properties(), known, (links, parts.warnings))
+    return _Beside(parts.properties(), known, links, parts.warnings)
 
 
-def _old(data: bytes) -> Refused:
-    """Say what a file is that is of the kind that came before, or that is locked."""
+def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:
+    """Return the document of a file of the kind that came before; most are refused."""
     for name, (reason, detail) in _STREAMS.items():
         if name.encode("utf-16-le") in data:
-            return Refused(reason, detail)
-    return Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
+            raise Refused(reason, detail)
+    if not any(name.encode("utf-16-le") in data for name in _BOOKS):
+        raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
+    book = Book(Draft(), file.limits.cells)
+    read_old_sheets(data, book)
+    book.draft.opening = ""
+    return _document(file, book.draft, _Beside(Properties({}), book.known(), (), ()))
 
 
-def _document(
-    file: SourceFile,
-    draft: Draft,
-    properties: Properties,
-    known: Mapping[str, object],
-    beside: tuple[Sequence[Link], Sequence[str]],
-) -> ParsedDocument:
-    """Return the document; *beside* are its links, and the warnings."""
-    text, (links, warnings) = draft.text, beside
-    if not text and warnings:
-        raise Refused(SkipReason.UNREADABLE, warnings[0])
-    metadata = properties.metadata(file.path, draft.opening, text[:_LOOKED_AT])
+def _document(file: SourceFile, draft: Draft, beside: _Beside) -> ParsedDocument:
+    text = draft.text
+    if not text and beside.warnings:
+        raise Refused(SkipReason.UNREADABLE, beside.warnings[0])
+    metadata = beside.properties.metadata(file.path, draft.opening, text[:_LOOKED_AT])
     return ParsedDocument(
         text=text,
         media=file.media,
-        metadata=replace(metadata, user={**metadata.user, **known}),
+        metadata=replace(metadata, user={**metadata.user, **beside.known}),
         blocks=tuple(draft.blocks),
         places=tuple(draft.places),
-        links=tuple(links),
+        links=tuple(beside.links),
         has_lines=not draft.places,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys(beside.warnings)),
         parser_version=_PARSER,
     )

@@ -13,12 +13,13 @@ that is based on a style *named* "heading n", or that has an outline level.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Element
 from kb_app._ingest.making.formats.office.drawings import chart_text, choice, diagram_text
+from kb_app._ingest.making.formats.office.items import Item, table_items, write_items
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_core.documents import Link
 
@@ -37,42 +38,13 @@ _NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote",
 _SYMBOL = "•"
 """For what only a font of symbols says."""
 _PRIVATE = range(0xE000, 0xF900)
-_LEAST_CELLS, _LONG_CELL = 2, 1_000
-"""A table with fewer cells in a row, or with a longer one, only lays out a page."""
-_ASIDE = frozenset({"note", "comment"})
 _LEVELS = 9
-
-
-@dataclass(slots=True)
-class _Item:
-    """A block to be: ``list_item``, ``heading``, ``note`` and so on."""
-
-    kind: str
-    text: str
-    level: int = 0
-    links: list[tuple[int, str, str]] = field(default_factory=list)
-    """Where in the text one starts, what it says, and where it leads."""
 
 
 def read_words(parts: Parts, draft: Draft) -> list[Link]:
     """Write down what the main part says, and what belongs to it; return its links."""
     reader = _Reader(parts)
-    links: list[Link] = []
-    before = ""
-    for item in reader.items(parts.root):
-        goes_on = item.kind == before == "list_item"
-        start = draft.add(item.kind, item.text, item.level, goes_on=goes_on)
-        if start is not None:
-            before = item.kind
-            indent = len(item.text) - len(item.text.lstrip())
-            links += [
-                Link("markdown", target, text, start + max(0, at - indent))
-                for at, text, target in item.links
-            ]
-    draft.headings.leave()
-    for text in reader.margins():
-        draft.add("margin", text)
-    return links
+    return write_items(draft, reader.items(parts.root), reader.margins())
 
 
 @dataclass(slots=True)
@@ -106,19 +78,17 @@ class _Reader:
                 if note.get("type", "normal") == "normal":
                     self._notes[kind[:-1], note.get("id", "")] = note
 
-    def items(self, root: Element) -> Iterator[_Item]:
+    def items(self, root: Element) -> Iterator[Item]:
         """Yield what a tree says, in reading order, and then the notes that nothing refers to."""
         body = next((each for each in root if each.tag == "body"), root)
         yield from self._blocks(body)
         for key in list(self._notes):
             yield from self._note(*key)
 
-    def margins(self) -> list[str]:
-        """Return what headers and footers say, each text once."""
-        found: dict[str, None] = {}
+    def margins(self) -> Iterator[str]:
+        """Yield what headers and footers say."""
         for _, root in self._parts.of_kind(self._parts.main, "header", "footer"):
-            found["\n".join(item.text for item in self._blocks(root))] = None
-        return list(found)
+            yield "\n".join(item.text for item in self._blocks(root))
 
     def _take_styles(self, root: Element) -> None:
         """Learn which styles are headings, and of which level, or items of lists."""
@@ -136,7 +106,7 @@ class _Reader:
                     break
                 at = _value(style.find("basedOn"))
 
-    def _blocks(self, element: Iterable[Element]) -> Iterator[_Item]:
+    def _blocks(self, element: Iterable[Element]) -> Iterator[Item]:
         for child in element:
             match child.tag:
                 case "p":
@@ -148,11 +118,11 @@ class _Reader:
                 case tag if tag not in _UNSEEN:
                     yield from self._blocks(child)
 
-    def _paragraph(self, element: Element) -> Iterator[_Item]:
+    def _paragraph(self, element: Element) -> Iterator[Item]:
         found = _Paragraph()
         self._walk(element, found)
         level = found.outline or self._levels.get(found.style, 0)
-        item = _Item("paragraph", "".join(found.pieces), links=found.links)
+        item = Item("paragraph", "".join(found.pieces), links=found.links)
         if 0 < level <= _LEVELS:
             item.kind, item.level = "heading", level
         elif found.list_level is not None or found.style in self._lists:
@@ -161,7 +131,7 @@ class _Reader:
             yield item
         for box in found.boxes:
             yield from self._blocks(box)
-        yield from (_Item("table", text) for text in found.drawn if text.strip())
+        yield from (Item("table", text) for text in found.drawn if text.strip())
         for kind, number in found.notes:
             yield from self._note(kind, number)
 
@@ -210,7 +180,7 @@ class _Reader:
             text = " ".join("".join(into.pieces[first:]).split())
             into.links.append((at, text, relation.target))
 
-    def _note(self, kind: str, number: str) -> Iterator[_Item]:
+    def _note(self, kind: str, number: str) -> Iterator[Item]:
         """Yield a note at the first place that refers to it."""
         note = self._notes.pop((kind, number), None)
         if note is None:
@@ -218,28 +188,18 @@ class _Reader:
         items = list(self._blocks(note))
         text = "\n".join(item.text for item in items)
         if kind != "comment":
-            yield _Item("note", text)
+            yield Item("note", text)
         elif text.strip():
             author = note.get("author", "")
-            yield _Item("comment", f"{author}: {text}" if author else text)
+            yield Item("comment", f"{author}: {text}" if author else text)
 
-    def _table(self, element: Element) -> Iterator[_Item]:
-        """Yield a table as one block, or what is in its cells, and then the notes in them."""
+    def _table(self, element: Element) -> Iterator[Item]:
         rows = [
             [list(self._blocks(cell)) for cell in _inside(row, "tc")]
             for row in _inside(element, "tr")
             if row.find("trPr/del") is None
         ]
-        cells = [cell for row in rows for cell in row]
-        widest = max(map(len, rows), default=0)
-        if widest < _LEAST_CELLS or any(len(_line(cell)) > _LONG_CELL for cell in cells):
-            for cell in cells:
-                yield from cell
-            return
-        lines = ("\t".join(map(_line, row)) for row in rows)
-        yield _Item("table", "\n".join(line for line in lines if line.strip()))
-        for cell in cells:
-            yield from (item for item in cell if item.kind in _ASIDE)
+        return table_items(rows)
 
 
 def _inside(element: Element, tag: str) -> Iterator[Element]:
@@ -282,8 +242,3 @@ def _symbol(code: str) -> str:
         return _SYMBOL if point in _PRIVATE else chr(point).encode("utf-8", "ignore").decode()
     except (ValueError, OverflowError):
         return ""
-
-
-def _line(cell: Sequence[_Item]) -> str:
-    """Return a cell of a table on one line."""
-    return " ".join(word for item in cell if item.kind not in _ASIDE for word in item.text.split())

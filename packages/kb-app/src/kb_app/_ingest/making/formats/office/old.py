@@ -1,0 +1,78 @@
+"""Sheets of older and binary formats (xls, xlsb), by calamine, where it is installed.
+
+It gives values without their formats, so only what it takes for a date is one. A file may make
+it ask for any amount of memory, or end its process: that is the worker's to survive.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from kb_app._ingest.judging.kinds import missing_extra
+from kb_app._ingest.making.containers import Refused
+from kb_app._ingest.making.formats.office.drawings import number
+from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid
+from kb_app._media import OFFICE
+from kb_core.ingest import SkipReason
+from kb_core.media import Media
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet
+
+__all__ = ["read_old_sheets"]
+
+_FATAL = (MemoryError, KeyboardInterrupt, SystemExit)
+
+
+def read_old_sheets(data: bytes, book: Book) -> None:
+    """Write down sheet after sheet; raise ``Refused`` where nothing here can read them."""
+    if not OFFICE.is_installed:
+        skip = missing_extra(Media.OFFICE, OFFICE)
+        raise Refused(skip.reason, skip.detail)
+    from python_calamine import CalamineWorkbook, PasswordError
+
+    try:
+        opened = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        for place, sheet in enumerate(opened.sheets_metadata):
+            is_hidden = not str(sheet.visible).endswith("Visible")
+            _write(opened.get_sheet_by_index(place), Grid(book, sheet.name, is_hidden=is_hidden))
+    except (Refused, *_FATAL):
+        raise
+    except PasswordError:
+        raise Refused(SkipReason.ENCRYPTED, "it is locked with a password") from None
+    except BaseException as error:  # noqa: BLE001 - its panics are no ``Exception``
+        detail = " ".join(f"it is damaged: {error}".split())
+        raise Refused(SkipReason.UNREADABLE, detail) from None
+
+
+def _write(sheet: CalamineSheet, grid: Grid) -> None:
+    top, left = sheet.start or (0, 0)
+    for at, values in enumerate(sheet.to_python(skip_empty_area=True), top + 1):
+        if cells := list(_cells(values, left + 1)):
+            grid.row(at, cells)
+    grid.end()
+
+
+def _cells(values: Sequence[object], first: int) -> Iterator[Cell]:
+    for column, value in enumerate(values, first):
+        shown = _shown(value)
+        if shown.strip():
+            yield Cell(column, shown, isinstance(value, str))
+
+
+def _shown(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).upper()
+        case float():
+            return number(str(int(value)) if value.is_integer() else repr(value))
+        case datetime():
+            return value.isoformat(" ", "seconds").removesuffix(" 00:00:00")
+        case date() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+    return str(value)

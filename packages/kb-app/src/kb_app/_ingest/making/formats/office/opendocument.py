@@ -1,0 +1,311 @@
+"""OpenDocument: texts, sheets and slides of LibreOffice and its kin.
+
+What is taken, and how it is written down, is as in the formats of Microsoft: notes and
+comments after what refers to them, tracked deletions left out, cells with their places, a
+slide a page, hidden ones flagged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kb_app._ingest.making.blocks import Draft
+from kb_app._ingest.making.containers import Element, Package, Refused
+from kb_app._ingest.making.formats.office.drawings import number
+from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
+from kb_app._ingest.making.formats.office.items import ASIDE, Item, table_items, write_items
+from kb_app._ingest.making.formats.office.properties import Properties
+from kb_core.citations import PageSpan
+from kb_core.documents import Link, ReadingLimits
+from kb_core.ingest import SkipReason
+
+__all__ = ["OpenDocument"]
+
+_UNSEEN = frozenset({"tracked-changes", "forms", "ruby-text", "note-citation", "page-number"})
+_UNSEEN |= {"page-count", "title", "desc", "sequence-decls", "shapes"}
+_ANCHORED = frozenset({"note", "annotation", "frame", "text-box", "custom-shape"})
+_SPACES = re.compile(r"[ \t\r\n]+")
+_ROWS = frozenset({"table-rows", "table-header-rows", "table-row-group", "table-columns"})
+_MARGINS = frozenset({"header", "footer", "header-left", "footer-left", "header-first",
+                      "footer-first"})  # fmt: skip
+_ON_EVERY_SLIDE = frozenset({"page-number", "date-time", "footer", "header", "page"})
+_LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
+_LEVELS = 9
+_MOST_BLANKS = 1_000
+_META = {"initial-creator": "creator", "creation-date": "created", "date": "modified",
+         "title": "title", "subject": "subject", "description": "description",
+         "language": "language", "creator": "lastModifiedBy"}  # fmt: skip
+
+
+class OpenDocument:
+    """One file; ``warnings`` says what of it could not be read."""
+
+    def __init__(self, package: Package, limits: ReadingLimits) -> None:
+        self._package = package
+        self._limits = limits
+        self.warnings: list[str] = []
+        self.known: dict[str, object] = {}
+        if "META-INF/manifest.xml" in package and b"encryption-data" in self._manifest():
+            raise Refused(SkipReason.ENCRYPTED, "it is locked with a password")
+
+    def read(self, draft: Draft) -> Sequence[Link]:
+        """Write down all that it says, and return its links."""
+        root = self._package.tree("content.xml")
+        body = next(root.iter("body"), None)
+        for content in body if body is not None else ():
+            match content.tag:
+                case "text":
+                    return write_items(draft, _blocks(content), self._margins())
+                case "spreadsheet":
+                    self._sheets(content, _hidden(root, "table-properties", "display"), draft)
+                    return ()
+                case "presentation" | "drawing":
+                    hidden = _hidden(root, "drawing-page-properties", "visibility")
+                    self._slides(content, hidden, draft)
+                    return ()
+        raise Refused(SkipReason.UNSUPPORTED, "an OpenDocument file of a kind that is not read")
+
+    def properties(self) -> Properties:
+        """Return what the file says of itself."""
+        root = self._tree("meta.xml")
+        meta = next(root.iter("meta"), None) if root is not None else None
+        values: dict[str, str] = {}
+        keywords = []
+        for each in meta if meta is not None else ():
+            if each.tag in _META:
+                values.setdefault(_META[each.tag], each.text or "")
+            elif each.tag == "keyword":
+                keywords.append(each.text or "")
+        return Properties({**values, "keywords": ", ".join(keywords)})
+
+    def _manifest(self) -> bytes:
+        try:
+            return self._package.read("META-INF/manifest.xml")
+        except Refused as refused:
+            if not refused.is_partial:
+                raise
+            return b""
+
+    def _tree(self, name: str) -> Element | None:
+        if name not in self._package:
+            return None
+        try:
+            return self._package.tree(name)
+        except Refused as refused:
+            if not refused.is_partial:
+                raise
+            self.warnings.append(refused.detail)
+            return None
+
+    def _margins(self) -> Iterator[str]:
+        root = self._tree("styles.xml")
+        for page in root.iter("master-page") if root is not None else ():
+            for each in page:
+                if each.tag in _MARGINS:
+                    yield "\n".join(item.text for item in _blocks(each))
+
+    def _sheets(self, content: Element, hidden: frozenset[str], draft: Draft) -> None:
+        book = Book(draft, self._limits.cells)
+        for table in content.findall("table"):
+            is_hidden = table.get("style-name", "") in hidden
+            _Sheet(Grid(book, table.get("name", ""), is_hidden=is_hidden)).read(table)
+        draft.opening, self.known = "", book.known()
+
+    def _slides(self, content: Element, hidden: frozenset[str], draft: Draft) -> None:
+        pages, most = content.findall("page"), self._limits.pages
+        if len(pages) > most:
+            detail = f"{len(pages):,} slides; [limits] pages is {most:,}"
+            raise Refused(SkipReason.TOO_LARGE, detail)
+        flagged = []
+        for count, page in enumerate(pages, 1):
+            is_hidden = page.get("style-name", "") in hidden
+            flagged += [count] if is_hidden else []
+            _write_slide(page, count, draft, is_hidden=is_hidden)
+        self.known = {"hidden_slides": flagged} if flagged else {}
+
+
+def _hidden(root: Element, properties: str, name: str) -> frozenset[str]:
+    """Return the names of the styles that hide what has them."""
+    styles = (each for each in root.iter("style") if each.find(properties) is not None)
+    said = {each.get("name", ""): each.find(properties) for each in styles}
+    return frozenset(
+        style
+        for style, found in said.items()
+        if found is not None and found.get(name) in {"false", "hidden"}
+    )
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    """A paragraph while it is read."""
+
+    pieces: list[str] = field(default_factory=list)
+    after: list[Item] = field(default_factory=list)
+    """What is anchored in it: text boxes, notes, comments."""
+    links: list[tuple[int, str, str]] = field(default_factory=list)
+
+
+def _blocks(element: Iterable[Element], depth: int = 0) -> Iterator[Item]:
+    """Yield what is in *element*, in reading order; *depth* is that of lists around it."""
+    for child in element:
+        match child.tag:
+            case "h" | "p":
+                yield from _paragraph(child, depth)
+            case "list":
+                yield from _blocks(child, depth + 1)
+            case "table":
+                rows = [[list(_blocks(cell)) for cell in _cells(row)] for row in _rows(child)]
+                yield from table_items(rows)
+            case "annotation":
+                yield from _comment(child)
+            case tag if tag not in _UNSEEN:
+                yield from _blocks(child, depth)
+
+
+def _paragraph(element: Element, depth: int) -> Iterator[Item]:
+    found = _Paragraph()
+    _walk(element, found)
+    level = element.get("outline-level", "1")
+    item = Item("paragraph", "".join(found.pieces), links=found.links)
+    if element.tag == "h":
+        item.kind = "heading"
+        item.level = min(int(level), _LEVELS) if level.isdecimal() and level != "0" else 1
+    elif depth:
+        item.kind, item.level = "list_item", depth
+    if item.text.strip():
+        yield item
+    yield from found.after
+
+
+def _walk(element: Element, into: _Paragraph) -> None:
+    into.pieces.append(_SPACES.sub(" ", element.text or ""))
+    for child in element:
+        match child.tag:
+            case "s":
+                count = child.get("c", "1")
+                into.pieces.append(" " * min(int(count) if count.isdecimal() else 1, _MOST_BLANKS))
+            case "tab":
+                into.pieces.append("\t")
+            case "line-break":
+                into.pieces.append("\n")
+            case "a":
+                _walk_link(child, into)
+            case tag if tag in _ANCHORED:
+                into.after += _anchored(child)
+            case tag if tag not in _UNSEEN:
+                _walk(child, into)
+        into.pieces.append(_SPACES.sub(" ", child.tail or ""))
+
+
+def _anchored(element: Element) -> Iterator[Item]:
+    """Yield what stands beside a paragraph: a note, a comment, or what is in a box."""
+    if element.tag == "note":
+        body = element.find("note-body")
+        yield Item("note", "\n".join(i.text for i in _blocks(body if body is not None else ())))
+    elif element.tag == "annotation":
+        yield from _comment(element)
+    else:
+        yield from _blocks(element)
+
+
+def _walk_link(element: Element, into: _Paragraph) -> None:
+    first, at = len(into.pieces), sum(map(len, into.pieces))
+    _walk(element, into)
+    target = element.get("href", "")
+    if "://" in target or target.startswith("mailto:"):
+        into.links.append((at, " ".join("".join(into.pieces[first:]).split()), target))
+
+
+def _comment(element: Element) -> Iterator[Item]:
+    text = "\n".join(item.text for item in _blocks(element))
+    author = element.findtext("creator") or ""
+    if text.strip():
+        yield Item("comment", f"{author}: {text}" if author else text)
+
+
+def _rows(table: Element) -> Iterator[Element]:
+    for child in table:
+        if child.tag == "table-row":
+            yield child
+        elif child.tag in _ROWS:
+            yield from _rows(child)
+
+
+def _cells(row: Element) -> Iterator[Element]:
+    return (each for each in row if each.tag in {"table-cell", "covered-table-cell"})
+
+
+class _Sheet:
+    """Gives the rows of one sheet to a grid."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+
+    def read(self, table: Element) -> None:
+        """Write down all rows; comments stand at their cells, after them."""
+        at, comments = 0, []
+        for row in _rows(table):
+            times = _repeated(row, "number-rows-repeated")
+            cells, told = _row(row, at + 1)
+            for again in range(times if cells else 0):
+                if at + again < _LAST_ROW:
+                    self._grid.row(at + again + 1, cells)
+            at = min(at + times, _LAST_ROW)
+            comments += told
+        for cell, text in comments:
+            self._grid.aside("comment", cell, text)
+        self._grid.end()
+
+
+def _row(row: Element, number_of_row: int) -> tuple[list[Cell], list[tuple[str, str]]]:
+    """Return the cells of a row that show something, and the comments to them."""
+    column, found, comments = 0, list[Cell](), list[tuple[str, str]]()
+    for cell in _cells(row):
+        times = _repeated(cell, "number-columns-repeated")
+        items = list(_blocks(cell))
+        shown, is_text = _shown(cell, " ".join(i.text for i in items if i.kind not in ASIDE))
+        last = min(column + times, _LAST_COLUMN)
+        if shown and not shown.isspace():
+            found += (Cell(each, shown, is_text) for each in range(column + 1, last + 1))
+        name = cell_name(min(column, _LAST_COLUMN - 1) + 1, min(number_of_row, _LAST_ROW))
+        comments += ((name, item.text) for item in items if item.kind == "comment")
+        column = last
+    return found, comments
+
+
+def _shown(cell: Element, text: str) -> tuple[str, bool]:
+    """Return what a cell shows, and whether it is a text."""
+    value = cell.get("value", "")
+    match cell.get("value-type", ""):
+        case "float" if value:
+            return number(value), False
+        case "date":
+            return cell.get("date-value", text).replace("T", " "), False
+        case "percentage" | "currency" | "time" | "boolean" | "float":
+            return text or value, False
+    return text, True
+
+
+def _repeated(element: Element, name: str) -> int:
+    times = element.get(name, "1")
+    return max(1, min(int(times), _LAST_ROW)) if times.isdecimal() and len(times) < 8 else 1  # noqa: PLR2004
+
+
+def _write_slide(page: Element, count: int, draft: Draft, *, is_hidden: bool) -> None:
+    """Write down a slide: its title, its shapes, and its notes."""
+    title, blocks = "", list[Item]()
+    for shape in page:
+        kind, items = shape.get("class", ""), list(_blocks([shape]))
+        if shape.tag == "notes":
+            notes = (each for each in shape if each.get("class", "") not in _ON_EVERY_SLIDE)
+            blocks += (Item("note", item.text) for each in notes for item in _blocks([each]))
+        elif kind == "title" and items and not title:
+            title = " ".join(" ".join(item.text for item in items).split())
+        elif kind not in _ON_EVERY_SLIDE:
+            blocks += items
+    section = f"{title} (hidden)".strip() if is_hidden else title
+    draft.headings.leave()
+    draft.stand_at(PageSpan(count, section=section or None))
+    write_items(draft, [*([Item("heading", title, 1)] if title else []), *blocks], ())

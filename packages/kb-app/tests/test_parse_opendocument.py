@@ -1,0 +1,178 @@
+"""OpenDocument: texts, sheets and slides, with what stands beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._media import parser_for
+from kb_app.testing.office_files import archive, odf
+from kb_core.citations import CellSpan, PageSpan
+from kb_core.documents import ParsedDocument, ReadingLimits, SourceFile
+
+SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "office"
+needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the samples are not there")
+
+
+def parse(data: bytes, name: str = "a.odt", cells: int = 1_000) -> ParsedDocument:
+    limits = ReadingLimits(cells=cells, pages=2)
+    file = SourceFile(source_id="notes", path=name, media="office", limits=limits)
+    return parser_for("office")(FileContent(data), file)
+
+
+def kinds(document: ParsedDocument) -> list[tuple[str, str]]:
+    return [(each.kind, document.text[each.start : each.end]) for each in document.blocks]
+
+
+def p(text: str) -> str:
+    return f"<text:p>{text}</text:p>"
+
+
+def test_a_text_has_headings_lists_tables_notes_and_margins() -> None:
+    note = (
+        "<text:note><text:note-citation>1</text:note-citation>"
+        f"<text:note-body>{p('the note')}</text:note-body></text:note>"
+    )
+    comment = f"<office:annotation><dc:creator>Ann</dc:creator>{p('why?')}</office:annotation>"
+    box = f"<draw:frame><draw:text-box>{p('in a box')}</draw:text-box></draw:frame>"
+    row = "<table:table-row>{}</table:table-row>".format(
+        "".join(f"<table:table-cell>{p(text)}</table:table-cell>" for text in ("Name", "12"))
+    )
+    inside = (
+        f"<text:tracked-changes>{p('deleted')}</text:tracked-changes>"
+        '<text:h text:outline-level="2">Chapter</text:h>'
+        f'<text:p>a<text:s text:c="2"/>b<text:tab/>c{note} and{comment}\n   on{box}</text:p>'
+        f"<text:list><text:list-item>{p('one')}</text:list-item>"
+        f"<text:list-item>{p('two')}</text:list-item></text:list>"
+        f"<table:table><table:table-header-rows>{row}</table:table-header-rows></table:table>"
+    )
+    margins = f"<style:header>{p('Head')}</style:header><style:footer>{p('Head')}</style:footer>"
+
+    document = parse(odf("text", inside, margins=margins))
+
+    assert kinds(document) == [
+        ("heading", "Chapter"),
+        ("paragraph", "a  b\tc and on"),
+        ("note", "the note"),
+        ("comment", "Ann: why?"),
+        ("paragraph", "in a box"),
+        ("list_item", "one"),
+        ("list_item", "two"),
+        ("table", "Name\t12"),
+        ("margin", "Head"),
+    ]
+    assert document.blocks[0].level == 2
+    assert document.has_lines
+
+
+def test_a_file_says_who_wrote_it_and_where_its_links_lead() -> None:
+    meta = (
+        "<dc:title>The plan</dc:title><meta:initial-creator>Ann</meta:initial-creator>"
+        "<meta:keyword>tax</meta:keyword><meta:creation-date>2024-05-06T07:08:09</meta:creation-date>"
+    )
+    link = '<text:a xlink:href="https://example.org/">here</text:a>'
+    document = parse(odf("text", p(f"see {link}"), meta=meta))
+
+    assert document.metadata.title == "The plan"
+    assert document.metadata.tags == ("tax",)
+    assert document.metadata.user["author"] == "Ann"
+    assert document.metadata.created is not None
+    assert [(link.start, link.target) for link in document.links] == [(4, "https://example.org/")]
+
+
+def cell(inside: str, kind: str = "string", more: str = "") -> str:
+    return f'<table:table-cell office:value-type="{kind}" {more}>{inside}</table:table-cell>'
+
+
+def test_cells_stand_where_they_are_however_often_they_are_repeated() -> None:
+    rows = (
+        '<table:table-row table:number-rows-repeated="3"><table:table-cell/></table:table-row>'
+        '<table:table-row><table:table-cell table:number-columns-repeated="2"/>'
+        + cell(p("3,14"), "float", 'office:value="3.14"')
+        + cell(p("12. 5."), "date", 'office:date-value="2024-05-12"')
+        + cell(p("x"), more='table:number-columns-repeated="2"')
+        + "</table:table-row>"
+        + '<table:table-row table:number-rows-repeated="2">' + cell(p("y")) + "</table:table-row>"
+    )  # fmt: skip
+    document = parse(odf("spreadsheet", f'<table:table table:name="S">{rows}</table:table>'))
+
+    assert document.text == "S\n\n3.14\t2024-05-12\tx\tx\ny\ny"
+    spans = [place.span for place in document.places]
+    assert spans[1:] == [CellSpan("S", "C4:F4"), CellSpan("S", "A5"), CellSpan("S", "A6")]
+
+
+def test_a_hidden_sheet_is_flagged_and_a_comment_stands_at_its_cell() -> None:
+    styles = (
+        '<style:style style:name="h"><style:table-properties table:display="false"/></style:style>'
+    )
+    comment = f"<office:annotation>{p('why?')}</office:annotation>"
+    row = f"<table:table-row>{cell(comment + p('x'))}</table:table-row>"
+    sheet = f'<table:table table:name="S" table:style-name="h">{row}</table:table>'
+
+    document = parse(odf("spreadsheet", sheet, styles=styles))
+
+    assert document.metadata.user["hidden_sheets"] == ["S"]
+    assert kinds(document) == [("heading", "S"), ("table", "x"), ("comment", "why?")]
+    assert document.places[-1].span == CellSpan("S", "A1")
+
+
+def test_a_row_that_is_repeated_a_million_times_counts_as_often() -> None:
+    row = f'<table:table-row table:number-rows-repeated="1048576">{cell(p("x"))}</table:table-row>'
+
+    refused = parse(odf("spreadsheet", f'<table:table table:name="S">{row}</table:table>')).refused
+
+    assert refused == ("too_large", "more than 1,000 cells; [limits] cells is 1,000")
+
+
+def slide(title: str, text: str, style: str = "") -> str:
+    box = "<draw:frame {}><draw:text-box>{}</draw:text-box></draw:frame>"
+    notes = f"<presentation:notes>{box.format('', p('notes'))}</presentation:notes>"
+    head = box.format('presentation:class="title"', p(title))
+    foot = box.format('presentation:class="footer"', p("foot"))
+    inside = f"{box.format('', p(text))}{head}{foot}{notes}"
+    return f'<draw:page draw:style-name="{style}">{inside}</draw:page>'
+
+
+def test_slides_are_pages_with_titles_and_notes() -> None:
+    styles = (
+        '<style:style style:name="h"><style:drawing-page-properties'
+        ' presentation:visibility="hidden"/></style:style>'
+    )
+    document = parse(odf("presentation", slide("T", "x") + slide("U", "y", "h"), styles=styles))
+
+    assert kinds(document)[:3] == [("heading", "T"), ("paragraph", "x"), ("note", "notes")]
+    assert [place.span for place in document.places] == [
+        PageSpan(1, section="T"),
+        PageSpan(2, section="U (hidden)"),
+    ]
+    assert document.metadata.user["hidden_slides"] == [2]
+    assert parse(odf("presentation", slide("T", "x") * 3)).refused == (
+        "too_large",
+        "3 slides; [limits] pages is 2",
+    )
+
+
+def test_a_locked_file_and_one_of_another_kind_are_refused() -> None:
+    manifest = "<manifest><encryption-data/></manifest>"
+    locked = archive({"content.xml": b"\x00", "META-INF/manifest.xml": manifest})
+
+    assert (parse(locked).refused or ("",))[0] == "encrypted"
+    assert (parse(odf("database", "")).refused or ("",))[0] == "unsupported"
+
+
+@needs_samples
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("SampleSS.ods", "Test spreadsheet\n2nd row\t2nd row 2nd column"),
+        ("libreoffice-form.odt", "Nationality:"),
+        ("trivial.odt", "Lorem ipsum dolor sit amet"),
+    ],
+)
+def test_the_samples_of_opendocument_say_what_is_known_of_them(name: str, says: str) -> None:
+    document = parse((SAMPLES / name).read_bytes(), name)
+
+    assert says in document.text
+    assert not document.warnings
