@@ -10,7 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from kb_app._ask.prompts import NOT_ENOUGH
 from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_app.testing.model_server import ModelServer, Reply
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.answers import AskQuery
@@ -182,3 +184,73 @@ def test_an_answer_that_nobody_waits_for_ends_in_one_final_refusal() -> None:
 
     assert [event["kind"] for event in events].count("final") == 1
     assert events[-1]["kind"] == "final"
+
+
+# ------------------------------------------------------- a language model
+
+
+def served(kebab: InstalledKebab, *replies: Reply) -> ModelServer:
+    """Return a server that the command asks, over one indexed note."""
+    server = ModelServer(*replies)
+    kebab.write("tower.md", NOTES["tower.md"])
+    kebab.configure(
+        extra=f'[ask]\nprovider = "ollama"\nmodel = "{server.model}"\nendpoint = "{server.url}"'
+    )
+    kebab.ingest()
+    return server
+
+
+def test_a_model_writes_the_answer_and_what_it_cites_is_found(kebab: InstalledKebab) -> None:
+    with served(kebab, Reply(pieces=["It was built ", "in 1889 [1]."])):
+        done = kebab.run("ask", "when was the tower built", "--json", "--stream")
+
+    answer = json.loads(done.stdout)
+    jsonschema.Draft202012Validator(closed_schema("answer")).validate(answer)
+    assert answer["answer"] == "It was built in 1889 [1]."
+    assert answer["model"] == {"id": "m", "provider": "ollama"}
+    (cited,) = answer["citations"]
+    assert (cited["marker"], cited["citation"]["uri"]) == ("[1]", "tower.md#L3")
+    kinds = [json.loads(line)["kind"] for line in done.stderr.splitlines()]
+    assert kinds == ["retrieval_done", "token", "token", "final"]
+
+
+def test_what_the_evidence_does_not_say_is_no_answer(kebab: InstalledKebab) -> None:
+    with served(kebab, Reply(pieces=["It was built in 1789 [1]."])):
+        answer = ask(kebab, "when was the tower built", code=1)
+
+    assert answer["refusal_reason"] == "verification_failed"
+
+
+def test_a_model_that_declines_refuses(kebab: InstalledKebab) -> None:
+    with served(kebab, Reply(pieces=[NOT_ENOUGH])):
+        answer = ask(kebab, "when was the tower built", code=1)
+
+    assert answer["refusal_reason"] == "llm_self_judge"
+    assert answer["citations"]
+
+
+def test_a_model_is_not_asked_what_nothing_answers(kebab: InstalledKebab) -> None:
+    with served(kebab, Reply(pieces=["Paris [1]."])) as server:
+        answer = ask(kebab, "who won the world cup in 2014", code=1)
+
+    assert answer["refusal_reason"] == "score_gate"
+    assert server.requests == []
+
+
+def test_a_model_that_is_not_there_is_an_error_with_the_way_out(kebab: InstalledKebab) -> None:
+    served(kebab).close()
+
+    done = kebab.run("ask", "when was the tower built", "--json", code=2)
+
+    error = json.loads(done.stderr.splitlines()[-1])
+    assert error["code"] == "model_unreachable"
+    assert "ollama serve" in error["hint"]
+
+
+def test_an_answer_that_breaks_off_keeps_what_came(kebab: InstalledKebab) -> None:
+    with served(kebab, Reply(pieces=["It was built in"], ends=False)):
+        answer = ask(kebab, "when was the tower built", code=1)
+
+    assert answer["refusal_reason"] == "llm_stream_aborted"
+    assert answer["answer"] == "It was built in"
+    assert any("broke off" in warning for warning in answer["warnings"])

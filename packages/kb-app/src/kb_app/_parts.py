@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from kb_app._write import WriteSession
     from kb_core.control import EmbeddingModel
     from kb_core.execution import Executors
-    from kb_core.ports import Clock, CloseReader, Embedder, IndexReader, Reranker
+    from kb_core.ports import (
+        Clock,
+        CloseReader,
+        Embedder,
+        IndexReader,
+        LanguageModel,
+        Reranker,
+    )
 
 __all__ = ["Parts"]
 
@@ -36,6 +43,8 @@ class Parts:
     reranker: Callable[[], Reranker]
     close_reader: Callable[[], CloseReader]
     """What reads passages for answers; raises ``InvalidInput`` where the model cannot."""
+    language_model: Callable[[], LanguageModel | None]
+    """What writes answers; ``None`` where they are sentences of the documents."""
     executor: Executors
     """What does tasks; nothing starts before there is something to do."""
     clock: Clock

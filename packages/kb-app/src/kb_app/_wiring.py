@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from kb_app._write import WriteSession
     from kb_app.config import Config
     from kb_core.execution import Executor
-    from kb_core.ports import Clock, CloseReader, Embedder, IndexReader, Reranker
+    from kb_core.ports import (
+        Clock,
+        CloseReader,
+        Embedder,
+        IndexReader,
+        LanguageModel,
+        Reranker,
+    )
     from kb_store import WriterLock
 
 __all__ = ["LazyEmbedder", "open_session", "parts_of"]
@@ -46,6 +53,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         embedder=embedder,
         reranker=embedder.reranker,
         close_reader=embedder.close_reader,
+        language_model=partial(_language_model, config),
         executor=partial(_executor, config),
         clock=clock,
     )
@@ -123,6 +131,13 @@ def _examine(config: Config, clock: Clock) -> list[str]:
 
     with _lock(config, clock).shared():
         return Store.examine(DataDir(config.storage.data_dir).store)
+
+
+def _language_model(config: Config) -> LanguageModel | None:
+    from kb_app._ask.language_models import language_model
+    from kb_app.paths import environment
+
+    return language_model(config.ask, environment())
 
 
 def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executor[T, R]:

@@ -2,7 +2,9 @@
 
 The passages that a search finds are the evidence, and the first of them are read closely. The
 gate says whether they answer; if so, the answer is the sentences that say it, verbatim, each
-with the place where it stands. Nothing is written that no document says.
+with the place where it stands. Where a language model is configured, it writes the answer from
+the passages, and what it wrote is held against them (``writing``): what they do not say is
+taken out, or refused. It is never asked where the gate says no.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from threading import Event
 
+    from kb_app._ask.writing import Written
     from kb_app._parts import Parts
     from kb_app._search.engine import Engine, RankedList
+    from kb_app._search.ranking import Row
     from kb_app.config import Config
     from kb_core.control import EmbeddingModel
-    from kb_core.ports import CloseReader
+    from kb_core.ports import CloseReader, LanguageModel
     from kb_core.wire import types
 
 __all__ = ["RULES", "Asking"]
@@ -88,14 +92,14 @@ class Asking:
 
     def answer(self, question: AskQuery) -> Answer:
         """Return the answer, or the refusal."""
-        return self._finished(self._search(question))
+        *_, answer = self._steps(self._search(question))
+        assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
+        return answer
 
     def _told(self, asked: _Asked) -> Iterator[types.AnswerEvent]:
         yield wire.answer_retrieved(asked.response.hits)
-        answer = self._finished(asked)
-        for line in answer.text.splitlines(keepends=True):
-            yield wire.answer_token(line)
-        yield wire.answer_final(answer)
+        for step in self._steps(asked):
+            yield wire.answer_token(step) if isinstance(step, str) else wire.answer_final(step)
 
     def _search(self, question: AskQuery) -> _Asked:
         started = time.perf_counter()
@@ -103,22 +107,96 @@ class Asking:
         response = self._engine.answer(ranking)
         return _Asked(question=question, started=started, ranking=ranking, response=response)
 
-    def _finished(self, asked: _Asked) -> Answer:
+    def _steps(self, asked: _Asked) -> Iterator[str | Answer]:
+        """Yield the pieces of the answer as they come, and the answer last."""
         if self._config.ask.provider == "none":
-            return self._said(asked, _Read(), "no_model")
+            yield self._said(asked, _Read(), "no_model")
+            return
         if not asked.response.hits:
-            return self._said(asked, _Read(confidence=0.0), "no_chunks")
+            yield self._said(asked, _Read(confidence=0.0), "no_chunks")
+            return
+        model = self._parts.language_model()
         read = self._read(asked)
         if read.evidence is None:
-            return self._said(asked, read, "llm_stream_aborted")
-        if read.gate is not None and (read.confidence or 0.0) < read.gate.threshold:
-            return self._said(asked, read, "score_gate")
-        read = replace(read, extracts=tuple(extracts(read.evidence)))
-        return self._said(asked, read, None if read.extracts else "score_gate")
+            yield self._said(asked, read, "llm_stream_aborted")
+        elif read.gate is not None and (read.confidence or 0.0) < read.gate.threshold:
+            yield self._said(asked, read, "score_gate")
+        elif model is not None:
+            yield from self._written(asked, read, model)
+        else:
+            read = replace(read, extracts=tuple(extracts(read.evidence)))
+            answer = self._said(asked, read, None if read.extracts else "score_gate")
+            yield from answer.text.splitlines(keepends=True)
+            yield answer
+
+    def _written(self, asked: _Asked, read: _Read, model: LanguageModel) -> Iterator[str | Answer]:
+        """Yield what *model* writes from the passages, and what came of it."""
+        from kb_app._ask.packing import estimated_tokens, pack
+        from kb_app._ask.prompts import prompt, room_of
+        from kb_app._ask.writing import Judging, Written, write
+
+        def counted(text: str) -> int:
+            count = model.count(text)
+            return estimated_tokens(text) if count is None else count
+
+        ask, question = self._config.ask, asked.question.text
+        room = room_of(ask.context_tokens, question, counted)
+        keys = [row.chunk_key for row in self._first(asked, asked.question.k)]
+        packed = pack(list(self._engine.renderer.chunks(keys).values()), room.evidence, counted)
+        for step in write(
+            model,
+            prompt(question, packed),
+            packed,
+            most_tokens=room.answer,
+            judging=Judging(verify=ask.verify),
+            stop=self._is_stopped,
+        ):
+            if not isinstance(step, Written):
+                yield step
+            elif step.error is not None and not step.said:
+                raise step.error
+            else:
+                yield self._by_model(asked, read, model, step)
+
+    def _by_model(
+        self, asked: _Asked, read: _Read, model: LanguageModel, written: Written
+    ) -> Answer:
+        from kb_app._ask.prompts import PROMPT_VERSION
+
+        by_id = {hit.chunk_id: hit for hit in asked.response.hits}
+        cited = tuple(
+            Cited(
+                hit=by_id[support.chunk["chunk_id"]],
+                citation=_place(support.chunk, support.start, support.end),
+                quote=support.chunk["text"][support.start : support.end],
+                marker=support.item,
+            )
+            for support in written.supports
+            if support.chunk["chunk_id"] in by_id
+        )
+        warnings = [f"the evidence was sent to {model.name.remote}"] if model.name.remote else []
+        if written.error is not None:
+            warnings.append(str(written.error))
+        said = self._said(asked, read, written.refusal)
+        return replace(
+            said,
+            text=written.text,
+            citations=said.citations if written.refusal else cited,
+            writer=model.name.id,
+            provider=model.name.provider,
+            rules=PROMPT_VERSION,
+            prompt_tokens=written.usage.prompt_tokens,
+            completion_tokens=written.usage.completion_tokens,
+            warnings=(*said.warnings, *warnings),
+        )
+
+    def _first(self, asked: _Asked, count: int) -> list[Row]:
+        """Return the first rows of the list, in its order."""
+        return page_of(asked.ranking.rows, 0, count, self._engine.renderer.places)
 
     def _read(self, asked: _Asked) -> _Read:
         reader, remarks = self._reader()
-        rows = page_of(asked.ranking.rows, 0, DEPTH, self._engine.renderer.places)
+        rows = self._first(asked, DEPTH)
         chunks = self._engine.renderer.chunks([row.chunk_key for row in rows])
         rows = [row for row in rows if row.chunk_key in chunks]
         evidence = evidence_of(
@@ -147,6 +225,7 @@ class Asking:
 
     def _said(self, asked: _Asked, read: _Read, refusal: Refusal | None) -> Answer:
         hits, response = asked.response.hits, asked.response
+        name = "none" if self._config.ask.provider == "none" else "extractive"
         by_id = {hit.chunk_id: hit for hit in hits}
         if refusal is None:
             cited = tuple(
@@ -162,8 +241,8 @@ class Asking:
             refusal=refusal,
             confidence=read.confidence,
             threshold=read.gate.threshold if read.gate else None,
-            writer="extractive" if self._config.ask.provider != "none" else "none",
-            provider=self._config.ask.provider,
+            writer=name,
+            provider=name,
             rules=RULES,
             trace_id=self._trace_id(asked),
             embedding=self._searched_by(asked),

@@ -31,6 +31,7 @@ def memory_parts(index: IndexReader, embedder: Embedder, clock: Clock | None = N
         embedder=lambda: embedder,
         reranker=_no_store,
         close_reader=lambda: CloseReader(embedder),
+        language_model=lambda: None,
         executor=_no_store,
         clock=clock or fixed_clock(),
     )
@@ -54,6 +55,7 @@ def writable_parts(store: Store, index: MemoryIndex, embedder: Embedder, data_di
         embedder=lambda: embedder,
         reranker=_no_store,
         close_reader=lambda: CloseReader(embedder),
+        language_model=lambda: None,
         executor=lambda task, _: InlineExecutor(task),
         clock=clock,
     )
