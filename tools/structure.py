@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -83,7 +84,9 @@ def walked(action: Callable[[], object]) -> tuple[int, int]:
 
     def note(frame: FrameType, event: str, _: Any) -> None:  # noqa: ANN401 - as it is defined
         code = frame.f_code
-        if event == "call" and "/packages/kb-" in code.co_filename:
+        # What runs once to make a module or a class is no function.
+        is_function = code.co_flags & inspect.CO_OPTIMIZED
+        if event == "call" and is_function and "/packages/kb-" in code.co_filename:
             entered.add((code.co_filename, code.co_qualname))
 
     sys.setprofile(note)

@@ -38,7 +38,7 @@ from kb_app._search.channels import Channel
 from kb_app._search.confidence import confidence_of, features_of
 from kb_app._search.engine import Engine, search_settings
 from kb_app._wiring import LazyEmbedder
-from kb_app.shown import DOUBTFUL
+from kb_app.shown import DOUBTFUL, DOUBTFUL_BY_WORDS
 from kb_core.filters import Not, OneOf
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
@@ -123,6 +123,7 @@ def _table(found: Mapping[tuple[str, str], Sequence[Case]]) -> str:
     for (name, mode), each in found.items():
         there = [case.confidence for case in each if case.is_there]
         gone = [case.confidence for case in each if not case.is_there]
+        line = DOUBTFUL_BY_WORDS if mode == SearchMode.LEXICAL else DOUBTFUL
         rows.append(
             (
                 name,
@@ -131,8 +132,8 @@ def _table(found: Mapping[tuple[str, str], Sequence[Case]]) -> str:
                 f"{area(there, gone):.3f}",
                 f"{_mean(there):.2f}",
                 f"{_mean(gone):.2f}",
-                f"{_mean([x < DOUBTFUL for x in there]):.0%}",
-                f"{_mean([x < DOUBTFUL for x in gone]):.0%}",
+                f"{_mean([x < line for x in there]):.0%}",
+                f"{_mean([x < line for x in gone]):.0%}",
             )
         )
     head = ("set", "mode", "queries", "AUC", "with", "without", "with < line", "without < line")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import zlib
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from kb_app._ingest.making import ocr
 from kb_app._ingest.making.columns import Row, Word, in_columns
 from kb_app._ingest.making.pictures import open_picture
 from kb_app._media import MEDIA, parser_for
-from kb_app._trained import find_trained
+from kb_app._trained import SCRIPTS, find_trained
 from kb_core.citations import LineSpan, PageSpan, RegionSpan
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ingest import SkipReason
@@ -201,6 +202,21 @@ def test_a_large_picture_is_read_smaller_and_cited_as_it_is() -> None:
     assert 300 <= regions(document)[0].x <= 500
 
 
+def test_small_letters_are_looked_at_larger_and_cited_where_they_are() -> None:
+    image = Image.new("L", (400, 60), 245)
+    said = ["Letters on screens are twelve pixels high", "and are read better twice as large"]
+    for number, line in enumerate(said):
+        font = ImageFont.load_default(12)
+        ImageDraw.Draw(image).text((20, 10 + 20 * number), line, fill=20, font=font)
+    document = read(saved(image))
+
+    assert document.text.split("\n") == said
+    for number, region in enumerate(regions(document)):
+        assert abs(region.x - 20) <= 2
+        assert abs(region.y - (10 + 20 * number)) <= 4
+        assert 7 <= region.h <= 14
+
+
 def test_where_it_was_taken_is_kept_only_if_that_is_asked_for() -> None:
     exif = Image.Exif()
     exif.get_ifd(0x8825).update({1: "S", 2: (33.0, 51.0, 24.5), 3: "E", 4: (151.0, 12.0, 36.0)})
@@ -295,6 +311,8 @@ def test_korean_without_its_data_is_doubted() -> None:
 
     told = " ".join(document.warnings) + str(document.refused)
     assert "another language needs its own ([ocr] tessdata)" in told
+    if any(each.lang == SCRIPTS for each in find_trained([], os.environ)):
+        assert "it looks like Korean" in told
 
 
 @pytest.mark.parametrize(

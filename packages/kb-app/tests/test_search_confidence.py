@@ -93,11 +93,8 @@ def test_it_belongs_to_the_list_and_not_to_the_page(world: SearchWorld) -> None:
     assert first.confidence == second.confidence
 
 
-def test_only_a_weak_best_is_doubtful() -> None:
-    assert [is_doubtful(told) for told in (None, 0.0, 0.05, 0.2, 1.0)] == [
-        False,
-        True,
-        True,
-        False,
-        False,
-    ]
+def test_only_a_weak_best_is_doubtful_and_words_alone_have_a_line_of_their_own() -> None:
+    told = (None, 0.0, 0.05, 0.07, 0.09, 0.2, 1.0)
+
+    assert [is_doubtful(one, "fused") for one in told] == [False, True, True, *[False] * 4]
+    assert [is_doubtful(one, "bm25") for one in told] == [False, *[True] * 3, *[False] * 3]

@@ -98,6 +98,12 @@ def test_quiet_keeps_errors_and_leaves_out_heads_and_summary() -> None:
     assert bulk("--quiet", "--json", lines=TWO).stderr.count("bulk_search_summary.v1") == 1
 
 
+def test_a_head_has_the_beginning_of_a_long_query() -> None:
+    result = bulk(lines=json.dumps({"query": "a" * 1_000_000}) + "\n")
+
+    assert result.stderr.startswith(f"# Query 1: {'a' * 199}…\n")
+
+
 def test_what_a_terminal_would_obey_is_escaped_in_heads() -> None:
     result = bulk(lines='{"query":"a\\u001b[31m\\nb"}\n')
 

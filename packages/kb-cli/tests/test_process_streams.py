@@ -12,7 +12,7 @@ import pytest
 
 HEAVY = [
     *("kb_app.config", "kb_app.knowledge_base", "kb_core.wire", "kb_core.search", "json"),
-    *("importlib.metadata", "tomllib", "tomlkit", "pydantic", "logging", "asyncio", "duckdb"),
+    *("importlib.metadata", "tomllib", "tomlkit", "pydantic", "logging", "asyncio", "_duckdb"),
     *("mcp", "textual", "tantivy", "numpy", "onnxruntime", "kb_mcp", "kb_tui", "traceback"),
 ]
 

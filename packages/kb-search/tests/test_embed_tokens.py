@@ -251,6 +251,25 @@ def test_what_is_remembered_is_bounded(
         assert len(counter._known) <= 100
 
 
+def test_a_word_of_up_to_64_letters_is_cut_once(
+    unigram: UnigramTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    lengths = unigram.lengths
+
+    def spied(texts: Sequence[str]) -> list[int]:
+        asked.extend(texts)
+        return lengths(texts)
+
+    monkeypatch.setattr(unigram, "lengths", spied)
+    link, longer = "https://a.example/".ljust(64, "x"), "https://a.example/".ljust(65, "x")
+    counter = WordCounter(unigram)
+    totals = [counter.count_many([f"{link} {longer}", link]) for _ in range(2)]
+
+    assert totals == [[sum(lengths([link, longer])), *lengths([link])]] * 2
+    assert sorted(asked) == sorted([link, longer, longer])
+
+
 def test_a_tokenizer_without_separators_is_asked_for_whole_texts(
     minilm: LibraryTokenizer,
 ) -> None:

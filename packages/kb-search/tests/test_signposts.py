@@ -63,6 +63,17 @@ def test_what_says_something_of_its_own_is_none(text: str, media: str) -> None:
     assert not is_signpost(text, media)
 
 
+@pytest.mark.parametrize("is_before", [True, False])
+def test_words_of_its_own_are_a_third_of_a_list_at_most(*, is_before: bool) -> None:
+    links = "".join(f"[{letter * 20}](x)\n" for letter in "abc")
+
+    def with_own(letters: int) -> str:
+        return "w" * letters + "\n" + links if is_before else links + "w" * letters
+
+    assert is_signpost(with_own(20))
+    assert not is_signpost(with_own(21))
+
+
 @pytest.mark.parametrize("part", ["[", "](", "<a ", "![[", "<", ". ", "1.", "https://", "·", "\n#"])
 def test_no_text_takes_long_to_judge(part: str) -> None:
     started = time.process_time()

@@ -21,7 +21,7 @@ from kb_core.ids import doc_id
 from kb_core.testing.fakes import MemoryIndex
 from kb_store import Store
 
-KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "30"))
+KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "20"))
 
 # Begins writers without a start of Python for each: it loads what they need, and forks.
 _NURSERY = """

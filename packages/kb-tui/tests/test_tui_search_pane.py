@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 from textual.widgets import Input
 
-from kb_app.shown import NO_ANSWER
+from kb_app.shown import NO_ANSWER, PER_DOC
 from kb_core.citations import Citation, LineSpan
 from kb_core.errors import ChunkNotFound, NotIndexed, StaleCursor
 from kb_core.search import SearchQuery
@@ -66,7 +66,7 @@ async def test_a_search_starts_by_itself_after_the_last_key(
         await idle(pilot)
 
     assert during == []
-    assert kb.queries == [SearchQuery(text="fusion")]
+    assert kb.queries == [SearchQuery(text="fusion", per_doc=PER_DOC)]
 
 
 async def test_enter_searches_at_once_and_only_once() -> None:
@@ -77,7 +77,21 @@ async def test_enter_searches_at_once_and_only_once() -> None:
         await pilot.press("escape", "enter")
         await idle(pilot)
 
-    assert kb.queries == [SearchQuery(text="fusion")] * 2
+    assert kb.queries == [SearchQuery(text="fusion", per_doc=PER_DOC)] * 2
+
+
+async def test_a_few_hits_of_a_document_say_how_many_more_there_are_and_a_path_shows_all() -> None:
+    kb = TuiKnowledgeBase()
+    kb.hits = (replace(HITS[0], more_in_doc=1204), *HITS[1:])
+    app = app_of(kb)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await search(pilot, "fusion")
+        (told,) = [line for line in on_screen(app).splitlines() if "more]" in line]
+        await pilot.press("escape", "f", *"path:notes/**", "enter")
+        await until(pilot, lambda: len(kb.queries) == 2)
+
+    assert "[+1,204 more]" in told
+    assert [query.per_doc for query in kb.queries] == [PER_DOC, None]
 
 
 @pytest.mark.parametrize("width", [80, 140])

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb_app.shown import flat
+from kb_app.shown import PER_DOC, flat
 from kb_cli._context import leave_at_once
 from kb_cli._errors import show as show_error
-from kb_cli._hits import PER_DOC, for_people, show, show_aggregated
+from kb_cli._hits import for_people, show, show_aggregated
 from kb_cli._stdin import NotJson, parsed
+from kb_cli._text import shorten
 from kb_core import wire
 from kb_core.errors import ConfigInvalid, KbError
 from kb_core.search import MAX_QUERIES, SearchQuery
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["search_bulk"]
 
+_QUERY_COLUMNS = 200
 _EXAMPLE = 'write one object a line, such as {"query": "how are chunks cut"}'
 
 
@@ -123,7 +125,8 @@ def _show_aggregated(cli: CliContext, asked: list[Json], found: AggregatedRespon
 
 
 def _head(cli: CliContext, number: int, asked: Json) -> None:
-    cli.note(f"# Query {number}: {flat(str(asked.get('query', '')))}")
+    query = flat(str(asked.get("query", ""))[: _QUERY_COLUMNS + 1])  # refused, it may be endless
+    cli.note(f"# Query {number}: {shorten(query, _QUERY_COLUMNS)}")
 
 
 def _sum_up(cli: CliContext, outcomes: list[Outcome]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb_app.shown import NO_ANSWER, count, flat, is_doubtful, printable
+from kb_app.shown import NO_ANSWER, PER_DOC, count, flat, is_doubtful, printable
 from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
 from kb_cli._text import terminal_width, width, wrap
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from kb_core.citations import Citation
     from kb_core.search import AggregatedResponse, Hit, SearchQuery, SearchResponse, Trace
 
-__all__ = ["PER_DOC", "for_people", "place_of", "show", "show_aggregated"]
-
-PER_DOC = 3
-"""How many hits of one document a person reads, unless told otherwise."""
+__all__ = ["for_people", "place_of", "show", "show_aggregated"]
 
 _INDENT = "    "
 _CITATION_COLUMNS = 44
@@ -126,7 +123,7 @@ def _roots(cli: CliContext) -> dict[str, Path]:
 
 
 def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
-    if response.hits and is_doubtful(response.confidence):
+    if response.hits and is_doubtful(response.confidence, response.hits[0].score_kind):
         yield click.style(NO_ANSWER, fg="yellow")
     for hit in response.hits:
         yield from _hit(page, hit)

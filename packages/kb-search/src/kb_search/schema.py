@@ -331,7 +331,8 @@ def _terms(text: str, lang: str | None) -> str:
     return " ".join(filter(None, (streams.stem, streams.ident, streams.cjk)))
 
 
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
+
 def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode(
-        "utf-8", "surrogatepass"
-    )
+    return _to_json(value).encode("utf-8", "surrogatepass")

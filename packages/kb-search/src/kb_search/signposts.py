@@ -43,6 +43,8 @@ def is_signpost(text: str, media: str = "markdown") -> bool:
     if media == "code":
         return False
     headings, pointers, linked, prose = 0, 0, 0, 0
+    # No more letters can be linked than there are; most text is done with after a few lines.
+    enough = len(text) * _PROSE / (1 + _PROSE)
     for line in _lines(text, is_markdown=media == "markdown"):
         if line is None:
             headings += 1
@@ -50,6 +52,8 @@ def is_signpost(text: str, media: str = "markdown") -> bool:
         names, own = _parts(line)
         linked += names
         prose += own
+        if prose > enough:
+            return False
         pointers += names > 0 and own <= _PROSE * names
     if pointers >= _POINTERS:
         return prose <= _PROSE * linked

@@ -11,7 +11,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import duckdb
+import _duckdb as duckdb  # without the package around it, which takes as long again
 
 from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
 

@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import duckdb
+import _duckdb as duckdb  # without the package around it, which takes as long again
 
 from kb_core.errors import InvalidInput, KbError
 from kb_store._errors import translate_errors

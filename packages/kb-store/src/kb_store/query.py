@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
+import _duckdb as duckdb  # without the package around it, which takes as long again
 
 from kb_core.errors import InvalidInput, NotIndexed
 from kb_core.values import dataclass

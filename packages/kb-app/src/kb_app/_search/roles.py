@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import translate
+from typing import NamedTuple
 
 from kb_app._media import MEDIA
 from kb_app._search.aggregate import Merged
@@ -121,8 +122,9 @@ def weighed(
 
     ``base`` is what changes. The best one stays as good as the best one was.
     """
+    wishes = {shown_for: _wish(asked[shown_for]) for shown_for in {one.shown_for for one in merged}}
     bases = [
-        one.base - abs(one.base) * (1 - _weight(chunks[one.row.chunk_key], asked[one.shown_for]))
+        one.base - abs(one.base) * (1 - _weight(chunks[one.row.chunk_key], wishes[one.shown_for]))
         for one in merged
     ]
     order = sorted(range(len(merged)), key=lambda at: -bases[at])
@@ -138,17 +140,29 @@ def weighed(
     return sorted(scaled, key=lambda one: -round(one.score, 6))
 
 
-def _weight(chunk: StoredChunk, query: str) -> float:
+class _Wish(NamedTuple):
+    """What a question says of the file that it is after; read once, however many it finds."""
+
+    roles: frozenset[FileRole]
+    is_of_record: bool
+    names: frozenset[str]
+
+
+def _wish(query: str) -> _Wish:
+    roles = frozenset(role for role, asked in _ASKED.items() if asked.search(query))
+    return _Wish(roles, bool(_ASKED_RECORD.search(query)), frozenset(_NAME.findall(query)))
+
+
+def _weight(chunk: StoredChunk, wish: _Wish) -> float:
     role = role_of(chunk)
-    asked = _ASKED.get(role)
-    weight = 1.0 if asked is not None and asked.search(query) else _WEIGHTS[role]
+    weight = 1.0 if role in wish.roles else _WEIGHTS[role]
     if role is FileRole.DOCS and _RECORDS.fullmatch(chunk["path"].rpartition("/")[2]):
-        weight = 1.0 if _ASKED_RECORD.search(query) else _RECORD
+        weight = 1.0 if wish.is_of_record else _RECORD
     if role is FileRole.CODE and _is_head(chunk):
         weight *= _HEAD
     symbols = (chunk["symbol"] or "").split(", ")
     names = {symbol.rpartition(".")[2] for symbol in symbols if symbol}
-    return weight * _DEFINITION if names & set(_NAME.findall(query)) else weight
+    return weight * _DEFINITION if names & wish.names else weight
 
 
 def _is_head(chunk: StoredChunk) -> bool:

@@ -17,7 +17,9 @@ from datetime import datetime
 
 __all__ = [
     "DOUBTFUL",
+    "DOUBTFUL_BY_WORDS",
     "NO_ANSWER",
+    "PER_DOC",
     "as_given",
     "brief_duration",
     "bytes_text",
@@ -43,17 +45,25 @@ _PICTURES = 0x2400
 _MINUTE, _HOUR = 60, 3600
 _TENTHS_BELOW = 10
 _THOUSAND = 1000
+_OF_WORDS = "bm25"
 
 
+PER_DOC = 3
+"""How many hits of one document a person sees, unless told otherwise."""
 NO_ANSWER = "nothing here seems to answer this"
 """What a person reads above hits of which ``is_doubtful`` says so."""
-DOUBTFUL = 0.06
-"""Confidence below which it is said: of questions that have an answer, hardly any is below."""
+DOUBTFUL, DOUBTFUL_BY_WORDS = 0.06, 0.08
+"""Confidence below which it is said: of questions that have an answer, one in a hundred is below.
+Words alone tell less, and seldom so little."""
 
 
-def is_doubtful(confidence: float | None) -> bool:
-    """Say whether the best of a list is too weak to be taken for an answer."""
-    return confidence is not None and confidence < DOUBTFUL
+def is_doubtful(confidence: float | None, score_kind: str) -> bool:
+    """Say whether the best of a list is too weak to be taken for an answer.
+
+    *score_kind* is that of its hits, which tells whether words alone found them.
+    """
+    line = DOUBTFUL_BY_WORDS if score_kind == _OF_WORDS else DOUBTFUL
+    return confidence is not None and confidence < line
 
 
 # ------------------------------------------------------------------ safe text

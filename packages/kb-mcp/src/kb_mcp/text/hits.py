@@ -241,7 +241,8 @@ def _remarks(response: _Json) -> Iterator[str]:
         )
     if cursor := response.get("next_cursor"):
         yield f"more: cursor {cursor}"
-    if response["hits"] and is_doubtful(response.get("confidence")):
+    hits = response["hits"]
+    if hits and is_doubtful(response.get("confidence"), hits[0]["score_kind"]):
         yield NO_ANSWER
 
 

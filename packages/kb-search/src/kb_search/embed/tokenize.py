@@ -422,21 +422,18 @@ class WordCounter:
         return text.split()
 
     def _count_new(self, texts: list[list[str]]) -> list[int]:
-        known = self._known
-        found = {word: known.get(word) for word in set(chain.from_iterable(texts))}
-        new = [word for word, n in found.items() if n is None]
+        known, words = self._known, set(chain.from_iterable(texts))
+        new = list(words.difference(known))
         counts = dict(zip(new, self._tokenizer.lengths(new), strict=True))
-        every = {word: n for word, n in found.items() if n is not None} | counts
-        totals = [sum(map(every.__getitem__, words)) for words in texts]
-        self._remember(counts)
-        return totals
-
-    def _remember(self, counts: dict[str, int]) -> None:
         short = {word: n for word, n in counts.items() if len(word) <= _MAX_LETTERS}
-        if len(self._known) + len(short) > _MAX_WORDS:
+        if len(known) + len(short) > _MAX_WORDS:
             # Replaced, not cleared: another thread may be counting with the old one.
-            self._known = {}
-        self._known.update(short)
+            known = self._known = {word: known[word] for word in words.difference(new)}
+        known.update(short)
+        every = known
+        if len(short) < len(counts):
+            every = {word: known[word] for word in words.difference(new)} | counts
+        return [sum(map(every.__getitem__, text)) for text in texts]
 
 
 class TextCounter:

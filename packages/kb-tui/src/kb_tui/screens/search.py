@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from kb_app.shown import NO_ANSWER, count, is_doubtful, visible
+from kb_app.shown import NO_ANSWER, PER_DOC, count, is_doubtful, visible
 from kb_core.errors import StaleCursor
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
@@ -249,11 +249,13 @@ class SearchPane(HitPane):
             return
         self.state("searching…")
         hits = self.query_one(HitList)
+        filters = self._filter.as_search()
         self._asked = query = SearchQuery(
             text=self._text,
             mode=self._mode,
             k=min(MAX_K, max(self.shared.preferences.default_k, hits.capacity + 1)),
-            filters=self._filter.as_search(),
+            per_doc=None if filters.path_glob else PER_DOC,
+            filters=filters,
         )
         self.ask(Found, lambda: self.kb.search(query))
 
@@ -404,7 +406,7 @@ class SearchPane(HitPane):
 
     def _doubt(self, found: SearchResponse) -> None:
         """Say so above hits that are too weak to be taken for an answer."""
-        if found.hits and is_doubtful(found.confidence):
+        if found.hits and is_doubtful(found.confidence, found.hits[0].score_kind):
             title = Content.assemble("Hits: ", (NO_ANSWER, "$warning"))
             self.query_one(HitList).border_title = title
 

@@ -123,11 +123,12 @@ class HitList(ChoiceList):
         return Content.styled(text, self.ink(kind))
 
     def _head(self, index: int, hit: Hit, width: int) -> Content:
-        """Rank, score and title to the left; language and source to the right."""
+        """Rank, score and title to the left; remarks, language and source to the right."""
         full, rest = score_bar(self._share(hit))
         left = Content(f"{index + 1:>3} ") + self._styled(full, "score")
         left += self._styled(rest, "faint") + Content(" ")
-        remarks = [*(["stale"] if hit.stale else []), *hit.flags]
+        more = [f"+{hit.more_in_doc:,} more"] if hit.more_in_doc else []
+        remarks = [*(["stale"] if hit.stale else []), *hit.flags, *more]
         tail = Content("  ").join(
             self._styled(visible(text), kind)
             for text, kind in (

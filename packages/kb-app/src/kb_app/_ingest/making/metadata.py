@@ -320,6 +320,7 @@ _SHARE = 0.25
 
 _NOISE = re.compile(r"`[^`\n]{0,200}`|https?://\S{1,500}|[\d_#*|>\[\]{}()=~-]+")
 _NO_LETTERS = re.compile(r"[\W\d_]+")
+_NO_LETTER_BYTES = bytes(code for code in range(128) if not chr(code).isalpha())
 _KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9d]")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _OWN_SCRIPT = (
@@ -350,7 +351,7 @@ _COMMON_SHARE, _OTHERS_SHARE = 0.1, 0.15
 def detect_language(text: str) -> str:
     """Return the code of the language that *text* is most likely written in."""
     sample = _NOISE.sub(" ", text[:_SAMPLE])
-    letters = len(_NO_LETTERS.sub("", sample))
+    letters = _letters(sample)
     if not letters:
         return _UNDETERMINED
     if not sample.isascii() and (own := _by_script(sample, letters)):
@@ -359,6 +360,12 @@ def detect_language(text: str) -> str:
         return _UNDETERMINED
     sample = sample[:_STATISTICS_SAMPLE]
     return _by_common_words(sample) or _by_statistics(sample)
+
+
+def _letters(text: str) -> int:
+    if text.isascii():
+        return len(text.encode().translate(None, _NO_LETTER_BYTES))
+    return len(_NO_LETTERS.sub("", text))
 
 
 def _by_script(sample: str, letters: int) -> str | None:
