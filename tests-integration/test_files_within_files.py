@@ -144,6 +144,10 @@ class Notes:
             rows = kb.status()["files"]
         return {row["doc_path"]: f"{row['state']} {row.get('reason', '')}".strip() for row in rows}
 
+    def chunks(self) -> int:
+        with self.open() as kb:
+            return kb.stats()["chunk_count"]
+
     def docs(self) -> dict[str, str]:
         with self.open() as kb:
             items = kb.list_docs(SearchFilters(), limit=1000)["items"]
@@ -267,6 +271,7 @@ def test_what_is_as_it_was_within_a_file_is_not_made_again(
 
     assert parsed == ["p.epub", "p.epub!/c.md"]
     assert item.enclosed_count == 4
+    assert item.chunk_count == notes.chunks()
     assert notes.found("walrus") == ["p.epub!/in.epub!/deep.md#L1"]
     assert notes.found("banana") == []
     kept = {path: before[path] for path in before if path != "p.epub!/b.md"}
@@ -285,6 +290,14 @@ def test_what_waits_for_a_later_phase_is_found_before_as_far_as_it_is_known(note
     assert notes.found("emu")
     assert not notes.found("auk")
     assert notes.states()["p.epub"] == "pending ocr"
+    with notes.open() as kb:
+        missed = kb.explain_miss(
+            "p.epub!/in.epub", SearchQuery(text="auk", mode=SearchMode.LEXICAL)
+        )
+    assert (missed["verdict"], missed["file"]["state"]) == ("no_match", "pending")
+    assert missed["summary"].endswith(
+        "it is pending: waits for ocr; what is known without is indexed"
+    )
     assert notes.ingest("ocr").counts["unchanged"] == 1
     ids = notes.docs()
 

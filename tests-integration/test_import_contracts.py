@@ -54,6 +54,7 @@ PLANTED = [
     Planted("search", "kb_app._search.query", "import kb_app._search.engine"),
     Planted("search", "kb_app._search.similar", "import kb_app._search.explaining"),
     Planted("citing", "kb_app._citing.matching", "import kb_app._citing.verifying"),
+    Planted("asking", "kb_app._ask.facts", "import kb_app._ask.checking"),
     Planted("config", "kb_app.config._rules", "import kb_app.config._files"),
     Planted("adapters", "kb_cli.planted", "from kb_store import __doc__"),
     Planted("adapters", "kb_tui.planted", "import kb_search"),

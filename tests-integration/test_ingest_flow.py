@@ -44,6 +44,18 @@ def test_without_a_model_the_doctor_speaks_of_words_alone(library: InstalledKeba
     assert "None" not in said
 
 
+def test_the_doctor_says_which_extras_and_which_viewers_are_there(
+    library: InstalledKebab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEBAB_VIEWERS_AUDIO", "play --at {seconds} {path}")
+
+    checks = {each["name"]: each for each in library.json("doctor")["checks"]}
+
+    assert "audio by play" in checks["viewers"]["detail"]
+    assert checks["extras"]["detail"].startswith(("installed: ", "not installed: "))
+    assert checks["extras"]["ok"]
+
+
 def test_a_second_run_reads_no_file_and_loads_no_model(library: InstalledKebab) -> None:
     library.configure(model="multilingual-e5-small")
     library.ingest()
@@ -223,7 +235,14 @@ def test_a_dry_run_says_what_would_happen_and_changes_nothing(library: Installed
     library.write("new.md", "fresh")
     (library.notes / "search.md").unlink()
 
-    assert counts(library.ingest("--dry-run")) == {"new": 1, "deleted": 1, "unchanged": 3}
+    rehearsed = library.ingest("--dry-run")
+    assert counts(rehearsed) == {"new": 1, "deleted": 1, "unchanged": 3}
+    (row,) = rehearsed["expected"]
+    assert (row["media"], row["files"], row["parser"]) == ("markdown", 1, "markdown-2")
+    assert 0 <= row["seconds"] < 1
+    said = library.run("ingest", "--dry-run").stdout
+    assert "to read\n" in said
+    assert "about " in said
     assert library.paths("reciprocal") == ["search.md"]
 
 

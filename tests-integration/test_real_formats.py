@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from email.message import EmailMessage
+from pathlib import Path
 
 import pytest
 
 from kb_app.testing.office_files import docx, pptx, xlsx
 from kb_app.testing.papers import paper, plain_page
 from kb_cli.testing.installed import InstalledKebab
+
+LOCKED = Path(__file__).parents[2] / "shared/data/formats/pdf/issue15893_reduced.pdf"
 
 
 def mail() -> bytes:
@@ -139,6 +142,12 @@ def test_a_paper_is_cited_by_its_page_and_the_box_on_it(kebab: InstalledKebab) -
     assert "Quinces" in kebab.json("cite", uri)["chunk"]["text"]
     assert kebab.json("cite", "verify", uri)["summary"]["unchanged"] == 1
     assert kebab.paths("persimmon") == ["fruit.pdf!/rows.csv"]
+    picture = kebab.notes.parent / "page.png"
+    assert kebab.run("cite", uri, "--image", str(picture)).stderr == ""
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    nowhere = str(kebab.notes / "none" / "page.png")
+    assert "cannot write" in kebab.run("cite", uri, "--image", nowhere, code=2).stderr
+    assert "one URI" in kebab.run("cite", "verify", uri, "--image", nowhere, code=2).stderr
     told = json.loads(kebab.run("--json", "fetch", "span", "fruit.pdf", "1", "2", code=2).stderr)
     assert told["code"] == "span_not_supported"
     assert "fruit.pdf#page=1" in told["hint"]
@@ -195,3 +204,21 @@ def test_files_that_cannot_be_read_have_one_reason_each(kebab: InstalledKebab) -
         "bomb.docx": "too_large",
         "cut.pptx": "unreadable",
     }
+
+
+@pytest.mark.skipif(not LOCKED.is_file(), reason="no samples here")
+def test_a_locked_file_is_tried_again_when_another_password_is_known(kebab: InstalledKebab) -> None:
+    kebab.write("note.md", "A walrus.\n")
+    (kebab.notes / "locked.pdf").write_bytes(LOCKED.read_bytes())
+    before = kebab.ingest()
+    skipped = next(item for item in before["items"] if item["kind"] == "skipped")
+    again = kebab.ingest()
+    kebab.configure(extra='[[passwords]]\nvalue = "wrong"\n[[passwords]]\nvalue = "test"\n')
+    after = kebab.ingest()
+
+    assert skipped["reason"] == "encrypted"
+    assert (again["new"], again["skipped"]) == (0, 1)
+    assert (after["new"] + after["updated"], after["unchanged"], after["skipped"]) == (1, 1, 0)
+    assert kebab.paths("15893 password") == ["locked.pdf"]
+    kebab.configure()
+    assert kebab.ingest()["unchanged"] == 2

@@ -44,9 +44,22 @@ A key marked † is accepted and checked, but nothing reads it yet: its feature 
 """
 
 
+PASSWORDS = """\
+## `[[passwords]]`
+
+A password that locked files are tried with; any number of these tables.
+`KEBAB_PASSWORDS_FILE` names a file of more, one a line.
+
+| Key | Default | Value | Meaning |
+|---|---|---|---|
+| `value` | required | text | The password; no message, log or index ever holds it. |
+"""
+
+
 def _sections() -> Iterator[str]:
     source_doc = "A folder of documents; any number of these tables. They have no environment form."
     yield _section("[[sources]]", source_doc, "sources")
+    yield PASSWORDS
     for name in SECTIONS:
         yield _section(f"[{name}]", section_doc(name), name)
 

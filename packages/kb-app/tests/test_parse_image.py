@@ -201,6 +201,21 @@ def test_a_large_picture_is_read_smaller_and_cited_as_it_is() -> None:
     assert 300 <= regions(document)[0].x <= 500
 
 
+def test_small_letters_are_looked_at_larger_and_cited_where_they_are() -> None:
+    image = Image.new("L", (400, 60), 245)
+    said = ["Letters on screens are twelve pixels high", "and are read better twice as large"]
+    for number, line in enumerate(said):
+        font = ImageFont.load_default(12)
+        ImageDraw.Draw(image).text((20, 10 + 20 * number), line, fill=20, font=font)
+    document = read(saved(image))
+
+    assert document.text.split("\n") == said
+    for number, region in enumerate(regions(document)):
+        assert abs(region.x - 20) <= 2
+        assert abs(region.y - (10 + 20 * number)) <= 4
+        assert 7 <= region.h <= 14
+
+
 def test_where_it_was_taken_is_kept_only_if_that_is_asked_for() -> None:
     exif = Image.Exif()
     exif.get_ifd(0x8825).update({1: "S", 2: (33.0, 51.0, 24.5), 3: "E", 4: (151.0, 12.0, 36.0)})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,10 +14,18 @@ from kb_app._ingest.making.formats.pdf import PdfParser, read_pdf
 from kb_app._ingest.making.glyphs import Box
 from kb_app._ingest.making.pdfium import PageImage, opened
 from kb_app._ingest.making.places import placed_chunks
+from kb_app._ingest.workers.worker import Phase, hearing
 from kb_app._media import chunker_for
 from kb_app.testing.papers import Leaf, Said, paper, plain_page
 from kb_core.citations import PageSpan, Span
-from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, Place, SourceFile
+from kb_core.documents import (
+    ChunkDraft,
+    ChunkLimits,
+    ParsedDocument,
+    Place,
+    ReadingLimits,
+    SourceFile,
+)
 from kb_core.testing.fakes import WordCounter
 
 FILE = SourceFile(source_id="papers", path="on-kebab.pdf", media="pdf")
@@ -65,6 +74,23 @@ def test_a_hyphen_at_the_end_of_a_line_is_dropped_unless_the_word_has_it() -> No
     assert parse(paper(page)).text == (
         "It was a well-known fact in the documentation that well-known words keep it, "
         "and Trace-Monkey does, too."
+    )
+
+
+def test_a_line_that_had_room_for_the_next_word_ends_there() -> None:
+    page = plain_page(
+        "The list, of which this line is the longest of all:",
+        "• apples",
+        "• pears, which are kept in the cellar, as one did",
+        "before",
+        "Roses are red",
+        "violets are blue",
+    )
+
+    assert parse(paper(page)).text == (
+        "The list, of which this line is the longest of all:\n• apples\n"
+        "• pears, which are kept in the cellar, as one did before\n"
+        "Roses are red\nviolets are blue"
     )
 
 
@@ -236,8 +262,48 @@ def test_a_damaged_page_costs_that_page() -> None:
     assert document.warnings == ("page 1 of 3 cannot be read",)
 
 
+def test_a_page_whose_text_cannot_be_loaded_costs_that_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import pypdfium2
+
+    load, seen = pypdfium2.PdfPage.get_textpage, count()
+
+    def fail_once(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
+        if next(seen) == 0:
+            raise pypdfium2.PdfiumError("Failed to load text page.")
+        return load(page)
+
+    monkeypatch.setattr(pypdfium2.PdfPage, "get_textpage", fail_once)
+    document = parse(paper(plain_page("First."), plain_page("Second.")))
+
+    assert (document.text, document.warnings) == ("Second.", ("page 1 of 2 cannot be read",))
+
+
+def test_a_long_file_says_how_far_it_is() -> None:
+    told: list[Phase] = []
+    token = hearing.set(told.append)
+    try:
+        parse(paper(*(Leaf() for _ in range(250))))
+    finally:
+        hearing.reset(token)
+
+    assert [(phase.name, phase.reached, phase.whole) for phase in told] == [
+        ("parse", 99, 250),
+        ("parse", 199, 250),
+    ]
+
+
+def test_a_file_of_more_pages_than_are_read_is_refused() -> None:
+    data = FileContent(paper(*(plain_page(f"Page {n}.") for n in range(4))))
+
+    assert read_pdf(data, replace(FILE, limits=ReadingLimits(pages=4))).refused is None
+    refused = read_pdf(data, replace(FILE, limits=ReadingLimits(pages=3))).refused
+    assert refused == ("too_large", "4 pages; [limits] pages is 3")
+
+
 def test_a_chunk_of_two_columns_has_boxes_that_hold_no_other() -> None:
-    left = [" ".join(WORDS[: 4 + n % 3]) + "." for n in range(20)]
+    left = [" ".join(WORDS[: 4 + n % 3]) + "." for n in range(17)]
     right = [" ".join(WORDS[3 : 7 + n % 3]) + "." for n in range(20)]
     document = parse(paper(Leaf([*column(72, 700, *left), *column(330, 700, *right)])))
     chunks = list(placed_chunks(document, chunker_for("pdf"), WordCounter(), LIMITS))

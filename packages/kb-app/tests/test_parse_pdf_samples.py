@@ -116,6 +116,7 @@ def test_pages_that_are_pictures_wait_and_those_with_a_layer_do_not() -> None:
     assert {parsed(name).waits_for for name in scans} == {"ocr"}
     assert "pages 1, 2, 3" in parsed("multipage.pdf").warnings[0]
     assert parsed("graph_ocred.pdf").waits_for is None
+    assert parsed("graph_ocred.pdf").metadata.user["ocr_pages"] == 1
     assert [p.name for p in FILES if p.name == "blank.pdf" and parse(p).waits_for] == []
 
 

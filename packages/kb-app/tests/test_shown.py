@@ -17,6 +17,7 @@ from kb_app.shown import (
     flat,
     is_hidden,
     local_time,
+    moment,
     printable,
     visible,
 )
@@ -160,6 +161,14 @@ def test_durations(seconds: float, shown: str) -> None:
 )
 def test_brief_durations_fit_a_column(seconds: float, said: str) -> None:
     assert brief_duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "said"),
+    [(0, "0:00"), (5_999, "0:05"), (822_000, "13:42"), (3_723_000, "1:02:03")],
+)
+def test_a_moment_of_a_recording_is_told_as_players_do(milliseconds: int, said: str) -> None:
+    assert moment(milliseconds) == said
 
 
 def test_times_are_told_to_the_minute() -> None:

@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 soundfile = pytest.importorskip("soundfile")
 
 from kb_app._ingest.making.speech.resampling import RATE, Samples, resampled  # noqa: E402
+from kb_app._ingest.making.speech.silero import SileroVoices, graph_of_silero  # noqa: E402
 from kb_app._ingest.making.speech.sounds import (  # noqa: E402
     FilmDecoderMissing,
     Unplayable,
@@ -104,6 +105,19 @@ def test_what_is_no_number_is_no_sound() -> None:
 
     assert np.isfinite(made).all()
     assert np.abs(made).max() <= 1
+
+
+@pytest.mark.parametrize("rate", [1, 999, 1_000_001, 2**31 - 1])
+def test_a_rate_that_no_sound_has_is_refused_before_a_filter_is_made(rate: int) -> None:
+    with pytest.raises(Unplayable, match="samples a second"):
+        heard(file_of(tone(440, 0.01), rate, "WAV"))
+
+
+def test_a_thousand_channels_are_read_in_small_blocks() -> None:
+    many = np.repeat(tone(440, 1)[:, None], 1000, axis=1)
+    sizes = [len(block) for block in sound_of(file_of(many, RATE, "WAV"))]
+
+    assert (sum(sizes), max(sizes) * 1000) == (RATE, 4_000_000)
 
 
 def test_of_a_damaged_file_there_is_what_comes_before_the_damage() -> None:
@@ -216,3 +230,32 @@ def test_how_loud_a_frame_is_does_not_hang_on_the_blocks(sizes: list[int]) -> No
 
     assert len(levels) == -(-len(whole) // FRAME)
     assert np.allclose(levels, levels_of([whole]), atol=1.5)
+
+
+@pytest.mark.skipif(graph_of_silero() is None, reason="no package has the graph of Silero")
+def test_silero_hears_voices_and_no_music() -> None:
+    if not (SAMPLES / "music.flac").is_file():
+        pytest.skip("the samples are not here")
+    for name, is_speech in (("music.flac", False), ("librivox-0870.wav", True)):
+        voices, frames = SileroVoices(graph_of_silero() or Path()), 0
+        for block in sound_of((SAMPLES / name).read_bytes()):
+            voices.take(block)
+            frames += len(block) // FRAME
+        voiced = voices.voiced(frames)
+
+        assert len(voiced) == frames
+        assert (voiced.mean() > 0.6) == is_speech == bool(voiced.any())
+
+
+def test_the_graph_of_silero_is_found_where_a_package_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "silero_vad" / "data" / "silero_vad_16k_sequence.onnx"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (tmp_path / "silero_vad" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    graph_of_silero.cache_clear()
+
+    assert graph_of_silero() == file
+    graph_of_silero.cache_clear()

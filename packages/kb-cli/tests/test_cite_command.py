@@ -116,7 +116,11 @@ def test_nothing_on_standard_input_is_nothing_to_verify() -> None:
         ((), "the URI of a citation is missing"),
         (("a.md#L1", "b.md#L1"), "one URI is expected, not 2"),
         (("verify",), "no citation to verify"),
-        (("verify", "a.md#L1", "--open"), "verify opens nothing: --open goes with one URI"),
+        (
+            ("verify", "a.md#L1", "--open"),
+            "verify opens and draws nothing: --open goes with one URI",
+        ),
+        (("a.pdf#page=1", "--open", "--image", "x.png"), "--open and --image do not go together"),
         (("a.md#L1", "--dry-run"), "--dry-run says what --open would run"),
     ],
 )

@@ -24,6 +24,21 @@ def test_a_chunk_is_printed_under_its_path_and_heading() -> None:
     assert (result.exit_code, result.stdout) == (0, "[notes/a.md § A › B]\none\n")
 
 
+def test_a_passage_of_a_recording_says_when_it_is_said() -> None:
+    kb = knowledge_base()
+    with kb:
+        result: dict[str, Any] = {**kb.fetch_chunk(ID)}
+    uri = "talk.mp3#t=13:42.000,14:10.900"
+    time = {"kind": "time", "start_ms": 822_000, "end_ms": 850_900}
+    place = {**time, "path": "talk.mp3", "uri": uri, "content_hash": "b26691bad2ad4405"}
+    chunk = {**result["chunk"], "heading_path": ["Loomings"], "source_spans": [place]}
+    kb = knowledge_base({"fetch_chunk": {**result, "doc_path": "talk.mp3", "chunk": chunk}})
+
+    printed = run("fetch", "chunk", ID, kb=kb)
+
+    assert printed.stdout == "[talk.mp3 13:42-14:10 § Loomings]\none\n", printed.stderr
+
+
 def test_context_is_set_apart() -> None:
     kb = knowledge_base()
     with kb:

@@ -11,6 +11,7 @@ import json
 import logging
 import re
 import threading
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
@@ -24,6 +25,7 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
 from kb_app.config import Config, Source
+from kb_app.drawing import Picture
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError, NotIndexed
@@ -413,6 +415,24 @@ async def test_fetch_passes_on_what_its_kind_takes(
 
     assert result.is_error is False
     assert kb.asked == [asked]
+
+
+@pytest.mark.parametrize("place", [{"citation": f"{KOREAN.path}:1"}, {"chunk": CHUNK}])
+async def test_a_picture_stands_beside_the_text_where_it_is_asked_for(
+    place: dict[str, Any],
+) -> None:
+    picture = Picture(b"PNG", 1, 1, "a.pdf#page=1", marks=1, is_as_indexed=True)
+    kb = knowledge_base(answers={"draw": picture})
+    plain = await call(kb, "fetch", place)
+    shown = await call(kb, "fetch", {**place, "image": True})
+
+    text, image = shown.content
+    assert [text] == plain.content
+    assert isinstance(image, types.ImageContent)
+    assert (image.mime_type, b64decode(image.data)) == ("image/png", b"PNG")
+    assert [asked[1] for asked in kb.asked if asked[0] == "draw"] == list(place.values())
+    several = await call(kb, "fetch", {"places": [KOREAN.path], "image": True})
+    assert payload(several, "error")["message"] == "image and places do not go together"
 
 
 @pytest.mark.parametrize(

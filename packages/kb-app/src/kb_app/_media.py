@@ -21,6 +21,7 @@ from kb_core.values import dataclass
 __all__ = ["AUDIO", "MEDIA", "OCR", "PHASES", "VIDEO", "Extra", "Later", "Medium"]
 __all__ += [
     "chunker_for",
+    "extras_of",
     "has_lines",
     "later_of",
     "later_versions",
@@ -181,6 +182,7 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.pdf:PdfParser",
         has_lines=False,
         holds_files=True,
+        limits=("pages",),
         later={"ocr": Later("kb_app._ingest.making.formats.pdf:ScanParser", OCR)},
     ),
     Media.OFFICE: Medium(
@@ -207,6 +209,13 @@ MEDIA: dict[str, Medium] = {
 def medium_of(media: str) -> Medium:
     """Return the row of *media*; a medium of another version is one that is not supported."""
     return MEDIA.get(media) or Medium()
+
+
+def extras_of(row: Medium) -> list[Extra]:
+    """Return the extras that files of a medium may need, now or in a later phase."""
+    later = [extra for each in row.later.values() for extra in (each.extra, each.further)]
+    extras = [row.extra, *later]
+    return [extra for extra in extras if extra is not None]
 
 
 def has_lines(doc: StoredDoc) -> bool:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._costly import kept_in
 from kb_app._data_dir import INDEX_PARTS, DataDir
-from kb_app._media import MEDIA, OCR, chunker_for, parsers_of
+from kb_app._media import MEDIA, OCR, chunker_for, extras_of, parsers_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
 from kb_app._search.hits import Freshness
 from kb_app._trained import find_trained
 from kb_app.config import Config
+from kb_app.editors import viewer_of
 from kb_app.jobs import last_ingest_at
 from kb_app.paths import environment
 from kb_core import wire
@@ -147,6 +148,8 @@ def doctor(
         *_check_index(config, parts, snapshot),
         *_check_model(config, parts.embedder),
         _check_recognition(config),
+        _check_extras(),
+        _check_viewers(config),
     ]
     if deep:
         checks.append(_check_deep(parts.examine))
@@ -329,6 +332,29 @@ def _check_recognition(config: Config) -> Check:
         detail = f"no trained data of {', '.join(missing) or 'any language'}"
         return {**check, "ok": False, "detail": detail, "hint": hint}
     return {**check, "detail": f"reads {', '.join(there)}", "hint": hint}
+
+
+def _check_extras() -> Check:
+    """Say which optional parts are installed, and what is skipped without the others."""
+    extras = {extra.name: extra for row in MEDIA.values() for extra in extras_of(row)}
+    missing = [extra for extra in extras.values() if not extra.is_installed]
+    there = sorted(extras.keys() - {extra.name for extra in missing})
+    named = [f"installed: {', '.join(there)}"] if there else []
+    named += [f"not installed: {', '.join(sorted(e.name for e in missing))}"] if missing else []
+    hint = "; ".join(sorted(extra.install for extra in missing)) or None
+    detail = "; ".join(named) or "none is needed"
+    return {"name": "extras", "ok": True, "detail": detail, "hint": hint}
+
+
+def _check_viewers(config: Config) -> Check:
+    """Say what opens files at a place that no editor shows."""
+    found = []
+    for media in ("pdf", "html", "audio", "video"):
+        known = viewer_of(media, environment())
+        configured = getattr(config.viewers, media) or config.viewers.other
+        name = configured.partition(" ")[0] or (known[0] if known else "the desktop")
+        found.append(f"{media} by {name}")
+    return {"name": "viewers", "ok": True, "detail": ", ".join(found), "hint": None}
 
 
 def _cosine(model: Embedder, question: str, passage: str) -> float:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from threading import Event
 
     from kb_app._search.hits import Freshness
+    from kb_app.config import Config
+    from kb_app.drawing import Picture
     from kb_core.ports import IndexSnapshot
     from kb_core.search import GrepQuery
     from kb_core.wire import types
@@ -19,6 +21,8 @@ __all__ = ["Texts"]
 
 class Texts:
     """Operations of ``KnowledgeBase`` that give texts; the rest of it has the index."""
+
+    _config: Config
 
     @abstractmethod
     def _snapshot(self) -> IndexSnapshot: ...
@@ -82,6 +86,17 @@ class Texts:
 
         snapshot = self._snapshot()
         return _reading.fetch_doc(snapshot, doc_id, max_tokens, self._freshness(snapshot))
+
+    def draw(self, uri: str, *, source: str | None = None, dpi: float = 150) -> Picture:
+        """Return the page or picture that a citation, or a chunk by its id, is on, marked.
+
+        ``SpanNotSupported`` for what looks like nothing, ``IoError`` where the file is not there.
+        """
+        from kb_app._citing.files import Files
+        from kb_app._citing.showing import draw
+
+        snapshot, config = self._snapshot(), self._config
+        return draw(snapshot, uri, source, Files(snapshot, config), config, dpi=dpi)
 
     def fetch_span(
         self, doc_id: str, start: int, end: int, *, max_tokens: int | None = None

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from kb_app.shown import count, duration, flat, printable
+from kb_app.shown import bytes_text, count, duration, flat, printable
 from kb_app.shown.progress import Progress, advance, bar
 from kb_cli._context import CliContext
 from kb_cli._text import shorten, table, terminal_width
@@ -335,6 +335,7 @@ _OTHER_SHARE = 0.1
 
 def _report(report: IngestReport, *, is_dry_run: bool = False) -> Iterator[str]:
     yield _headline(report, is_dry_run=is_dry_run)
+    yield from _expected(report)
     yield from _skips(report)
     yield from _failures(report)
     yield from _slowest(report)
@@ -374,6 +375,25 @@ def _time(report: IngestReport) -> Iterator[str]:
         phases["other"] = rest
     spent = ", ".join(f"{name} {duration(ms / 1000)}" for name, ms in phases.items())
     yield f"time: {spent}{', some of it at once' if rest < 0 else ''}"
+
+
+def _expected(report: IngestReport) -> Iterator[str]:
+    """Yield what a run would read, by what, and about how long that takes."""
+    if not report.expected:
+        return
+    rows = [
+        (
+            row["files"],
+            row["media"],
+            bytes_text(row["bytes"]),
+            row["parser"],
+            duration(row["seconds"]),
+        )
+        for row in report.expected
+    ]
+    yield "to read"
+    yield from ("  " + line for line in table(("FILES", "MEDIUM", "SIZE", "BY", "ABOUT"), rows))
+    yield f"about {duration(sum(row['seconds'] for row in report.expected))} in all"
 
 
 def _skips(report: IngestReport) -> Iterator[str]:

@@ -120,3 +120,5 @@ class IngestReport:
     slowest: tuple[Mapping[str, Any], ...] = ()
     phases_ms: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    expected: tuple[Mapping[str, Any], ...] = ()
+    """Of a dry run: what would be read, by medium, and about how long that takes."""

@@ -234,6 +234,10 @@ class Store(Protocol):
         """Return the hashes of the bytes of all that is within a file, by path."""
         ...
 
+    def count_chunks(self, doc_ids: Sequence[str], /) -> int:
+        """Return how many chunks these documents have."""
+        ...
+
     def known_bytes(self, hashes: Sequence[str], /) -> AbstractSet[str]:
         """Return those hashes that the bytes of some file have which is not deleted."""
         ...

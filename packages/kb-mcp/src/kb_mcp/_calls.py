@@ -21,7 +21,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 from kb_core.errors import KbError
-from kb_mcp._results import failure, repaired, success, told
+from kb_mcp._results import failure, repaired, success, told, with_pictures
 from kb_mcp._tool import Call, Form, Progress, Tool, as_asked
 from kb_mcp.text import plain
 
@@ -144,6 +144,10 @@ def _answer(tool: Tool, call: Call) -> types.CallToolResult:
 def _answered(tool: Tool, call: Call) -> types.CallToolResult:
     if call.form is Form.TEXT:
         call = as_asked(call)
+    return with_pictures(_worded(tool, call), call.pictures)
+
+
+def _worded(tool: Tool, call: Call) -> types.CallToolResult:
     if call.form is Form.JSON:
         return success(tool.call(call), tool.render)
     if tool.tell is None:

@@ -11,16 +11,18 @@ check it, errors included.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import mcp_types as types
 
+from kb_app.drawing import Picture
 from kb_core import wire
 from kb_mcp._tool import Form
 from kb_mcp.text import error_text
 
-__all__ = ["failure", "repaired", "success", "told"]
+__all__ = ["failure", "repaired", "success", "told", "with_pictures"]
 
 
 def success(
@@ -36,6 +38,16 @@ def success(
 def told(text: str) -> types.CallToolResult:
     """Return what a tool answered as text for a model to read."""
     return types.CallToolResult(content=[_text(text)])
+
+
+def with_pictures(
+    result: types.CallToolResult, pictures: Iterable[Picture]
+) -> types.CallToolResult:
+    """Return *result* with *pictures* after its text."""
+    for picture in pictures:
+        data = b64encode(picture.png).decode("ascii")
+        result.content.append(types.ImageContent(type="image", data=data, mime_type="image/png"))
+    return result
 
 
 def failure(error: BaseException, form: Form = Form.JSON) -> types.CallToolResult:

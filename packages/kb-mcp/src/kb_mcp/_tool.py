@@ -16,6 +16,7 @@ import mcp_types as types
 from pydantic import Field, WithJsonSchema
 
 from kb_app import KnowledgeBase
+from kb_app.drawing import Picture
 from kb_app.wire_models import Input, MaybeWhole, Text, choice, read
 from kb_core import schemas
 from kb_core.errors import InvalidInput
@@ -101,6 +102,8 @@ class Call:
     """As text: what this conversation was given already, by ``text.said_by``."""
     shown: list[int] = field(default_factory=list)
     """As text: what it is given now; the tool adds to it, the server remembers it."""
+    pictures: list[Picture] = field(default_factory=list)
+    """What stands beside the answer; the tool adds to it."""
     stop: threading.Event = field(default_factory=threading.Event)
     progress: Progress = field(default_factory=Progress)
 

@@ -29,6 +29,7 @@ from kb_store._session import (
 __all__ = [
     "KeyedChunk",
     "KeyedDocument",
+    "count_chunks",
     "delete_chunks",
     "delete_documents",
     "delete_texts",
@@ -171,6 +172,10 @@ def _chunk(row: Record, text: str) -> ChunkRecord:
 
 
 _KEYS = "SELECT doc_id, doc_key FROM documents WHERE doc_id IN (SELECT unnest(?::VARCHAR[]))"
+_CHUNKS_OF = """
+SELECT count(*) FROM chunks JOIN documents USING (doc_key)
+WHERE doc_id IN (SELECT unnest(?::VARCHAR[]))
+"""
 _WITHIN = "SELECT path, bytes_hash FROM documents WHERE source_id = ? AND container = ?"
 _UNACCOUNTED = """
 SELECT doc_id FROM documents
@@ -240,6 +245,12 @@ def enclosed_keys(session: Session, doc_keys: Iterable[int]) -> dict[str, int]:
 def enclosed(session: Session, source_id: str, path: str) -> dict[str, str]:
     """Return the hashes of the bytes of what is within a file, by path."""
     return session.mapping(_WITHIN, [source_id, path])
+
+
+def count_chunks(session: Session, ids: Sequence[str]) -> int:
+    """Return how many chunks these documents have."""
+    ((count,),) = session.rows(_CHUNKS_OF, [list(ids)])
+    return int(count)
 
 
 def doc_ids(session: Session, source_id: str) -> list[str]:

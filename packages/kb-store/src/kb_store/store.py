@@ -116,6 +116,11 @@ class Store:
         with self._session.use("look into a file"):
             return _documents.enclosed(self._session, source_id, path)
 
+    def count_chunks(self, doc_ids: Sequence[str]) -> int:
+        """Return how many chunks these documents have."""
+        with self._session.use("count chunks"):
+            return _documents.count_chunks(self._session, doc_ids)
+
     def known_bytes(self, hashes: Sequence[str]) -> set[str]:
         """Return those hashes that the bytes of some file have which is not deleted."""
         with self._session.use("compare files with what is kept of them"):

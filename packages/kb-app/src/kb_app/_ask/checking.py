@@ -2,7 +2,8 @@
 
 Three things are held against the evidence, each exactly:
 
-1. every marker names a piece of evidence,
+1. every marker names an item of the evidence; a sentence without any gets those of the items
+   that support it, if there are such,
 2. every quotation, and every line of code, stands in what it cites, white space aside,
 3. every sentence is supported by what it cites: one or a few sentences there hold most of its
    words, all its figures with their units, all its names, and deny what it denies and nothing
@@ -23,6 +24,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from kb_app._ask.facts import is_joining, read
@@ -33,7 +35,17 @@ from kb_core.ports import StoredChunk
 from kb_core.sentences import Unit, units
 from kb_core.values import dataclass
 
-__all__ = ["FAULTS", "Checked", "Fault", "Judged", "Nearness", "Support", "check", "settled"]
+__all__ = [
+    "FAULTS",
+    "Checked",
+    "Fault",
+    "Judged",
+    "Nearness",
+    "Support",
+    "check",
+    "settled",
+    "supports",
+]
 
 Nearness: TypeAlias = Callable[[str, Sequence[str]], bool]
 """Says whether a statement is near enough to sentences of the evidence, read by a model."""
@@ -54,6 +66,7 @@ _LEAST_GAIN = 2.0
 _FACT = 0.5
 """What a figure or a name counts among them: one alone does not take a sentence."""
 _SIGNS_OF_LONG = 8
+_STOP = re.compile(r"[.!?…。！？]*[\"'”’»」』)*_]*\s*$")
 _LONG_NEW = 2
 """From how many signs in a row on, what no evidence has counts as a name."""
 _PRONOUN = re.compile(
@@ -86,6 +99,8 @@ class Judged:
     """The best sentence of each item that it cites, in the order of its markers."""
     faults: tuple[tuple[Fault, str], ...]
     """Each with what it is about, as the answer has it."""
+    added: tuple[int, ...] = ()
+    """The markers that it did not have, and gets."""
 
     @property
     def is_good(self) -> bool:
@@ -122,9 +137,10 @@ class Checked:
                 stays[at] = any(stays[at + 1 : at + 2])
         pieces, end = [], 0
         for is_staying, each in zip(stays, self.judged, strict=True):
+            start, upto = each.statement.start, each.statement.end
             if is_staying:
-                pieces.append(self.answer[end : each.statement.end])
-            end = each.statement.end
+                pieces += [self.answer[end:start], _marked(self.answer[start:upto], each.added)]
+            end = upto
         return "".join(pieces).strip()
 
 
@@ -136,8 +152,24 @@ def settled(checked: Checked, verify: bool | Literal["auto"]) -> str | None:  # 
     out only what cites nothing, or quotes what is not there.
     """
     if verify is True:
-        return checked.answer.strip() if checked.passed else None
-    return checked.only(FAULTS if verify == "auto" else FORMAL) or None
+        return checked.only(()) if checked.passed else None
+    return checked.only(_kinds(verify)) or None
+
+
+def supports(checked: Checked, verify: bool | Literal["auto"]) -> tuple[Support, ...]:  # noqa: FBT001
+    """Return where what ``settled`` gives stands in the evidence, each place once, in order."""
+    kinds = _kinds(verify)
+    found = {
+        (each.item, each.chunk["ordinal"], each.start): each
+        for judged in checked.judged
+        if not any(kind in kinds for kind, _ in judged.faults)
+        for each in judged.support
+    }
+    return tuple(found[place] for place in sorted(found))
+
+
+def _kinds(verify: bool | Literal["auto"]) -> tuple[Fault, ...]:  # noqa: FBT001 - the setting
+    return FORMAL if verify is False else FAULTS
 
 
 def check(answer: str, items: Sequence[Item], *, near: Nearness | None = None) -> Checked:
@@ -153,8 +185,31 @@ def _judge(statement: Statement, library: Mapping[int, _Shelf], near: Nearness |
     faults: list[tuple[Fault, str]] = [
         ("unknown_marker", f"[{number}]") for number in statement.cites if number not in library
     ]
+    if not statement.cites:
+        return _attributed(statement, list(library.values()), near)
     if not cited:
-        return Judged(statement, 0.0, (), tuple(faults) or (("uncited", statement.text),))
+        return Judged(statement, 0.0, (), tuple(faults))
+    return _held(statement, cited, near, faults)
+
+
+def _attributed(statement: Statement, shelves: Sequence[_Shelf], near: Nearness | None) -> Judged:
+    """Judge a statement that cites nothing by what would support it."""
+    uncited = Judged(statement, 0.0, (), (("uncited", statement.text),))
+    if statement.is_code or not shelves:
+        return uncited
+    numbers = _Match(statement.text, shelves).numbers
+    found = _held(statement, [each for each in shelves if each.item.number in numbers], near, ())
+    return replace(found, added=numbers) if found.is_good else uncited
+
+
+def _held(
+    statement: Statement,
+    cited: Sequence[_Shelf],
+    near: Nearness | None,
+    formal: Sequence[tuple[Fault, str]],
+) -> Judged:
+    """Judge a statement by the items that it cites."""
+    faults = list(formal)
     held = squeezed(" ".join(shelf.item.text for shelf in cited))
     quoted = _lines_of(statement.text) if statement.is_code else quotes_in(statement.text)
     faults += [("quote", quote) for quote in quoted if squeezed(quote) not in held]
@@ -165,6 +220,13 @@ def _judge(statement: Statement, library: Mapping[int, _Shelf], near: Nearness |
     faults += found.faults(near)
     support = tuple(shelf.place(found.order) for shelf in cited)
     return Judged(statement, found.share, support, tuple(faults))
+
+
+def _marked(text: str, numbers: Sequence[int]) -> str:
+    """Return a statement with markers before its stop."""
+    end = _STOP.search(text)
+    at = end.start() if end else len(text)
+    return text[:at] + "".join(f" [{number}]" for number in numbers) + text[at:]
 
 
 def _lines_of(code: str) -> list[str]:
@@ -237,6 +299,11 @@ class _Match:
         self._pairs = _pairs(self._said.signs)
         self._taken = list(self._chosen(sentences))
         self.share = self._share()
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The items of the sentences that hold most of it."""
+        return tuple(sorted({each.number for each in self._taken}))
 
     def order(self, sentence: _Sentence) -> float:
         """Return how much of the statement a sentence holds."""

@@ -23,6 +23,7 @@ from kb_app._ingest.seeing.files import LeadsOut, NotAFile, location, open_insid
 from kb_app._media import medium_of
 from kb_app._search.hits import file_of
 from kb_app.config import Config
+from kb_core.errors import IoError
 from kb_core.filters import And, OneOf
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.values import dataclass
@@ -177,6 +178,27 @@ class Files:
         where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (file,))))
         rows = self._snapshot.files(where)
         return location(root, file, rows[0].get("raw_path") if rows else None)
+
+    def data(self, doc: StoredDoc) -> bytes:
+        """Return the bytes of a document's file as it is now, or that which it is within.
+
+        Raises ``IoError`` where it cannot be read, or is to be left alone by now.
+        """
+        path, source_id = self.path_of(doc) or "", doc["source_id"]
+        follows = any(s.id == source_id and s.follow_links for s in self._config.sources)
+        within = None if follows or doc.get("asset") else self._root(source_id)
+        why = self._left_alone(path, source_id, None) if not doc.get("asset") else None
+        if why is None:
+            try:
+                with open_inside(path, within) if within else open_regular(path) as file:
+                    return file.read()
+            except OSError as error:
+                why = error.strerror or str(error)
+        raise IoError(
+            f"the file of {doc['path']!r} cannot be shown: {why}",
+            hint="'kebab cite' prints the text as it was indexed",
+            details={"doc_id": doc["doc_id"], "path": path},
+        )
 
     def unseen(self, source_id: str) -> Sequence[tuple[Unseen, str]]:
         """Return the files that ingest has not seen as they are now, with their texts."""

@@ -34,7 +34,7 @@ from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["cite", "locate"]
+__all__ = ["cite", "locate", "named_by"]
 
 _FIRST_LINES = 4
 
@@ -54,7 +54,7 @@ def cite(
     chunks after it. An id is a chunk or a document, a path alone all of its document.
     *max_tokens* cuts a document or its lines; errors call what was given *field*.
     """
-    named = _named(snapshot, uri, source, field)
+    named = named_by(snapshot, uri, source, field)
     doc, citation = named.doc, named.citation
     if named.chunk is not None:
         return _reading.fetch_chunk(snapshot, named.chunk["chunk_id"], 0, fresh)
@@ -92,7 +92,7 @@ def _around(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Sequ
 
 def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) -> FilePlace:
     """Return the file that *uri* points into, and where in it the text is now."""
-    named = _named(snapshot, uri, source)
+    named = named_by(snapshot, uri, source)
     doc, chunk = named.doc, named.chunk
     path = files.path_of(doc)
     if path is None or not Path(path).is_file():
@@ -140,7 +140,7 @@ def _line_now(doc: StoredDoc, cited: tuple[int, int], files: Files) -> int:
     return verdict.lines[0] if verdict.lines else cited[0]
 
 
-def _named(snapshot: IndexSnapshot, uri: str, source: str | None, field: str = "uri") -> Named:
+def named_by(snapshot: IndexSnapshot, uri: str, source: str | None, field: str = "uri") -> Named:
     """Return what *uri* names; ``DocNotFound`` for nothing.
 
     Raises ``InvalidInput`` where several sources have its path, and for no place at all.

@@ -363,7 +363,9 @@ class _Writing:
             self._batch.files.append(outcomes.moved_away(old, first.path, self._now))
         self._batch.chunks += sum(len(document.chunks) for document in made.documents)
         self._batch.files.append(outcomes.stored_row(want, made, first, self._now))
-        return outcomes.stored_item(want, made, first, old)
+        item = outcomes.stored_item(want, made, first, old)
+        kept = self._run.session.store.count_chunks(made.kept) if made.kept else 0
+        return replace(item, chunk_count=(item.chunk_count or 0) + kept)
 
     def _move(self, old: FileRecord, document: DocumentRecord) -> Move:
         old_id = old.doc_id or ""

@@ -13,7 +13,7 @@ from typing import Any
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
 from kb_app._ingest.judging.secrets import check_secret_name
 from kb_app._ingest.seeing.walk import Seen, Walk, walk
-from kb_app._ingest.settings import UNKNOWN, Settings, SourceSpec, settings_hash
+from kb_app._ingest.settings import UNKNOWN, Settings, SourceSpec, locked_hash, settings_hash
 from kb_core.documents import SourceFile
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media
@@ -205,7 +205,8 @@ def _is_current(file: SourceFile, known: FileRecord, settings: Settings) -> bool
 
 def has_these_settings(file: SourceFile, known: FileRecord, settings: Settings) -> bool:
     """Say whether what is known of *file* came of these settings, whatever its bytes."""
-    prefix = settings_hash(file, settings)[:16]
+    is_locked = known.reason == SkipReason.ENCRYPTED
+    prefix = (locked_hash if is_locked else settings_hash)(file, settings)[:16]
     return known.fingerprint is not None and known.fingerprint.startswith(prefix)
 
 

@@ -9,6 +9,7 @@ report, whatever ended it.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -22,6 +23,7 @@ from kb_app._data_dir import DataDir
 from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.added.planning import plan_added, record_of_row, unrecorded, used_assets
 from kb_app._ingest.embedding import embed_missing
+from kb_app._ingest.estimate import expected
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
@@ -204,7 +206,13 @@ def _rehearse(
         )
     for plan in plans:
         tally.add_plan([*plan.items, *_guesses(plan)], plan.scanned, plan.warnings)
-    yield _last_event(tally, scope, options, parts.clock, aborted=False)
+    last = _last_event(tally, scope, options, parts.clock, aborted=False)
+    assert last.report is not None  # noqa: S101 - the last event has it
+    embeds = options.embed and config.ingest.embed and parts.model() is not None
+    wanted = [want for plan in plans for want in plan.wanted]
+    workers = config.ingest.workers or os.cpu_count() or 1
+    rows = expected(wanted, workers, options.without, embeds=embeds)
+    yield replace(last, report=replace(last.report, expected=rows))
 
 
 def _guesses(plan: Plan) -> list[IngestItem]:

@@ -52,6 +52,7 @@ __all__ = [
     "chunk_limits",
     "fingerprint_of",
     "ingest_settings",
+    "locked_hash",
     "passage_window",
     "settings_hash",
     "source_specs",
@@ -68,8 +69,9 @@ _MAY_BE: Mapping[str, Sequence[str]] = {Media.HTML: PAGES_OR_CODE}
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
-_SHAPELESS = frozenset({"page_timeout_secs", "tessdata", "threads"})
-"""Options of parsers that change nothing but how long they take."""
+_SHAPELESS = frozenset({"page_timeout_secs", "passwords", "tessdata", "threads"})
+"""Options of parsers that change nothing but how long they take, or what stays locked."""
+_CHECK_DIGITS = 4
 
 _NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
 _SPECIAL_TOKENS = 2
@@ -154,12 +156,6 @@ def ingest_settings(config: Config) -> Settings:
     )
 
 
-def _options(config: Config) -> dict[str, Mapping[str, object]]:
-    """Return the settings that parsers read, by medium."""
-    ocr, speech = _ocr_options(config), _speech_options(config)
-    return {Media.IMAGE: ocr, Media.PDF: ocr, Media.AUDIO: speech, Media.VIDEO: speech}
-
-
 def _reading_limits(config: Config) -> ReadingLimits:
     """Return how much one file may hold that is no text."""
     limits = config.limits
@@ -171,6 +167,21 @@ def _reading_limits(config: Config) -> ReadingLimits:
         pages=limits.pages,
         cells=limits.cells,
     )
+
+
+def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
+    """Return what parsers are told, by medium."""
+    from kb_app.config import passwords_of  # a worker, which comes by here too, reads none
+
+    ocr, speech = _ocr_options(config), _speech_options(config)
+    passwords = passwords_of(config.passwords, config.passwords_file)
+    locked = {"passwords": passwords} if passwords else {}
+    return {
+        Media.IMAGE: ocr,
+        Media.PDF: {**ocr, **locked},
+        Media.AUDIO: speech,
+        Media.VIDEO: speech,
+    }
 
 
 def _ocr_options(config: Config) -> dict[str, object]:
@@ -267,6 +278,17 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
     )
 
 
+def locked_hash(file: SourceFile, settings: Settings) -> str:
+    """Return the hash of what shapes the output for a file that none of the passwords opens.
+
+    Of these it takes in 16 bits: they tell that others are known now, and too little to tell
+    which.
+    """
+    known = [told["passwords"] for told in settings.options.values() if "passwords" in told]
+    digits = fingerprint({"passwords": known})[:_CHECK_DIGITS]
+    return fingerprint({"settings": settings_hash(file, settings), "locked": digits})
+
+
 def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
     """Return what parsers of *media* may be told, those of what is within a file as well."""
     is_any = media == UNKNOWN or medium_of(media).holds_files
@@ -275,6 +297,7 @@ def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
         each: {name: value for name, value in options[each].items() if name not in _SHAPELESS}
         for each in media_told
     }
+    told = {each: options for each, options in told.items() if options}
     return json.dumps(told, sort_keys=True) if told else ""
 
 

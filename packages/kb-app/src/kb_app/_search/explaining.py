@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
+from kb_app._search.hits import file_of
 from kb_app._search.lookup import find, paths_named
 from kb_app._search.query import compile_each, compile_filters, parse_query, words_of
 from kb_app._search.ranking import Row, page_of
@@ -47,6 +48,8 @@ class _Case:
     engine: Engine
     query: SearchQuery
     doc: StoredDoc
+    file: Json
+    """State, reason and detail of its file in the ledger."""
     chunks: Sequence[StoredChunk]
     filters: list[Json]
     passing: int
@@ -72,6 +75,8 @@ def explain_miss(engine: Engine, query: SearchQuery, text: str) -> types.Explain
         )
     case = _examine(engine, asked, named.doc)
     verdict, summary = _verdict(case)
+    if verdict != "shown" and case.file["state"] == FileState.PENDING:
+        summary += f"; it is pending: {case.file['detail']}"
     suggestion = None
     if verdict != "shown":
         suggestion = shortest_query(engine, asked, case.chunks, case.found)
@@ -126,6 +131,7 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
         engine=engine,
         query=query,
         doc=doc,
+        file=_file(snapshot, doc),
         chunks=chunks,
         filters=filters,
         passing=passing,
@@ -137,6 +143,15 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
         fused=_fused(engine, ranking, keys) if passing else None,
         shown=any(hit.doc_id == doc["doc_id"] for hit in engine.answer(ranking).hits),
     )
+
+
+def _file(snapshot: IndexSnapshot, doc: StoredDoc) -> Json:
+    """Return what the ledger says of a document's file."""
+    own = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (file_of(doc),))))
+    row = next(iter(snapshot.files(own)), None)
+    if row is None:
+        return {"state": FileState.INDEXED.value, "reason": None, "detail": None}
+    return {"state": row["state"], "reason": row.get("reason"), "detail": row.get("detail")}
 
 
 def _fused(engine: Engine, ranking: RankedList, keys: set[int]) -> tuple[Row, int] | None:
@@ -201,7 +216,7 @@ def _facts(case: _Case) -> Json:
         "doc_path": case.doc["path"],
         "source_id": case.doc["source_id"],
         "title": case.doc["title"],
-        "file": {"state": FileState.INDEXED.value, "reason": None, "detail": None},
+        "file": case.file,
         "chunks": {
             "total": case.doc["chunk_count"],
             "embedded": case.embedded,

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb_app.config._load import check_chunking, load_config, parse_config, with_sources_of_now
+from kb_app.config._passwords import Passwords, passwords_of
 from kb_app.config._settings import (
     SECTIONS,
     About,
@@ -74,6 +75,7 @@ __all__ = [
     "Migration",
     "Ocr",
     "Origin",
+    "Passwords",
     "Search",
     "Source",
     "SourceEdit",
@@ -89,6 +91,7 @@ __all__ = [
     "load_config",
     "migrate_config",
     "parse_config",
+    "passwords_of",
     "put_table",
     "remove_source",
     "set_about",

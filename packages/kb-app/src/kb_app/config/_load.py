@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from kb_app import paths
+from kb_app.config._passwords import PASSWORDS_FILE, read_passwords, where_passwords_are
 from kb_app.config._rules import (
     ConfigText,
     Misfit,
@@ -132,7 +133,7 @@ DEFAULT_WINDOW = 512
 
 _PREFIX = "KEBAB_"
 _RESERVED = frozenset(
-    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_MCP_TOKEN"}
+    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_MCP_TOKEN", PASSWORDS_FILE}
     | {"KEBAB_PROGRESS", "KEBAB_READONLY"}
 )
 
@@ -219,6 +220,8 @@ def parse_config(
         file=file,
         is_found=is_found,
         sources=folders,
+        passwords=read_passwords(tables.get("passwords", []), source),
+        passwords_file=where_passwords_are(environ),
         origins=origins,
         warnings=warnings,
         **sections,
@@ -275,7 +278,7 @@ def _check_chunking(config: Config, text: ConfigText, window: int) -> None:
 
 
 def _check_top(tables: Mapping[str, Any], text: ConfigText) -> None:
-    known = ["schema_version", "sources", *SECTIONS]
+    known = ["schema_version", "sources", "passwords", *SECTIONS]
     for name in tables:
         if name not in known:
             raise text.unknown((name,), known, "section")

@@ -52,12 +52,18 @@ class ConfigText:
             ) from error
 
     def wrong(
-        self, path: KeyPath, complaint: str, *, hint: str | None = None, **details: object
+        self,
+        path: KeyPath,
+        complaint: str,
+        *,
+        hint: str | None = None,
+        is_shown: bool = True,
+        **details: object,
     ) -> ConfigInvalid:
-        """Return the error for the value at *path*, which "is not …"."""
+        """Return the error for the value at *path*, which "is not …", and is shown or not."""
         line, value = self._line_of(path), _at(self._tables(), path)
         details = {"file": str(self.file), "line": line, "key": _dotted(path)} | details
-        if isinstance(value, (str, int, float, list)):
+        if is_shown and isinstance(value, (str, int, float, list)):
             details["value"] = value
             complaint = f"= {value!r} {complaint}"
         message = f"{self.file}:{line}: {_shown(path)} {complaint}"
@@ -138,8 +144,8 @@ def _dotted(path: KeyPath) -> str:
 
 
 def _shown(path: KeyPath) -> str:
-    if path[0] == "sources" and len(path) > 1:
-        return " ".join([f"[[sources]] {int(path[1]) + 1}", *map(str, path[2:])])
+    if path[0] in {"sources", "passwords"} and len(path) > 1:
+        return " ".join([f"[[{path[0]}]] {int(path[1]) + 1}", *map(str, path[2:])])
     return f"[{path[0]}] {_dotted(path[1:])}" if len(path) > 1 else str(path[0])
 
 

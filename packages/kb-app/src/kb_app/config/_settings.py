@@ -12,6 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
+from kb_app.config._passwords import Passwords
 from kb_app.config._rules import About, Rule, rule_of, setting
 from kb_core.media import TrustLevel
 from kb_core.values import dataclass
@@ -235,7 +236,7 @@ class Audio:
         "", "base, tiny.en or a folder; empty: base. Of a server, the name it has there."
     )
     threads: int = setting(
-        0, "Threads of the local model; 0: one for each core.", kind="cores", low=0, high=256
+        1, "Threads of the local model, in each worker that listens.", low=1, high=256
     )
     max_minutes: int = setting(600, "Longer recordings are not listened to.", low=1, high=100_000)
     endpoint: str = setting(
@@ -385,6 +386,9 @@ class Config:
     mcp: Mcp = field(default_factory=Mcp)
     ui: Ui = field(default_factory=Ui)
     viewers: Viewers = field(default_factory=Viewers)
+    passwords: Passwords = field(default_factory=Passwords)
+    """What locked files are tried with, beside those of the file."""
+    passwords_file: Path | None = None
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By ``section.key``; a key that is missing has its default."""
     warnings: tuple[str, ...] = ()

@@ -29,6 +29,7 @@ __all__ = [
     "is_doubtful",
     "is_hidden",
     "local_time",
+    "moment",
     "printable",
     "visible",
 ]
@@ -158,6 +159,13 @@ def brief_duration(seconds: float) -> str:
     if whole < _HOUR:
         return f"{whole // _MINUTE}:{whole % _MINUTE:02} min"
     return f"{whole // _HOUR}:{whole % _HOUR // _MINUTE:02} h"
+
+
+def moment(milliseconds: int) -> str:
+    """Return a time in a recording as players show it: ``0:05``, ``13:42``, ``1:02:03``."""
+    minutes, seconds = divmod(milliseconds // 1000, _MINUTE)
+    hours, minutes = divmod(minutes, _MINUTE)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def local_time(stamp: str | None) -> str:

@@ -6,11 +6,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb_app.shown import count, flat, printable
+from kb_app.shown import count, flat, moment, printable
 from kb_cli._command import KebabSubgroup, command, completed_by
 from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._options import in_option
@@ -19,6 +20,7 @@ from kb_core.errors import InvalidInput, IoError
 from kb_core.ids import is_id_prefix
 
 if TYPE_CHECKING:
+    from kb_app.drawing import Picture
     from kb_app.editors import FilePlace
 
 __all__ = ["cite", "fetch"]
@@ -172,6 +174,7 @@ for _sub in (_at, _chunk, _doc, _span, _outline):
 _EXAMPLE = """
 kebab cite 'notes/search.md#L12-L34'
 kebab cite 'notes/search.md#L12-L34' --open
+kebab cite 'papers/rrf.pdf#page=13' --image page.png
 kebab cite verify 'notes/search.md#L12-L34' 'src/app.py#L3'
 kebab --json search "how are chunks cut" | kebab cite verify -
 """
@@ -195,6 +198,12 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
     "--dry-run", "only_says", is_flag=True, help="With --open: print the command, and run nothing."
 )
 @click.option(
+    "--image",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the page or picture, what is cited marked on it, as PNG.",
+)
+@click.option(
     "--source",
     metavar="ID",
     help="The source, where several have the same path.",
@@ -203,12 +212,13 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
 @in_option
 @pass_cli
 @click.pass_context
-def cite(
+def cite(  # noqa: PLR0913, PLR0917 - one argument for each option
     ctx: click.Context,
     cli: CliContext,
     words: tuple[str, ...],
     opens: bool,
     only_says: bool,
+    image: Path | None,
     source: str | None,
 ) -> None:
     """Print what a citation points at, or verify that it still says the same.
@@ -221,13 +231,17 @@ def cite(
     JSON with a content_hash, as citations, hits and responses of a search have it. Exits 3 if
     anything is changed or gone.
     """
-    _refuse(words, opens=opens, only_says=only_says)
+    _refuse(words, opens=opens, only_says=only_says, image=image)
     if words[:1] == (_VERIFY,):
         _verify(ctx, cli, words[1:], source)
     elif opens:
         with cli.open() as kb:
             place = kb.locate(_only(words), source=source)
         _open(cli, place, only_says=only_says)
+    elif image is not None:
+        with cli.open() as kb:
+            drawn = kb.draw(_only(words), source=source)
+        _write(cli, drawn, image)
     else:
         with cli.open() as kb:
             found = kb.cite(_only(words), source=source)
@@ -246,19 +260,38 @@ def _only(words: tuple[str, ...]) -> str:
     )
 
 
-def _refuse(words: tuple[str, ...], *, opens: bool, only_says: bool) -> None:
+def _refuse(words: tuple[str, ...], *, opens: bool, only_says: bool, image: Path | None) -> None:
     if only_says and not opens:
         raise InvalidInput(
             "--dry-run says what --open would run",
             hint="kebab cite 'notes/a.md#L12-L34' --open --dry-run",
             details={"field": "dry_run"},
         )
-    if opens and words[:1] == (_VERIFY,):
+    if opens and image is not None:
         raise InvalidInput(
-            "verify opens nothing: --open goes with one URI",
-            hint="kebab cite 'notes/a.md#L12-L34' --open",
-            details={"field": "open"},
+            "--open and --image do not go together", hint="give one", details={"field": "image"}
         )
+    if (opens or image is not None) and words[:1] == (_VERIFY,):
+        option = "open" if opens else "image"
+        raise InvalidInput(
+            f"verify opens and draws nothing: --{option} goes with one URI",
+            hint="kebab cite 'notes/a.md#L12-L34' --open",
+            details={"field": option},
+        )
+
+
+def _write(cli: CliContext, drawn: Picture, file: Path) -> None:
+    try:
+        file.write_bytes(drawn.png)
+    except OSError as error:
+        raise IoError(
+            f"cannot write '{file}': {(error.strerror or str(error)).lower()}",
+            details={"path": str(file)},
+        ) from error
+    if not drawn.is_as_indexed:
+        cli.warn("the file has changed since it was indexed; the picture is of what it is now")
+    if not drawn.marks:
+        cli.warn("a whole page is cited, so nothing is marked; the id of a hit marks its passage")
 
 
 def _verify(
@@ -371,6 +404,14 @@ def _show(cli: CliContext, result: Shown) -> None:
         cli.note("stale: the file has changed since, or was not checked for long")
 
 
+def _when(chunk: Shown) -> str:
+    """Return when it is said, of what is said in a recording."""
+    place = chunk["source_spans"][0]
+    if place["kind"] != "time":
+        return ""
+    return f" {moment(place['start_ms'])}-{moment(place['end_ms'])}"
+
+
 def _parts(result: Shown) -> Iterator[str]:
     if result["kind"] != "chunk":
         lines = (
@@ -381,7 +422,8 @@ def _parts(result: Shown) -> Iterator[str]:
         return
     chunk = result["chunk"]
     heading = " › ".join(map(flat, chunk["heading_path"]))
-    yield f"[{printable(result['doc_path'])}{f' § {heading}' if heading else ''}]"
+    place = f"{_when(chunk)}{f' § {heading}' if heading else ''}"
+    yield f"[{printable(result['doc_path'])}{place}]"
     before, after = result["context_before"], result["context_after"]
     if not before and not after:
         yield chunk["text"].removesuffix("\n")

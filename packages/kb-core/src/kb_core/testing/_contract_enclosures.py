@@ -156,6 +156,8 @@ class EnclosureContract(StoreOfTest):
         assert step is not None
         assert _paths(store) == ["a.eml", "a.eml!/one", "a.eml!/two"]
         assert _stored(store, kept) == before
+        assert store.count_chunks([kept, "none"]) == len(before.chunks) > 0
+        assert store.count_chunks([]) == 0
         assert before.doc_key not in {doc.doc_key for doc in step.documents}
         assert store.deep_check() == []
 

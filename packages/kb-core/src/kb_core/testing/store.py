@@ -160,6 +160,10 @@ class MemoryStore:
             d.path: d.bytes_hash for d in docs if (d.source_id, d.container) == (source_id, path)
         }
 
+    def count_chunks(self, doc_ids: Sequence[str]) -> int:
+        wanted = set(doc_ids)
+        return sum(len(d.chunks) for d in self._truth.docs.values() if d.doc_id in wanted)
+
     def known_bytes(self, hashes: Sequence[str]) -> set[str]:
         rows = (row for row in self._truth.files.values() if row.state is not FileState.DELETED)
         return {row.bytes_hash for row in rows if row.bytes_hash} & set(hashes)

@@ -346,7 +346,7 @@ def ingest_report(report: IngestReport) -> types.IngestReport:
     from kb_core.ingest import ItemKind
 
     counts = {kind: report.counts.get(kind, 0) for kind in ItemKind}
-    return {
+    shown: types.IngestReport = {
         "schema_version": "ingest_report.v1",
         "scope": dict(report.scope),
         "scanned": report.scanned,
@@ -370,6 +370,10 @@ def ingest_report(report: IngestReport) -> types.IngestReport:
         "phases_ms": dict(report.phases_ms),
         "warnings": list(report.warnings),
     }
+    if report.expected:
+        rows = [cast("types.IngestReportExpected", dict(row)) for row in report.expected]
+        shown["expected"] = rows
+    return shown
 
 
 def file_status(

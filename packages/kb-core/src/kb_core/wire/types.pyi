@@ -484,6 +484,13 @@ class IngestReportSlowest(TypedDict):
     duration_ms: int
     source_id: NotRequired[str]
 
+class IngestReportExpected(TypedDict):
+    media: str
+    files: int
+    bytes: int
+    parser: str
+    seconds: float
+
 class IngestReport(TypedDict):
     schema_version: Literal["ingest_report.v1"]
     scope: dict[str, Any]
@@ -507,6 +514,7 @@ class IngestReport(TypedDict):
     embeddings_missing: NotRequired[int]
     phases_ms: NotRequired[dict[str, int]]
     warnings: NotRequired[list[str]]
+    expected: NotRequired[list[IngestReportExpected]]
 
 class InitReport(TypedDict):
     schema_version: Literal["init_report.v1"]

@@ -87,6 +87,9 @@ class FetchInput(Input):
     outline: Flag = Field(
         default=False, description="Of path: its headings or symbols, with lines."
     )
+    image: Flag = Field(
+        default=False, description="Of a page or picture: how it looks, too, the passage marked."
+    )
     kind: Annotated[FetchKind | None, choice(FetchKind)] = Field(
         default=None,
         description="chunk needs chunk_id; doc doc_id; span doc_id and lines.",
@@ -103,6 +106,8 @@ class FetchInput(Input):
     )
 
 
+_DPI = 100
+"""A page of text can be read at that, and costs a model no more than it must."""
 _PLACE = ("path", "lines", "citation", "chunk", "context")
 
 
@@ -146,7 +151,7 @@ def _fetch(call: Call) -> Answer:
 def _fetch_by_place(call: Call, asked: FetchInput) -> Answer:
     place = _place_of(asked)
     if asked.places:
-        _refuse_beside("places", place)
+        _refuse_beside("places", {**place, **({"image": True} if asked.image else {})})
         return call.kb.fetch_many(asked.places, max_tokens=asked.max_tokens)
     if not place:
         raise InvalidInput(
@@ -155,6 +160,9 @@ def _fetch_by_place(call: Call, asked: FetchInput) -> Answer:
             '"lines": "40-80"}',
             details={"field": "path"},
         )
+    if asked.image:
+        name = place.get("citation") or place.get("chunk") or place.get("path")
+        call.pictures.append(call.kb.draw(str(name), dpi=_DPI))
     if asked.outline:
         path = place.pop("path", None)
         _refuse_beside("outline", place)

@@ -37,6 +37,8 @@ class Row(NamedTuple):
     opens: bool
     spaced: str | None = None
     """Its text, where that is not its words with blanks between them."""
+    whole: Edges | None = None
+    """Its edges, where those of its words are less exact."""
 
     @property
     def text(self) -> str:
@@ -44,6 +46,8 @@ class Row(NamedTuple):
 
     @property
     def box(self) -> Edges:
+        if self.whole is not None:
+            return self.whole
         lefts, tops, rights, bottoms = zip(*(word.box for word in self.words), strict=True)
         return min(lefts), min(tops), max(rights), max(bottoms)
 
@@ -94,7 +98,8 @@ def _shared(row: Row, gap: tuple[int, int]) -> tuple[int, int] | None:
 
 def _cut(row: Row, gap: tuple[int, int]) -> tuple[Row, Row]:
     left = tuple(word for word in row.words if word.box[2] <= gap[0])
-    return row._replace(words=left), row._replace(words=row.words[len(left) :])
+    right = row.words[len(left) :]
+    return row._replace(words=left, whole=None), row._replace(words=right, whole=None)
 
 
 def _is_prose(cut: Sequence[tuple[Row, Row]]) -> bool:

@@ -217,6 +217,8 @@ def _gap(sides: Iterable[tuple[float, float]]) -> float | None:
 
 # Text
 
+_ROOM = 1.0
+"""So many sizes of type have to be left beside a word that would have had room."""
 _LAST_WORD = re.compile(r"[^\W\d_]+-$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 
@@ -225,7 +227,9 @@ def joined(lines: Sequence[Line], hyphenated: Collection[str]) -> Iterator[tuple
     """Yield each line's text as it stands in its block, and what parts it from the next.
 
     A hyphen at the end of a line is dropped where the word goes on in small letters, unless
-    *hyphenated*, the words of the document in small letters, has the word with it.
+    *hyphenated*, the words of the document in small letters, has the word with it. A line ends
+    where somebody ended it: at a row of a table, before an item of a list, and where there was
+    room for the next word.
     """
     for line, after in pairwise([*lines, None]):
         text = line.text if line is not None else ""
@@ -237,7 +241,21 @@ def joined(lines: Sequence[Line], hyphenated: Collection[str]) -> Iterator[tuple
             yield (text if whole in hyphenated else text[:-1]), ""
         elif line.is_cut:
             yield text, ""
-        elif line.cells > 1 or after.cells > 1:
+        elif line.cells > 1 or after.cells > 1 or _ends_here(line, after, lines):
             yield text, "\n"
         else:
             yield text, "" if is_wide(text[-1]) and is_wide(after.text[0]) else " "
+
+
+def _ends_here(line: Line, after: Line, lines: Sequence[Line]) -> bool:
+    """Say whether what comes after begins with a bullet, or a word that had room on *line*."""
+    word = after.text.partition(" ")[0]
+    if BULLET.fullmatch(word) and word != after.text:
+        return True
+    if after.box.y0 > line.box.y0:  # at the top of the next column
+        return False
+    if is_wide(word[0]):
+        word = word[0]
+    width = (after.box.x1 - after.box.x0) * len(word) / len(after.text)
+    edge = max(each.box.x1 for each in lines if each.box.x0 < line.box.x1)
+    return line.box.x1 + width + _ROOM * line.size < edge

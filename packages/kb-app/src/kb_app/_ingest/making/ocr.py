@@ -1,10 +1,10 @@
 """Text recognition: the picture of a page to its lines, by tesseract, with trained data.
 
 A page is read in English first, or in the configured languages. Where that is not convincing
-it is read again in the other languages there are, then turned upside down; what was read with
-most confidence counts. Each of these readings is a costly result of its own, so one more
-language costs the pages that English did not convince, and no others. Sideways lines
-tesseract finds itself.
+it is read again in the other languages there are; where letters are small, twice as large; then
+turned upside down. What was read with most confidence counts. Each of these readings is a costly
+result of its own, so one more language costs the pages that English did not convince, and no
+others. Sideways lines tesseract finds itself.
 
 A line that nothing speaks for is left out: below a confidence of 40 of 100, or without two
 letters or digits. A page whose mean is below 50 has no readable text.
@@ -17,6 +17,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kb_app._ingest.making.columns import Row, Word, in_columns
@@ -42,6 +43,9 @@ _LEAST_LINE = 40.0
 _LEAST_LETTERS = 2
 _LEAST_SEEN = 20
 """How many letters have to be seen before it is worth saying that they were not understood."""
+_SMALL, _ZOOM = 17, 2
+"""Below how many pixels of height lines are looked at larger, and by how much."""
+_MOST_ZOOMED = 3_000_000
 _LEAST_SECS, _AROUND_SECS = 0.5, 60.0
 _BETTER = 10.0
 """By how much more confident a page turned upside down has to be read."""
@@ -100,21 +104,37 @@ class Recogniser:
         attempts = self._attempts()
         if not attempts:
             return Page((), 0.0, "there is no trained data to recognise text with")
-        best, by = Page((), -1.0), attempts[0]
         self._until = time.monotonic() + self._secs
+        best = Page((), -1.0)
         try:
-            for langs in attempts:
-                page = self._reading(image, dpi, results, (part, langs, 0))
-                best, by = (page, langs) if page.confidence > best.confidence else (best, by)
-                if best.confidence >= _CONVINCING:
-                    return self._judged(best, image)
-            if best.lines:
-                turned = self._reading(image, dpi, results, (part, by, 180))
-                best = turned if turned.confidence > best.confidence + _BETTER else best
+            for page in self._better_and_better(attempts, _Source(image, dpi, results, part)):
+                best = page
         except TooSlowError:
             if best.confidence < 0:
                 return Page((), 0.0, f"reading it took longer than {self._secs:g} seconds")
         return self._judged(best, image)
+
+    def _better_and_better(
+        self, attempts: Sequence[tuple[str, ...]], source: _Source
+    ) -> Iterator[Page]:
+        """Yield readings, each better than the one before; one more only where it may help."""
+        best, by = Page((), -1.0), _Way(attempts[0])
+        for langs in attempts:
+            page = self._reading(source, _Way(langs))
+            if page.confidence > best.confidence:
+                best, by = page, _Way(langs)
+                yield best
+            if best.confidence >= _CONVINCING:
+                break
+        if _is_small(best, source.image):
+            page = self._reading(source, by._replace(zoom=_ZOOM))
+            if page.confidence >= best.confidence:
+                best, by = page, by._replace(zoom=_ZOOM)
+                yield best
+        if best.lines and best.confidence < _CONVINCING:
+            page = self._reading(source, by._replace(turn=180))
+            if page.confidence > best.confidence + _BETTER:
+                yield page
 
     def read_pixels(
         self, pixels: tuple[int, int, bytes], dpi: float, results: Results, part: str
@@ -154,28 +174,63 @@ class Recogniser:
         kept = tuple(line for line in lines if line.confidence >= _LEAST_LINE)
         return Page(kept, page.confidence, doubt)
 
-    def _reading(
-        self,
-        image: Image,
-        dpi: float | None,
-        results: Results,
-        what: tuple[str, tuple[str, ...], int],
-    ) -> Page:
-        """Return a reading, made before or now."""
-        part, langs, turn = what
-        versions = "+".join(self._trained[lang].version for lang in langs)
-        name = f"{part} {versions} {turn}"
-        known = _page_of(results.get(name))
+    def _reading(self, source: _Source, way: _Way) -> Page:
+        """Return a reading, made before or now, in pixels of the picture as it was given."""
+        versions = "+".join(self._trained[lang].version for lang in way.langs)
+        name = f"{source.part} {versions} {way.turn} {way.zoom}"
+        known = _page_of(source.results.get(name))
         if known is None:
-            api = _engine(tuple(self._trained[lang] for lang in langs))
+            api = _engine(tuple(self._trained[lang] for lang in way.langs))
             left = max(_LEAST_SECS, self._until - time.monotonic())
-            known = _recognised(api, image.rotate(turn) if turn else image, dpi, left)
-            results.put(name, [known.confidence, [[*line] for line in known.lines]])
-        if not turn:
-            return known
-        w, h = image.size
-        lines = (_turned(line, w, h) for line in known.lines)
+            dpi = source.dpi and source.dpi * way.zoom
+            known = _recognised(api, way.seen(source.image), dpi, left)
+            source.results.put(name, [known.confidence, [[*line] for line in known.lines]])
+        w, h = source.image.size
+        lines = (way.placed(line, w, h) for line in known.lines)
         return Page(tuple(lines), known.confidence)
+
+
+class _Source(NamedTuple):
+    """A picture to read, and what was read of it before."""
+
+    image: Image
+    dpi: float | None
+    results: Results
+    part: str
+
+
+class _Way(NamedTuple):
+    """How a picture is read: in which languages, turned by how much, and how much larger."""
+
+    langs: tuple[str, ...]
+    turn: int = 0
+    zoom: int = 1
+
+    def seen(self, image: Image) -> Image:
+        """Return the picture as it is looked at."""
+        import PIL.Image
+
+        if self.zoom > 1:
+            size = (image.width * self.zoom, image.height * self.zoom)
+            image = image.resize(size, PIL.Image.Resampling.BICUBIC)
+        return image.rotate(self.turn) if self.turn else image
+
+    def placed(self, line: Line, width: int, height: int) -> Line:
+        """Return a line that was seen so as one of the picture, which has these sides."""
+        if self.zoom == 1 and not self.turn:
+            return line
+        x, y, w, h = (side // self.zoom for side in line.box)
+        w, h = max(1, w), max(1, h)
+        if self.turn:
+            x, y = max(0, width - x - w), max(0, height - y - h)
+        return line._replace(box=(x, y, w, h))
+
+
+def _is_small(page: Page, image: Image) -> bool:
+    """Say whether the letters are so small that they are read better from a larger picture."""
+    heights = [min(line.box[2:]) for line in page.lines]
+    is_affordable = image.width * image.height <= _MOST_ZOOMED
+    return bool(heights) and is_affordable and median(heights) < _SMALL
 
 
 def _script(osd: Trained | None, image: Image) -> str:
@@ -205,11 +260,6 @@ def _page_of(value: object) -> Page | None:
     confidence, lines = value
     made = (Line(text, tuple(box), sure, opens) for text, box, sure, opens in lines)
     return Page(tuple(made), confidence)
-
-
-def _turned(line: Line, width: int, height: int) -> Line:
-    x, y, w, h = line.box
-    return line._replace(box=(width - x - w, height - y - h, w, h))
 
 
 @cache
@@ -274,7 +324,7 @@ def _rows(api: Any) -> Iterator[Row]:  # noqa: ANN401 - its library has no types
         if box := found.BoundingBox(RIL.WORD):
             words.append(Word(found.GetUTF8Text(RIL.WORD) or "", box, found.Confidence(RIL.WORD)))
         if words and found.IsAtFinalElement(RIL.TEXTLINE, RIL.WORD):
-            row = Row(tuple(words), opens)
+            row = Row(tuple(words), opens, whole=found.BoundingBox(RIL.TEXTLINE))
             yield row._replace(spaced=_as_said(row, said)) if is_spaced else row
             opens, words = False, []
 

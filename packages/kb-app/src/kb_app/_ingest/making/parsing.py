@@ -41,6 +41,7 @@ from kb_core.text import nfc
 from kb_core.values import dataclass
 
 __all__ = ["Read", "Whole", "judge_bytes", "judge_text", "parse", "parse_whole"]
+__all__ += ["enclosed_bytes"]
 
 _DEPTH = 3
 """How many files deep a document may be within a file."""
@@ -280,6 +281,27 @@ class _Inside:
         except Exception as error:  # noqa: BLE001 - whatever a parser does with hostile bytes
             return Skip(SkipReason.UNREADABLE, f"{type(error).__name__}: {error}")
         return parsed if isinstance(parsed, Skip) else (judged, parsed)
+
+
+def enclosed_bytes(path: str, container: str, data: bytes) -> bytes | None:
+    """Return the bytes of what is called *path*, within the file *container* of *data*.
+
+    ``None`` where there is no such thing in it.
+    """
+    outer, before = container, ""
+    for inner in enclosing_paths(path.removeprefix(enclosed_path(container, ""))):
+        kind = detect(outer) or detect_from_bytes(data[:HEAD_BYTES])
+        if kind is None:
+            return None
+        name, taken = inner.removeprefix(before), set[str]()
+        file = SourceFile(source_id="", path=outer, media=kind.media)
+        enclosures = parser_for(kind.media)(FileContent(data), file).enclosures
+        named = ((_free_name(each.name, n, taken), each) for n, each in enumerate(enclosures, 1))
+        found = next((each.data for called, each in named if called == name), None)
+        if found is None:
+            return None
+        outer, before, data = enclosed_path(outer, name), enclosed_path(inner, ""), found
+    return data
 
 
 def _free_name(given: str, number: int, taken: set[str]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
+import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ _BOLD = 600
 _INVISIBLE = 3
 _MOST_BOOKMARKS = 20_000
 _MOST_OBJECTS = 5_000
+_DEEPEST_FORM = 4
 _LINE = re.compile("[^\r\n\x02\ufffe]+[\x02\ufffe]?")
 _FINE = 1_000
 """Parts of a point that the place of a point on the shown page is told in."""
@@ -132,13 +134,22 @@ def opened(data: bytes, passwords: Sequence[str] = ()) -> Iterator[Pdf]:
 def _document(data: bytes, passwords: Sequence[str]) -> pypdfium2.PdfDocument:
     import pypdfium2  # 8 MB of library: not where no PDF is read
 
-    for password in (None, *passwords):
+    for password in (None, *_spellings(passwords)):
         try:
             return pypdfium2.PdfDocument(data, password=password)
         except pypdfium2.PdfiumError as error:
             if error.err_code != _WRONG_PASSWORD:
                 raise NotReadable(_why(error)) from error
     raise Locked
+
+
+def _spellings(passwords: Sequence[str]) -> Iterator[str]:
+    """Yield each password as it is, and as the program that locked the file may have taken it."""
+    for password in passwords:
+        yield password
+        plain = unicodedata.normalize("NFKC", password).replace("\xad", "")
+        if plain != password:
+            yield plain
 
 
 def _why(error: Exception) -> str:
@@ -157,17 +168,20 @@ class Pdf:
 
     @contextmanager
     def page(self, index: int) -> Iterator[Page]:
-        """Open a page, counted from 0; raise ``NotReadable`` where it is damaged."""
+        """Open a page, counted from 0; raise ``NotReadable`` where it is damaged.
+
+        So does whatever is done with it and finds that it is.
+        """
         import pypdfium2
 
         try:
             page = self._document[index]
+            try:
+                yield Page(page)
+            finally:
+                page.close()
         except pypdfium2.PdfiumError as error:
             raise NotReadable(str(error)) from error
-        try:
-            yield Page(page)
-        finally:
-            page.close()
 
     @property
     def information(self) -> dict[str, str]:
@@ -330,12 +344,16 @@ def _bulk():  # type: ignore[no-untyped-def]  # noqa: ANN202 - ctypes has no nam
     )
 
 
-def _holds_image(form: object) -> bool:
+def _holds_image(form: object, depth: int = 0) -> bool:
+    """Say whether there is an image among the first things that a form draws."""
     from pypdfium2 import raw
 
     for index in range(min(raw.FPDFFormObj_CountObjects(form), 100)):
         held = raw.FPDFFormObj_GetObject(form, index)
         kind = raw.FPDFPageObj_GetType(held)
-        if kind == raw.FPDF_PAGEOBJ_IMAGE or (kind == raw.FPDF_PAGEOBJ_FORM and _holds_image(held)):
+        if kind == raw.FPDF_PAGEOBJ_IMAGE:
+            return True
+        is_form = kind == raw.FPDF_PAGEOBJ_FORM and depth < _DEEPEST_FORM
+        if is_form and _holds_image(held, depth + 1):
             return True
     return False

@@ -47,7 +47,7 @@ class TooManyPixelsError(Exception):
 
 
 class Frame(NamedTuple):
-    """One frame, in tones of grey, and how much larger it is displayed."""
+    """One frame, and how much larger it is displayed."""
 
     image: Image
     scale: float
@@ -115,6 +115,13 @@ class Picture:
                 continue
             yield frame
 
+    def shown(self, number: int) -> Frame:
+        """Return a frame in its colours, counted from 0; raise as ``open_picture`` does."""
+        with _as_no_picture():
+            self._image.seek(number)
+            self._check()
+            return self._frame("RGB")
+
     def _count(self) -> int:
         with _as_no_picture():
             count = getattr(self._image, "n_frames", 1) if self._image.format in _PAGED else 1
@@ -134,14 +141,14 @@ class Picture:
             return self._image.getexif()
         return PIL.Image.Exif()  # what a damaged file says of itself, it says not at all
 
-    def _frame(self) -> Frame:
+    def _frame(self, mode: str = "L") -> Frame:
         from PIL import ImageOps
 
         w, h = self._image.size
         if w * h > _ENOUGH_PIXELS:
             ratio = (_ENOUGH_PIXELS / (w * h)) ** 0.5
-            self._image.draft("L", (round(w * ratio), round(h * ratio)))
-        image = _in_grey(ImageOps.exif_transpose(self._image))
+            self._image.draft(mode, (round(w * ratio), round(h * ratio)))
+        image = _plain(ImageOps.exif_transpose(self._image), mode)
         shown = (h, w) if self._exif().get(_ORIENTATION) in _SIDEWAYS else (w, h)
         if image.width * image.height > _ENOUGH_PIXELS:
             ratio = (_ENOUGH_PIXELS / (image.width * image.height)) ** 0.5
@@ -181,19 +188,20 @@ def _as_no_picture() -> Iterator[None]:
         raise NoPictureError(f"it cannot be decoded: {why}") from error
 
 
-def _in_grey(image: Image) -> Image:
+def _plain(image: Image, mode: str) -> Image:
+    """Return *image* in tones of grey (``L``) or in colour (``RGB``), on white."""
     import PIL.Image
 
     if image.mode.startswith("I") or image.mode == "F":
         wide = image.convert("F")
         low, high = cast("tuple[float, float]", wide.getextrema())
         by = 255 / ((high - low) or 1)
-        return wide.point(lambda value: value * by - low * by).convert("L")
+        return wide.point(lambda value: value * by - low * by).convert("L").convert(mode)
     if image.mode in _CLEAR or "transparency" in image.info:
         clear = image.convert("RGBA")
         white = PIL.Image.new("RGBA", clear.size, "white")
-        return PIL.Image.alpha_composite(white, clear).convert("L")
-    return image.convert("L")
+        return PIL.Image.alpha_composite(white, clear).convert(mode)
+    return image.convert(mode)
 
 
 def _dpi(image: Image) -> float | None:

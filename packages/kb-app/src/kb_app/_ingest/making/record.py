@@ -20,7 +20,7 @@ from kb_app._ingest.judging.secrets import flags_of
 from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
 from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
-from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
+from kb_app._ingest.settings import Settings, fingerprint_of, locked_hash, settings_hash
 from kb_app._ingest.workers.worker import say
 from kb_app._media import PHASES, chunker_for, parser_for
 from kb_core.citations import CodeSpan, LineSpan, stored_span
@@ -133,6 +133,10 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     costly = Costly(Path(task.costly), made.bytes_hash or "") if task.costly else None
     whole = parse_whole(file, data, settings, task.phases, task.known_enclosed, costly)
     if isinstance(whole, Skip):
+        if whole.reason == SkipReason.ENCRYPTED:
+            hash_now = locked_hash(task.file, settings)
+            print_now = fingerprint_of(made.bytes_hash or "", hash_now, task.title, task.trust)
+            made = replace(made, fingerprint=print_now)
         return replace(made, skipped=whole.reason, detail=whole.detail)
     found = whole.documents
     if task.title is not None:

@@ -38,6 +38,7 @@ _MANY_PATHS = 40
 _NOISE = re.compile("[\x00\x01\x03-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
 _MOST_NOISE = 0.3
 _TOLD_PAGES = 5
+_STEP = 100
 _OTHER_TYPE = 0.4
 _CUT_WORD = re.compile(r"[^\W\d_]-$")
 _DATE = re.compile(
@@ -103,6 +104,9 @@ def read_pdf(
     candidates = passwords if isinstance(passwords, tuple) else ()
     try:
         with opened(content.data, candidates) as pdf:
+            if len(pdf) > (most := file.limits.pages):
+                detail = f"{len(pdf):,} pages; [limits] pages is {most:,}"
+                return _refused(file, SkipReason.TOO_LARGE, detail)
             return _read(pdf, file, recognise)
     except Locked:
         detail = "it needs a password"
@@ -121,6 +125,8 @@ def _read(pdf: Pdf, file: SourceFile, recognise: Recognise | None) -> ParsedDocu
     sheets: list[Sheet] = []
     damaged: list[int] = []
     for index in range(len(pdf)):
+        if index % _STEP == _STEP - 1:  # a long file has its time for each step
+            say("parse", index, len(pdf))
         try:
             with pdf.page(index) as page:
                 sheets.append(_sheet(page, (index, len(pdf)), pdf.label(index), recognise))
@@ -166,7 +172,7 @@ def _sheet(page: Page, at: tuple[int, int], label: str, recognise: Recognise | N
     """Return a page; *at* says which it is, counted from 0, and of how many."""
     index, total = at
     glyphs = page.glyphs()
-    sheet = Sheet(number=index + 1, label=label, view=page.view)
+    sheet = Sheet(number=index + 1, label=label, view=page.view, is_layer=glyphs.is_layer)
     if not _is_picture(page, glyphs):
         sheet.blocks = blocks_of(lines_of(glyphs))
     elif recognise is None:
@@ -273,6 +279,8 @@ def _metadata(
             values[name] = said
     if keywords := information.get("Keywords", "").strip():
         values["keywords"] = re.sub(r"\s*[;,]\s*", ",", keywords)
+    if layers := sum(sheet.is_layer for sheet in sheets):
+        values["ocr_pages"] = layers
     heading = title_of(information.get("Title", ""), sheets)
     metadata, _ = text_metadata(values, Hints(path=path, heading=heading, body=text))
     return metadata

@@ -17,6 +17,7 @@ from kb_app._ingest.making.blocks import Headings
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.tags import Chapter, Tags, tags_of
 from kb_app._ingest.workers.worker import say
+from kb_app.shown import moment
 from kb_core.citations import TimeSpan
 from kb_core.documents import Block, Metadata, ParsedDocument, Place, SourceFile
 from kb_core.ingest import SkipReason
@@ -109,16 +110,12 @@ def _transcript(content: Content, file: SourceFile) -> Transcript:
 @cache
 def _local(model: str, languages: tuple[str, ...], threads: int) -> Engine:
     """Load the model, once in a process."""
-    import os
-
     from kb_app._ingest.making.speech.transcribing import LocalEngine
     from kb_app._ingest.making.speech.weights import weights_of
     from kb_app._ingest.making.speech.whisper import Listener
     from kb_app._models import models_dir
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    weights = weights_of(model, models_dir())
-    return LocalEngine(Listener(weights, threads or cores or 1), languages)
+    return LocalEngine(Listener(weights_of(model, models_dir()), max(1, threads)), languages)
 
 
 def _served(endpoint: str, model: str, languages: tuple[str, ...], key_file: str) -> Engine:
@@ -172,19 +169,13 @@ def _metadata(file: SourceFile, tags: Tags, transcript: Transcript | None) -> Me
         if name in tags.texts
     }
     if transcript is not None:
-        values["duration"] = _shown(transcript.duration_ms)
+        values["duration"] = moment(transcript.duration_ms)
         if transcript.language:
             values["lang"] = transcript.language
     spoken = "\n".join(each.text for each in transcript.segments) if transcript else ""
     body = spoken or "\n".join(_opening(tags.texts))
     metadata, _ = text_metadata(values, Hints(path=file.path, body=body))
     return metadata
-
-
-def _shown(duration_ms: int) -> str:
-    minutes, seconds = divmod(round(duration_ms / 1000), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def _opening(texts: Mapping[str, str]) -> Iterator[str]:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["FilmDecoderMissing", "Unplayable", "sound_of"]
 
 _BLOCK_SECS = 10
+_MOST_SAMPLES = 4_000_000
+"""What a block holds of all channels together, of which a file may claim a thousand."""
+_RATES = range(1000, 1_000_001)
+"""What a file may say that it has in a second; a filter for any other would fill the memory."""
 _MAGIC = (
     *(b"\x1a\x45\xdf\xa3", b"\x30\x26\xb2\x75", b"\0\0\1\xba", b"\0\0\1\xb3"),
     *(b"FLV\1", b"\xff\xf1", b"\xff\xf9"),
@@ -61,13 +65,15 @@ def sound_of(data: bytes) -> Iterator[Samples]:
         yield from decode(data)
         return
     with file:
+        if file.samplerate not in _RATES:
+            raise Unplayable(f"it is no sound: {file.samplerate} samples a second")
         yield from resampled(_blocks(file), file.samplerate)
 
 
 def _blocks(file: soundfile.SoundFile) -> Iterator[Samples]:
     import soundfile  # the extra `audio`
 
-    frames = max(1, file.samplerate * _BLOCK_SECS)
+    frames = min(file.samplerate * _BLOCK_SECS, max(1, _MOST_SAMPLES // file.channels))
     while True:
         try:
             block = file.read(frames, dtype="float32", always_2d=True)

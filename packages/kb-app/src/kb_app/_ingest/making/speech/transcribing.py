@@ -1,9 +1,10 @@
 """A transcript: what is said in a recording, in segments with their times.
 
-The sound is gone through twice. First for how loud it is, which tells the stretches that
-somebody may be speaking in; then each stretch is heard, 30 seconds at the most, and what was
-heard of it is kept, so that a transcript that was interrupted goes on where it stopped. What
-was kept is not heard again. Memory holds a stretch, never the whole.
+The sound is gone through twice. First for how loud it is, and for what Silero takes for a
+voice, if it is there: that tells the stretches in which somebody may be speaking. Then each
+stretch is heard, 30 seconds at the most, and what was heard of it is kept, so that a transcript
+that was interrupted goes on where it stopped. What was kept is not heard again. Memory holds
+a stretch, never the whole.
 
 A segment is what is said without a pause, one sentence at the most.
 """
@@ -17,6 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from kb_app._ingest.making.speech.resampling import RATE, Samples
+from kb_app._ingest.making.speech.silero import SileroVoices, graph_of_silero
 from kb_app._ingest.making.speech.voices import (
     FRAME,
     FRAME_MS,
@@ -78,9 +80,11 @@ def transcribe(
     *engine* is asked for with the first stretch that *results* do not know. *told* hears how
     many milliseconds are done, of how many. Raise ``TooLong`` above *most_ms*.
     """
-    levels = levels_of(_gone_through(sound(), told, most_ms))
+    graph = graph_of_silero()
+    voices = SileroVoices(graph) if graph is not None else None
+    levels = levels_of(_gone_through(sound(), voices, told, most_ms))
     active, whole = active_in(levels), len(levels) * FRAME_MS
-    stretches = stretches_of(active, levels)
+    stretches = stretches_of(voices.voiced(len(levels)) if voices else active, levels)
     unknown = [stretch for stretch in stretches if results.get(_part(stretch)) is None]
     language = results.get("language") or None
     for stretch, samples in _cut_out(sound(), unknown) if unknown else ():
@@ -214,9 +218,12 @@ def _segment(words: Sequence[Word]) -> Segment:
 
 
 def _gone_through(
-    blocks: Iterable[Samples], told: Callable[[int, int], object], most_ms: int
+    blocks: Iterable[Samples],
+    voices: SileroVoices | None,
+    told: Callable[[int, int], object],
+    most_ms: int,
 ) -> Iterator[Samples]:
-    """Yield *blocks*; every ten minutes of sound, tell that it goes on."""
+    """Yield *blocks*, as *voices* listen; every ten minutes of sound, tell that it goes on."""
     seen = 0
     for block in blocks:
         before, seen = seen, seen + len(block)
@@ -224,6 +231,8 @@ def _gone_through(
             raise TooLong
         if before // _TOLD != seen // _TOLD:
             told(0, seen * 1000 // RATE)
+        if voices is not None:
+            voices.take(block)
         yield block
 
 

@@ -1,8 +1,7 @@
 """Where somebody may be speaking: stretches of sound that are worth listening to.
 
-By loudness alone, unless the graph of Silero is found: what rises above the ground noise of the
-twenty seconds around it. So silence and even noise give nothing, and music gives stretches
-that recognition refuses. Pure, but for that graph.
+By loudness alone: what rises above the ground noise of the twenty seconds around it. So silence
+and even noise give nothing, and music gives stretches that recognition refuses. Pure.
 """
 
 from __future__ import annotations
