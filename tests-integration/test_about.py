@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from kb_app import KnowledgeBase, load_config
 from kb_cli.testing.installed import InstalledKebab
 from kb_core import wire
+from kb_core.search import SearchQuery
 from kb_core.testing import closed_schema
 from kb_mcp._guidance import describe
 
@@ -39,12 +42,30 @@ def test_it_is_shown_once_with_hits_from_there(kebab: InstalledKebab) -> None:
     ]
     assert one["about"] == [{"source_id": "notes", "text": WORK}]
     assert wire.search_response(wire.read_search_response(all_of_it))["about"] == all_of_it["about"]
-    import jsonschema
-
     jsonschema.Draft202012Validator(closed_schema("search_response")).validate(all_of_it)
     printed = kebab.run("search", "otter").stdout
     assert printed.count(f"notes: {WORK}") == 1
     assert printed.count(f"notes/clients: {CLIENTS}") == 1
+
+
+def test_one_list_for_several_queries_code_and_what_is_similar_have_it_too(
+    kebab: InstalledKebab,
+) -> None:
+    whole, part = {"source_id": "notes", "text": WORK}, {"source_id": "notes", "path": "clients"}
+    with KnowledgeBase.open(load_config(kebab.config), readonly=True) as kb:
+        code = kb.codebase_search({"query": "otter"})
+        queries = [SearchQuery(text="otter client"), SearchQuery(text="-otter")]
+        merged = kb.search_aggregated(queries, k=1)
+        near = wire.search_response(kb.similar("a.md"))
+
+    first, failed = wire.aggregated_search_response([{}, {}], merged)["results"]
+    jsonschema.Draft202012Validator(closed_schema("codebase_search_response")).validate(code)
+    assert code["about"] == [whole, {**part, "text": CLIENTS}]
+    assert f"Note: notes/clients: {CLIENTS}" in wire.codebase_search_text(code)
+    assert first["response"] is not None
+    assert whole in first["response"]["about"]
+    assert failed["response"] is None or "about" not in failed["response"]
+    assert whole in near["about"]
 
 
 def test_saying_something_else_indexes_nothing_again(kebab: InstalledKebab) -> None:

@@ -5,7 +5,8 @@ Both look at both forms of answers: text, as ``kebab integrate`` registers it, a
 Both are npm packages; ``tools/dev mcp-tools`` installs them, and without them these tests
 are skipped. The inspector starts the server as hosts do, from the registration that
 ``kebab integrate`` writes. The conformance suite speaks HTTP alone, so the same server
-object is put behind the SDK's HTTP transport for it, on this machine.
+object is put behind what ``kebab mcp --http`` has before it, on this machine. It cannot send
+a token, so that is added on the way; names and origins are checked as they come.
 """
 
 from __future__ import annotations
@@ -242,9 +243,12 @@ from kb_app import KnowledgeBase
 from kb_app.config import load_config
 from kb_core.errors import InvalidInput
 import kb_mcp._calls
+from kb_mcp._http import Place, create_app
 from kb_mcp._tool import Form
 from kb_mcp.tools import TOOLS
 from kb_mcp.server import create_server
+
+TOKEN = "x" * 40
 
 kb_mcp._calls.BEAT_S = 0.05
 
@@ -270,8 +274,16 @@ for name, call in {
 kb = KnowledgeBase.open(load_config(Path(sys.argv[1])), readonly=True)
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
-print(listener.getsockname()[1], flush=True)
-app = create_server(kb, tools, form=Form(sys.argv[2])).streamable_http_app()
+place = Place(*listener.getsockname())
+print(place.port, flush=True)
+guarded = create_app(create_server(kb, tools, form=Form(sys.argv[2])), TOKEN, place)
+
+async def app(scope, receive, send):
+    if scope["type"] == "http":
+        token = (b"authorization", b"Bearer " + TOKEN.encode())
+        scope = {**scope, "headers": [*scope["headers"], token]}
+    await guarded(scope, receive, send)
+
 uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
 """
 

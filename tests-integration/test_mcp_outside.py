@@ -207,9 +207,9 @@ SAME = [
     Same("schema", "schema", {}, "schema"),
     Same("status", "status", {}, "file_status"),
     Same(
-        "status *.md --state indexed",
+        "status *.md --state indexed --changed-since 2020-01-01",
         "status",
-        {"path_glob": "*.md", "state": "indexed"},
+        {"path_glob": "*.md", "state": "indexed", "changed_since": "2020-01-01"},
         "file_status",
     ),
     Same("doctor", "doctor", {}, "doctor"),
@@ -268,6 +268,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("status", {"state": "lost"}, "invalid_input"),
     ("status", {"limit": 0}, "invalid_input"),
     ("doctor", {"deep": True}, "invalid_input"),
+    ("wait_for_fresh", {"paths": []}, "invalid_input"),
+    ("wait_for_fresh", {"paths": ["/nowhere.md"]}, "invalid_input"),
 ]
 """Each tool with what it cannot take, and the code it answers with."""
 
@@ -340,7 +342,9 @@ def without_chance(body: Any) -> Any:  # noqa: ANN401 - a JSON value
 def test_every_tool_is_asked_something_good_and_something_bad() -> None:
     from kb_mcp.tools import TOOLS
 
-    assert {same.tool for same in SAME} == {tool for tool, _, _ in BAD} == TOOLS.keys()
+    assert {tool for tool, _, _ in BAD} == TOOLS.keys()
+    # A person who waits for a file ingests it.
+    assert {same.tool for same in SAME} == TOOLS.keys() - {"wait_for_fresh"}
 
 
 async def test_the_command_line_and_every_tool_say_the_same(

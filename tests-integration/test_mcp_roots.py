@@ -463,6 +463,7 @@ NAMING: list[tuple[str, dict[str, Any]]] = [
     ("list_docs", {"path_glob": "$path"}),
     ("list_docs", {"source": "$path"}),
     ("status", {"path_glob": "$path"}),
+    ("wait_for_fresh", {"paths": ["$path"], "seconds": 1}),
     ("ingest_file", {"path": "$path"}),
     ("ingest_stdin", {"content": "harmless", "title": "$path", "source_uri": "$path"}),
     ("schema", {}),

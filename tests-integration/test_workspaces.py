@@ -26,7 +26,7 @@ from kb_app.config import load_config
 from kb_app.workspaces import Workspace, place_of
 from kb_cli._context import CliContext
 from kb_cli.main import cli
-from kb_core.errors import InvalidInput, ReadonlyMode
+from kb_core.errors import InvalidInput, KbError, ReadonlyMode
 from kb_core.search import SearchQuery
 from kb_core.testing.fakes import HashEmbedder
 from kb_store import WriterLock
@@ -438,6 +438,26 @@ def test_what_words_find_gets_its_vectors_first_and_a_look_opens_no_store(
     assert again.degraded == first.degraded
     assert other.degraded[0].startswith("vector: 17 of ")
     assert is_sealed(data)
+    meaning.close()
+
+
+@pytest.mark.parametrize("ask", ["aggregated", "codebase", "similar"])
+def test_whatever_asks_by_meaning_has_what_words_find_embedded(
+    meaning: Workspace, ask: str
+) -> None:
+    if ask == "aggregated":
+        (outcome,) = meaning.search_aggregated([SearchQuery(text="otter")]).outcomes
+        assert not isinstance(outcome, KbError)
+        assert "'kebab embed --in " in outcome.degraded[0]
+    elif ask == "codebase":
+        meaning.codebase_search({"queries": ["otter", " ".join(["x"] * 9000)]})
+    else:
+        found = meaning.similar("n3.md")
+        assert found.hits
+        assert not found.degraded
+
+    (vectors,) = meaning._snapshot().control.vectors.values()
+    assert 8 <= vectors.rows <= 24
     meaning.close()
 
 

@@ -39,7 +39,7 @@ def calls(options: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
     file = options.file
     return {
         "ten hits": ("search", {"query": options.query, "k": 10}),
-        "ten hits, all whole": ("search", {"query": options.query, "k": 10, "max_tokens": 9000}),
+        "ten hits, all whole": ("search", {"query": options.query, "k": 10, "max_tokens": 2000}),
         "five functions": ("codebase_search", {"query": options.code, "maxResults": 5}),
         "outline of a file": ("fetch", {"path": file, "outline": True}),
         "forty lines": ("fetch", {"path": file, "lines": "1-40"}),

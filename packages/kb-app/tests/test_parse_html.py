@@ -152,6 +152,51 @@ def test_teasers_of_other_pages_are_left_out_of_an_article_and_are_a_list_page()
     assert parse(f"<nav><a href=/>Home</a></nav><div>{card * 8}</div>").text.count("another") == 8
 
 
+def test_a_section_that_is_called_like_its_heading_is_no_menu() -> None:
+    sections = "".join(
+        f"<{tag}><h2 id=tags>{title}<a href='#{name}'>¶</a></h2><p>{PROSE}</p></{tag.split()[0]}>"
+        for title, name, tag in (
+            ("File menu", "file-menu", "section id=file-menu"),
+            ("Navigation", "navigation", "div id=navigation"),
+            ("Related work", "x", "div id=related-work"),
+        )
+    )
+
+    document = parse(f"<main><h1>Manual</h1><p>{PROSE * 4}</p>{sections}</main>")
+
+    assert [text for kind, text in kinds(document) if kind == "heading"] == [
+        "Manual", "File menu", "Navigation", "Related work"
+    ]  # fmt: skip
+    assert document.text.count("walrus sleeps") == 7
+
+
+def test_steps_that_a_reader_shall_take_are_no_calls_of_the_page() -> None:
+    steps = [
+        "Save the file.",
+        "Print the page twice.",
+        "Log in to the server.",
+        "Share it with Ann",
+    ]
+    listed = "".join(f"<li>{step}" for step in steps)
+    calls = (
+        "<p>Share this article</p><p>Sign up for our weekly newsletter!</p><p>© 2024 Example</p>"
+    )
+
+    text = parse(article(f"<ol>{listed}</ol>{calls}")).text
+
+    assert all(step in text for step in steps)
+    assert not any(word in text for word in ("Share this", "newsletter", "2024"))
+
+
+def test_a_page_of_contents_is_its_contents() -> None:
+    entries = "".join(f"<dt><a href=/{n}>{n}. Of seals and of the sea</a>" for n in range(30))
+
+    assert (
+        parse(f"<h1>Manual</h1><div class=toc><dl>{entries}</dl></div>").text.count("seals") == 30
+    )
+    assert "seals" not in parse(f"<div class=toc>{entries}</div>" + article("")).text
+
+
 def test_a_title_comes_without_the_name_of_the_site() -> None:
     named = "<title>Walrus – The Daily Seal</title>"
     assert parse(named + article("").removeprefix("<title>T</title>")).metadata.title == "Walrus"

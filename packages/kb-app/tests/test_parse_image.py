@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import zlib
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from kb_app._ingest.making import ocr
 from kb_app._ingest.making.columns import Row, Word, in_columns
 from kb_app._ingest.making.pictures import open_picture
 from kb_app._media import MEDIA, parser_for
-from kb_app._trained import find_trained
+from kb_app._trained import SCRIPTS, find_trained
 from kb_core.citations import LineSpan, PageSpan, RegionSpan
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ingest import SkipReason
@@ -310,6 +311,8 @@ def test_korean_without_its_data_is_doubted() -> None:
 
     told = " ".join(document.warnings) + str(document.refused)
     assert "another language needs its own ([ocr] tessdata)" in told
+    if any(each.lang == SCRIPTS for each in find_trained([], os.environ)):
+        assert "it looks like Korean" in told
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_what_says_nothing_has_no_tags() -> None:
     assert tags_of(b"") == tags_of(b"just a text") == Tags()
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_any_bytes_whatever_are_read_without_an_error(data: st.DataObject) -> None:
     sample = bytearray(data.draw(st.sampled_from([*SAMPLES.values(), matroska()])))

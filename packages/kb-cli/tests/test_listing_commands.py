@@ -116,9 +116,9 @@ def test_status_shows_every_file_and_the_coverage() -> None:
     answer = {"schema_version": "file_status.v1", "files": FILES, "coverage": COVERAGE}
     kb = knowledge_base({"status": answer})
 
-    result = run("status", "**/*", "--state", "indexed", kb=kb)
+    result = run("status", "**/*", "--state", "indexed", "--changed-since", "2026-05-31", kb=kb)
 
-    assert kb.asked == [("status", "**/*", "indexed", None, 0)]
+    assert kb.asked == [("status", "**/*", "indexed", "2026-05-31", None, 0)]
     assert result.stdout == (
         "STATE    CHANGED           SIZE    SOURCE  PATH   WHY\n"
         "indexed  2026-05-31 12:00  100 B   노트    a.md\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,9 +13,9 @@ from hypothesis import given, strategies as st
 
 from kb_core.control import EmbeddingModel
 from kb_core.errors import InvalidInput
-from kb_core.ports import Reranker, never
+from kb_core.ports import CloseReader as CloseReaderPort, Reranker, never
 from kb_core.testing.fakes import HashEmbedder
-from kb_search.rerank import MaxSimReranker, below, blend, max_sim
+from kb_search.rerank import CloseReader, MaxSimReranker, below, blend, max_sim
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -37,6 +37,9 @@ class Letters(HashEmbedder):
         self.read: list[str] = []
         self._on_read = on_read
 
+    def embed_query(self, text: str, /) -> bytes:
+        return bytes(one_hot(text).sum(axis=0).tobytes())
+
     def query_tokens(self, text: str, /) -> Array:
         return one_hot(text)
 
@@ -44,6 +47,9 @@ class Letters(HashEmbedder):
         self.read.append(text)
         self._on_read()
         return one_hot(text)
+
+    def part_tokens(self, parts: Sequence[str], /) -> list[Array]:
+        return [self.passage_tokens(part) for part in parts]
 
 
 def scores(query: str, *passages: str) -> list[float] | None:
@@ -229,3 +235,29 @@ def test_what_is_equal_leaves_the_order_to_the_other() -> None:
 def test_lists_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
         blend([0.1, 0.2], [0.5])
+
+
+# Reading closely.
+
+
+def test_each_part_of_a_passage_is_told_how_near_it_comes_to_each_token() -> None:
+    reader: CloseReaderPort = CloseReader(Letters())
+
+    read = reader.read("abc", [["ab", "cab", "xyz"], []])
+
+    assert read is not None
+    (first, second, none), empty = read
+    assert (first.nearest, second.nearest, none.nearest) == ((1, 1, 0), (1, 1, 1), (0, 0, 0))
+    assert empty == ()
+
+
+def test_a_reading_ends_when_nobody_waits() -> None:
+    embedder = Letters()
+
+    assert CloseReader(embedder).read("a", [["a"]], stop=lambda: True) is None
+    assert embedder.read == []
+
+
+def test_an_embedder_without_vectors_of_tokens_does_not_read_closely() -> None:
+    with pytest.raises(InvalidInput, match="no vectors of tokens, which reading closely needs"):
+        CloseReader(HashEmbedder())

@@ -107,3 +107,24 @@ def test_a_model_with_a_tokenizer_of_its_own_can_rerank(cache: Path) -> None:
     found = MaxSimReranker(minilm).rerank(QUESTION, PASSAGES)
     assert found is not None
     assert max(found) == found[1]
+
+
+def test_parts_of_a_passage_are_read_together(e5: Embedder) -> None:
+    """Where blanks part them, their tokens are those of the whole; alone, they would differ."""
+    embedder = tokens_of(e5)
+    parts = ["It was built in 1889.", "It is made of iron."]
+
+    together = embedder.part_tokens(parts)
+
+    assert np.concatenate(together) == pytest.approx(embedder.passage_tokens(" ".join(parts)))
+    assert np.abs(together[1] - embedder.passage_tokens(parts[1])).max() > 0.01
+    assert [len(rows) for rows in embedder.part_tokens(["", "iron", ""])][::2] == [0, 0]
+
+
+def test_what_does_not_fit_the_window_has_no_token(e5: Embedder) -> None:
+    long = "iron " * 600
+
+    first, last = tokens_of(e5).part_tokens([long, "tower"])
+
+    assert 0 < len(first) < 600
+    assert len(last) == 0

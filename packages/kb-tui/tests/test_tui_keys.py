@@ -17,6 +17,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Input
 
+from kb_core.answers import AskQuery
 from kb_tui._filters import FilterPopup
 from kb_tui._keys import ASK, INSPECT, JOBS, LIBRARY, PANES, SEARCH, Key
 from kb_tui._trace import TracePopup
@@ -160,7 +161,7 @@ OF_SEARCH: list[tuple[str, list[str], str, Look]] = [
     ("r", _SEARCHED, "r", lambda s: s.kb.ingests == 1),
 ]
 OF_ASK: list[tuple[str, list[str], str, Look]] = [
-    ("Enter", ["3", "x"], "enter", lambda s: [q.text for q in s.kb.queries] == ["x"]),
+    ("Enter", ["3", "x"], "enter", lambda s: ("answer", AskQuery(text="x")) in s.kb.asked),
     ("e", _ASKED, "e", lambda s: "why: score 0.87" in on_screen(s.app)),
     ("G", [*_ASKED, "home"], "G", lambda s: s.scrolled > 0 and s.app.pane.query_one(Lines).follow),
     ("Home", [*_ASKED, "G"], "home", lambda s: s.scrolled == 0),

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
     from kb_app._ingest.pipeline import Run
     from kb_app._parts import Parts
+    from kb_app._waiting import SourceFile
     from kb_app.config import Config
-    from kb_core.ingest import IngestEvent
+    from kb_core.ingest import IngestEvent, IngestOptions
+    from kb_core.ports import IndexSnapshot
+    from kb_core.wire import types
 
 __all__ = ["ByModels"]
 
@@ -32,6 +35,43 @@ class ByModels:
 
     @abstractmethod
     def _now(self) -> int: ...
+
+    @abstractmethod
+    def _snapshot_or_none(self) -> IndexSnapshot | None: ...
+
+    @abstractmethod
+    def ingest(self, options: IngestOptions, *, stop: Event | None = None) -> Iterator[IngestEvent]:
+        """Index what is new or changed; yield what happens."""
+
+    def wait_for_fresh(
+        self, paths: Sequence[str], *, seconds: float = 10.0, stop: Event | None = None
+    ) -> types.FileStatus:
+        """Return file_status.v1 of files of sources when they are found as they are on disk.
+
+        What has changed is indexed, as far as *seconds* go; what is not then is ``pending``.
+        ``InvalidInput`` for a path outside ``mcp.ingest_roots``, or in no source.
+        """
+        self._refuse_readonly("wait-for-fresh")
+        from kb_app import _waiting
+        from kb_app._reading import coverage_of
+        from kb_core import wire
+
+        files = _waiting.files_named(self._config, paths)
+        deadline = _waiting.Deadline(seconds, stop)
+        rows = _waiting.wait(files, self._snapshot_or_none, self._index, deadline)
+        return wire.file_status(rows, coverage_of(self._snapshot_or_none()))
+
+    def _index(self, file: SourceFile, stop: Event) -> None:
+        """Index one file where it is, or take away what there was of it."""
+        from pathlib import Path
+
+        from kb_core.ingest import IngestOptions
+
+        gone = IngestOptions(paths=(file.real,), embed=False)
+        is_there = Path(file.real).exists()
+        events = self.ingest_file_by_model(file.real, stop=stop) if is_there else None
+        for _ in events or self.ingest(gone, stop=stop):
+            pass
 
     def ingest_file_by_model(
         self, path: str, *, stop: Event | None = None

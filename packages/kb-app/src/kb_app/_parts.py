@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kb_app._write import WriteSession
     from kb_core.control import EmbeddingModel
     from kb_core.execution import Executors
-    from kb_core.ports import Clock, Embedder, IndexReader, Reranker
+    from kb_core.ports import Clock, CloseReader, Embedder, IndexReader, Reranker
 
 __all__ = ["Parts"]
 
@@ -34,6 +34,8 @@ class Parts:
     embedder: Callable[[], Embedder]
     """The one embedder, from any thread; loaded at the first call."""
     reranker: Callable[[], Reranker]
+    close_reader: Callable[[], CloseReader]
+    """What reads passages for answers; raises ``InvalidInput`` where the model cannot."""
     executor: Executors
     """What does tasks; nothing starts before there is something to do."""
     clock: Clock

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kb_app._media import has_lines, medium_of
 from kb_app._search.hits import Freshness, file_of
 from kb_app._search.lookup import chunk_named, document_named, paths_named
-from kb_app._search.query import compile_filters, filter_warnings, glob_of
+from kb_app._search.query import compile_filters, epoch_of, filter_warnings, glob_of
 from kb_core import wire
 from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, SpanNotSupported
@@ -186,11 +186,15 @@ def status(
     snapshot: IndexSnapshot,
     path_glob: str | None,
     state: str | None,
+    changed_since: str | None = None,
     *,
     limit: int | None = None,
     offset: int = 0,
 ) -> types.FileStatus:
-    """Return the ledger, perhaps narrowed, perhaps a page of it; coverage counts all of it."""
+    """Return the ledger, perhaps narrowed, perhaps a page of it; coverage counts all of it.
+
+    What changed *since* a moment is told the last first, deleted files among it.
+    """
     if state is not None and state not in {s.value for s in FileState}:
         known = ", ".join(s.value for s in FileState)
         raise InvalidInput(
@@ -200,11 +204,32 @@ def status(
     shown = everything if path_glob is None else _files(snapshot, path_glob)
     if state is not None:
         shown = [row for row in shown if row["state"] == state]
+    if changed_since is not None:
+        since = epoch_of("changed_since", changed_since)
+        recent = (row for row in shown if _changed_at(row) >= since)
+        shown = sorted(recent, key=_changed_at, reverse=True)
+    totals = _coverage(snapshot, everything)
+    page = shown[offset : None if limit is None else offset + limit]
+    last = max(map(_changed_at, everything), default=None)
+    return wire.file_status(page, totals, total=len(shown), as_of=last)
+
+
+def coverage_of(snapshot: IndexSnapshot | None) -> types.FileStatusCoverage:
+    """Return the totals over the whole ledger."""
+    if snapshot is None:
+        return wire.coverage([], chunks=0, embedded=0)
+    return _coverage(snapshot, snapshot.files(None))
+
+
+def _coverage(snapshot: IndexSnapshot, files: Sequence[StoredFile]) -> types.FileStatusCoverage:
     stats = snapshot.control.stats
     embedded = max(stats.get("embedded", {}).values(), default=0)
-    totals = wire.coverage(everything, chunks=stats.get("chunk_count", 0), embedded=embedded)
-    page = shown[offset : None if limit is None else offset + limit]
-    return wire.file_status(page, totals, total=len(shown))
+    return wire.coverage(files, chunks=stats.get("chunk_count", 0), embedded=embedded)
+
+
+def _changed_at(row: StoredFile) -> int:
+    """Return when a file was last processed, or came into another state."""
+    return max(row["processed_at"] or 0, row["changed_at"] or 0)
 
 
 def _files(snapshot: IndexSnapshot, path_glob: str) -> Sequence[StoredFile]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kb_app._write import WriteSession
     from kb_app.config import Config
     from kb_core.execution import Executor
-    from kb_core.ports import Clock, Embedder, IndexReader, Reranker
+    from kb_core.ports import Clock, CloseReader, Embedder, IndexReader, Reranker
     from kb_store import WriterLock
 
 __all__ = ["LazyEmbedder", "open_session", "parts_of"]
@@ -47,6 +47,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         model=partial(model_of, config),
         embedder=embedder,
         reranker=embedder.reranker,
+        close_reader=embedder.close_reader,
         executor=partial(_executor, config),
         clock=clock,
     )
@@ -78,6 +79,12 @@ class LazyEmbedder:
         from kb_search.rerank import MaxSimReranker
 
         return MaxSimReranker(self())
+
+    def close_reader(self) -> CloseReader:
+        """Give what tells the sentences of a passage apart: the same model, loaded once."""
+        from kb_search.rerank import CloseReader
+
+        return CloseReader(self())
 
 
 def _reader(config: Config) -> IndexReader:

@@ -21,6 +21,7 @@ from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from kb_app._ask.asking import Asking
     from kb_app._ingest.pipeline import Run
     from kb_app._parts import Parts
     from kb_app._search.engine import Engine
@@ -228,17 +229,22 @@ class KnowledgeBase(Texts, ByModels):
         path_glob: str | None = None,
         state: str | None = None,
         *,
+        changed_since: str | None = None,
         limit: int | None = None,
         offset: int = 0,
     ) -> types.FileStatus:
-        """Return file_status.v1: what became of every file, and why; with *limit*, a page."""
+        """Return file_status.v1: what became of every file, and why; with *limit*, a page.
+
+        *changed_since*, a date or an RFC 3339 time, leaves what has changed from then on.
+        """
         from kb_app import _reading
         from kb_core import wire
 
         snapshot = self._snapshot_or_none()
         if snapshot is None:
-            return wire.file_status([], wire.coverage([], chunks=0, embedded=0))
-        return _reading.status(snapshot, path_glob, state, limit=limit, offset=offset)
+            return wire.file_status([], _reading.coverage_of(None))
+        where = (snapshot, path_glob, state, changed_since)
+        return _reading.status(*where, limit=limit, offset=offset)
 
     def chunks_of(self, doc_id: str) -> list[types.ChunkInspection]:
         """Return a document's chunks in order, each as in chunk_inspection.v1."""
@@ -421,6 +427,11 @@ class KnowledgeBase(Texts, ByModels):
         from kb_app._search.engine import open_engine
 
         return open_engine(self._snapshot(), self._config, self._parts, stop)
+
+    def _asking(self, stop: Stop | None) -> Asking:
+        from kb_app._ask.asking import Asking
+
+        return Asking(self._engine(stop), self._config, self._parts, stop)
 
     def _snapshot(self) -> IndexSnapshot:
         return self._reader.snapshot()

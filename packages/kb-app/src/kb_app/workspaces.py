@@ -21,16 +21,16 @@ import re
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_app import _queries, paths
 from kb_app._caches import Home, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
+from kb_app._narrowed import Narrowed
 from kb_app.config import Config, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
@@ -48,12 +48,14 @@ from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
 from kb_core.ids import text_hash
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
+from kb_core.search import SearchQuery
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.ingest import IngestEvent
-    from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile
-    from kb_core.search import LexicalQuery, Scored, SearchQuery, SearchResponse
+    from kb_core.ports import IndexSnapshot
+    from kb_core.search import AggregatedResponse, SearchResponse
+    from kb_core.wire import types
 
 __all__ = ["Place", "forget", "over_folders", "place_of", "place_of_folders", "workspace_list"]
 
@@ -67,6 +69,8 @@ _BRIEF_SECS, _LONG_SECS = 2.0, 3600.0
 where there is nothing yet."""
 _EMBEDDED_AT_ONCE = 16
 """Passages that one search embeds, the best that its words find: about a second."""
+_OF_ORIGIN = 8
+"""Passages of a document that are embedded when others like it are looked for."""
 _MB = 1_000_000
 _MB_A_MINUTE = 40
 """What a run gets through on one core, roughly."""
@@ -106,8 +110,8 @@ class Place:
             workspace = Workspace.open(self.config, readonly=True)
             workspace.settle(self, is_frozen=readonly, hear=hear)
             return workspace
-        narrowed = _Narrowed.open(self.config, readonly=readonly)
-        narrowed.narrow(self)
+        narrowed = Narrowed.open(self.config, readonly=readonly)
+        narrowed.narrow(self.where, self.told)
         return narrowed
 
     @property
@@ -248,6 +252,40 @@ class Workspace(KnowledgeBase):
         outcomes = super().search_many(queries, stop=stop)
         return (one if isinstance(one, KbError) else self._told(one) for one in outcomes)
 
+    def search_aggregated(
+        self,
+        queries: Sequence[SearchQuery | KbError],
+        *,
+        stop: threading.Event | None = None,
+        **shape: Any,  # noqa: ANN401 - as the facade
+    ) -> AggregatedResponse:
+        self._embed_found(queries, stop)
+        found = super().search_aggregated(queries, stop=stop, **shape)
+        told = (one if isinstance(one, KbError) else self._told(one) for one in found.outcomes)
+        return replace(found, outcomes=tuple(told))
+
+    def codebase_search(
+        self, request: Mapping[str, Any], *, passages: bool = False
+    ) -> types.CodebaseSearchResponse:
+        from kb_app._search.codebase import read_request
+
+        asked = []
+        for query in read_request(request, max_results=1).queries:
+            with suppress(KbError):  # whatever is wrong with it, its search says
+                asked.append(SearchQuery(text=query.text))
+        self._embed_found(asked, None)
+        return super().codebase_search(request, passages=passages)
+
+    def similar(self, origin: str, query: SearchQuery | None = None) -> SearchResponse:
+        from kb_app._search.lookup import origin_of
+        from kb_app._search.similar import telling_words
+
+        snapshot = self._snapshot()
+        chunks = origin_of(snapshot, origin).chunks[:_OF_ORIGIN]
+        words = SearchQuery(text=" OR ".join(telling_words(snapshot, chunks)) or origin)
+        self._embed_found([words], None, {chunk["chunk_key"] for chunk in chunks})
+        return self._told(super().similar(origin, query))
+
     def sources(self) -> list[tuple[str, str]]:
         return [(source.id, str(source.root)) for source in self._config.sources]
 
@@ -336,9 +374,12 @@ class Workspace(KnowledgeBase):
     # ---------------------------------------------------------------- meaning as it comes
 
     def _embed_found(
-        self, queries: Sequence[SearchQuery | KbError], stop: threading.Event | None
+        self,
+        queries: Sequence[SearchQuery | KbError],
+        stop: threading.Event | None,
+        besides: Collection[int] = (),
     ) -> None:
-        """Embed the best passages that words find for *queries*, a few at once."""
+        """Embed the best passages that words find for *queries*, a few at once, and *besides*."""
         asked = [
             one
             for one in queries
@@ -348,7 +389,7 @@ class Workspace(KnowledgeBase):
         if model is None:
             return
         snapshot, engine = self._snapshot(), self._engine(stop)
-        keys: list[int] = []
+        keys = [*besides]
         for query in asked:
             words = replace(query, mode=SearchMode.LEXICAL, rerank=False, trace=False)
             with suppress(KbError):  # whatever is wrong with it, its search says
@@ -419,73 +460,6 @@ def _unwritable(home: Path, error: OSError) -> IoError:
         hint="XDG_CACHE_HOME names another place for caches",
         details={"path": str(home)},
     )
-
-
-# -------------------------------------------------------------------- a part of a source
-
-
-class _Narrowed(KnowledgeBase):
-    """A knowledge base of which only what is below one folder of a source is seen."""
-
-    _place: Place
-
-    def narrow(self, place: Place) -> None:
-        """Say which folder."""
-        self._place = place
-
-    def preferences(self) -> Preferences:
-        told = self._place.told
-        return replace(super().preferences(), scope=told, follows_roots=False)
-
-    @cached_property
-    def _reader(self) -> IndexReader:
-        return _NarrowReader(self._parts.reader(), self._place.where)
-
-
-class _NarrowReader:
-    """Hands out snapshots that hold nothing but what passes a filter."""
-
-    def __init__(self, reader: IndexReader, where: Filter | None) -> None:
-        self._reader, self._where = reader, where
-
-    def snapshot(self) -> IndexSnapshot:
-        return cast("IndexSnapshot", _NarrowSnapshot(self._reader.snapshot(), self._where))
-
-    def close(self) -> None:
-        self._reader.close()
-
-
-class _NarrowSnapshot:
-    """A snapshot of which only what passes a filter is found; what an id names is read anyway."""
-
-    def __init__(self, whole: IndexSnapshot, where: Filter | None) -> None:
-        self._whole, self._where = whole, where
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of a snapshot
-        return getattr(self._whole, name)
-
-    def lexical(self, query: LexicalQuery, where: Filter | None, limit: int) -> Sequence[Scored]:
-        return self._whole.lexical(query, self._both(where), limit)
-
-    def vector(
-        self, query: bytes, model_key: str, where: Filter | None, limit: int
-    ) -> Sequence[Scored]:
-        return self._whole.vector(query, model_key, self._both(where), limit)
-
-    def count(self, where: Filter | None) -> int:
-        return self._whole.count(self._both(where))
-
-    def count_docs(self, where: Filter | None) -> int:
-        return self._whole.count_docs(self._both(where))
-
-    def docs(self, where: Filter | None) -> Sequence[StoredDoc]:
-        return self._whole.docs(self._both(where))
-
-    def files(self, where: Filter | None) -> Sequence[StoredFile]:
-        return self._whole.files(self._both(where))
-
-    def _both(self, where: Filter | None) -> Filter | None:
-        return all_of([self._where, where])
 
 
 def _quoted(place: Place) -> str:

@@ -19,6 +19,10 @@ COMMANDS = {
     "embed": ("ingesting:embed", "Compute the embeddings that are missing."),
     "status": ("listing:status", "Show what became of every file, and why."),
     "search": ("searching:search", "Find the passages that match a question best."),
+    "ask": (
+        "asking:ask",
+        "Answer a question, with places that can be opened, or say that nothing answers it.",
+    ),
     "grep": ("grepping:grep", "Find the lines that hold exact text."),
     "codebase-search": (
         "searching:codebase_search",

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
         PendingPassage,
         Publication,
     )
-    from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
+    from kb_core.search import KnownWords, LexicalQuery, PartReading, Relaxation, Scored
 
 __all__ = [
     "Chunker",
     "Clock",
+    "CloseReader",
     "Content",
     "Embedder",
     "IndexReader",
@@ -441,6 +442,25 @@ class Reranker(Protocol):
         """Return a score in 0..1 per passage, higher is better, in the order of *passages*.
 
         ``None`` if *stop* became true before all had one. A score does not depend on the
+        other passages of the call.
+        """
+        ...
+
+
+class CloseReader(Protocol):
+    """Says how each part of a passage stands to a query, read with all of the passage."""
+
+    def read(
+        self,
+        query: str,
+        passages: Sequence[Sequence[str]],
+        /,
+        *,
+        stop: Callable[[], bool] = never,
+    ) -> list[tuple[PartReading, ...]] | None:
+        """Return a reading per part, in the order of *passages* and of their parts.
+
+        ``None`` if *stop* became true before all were read. A reading does not depend on the
         other passages of the call.
         """
         ...

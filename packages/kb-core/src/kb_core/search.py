@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kb_core.citations import Citation
 from kb_core.errors import InvalidInput, KbError
@@ -33,10 +33,12 @@ __all__ = [
     "FusionInput",
     "GrepQuery",
     "Hit",
+    "KnownWord",
     "KnownWords",
     "LexicalQuery",
     "Missing",
     "Outcome",
+    "PartReading",
     "Passage",
     "Relaxation",
     "Retrieval",
@@ -263,6 +265,13 @@ class Relaxation:
         return tuple(f"{what}: {', '.join(words)}" for what, words in said if words)
 
 
+class KnownWord(NamedTuple):
+    """A word of a query: the forms that passages hold it in, and what it tells when it is held."""
+
+    forms: tuple[str, ...]
+    weight: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownWords:
     """What the whole index knows of the words of a query."""
@@ -275,6 +284,18 @@ class KnownWords:
     higher, since chunks repeat words and may be short. Of more than ``FULL_MATCH_WORDS`` the
     most telling are enough, and a word that no chunk holds counts like one that a single
     chunk holds."""
+    words: tuple[KnownWord, ...] = ()
+    """Each of them, with the weight that it has in BM25 for a passage that holds it once; of
+    what is written without spaces, pairs of letters."""
+
+
+class PartReading(NamedTuple):
+    """How one part of a passage stands to a query, when both are read token by token."""
+
+    nearest: tuple[float, ...]
+    """For each token of the query, the cosine of the token of the part that is nearest to it."""
+    cosine: float
+    """Of the query's vector with the mean of the part's."""
 
 
 @dataclass(frozen=True, slots=True)

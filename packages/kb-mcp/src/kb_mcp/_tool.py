@@ -29,6 +29,7 @@ from kb_mcp.text import SEEN
 __all__ = [
     "READ_ONLY",
     "REPLACES",
+    "TEXTS",
     "Answer",
     "Arguments",
     "Call",
@@ -235,14 +236,16 @@ def in_passages(query: SearchQuery) -> SearchQuery:
     return replace(query, passages=True, max_tokens=None, snippet_chars=MIN_SNIPPET_CHARS)
 
 
-def outline(name: str) -> dict[str, Any]:
+def outline(name: str, *, only: Collection[str] = ()) -> dict[str, Any]:
     """Return the schema of one wire object as hosts take it, without what is in its fields.
+
+    With *only*, of these fields: where another tool has shown the others.
 
     For the tools that are called less: with all of them in full, the list of tools would
     cost a model twice as much as it does. It admits whatever the published schema admits.
     """
     fields = schemas.load(name)["properties"]
-    shown = {field: _face(schema) for field, schema in fields.items()}
+    shown = {name: _face(one) for name, one in fields.items() if not only or name in only}
     return {"type": "object", "required": ["schema_version"], "properties": shown}
 
 
@@ -316,6 +319,10 @@ def _reachable(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:  
 
 class NoInput(Input):
     """The input of a tool that needs none."""
+
+
+TEXTS = WithJsonSchema({"type": "array", "items": {"type": "string"}})
+"""Shows one text or several as a list."""
 
 
 def at_least(low: int) -> WithJsonSchema:

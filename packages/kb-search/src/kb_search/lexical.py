@@ -31,7 +31,14 @@ from typing import Any
 import tantivy
 from tantivy import Occur, Query
 
-from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation
+from kb_core.search import (
+    FULL_MATCH_WORDS,
+    Clause,
+    KnownWord,
+    KnownWords,
+    LexicalQuery,
+    Relaxation,
+)
 from kb_core.values import dataclass
 from kb_search.analysis import Term, analyze, query_terms
 from kb_search.narrowing import all_of, any_of, in_order, lone_character, phrase_of, term_of
@@ -280,7 +287,7 @@ def known_words(
     """
     text = " ".join(clause.text for clause in query.clauses if clause.kind != "must_not")
     held: list[bool] = []
-    scores: list[float] = []
+    known: list[KnownWord] = []
     for term in query_terms(text, langs):
         weight = term.count * (1.0 if term.kind == "cjk" else 1 + weights.unstemmed)
         words = _words_of(term)
@@ -288,10 +295,12 @@ def known_words(
             held.append(any(_stands(statistics, form) for forms in words for form in forms))
         for forms in words:
             frequency = max(statistics.frequency("stem", form) for form in forms)
-            scores.append(weight * _told(statistics.total, max(1, frequency)))
+            told = weight * _told(statistics.total, max(1, frequency))
+            known.append(KnownWord(forms, told))
     return KnownWords(
         share=sum(held) / len(held) if held else 1.0,
-        full_match=math.fsum(heapq.nlargest(FULL_MATCH_WORDS, scores)),
+        full_match=math.fsum(heapq.nlargest(FULL_MATCH_WORDS, (word.weight for word in known))),
+        words=tuple(known),
     )
 
 

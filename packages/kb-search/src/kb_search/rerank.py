@@ -6,6 +6,9 @@ nearest to it, and the mean of these cosines is the passage's score (MaxSim; Kha
 Zaharia, ColBERT, SIGIR 2020). The vectors of tokens are what the embedding model computes
 before it pools, so no second model is needed.
 
+``CloseReader`` reads passages the same way and tells how each of their parts stands to the
+query: what an answer is chosen by.
+
 ``blend`` puts these scores together with those of the list that was read, ``below`` gives
 the place of what was not read. Why so, and what it brings: docs/decisions/0012.
 """
@@ -14,20 +17,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
 from kb_core.control import EmbeddingModel
 from kb_core.errors import InvalidInput
 from kb_core.ports import never
+from kb_core.search import PartReading
 
 if TYPE_CHECKING:
     from kb_core.ports import Embedder
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
 
-__all__ = ["DEPTH", "MaxSimReranker", "TokenEmbedder", "below", "blend", "max_sim"]
+__all__ = ["DEPTH", "CloseReader", "MaxSimReranker", "TokenEmbedder", "below", "blend", "max_sim"]
+
+_Passage = TypeVar("_Passage")
+_Result = TypeVar("_Result")
 
 DEPTH = 20
 """How many candidates are read: half of them bring two thirds of the gain in half the time,
@@ -61,6 +68,10 @@ class TokenEmbedder(Protocol):
         """Return a row of length 1 per token of a passage, perhaps none."""
         ...
 
+    def part_tokens(self, parts: Sequence[str], /) -> list[Array]:
+        """Return what ``passage_tokens`` does of each part of one passage, read together."""
+        ...
+
 
 class MaxSimReranker:
     """A ``Reranker`` over an embedder that is loaded already; for any thread.
@@ -69,14 +80,7 @@ class MaxSimReranker:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        model = embedder.model
-        if not isinstance(embedder, TokenEmbedder) or model.pooling == "none":
-            raise InvalidInput(
-                f"embedding model {model.name!r} has no vectors of tokens, which reranking needs",
-                hint="search without reranking, or set [embedding] model to another one",
-                details={"field": "rerank", "model": model.name},
-            )
-        self._embedder: TokenEmbedder = embedder
+        self._embedder = _token_embedder(embedder, "rerank", "reranking")
 
     @property
     def name(self) -> str:
@@ -94,22 +98,87 @@ class MaxSimReranker:
         if stop():
             return None
         asked = self._embedder.query_tokens(query)
-        # Longest first: the threads then finish together.
-        order = sorted(range(len(passages)), key=lambda i: -len(passages[i]))
-        scores = [0.0] * len(passages)
-        with ThreadPoolExecutor(self._embedder.threads, "kebab-rerank") as pool:
-            try:
-                futures = [pool.submit(self._score, asked, passages[i]) for i in order]
-                for place, future in zip(order, futures, strict=True):
-                    if stop():
-                        return None
-                    scores[place] = future.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-        return scores
 
-    def _score(self, asked: Array, passage: str) -> float:
-        return max_sim(asked, self._embedder.passage_tokens(passage))
+        def score(passage: str) -> float:
+            return max_sim(asked, self._embedder.passage_tokens(passage))
+
+        sizes = [len(passage) for passage in passages]
+        return _side_by_side(score, passages, sizes, self._embedder.threads, stop)
+
+
+class CloseReader:
+    """A ``kb_core.ports.CloseReader`` over an embedder that is loaded already; for any thread.
+
+    An embedder that has no vectors of tokens is refused with ``InvalidInput``.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._tokens = _token_embedder(embedder, "model", "reading closely")
+        self._embed_query = embedder.embed_query
+
+    def read(
+        self,
+        query: str,
+        passages: Sequence[Sequence[str]],
+        /,
+        *,
+        stop: Callable[[], bool] = never,
+    ) -> list[tuple[PartReading, ...]] | None:
+        """Return a reading per part of each passage, or ``None`` if *stop* came before the end."""
+        if stop():
+            return None
+        asked = self._tokens.query_tokens(query)
+        meant = np.frombuffer(self._embed_query(query), "<f4")
+
+        def readings(parts: Sequence[str]) -> tuple[PartReading, ...]:
+            rows = self._tokens.part_tokens(parts) if parts else []
+            return tuple(_reading(asked, meant, part) for part in rows)
+
+        sizes = [sum(map(len, parts)) for parts in passages]
+        return _side_by_side(readings, passages, sizes, self._tokens.threads, stop)
+
+
+def _reading(asked: Array, meant: Array, part: Array) -> PartReading:
+    if not len(part) or not len(asked):
+        return PartReading((0.0,) * len(asked), 0.0)
+    nearest = np.einsum("qd,pd->qp", asked, part).max(axis=1)
+    pooled = part.mean(axis=0)
+    cosine = float(meant @ pooled) / max(float(np.linalg.norm(pooled)), 1e-12)
+    return PartReading(tuple(round(float(near), 6) for near in nearest), round(cosine, 6))
+
+
+def _token_embedder(embedder: Embedder, field: str, purpose: str) -> TokenEmbedder:
+    model = embedder.model
+    if not isinstance(embedder, TokenEmbedder) or model.pooling == "none":
+        raise InvalidInput(
+            f"embedding model {model.name!r} has no vectors of tokens, which {purpose} needs",
+            hint=f"search without {purpose}, or set [embedding] model to another one",
+            details={"field": field, "model": model.name},
+        )
+    return embedder
+
+
+def _side_by_side(
+    work: Callable[[_Passage], _Result],
+    passages: Sequence[_Passage],
+    sizes: Sequence[int],
+    threads: int,
+    stop: Callable[[], bool],
+) -> list[_Result] | None:
+    """Return what *work* makes of each passage, in order, or ``None`` if *stop* came first."""
+    # Longest first: the threads then finish together.
+    order = sorted(range(len(passages)), key=lambda i: -sizes[i])
+    results: dict[int, _Result] = {}
+    with ThreadPoolExecutor(threads, "kebab-rerank") as pool:
+        try:
+            futures = [pool.submit(work, passages[i]) for i in order]
+            for place, future in zip(order, futures, strict=True):
+                if stop():
+                    return None
+                results[place] = future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    return [results[i] for i in range(len(passages))]
 
 
 def max_sim(query: Array, passage: Array) -> float:

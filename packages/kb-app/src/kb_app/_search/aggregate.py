@@ -14,7 +14,7 @@ from typing import Any
 
 from kb_app._search.bulk import Asked, checked, each
 from kb_app._search.engine import Engine, RankedList
-from kb_app._search.page import fit
+from kb_app._search.page import about_of, fit
 from kb_app._search.ranking import LeftOut, Row, as_ranked, limited, page_of, with_more
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
@@ -241,7 +241,10 @@ def search_aggregated(
     def assemble(hits: Sequence[Hit], omitted: dict[str, int] | None) -> AggregatedResponse:
         end = len(hits) if len(hits) < len(merged) else None
         found = tuple(with_more(hits, left_out, end))
-        return replace(plain, hits=found, truncated=omitted is not None, omitted=omitted)
+        told = tuple(_with_about(engine, at, one, found) for at, one in enumerate(outcomes))
+        return replace(
+            plain, outcomes=told, hits=found, truncated=omitted is not None, omitted=omitted
+        )
 
     longest = max((query.snippet_chars for query in pool.queries), default=0)
     if max_tokens is None:
@@ -253,6 +256,14 @@ def search_aggregated(
         return len(wire.dumps(wire.aggregated_search_response(echoes, untraced)))
 
     return fit(render, assemble, longest, max_tokens, measure)
+
+
+def _with_about(engine: Engine, at: int, outcome: Outcome, hits: Sequence[Hit]) -> Outcome:
+    """Return what became of a query, with what is said of where the hits that it has are from."""
+    if isinstance(outcome, KbError) or not engine.settings.about:
+        return outcome
+    own = [hit for hit in hits if at in (hit.matched_queries or ())]
+    return replace(outcome, about=about_of(own, engine.settings.about))
 
 
 @dataclass(frozen=True, slots=True)

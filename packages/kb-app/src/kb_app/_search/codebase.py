@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from kb_app._search.aggregate import Gathering, Merged, remarks
 from kb_app._search.bulk import Asked
 from kb_app._search.engine import Engine
+from kb_app._search.page import about_of
 from kb_app._search.roles import role_filter, weighed
 from kb_app.shown import as_given
 from kb_core import wire
@@ -301,9 +302,10 @@ def codebase_search(
             shown.group(at, -(-request.max_results // len(answered)))
     else:
         shown.all()
+    hits = pool.hits(shown.merged, _WHOLE_CHUNK)
     response = wire.codebase_search_response(
         [question.echo for question in questions],
-        pool.hits(shown.merged, _WHOLE_CHUNK),
+        hits,
         truncated=shown.truncated,
         errors=errors,
         degraded=remarks(outcomes, "degraded"),
@@ -312,6 +314,7 @@ def codebase_search(
             *remarks(outcomes, "warnings"),
             *_empty_paths(engine, questions, request.include),
         ],
+        about=about_of(hits, engine.settings.about),
     )
     if request.group:
         response["groups"] = [{"query": at, "ranks": ranks} for at, ranks in shown.groups.items()]

@@ -45,6 +45,7 @@ __all__ = [
     "Delivery",
     "Question",
     "State",
+    "about_of",
     "deliver",
     "fit",
     "size_of",
@@ -351,16 +352,22 @@ def _digest(text: str, size: int) -> bytes:
     return blake2b(text.encode(), digest_size=size).digest()
 
 
-def with_about(
-    response: SearchResponse, said: Sequence[SaidAbout], max_tokens: int | None
-) -> SearchResponse:
-    """Return *response* with what is *said* of where its hits are from, if its budget has room."""
+def about_of(hits: Sequence[Hit], said: Sequence[SaidAbout]) -> tuple[SaidAbout, ...]:
+    """Return what is *said* of where *hits* are from, each once, in their order."""
     found: dict[SaidAbout, None] = {}
-    for hit in response.hits:
+    for hit in hits:
         for about in said:
             is_below = not about.path or f"{hit.doc_path}/".startswith(f"{about.path}/")
             if hit.source_id == about.source_id and is_below:
                 found[about] = None
-    fuller = replace(response, about=tuple(found)) if found else response
+    return tuple(found)
+
+
+def with_about(
+    response: SearchResponse, said: Sequence[SaidAbout], max_tokens: int | None
+) -> SearchResponse:
+    """Return *response* with what is *said* of where its hits are from, if its budget has room."""
+    found = about_of(response.hits, said)
+    fuller = replace(response, about=found) if found else response
     fits = max_tokens is None or size_of(fuller) <= max_tokens * CHARS_PER_TOKEN
     return fuller if fits else response

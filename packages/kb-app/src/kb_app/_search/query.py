@@ -50,6 +50,7 @@ __all__ = [
     "check_query",
     "compile_each",
     "compile_filters",
+    "epoch_of",
     "filter_warnings",
     "glob_of",
     "missing_of",
@@ -407,7 +408,7 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
         case "trust":
             return Range(row.field, low=_rank(row, *values))
         case "from":
-            return Range(row.field, low=_epoch(row, *values))
+            return Range(row.field, low=epoch_of(row.name, *values))
         case "until":
             return Range(row.field, high=_last_second(row, *values))
         case "id":
@@ -468,15 +469,16 @@ def _rank(row: FilterSpec, level: str) -> int:
 
 def _last_second(row: FilterSpec, value: str) -> int:
     whole_day = "T" not in value and ":" not in value
-    return _epoch(row, value) + (86_399 if whole_day else 0)
+    return epoch_of(row.name, value) + (86_399 if whole_day else 0)
 
 
-def _epoch(row: FilterSpec, value: str) -> int:
+def epoch_of(name: str, value: str) -> int:
+    """Return a date or time that was given as *name* in epoch seconds; or ``InvalidInput``."""
     try:
         return to_epoch(parse_rfc3339(value))
     except (ValueError, OverflowError) as error:
         raise _bad(
-            row.name, value, "a date or time such as 2026-05-10 or 2026-05-10T12:00:00Z"
+            name, value, "a date or time such as 2026-05-10 or 2026-05-10T12:00:00Z"
         ) from error
 
 

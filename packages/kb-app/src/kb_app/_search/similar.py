@@ -16,7 +16,7 @@ from dataclasses import replace
 from kb_app._search.channels import Channel, Proposals
 from kb_app._search.engine import Engine, pool_size
 from kb_app._search.lookup import Origin
-from kb_app._search.page import Cursor, Delivery, State, deliver
+from kb_app._search.page import Cursor, Delivery, State, deliver, with_about
 from kb_app._search.query import compile_filters, filter_warnings, words_of
 from kb_app._search.ranking import list_digest
 from kb_core.filters import Filter, Not, OneOf, Words, all_of
@@ -24,7 +24,7 @@ from kb_core.media import SearchMode
 from kb_core.ports import IndexSnapshot, StoredChunk
 from kb_core.search import Clause, LexicalQuery, SearchQuery, SearchResponse
 
-__all__ = ["similar"]
+__all__ = ["similar", "telling_words"]
 
 _TERMS = 25
 """As many query terms as Lucene's MoreLikeThis takes."""
@@ -50,10 +50,9 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
     if query.cursor is not None:
         cursor = Cursor.decode(query.cursor, question, query.per_doc)
         pool, offset, most = cursor.pool, cursor.offset, cursor.per_doc
-    words = " ".join(_telling_words(snapshot, origin.chunks))
+    words, places = " ".join(telling_words(snapshot, origin.chunks)), engine.renderer.places
     proposals = _propose(engine, words, vector, where, pool)
     rows, left_out = engine.limited(engine.rank(proposals, query), most)
-    places = engine.renderer.places
     if cursor is not None:
         cursor.check(list_digest(rows, offset, places), state, proposals.degraded)
 
@@ -79,7 +78,8 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
         degraded=tuple(proposals.degraded),
         warnings=filter_warnings(query.filters, snapshot),
     )
-    return deliver(delivery, engine.renderer, snapshot.control)
+    response = deliver(delivery, engine.renderer, snapshot.control)
+    return with_about(response, engine.settings.about, query.max_tokens)
 
 
 def _propose(
@@ -112,7 +112,8 @@ def _mean(
     return struct.pack(f"<{len(total)}f", *(value / length for value in total))
 
 
-def _telling_words(snapshot: IndexSnapshot, chunks: Sequence[StoredChunk]) -> list[str]:
+def telling_words(snapshot: IndexSnapshot, chunks: Sequence[StoredChunk]) -> list[str]:
+    """Return the words of *chunks* that few others have, the most telling first."""
     counts = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
     total = max(1, snapshot.count(None))
     often = [word for word, _ in counts.most_common(8 * _TERMS)]

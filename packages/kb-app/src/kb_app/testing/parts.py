@@ -12,6 +12,7 @@ from kb_app.config import Config
 from kb_app.knowledge_base import KnowledgeBase
 from kb_core.ports import Clock, Embedder, IndexReader, Store
 from kb_core.testing.fakes import MemoryIndex, fixed_clock
+from kb_search.rerank import CloseReader
 
 if TYPE_CHECKING:
     from kb_app._wiring import LazyEmbedder
@@ -29,6 +30,7 @@ def memory_parts(index: IndexReader, embedder: Embedder, clock: Clock | None = N
         model=lambda: embedder.model,
         embedder=lambda: embedder,
         reranker=_no_store,
+        close_reader=lambda: CloseReader(embedder),
         executor=_no_store,
         clock=clock or fixed_clock(),
     )
@@ -51,6 +53,7 @@ def writable_parts(store: Store, index: MemoryIndex, embedder: Embedder, data_di
         model=lambda: embedder.model,
         embedder=lambda: embedder,
         reranker=_no_store,
+        close_reader=lambda: CloseReader(embedder),
         executor=lambda task, _: InlineExecutor(task),
         clock=clock,
     )
@@ -88,5 +91,6 @@ def open_here(config: Config, readonly: bool = False) -> KnowledgeBase:  # noqa:
         executor=lambda task, _: InlineExecutor(task),
         embedder=embedder,
         reranker=embedder.reranker,
+        close_reader=embedder.close_reader,
     )
     return _KnowledgeBaseHere(config, parts, readonly=readonly)

@@ -213,15 +213,20 @@ _STATES = ("indexed", "skipped", "failed", "pending", "deleted")
     shell_complete=completed_by("document"),
 )
 @click.option("--state", type=click.Choice(_STATES), help="Only files in this state.")
+@click.option(
+    "--changed-since", metavar="TIME", help="Only files that changed at or after this time or date."
+)
 @in_option
 @pass_cli
-def status(cli: CliContext, path_glob: str | None, state: str | None) -> None:
+def status(
+    cli: CliContext, path_glob: str | None, state: str | None, changed_since: str | None
+) -> None:
     """Show what became of every file, and why.
 
     Every file that a run of ingest saw is here, the skipped and the failed ones too.
     """
     with cli.open() as kb:
-        found = kb.status(path_glob, state)
+        found = kb.status(path_glob, state, changed_since=changed_since)
     cli.show(found, _status_lines)
     if not found["files"] and path_glob is not None:
         cli.note(f"no file that was seen matches '{printable(path_glob)}'")

@@ -236,6 +236,15 @@ class LexicalContract(Contract):
         assert 0 < red.full_match < zebras.full_match - red.full_match
         assert abs(zebras.full_match - wood.full_match) < _NEARLY
 
+    def test_a_word_tells_the_more_the_fewer_chunks_hold_it(self) -> None:
+        snapshot = self.filled("red apples", "red pears", "red plums", "dry wood").snapshot()
+
+        known = snapshot.known_words(query("red wood zebras"))
+
+        weights = {form: word.weight for word in known.words for form in word.forms}
+        assert 0 < weights["red"] < weights["wood"]
+        assert abs(sum(word.weight for word in known.words) - known.full_match) < _NEARLY
+
     def test_words_around_a_chunk_are_known(self) -> None:
         world = self.world()
         world.write("guide/setup.md", "# Installation\n\nplain text", title="Handbook")

@@ -22,7 +22,15 @@ from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Ta
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile, StoredText
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
-from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, LexicalQuery, Relaxation, Scored
+from kb_core.search import (
+    FULL_MATCH_WORDS,
+    Clause,
+    KnownWord,
+    KnownWords,
+    LexicalQuery,
+    Relaxation,
+    Scored,
+)
 from kb_core.testing.documents import stored_chunk, stored_doc, stored_file
 from kb_core.values import dataclass
 
@@ -298,11 +306,12 @@ class MemorySnapshot:
         counts = Counter(word for run in asked for word in run)
         entries = self._state.entries.values()
         held = {word: sum(word in entry.counts for entry in entries) for word in counts}
-        told = [n * _idf(len(entries), max(1, held[word])) for word, n in counts.items()]
+        told = {word: n * _idf(len(entries), max(1, held[word])) for word, n in counts.items()}
         known = [any(held[word] for word in run) for run in asked]
         return KnownWords(
             share=sum(known) / len(known) if known else 1.0,
-            full_match=math.fsum(sorted(told, reverse=True)[:FULL_MATCH_WORDS]),
+            full_match=math.fsum(sorted(told.values(), reverse=True)[:FULL_MATCH_WORDS]),
+            words=tuple(KnownWord((word,), weight) for word, weight in told.items()),
         )
 
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:

@@ -16,6 +16,7 @@ import, since a cold search on the command line waits for it.
 
 from __future__ import annotations
 
+from kb_core.wire._answers import answer, answer_final, answer_retrieved, answer_token
 from kb_core.wire._documents import (
     chunk,
     chunk_inspection,
@@ -71,6 +72,10 @@ __all__ = [
     "CAPABILITIES",
     "Json",
     "aggregated_search_response",
+    "answer",
+    "answer_final",
+    "answer_retrieved",
+    "answer_token",
     "bulk_search_item",
     "bulk_search_response",
     "bulk_search_summary",

@@ -377,19 +377,27 @@ def ingest_report(report: IngestReport) -> types.IngestReport:
 
 
 def file_status(
-    files: Iterable[StoredFile], totals: types.FileStatusCoverage, *, total: int | None = None
+    files: Iterable[StoredFile],
+    totals: types.FileStatusCoverage,
+    *,
+    total: int | None = None,
+    as_of: int | None = None,
 ) -> types.FileStatus:
     """Return file_status.v1; *files* may be narrowed, *totals* (``coverage``) are not.
 
-    *total* is for a page: how many files there are on all of its kind.
+    *total* is for a page: how many files there are on all of its kind. *as_of* is the time
+    of the last change that is known, in epoch seconds.
     """
     rows = [_file(row) for row in files]
-    return {
+    out: types.FileStatus = {
         "schema_version": "file_status.v1",
         "files": rows,
         "total": len(rows) if total is None else total,
         "coverage": totals,
     }
+    if as_of is not None:
+        out["as_of"] = timestamp(as_of)
+    return out
 
 
 def coverage(

@@ -281,7 +281,7 @@ def aggregated_search_response(
     return out
 
 
-def codebase_search_response(
+def codebase_search_response(  # noqa: PLR0913 - all that an answer has
     queries: Iterable[Mapping[str, Any]],
     hits: Iterable[Hit],
     *,
@@ -289,6 +289,7 @@ def codebase_search_response(
     errors: Mapping[int, KbError],
     degraded: Sequence[str],
     warnings: Sequence[str],
+    about: Sequence[SaidAbout] = (),
 ) -> types.CodebaseSearchResponse:
     """Return codebase_search_response.v1; *errors* are by the position of their query."""
     out: types.CodebaseSearchResponse = {
@@ -303,6 +304,8 @@ def codebase_search_response(
         out["degraded"] = list(degraded)
     if warnings:
         out["warnings"] = list(warnings)
+    if about:
+        out["about"] = [_said(one) for one in about]
     return out
 
 
@@ -369,6 +372,9 @@ def codebase_search_text(response: Mapping[str, Any]) -> str:
     twice = {path for path, n in Counter(path for path, _ in at).items() if n > 1}
     blocks += list(_blocks(response, twice)) or [_NOTHING]
     notes = [*response.get("degraded", ()), *response.get("warnings", ())]
+    for about in response.get("about", ()):
+        place = "/".join(filter(None, (about["source_id"], about.get("path"))))
+        notes.append(f"{place}: {about['text']}")
     if notes:
         blocks.append("\n".join(f"Note: {note}" for note in notes))
     return "\n\n".join(blocks)

@@ -3,6 +3,71 @@
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+class AnswerCited(TypedDict):
+    marker: str | None
+    quote: NotRequired[str]
+    lead: NotRequired[str]
+    span: NotRequired[str]
+    citation: Citation
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    source_id: str
+    title: NotRequired[str]
+    section_label: NotRequired[str | None]
+    trust_level: NotRequired[str]
+    indexed_at: str
+    stale: bool
+    flags: NotRequired[list[str]]
+
+class AnswerModel(TypedDict):
+    id: str
+    provider: str
+
+class AnswerEmbedding(TypedDict):
+    id: str
+    provider: str
+    dimensions: int
+
+class AnswerRetrieval(TypedDict):
+    trace_id: str
+    mode: str
+    k: int
+    score_gate: float | None
+    top_score: float | None
+    chunks_returned: int
+    chunks_used: int
+
+class AnswerUsage(TypedDict):
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    latency_ms: int
+
+class Answer(TypedDict):
+    schema_version: Literal["answer.v1"]
+    question: str
+    answer: str
+    citations: list[AnswerCited]
+    grounded: bool
+    refusal_reason: str | None
+    confidence: NotRequired[float]
+    model: AnswerModel
+    embedding: AnswerEmbedding | None
+    prompt_template_version: str
+    retrieval: AnswerRetrieval
+    usage: AnswerUsage
+    created_at: str
+    corpus_revision: NotRequired[int]
+    degraded: NotRequired[list[str]]
+    warnings: NotRequired[list[str]]
+
+class AnswerEvent(TypedDict):
+    schema_version: Literal["answer_event.v1"]
+    kind: str
+    hits: NotRequired[list[SearchHit]]
+    delta: NotRequired[str]
+    answer: NotRequired[Answer]
+
 class BulkSearchInput(TypedDict):
     query: str
     mode: NotRequired[str]
@@ -141,6 +206,11 @@ class CodebaseSearchResponseGroups(TypedDict):
     query: int
     ranks: list[int]
 
+class CodebaseSearchResponseAbout(TypedDict):
+    source_id: str
+    path: NotRequired[str]
+    text: str
+
 class CodebaseSearchResponseErrors(TypedDict):
     query: int
     error: Error
@@ -151,6 +221,7 @@ class CodebaseSearchResponse(TypedDict):
     hits: list[SearchHit]
     truncated: bool
     groups: NotRequired[list[CodebaseSearchResponseGroups]]
+    about: NotRequired[list[CodebaseSearchResponseAbout]]
     errors: NotRequired[list[CodebaseSearchResponseErrors]]
     degraded: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
@@ -399,6 +470,7 @@ class FileStatus(TypedDict):
     schema_version: Literal["file_status.v1"]
     files: list[FileStatusFiles]
     total: NotRequired[int]
+    as_of: NotRequired[str]
     coverage: FileStatusCoverage
 
 class GrepResponseFilesLines(TypedDict):

@@ -10,6 +10,7 @@ from mcp import Client
 
 from kb_app import KnowledgeBase
 from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_core import wire
 from kb_core.records import DocumentRecord
 from kb_core.testing.documents import NOW, document
 from kb_mcp._tool import Form, Tool
@@ -31,10 +32,15 @@ CODE = document(
 
 def knowledge_base(
     *documents: DocumentRecord,
+    answers: Mapping[str, Any] | None = None,
     **options: Any,  # noqa: ANN401 - of the facade
 ) -> ScriptedKnowledgeBase:
-    """Return a facade over *documents*, or over a note in Korean and a piece of code."""
-    return ScriptedKnowledgeBase(*(documents or (KOREAN, CODE)), **options)
+    """Return a facade over *documents*, or over a note in Korean and a piece of code.
+
+    They are in no folder, so there is no file that it could wait for.
+    """
+    answers = {"wait_for_fresh": wire.file_status([], wire.coverage([])), **(answers or {})}
+    return ScriptedKnowledgeBase(*(documents or (KOREAN, CODE)), answers=answers, **options)
 
 
 Mode: TypeAlias = Literal["legacy", "auto"]

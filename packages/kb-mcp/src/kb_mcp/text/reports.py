@@ -246,7 +246,11 @@ def files_text(found: _Json, offset: int = 0, max_tokens: int | None = None) -> 
     states = ("indexed", "skipped", "failed", "pending", "deleted")
     counted = ", ".join(f"{totals[state]:,} {state}" for state in states if totals.get(state))
     first = [
-        joined(f"{count(totals['files'], 'file')}: {counted or 'none seen'}", _embedded(totals))
+        joined(
+            f"{count(totals['files'], 'file')}: {counted or 'none seen'}",
+            _embedded(totals),
+            f"as of {found['as_of']}" if "as_of" in found else "",
+        )
     ]
     if reasons := totals.get("by_reason"):
         first.append(f"skipped: {_counts(reasons)}")

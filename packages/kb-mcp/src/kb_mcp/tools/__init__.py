@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from kb_core.errors import ReadonlyMode
 from kb_mcp._tool import Tool
-from kb_mcp.tools import adding, checking, grepping, reading, searching, several
+from kb_mcp.tools import adding, asking, checking, grepping, reading, searching, several
 
 __all__ = ["TOOLS", "offered", "refusal"]
 
@@ -17,6 +17,7 @@ TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
         searching.SEARCH,
+        asking.ASK,
         reading.FETCH,
         grepping.GREP,
         several.BULK_SEARCH,
@@ -28,6 +29,7 @@ TOOLS: Mapping[str, Tool] = {
         checking.SCHEMA,
         checking.STATUS,
         checking.DOCTOR,
+        checking.FRESH,
         adding.INGEST_FILE,
         adding.INGEST_STDIN,
     )

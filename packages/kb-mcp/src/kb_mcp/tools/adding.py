@@ -13,7 +13,7 @@ from kb_app.wire_models import Input, OneOrMore, Text, choice, read
 from kb_core import wire
 from kb_core.ingest import IngestEvent
 from kb_core.media import Media
-from kb_mcp._tool import REPLACES, Answer, Call, Tool, input_schema, outline
+from kb_mcp._tool import REPLACES, TEXTS, Answer, Call, Tool, input_schema, outline
 from kb_mcp.text.reports import ingest_text
 
 __all__ = ["INGEST_FILE", "INGEST_STDIN", "IngestFileInput", "IngestTextInput", "TextKind"]
@@ -40,7 +40,7 @@ INGEST_FILE = Tool(
             "Index one file: a source's in place, of another a copy is kept; the same path "
             "replaces. Use it when the person asks to add a file, or has changed one. Only "
             "folders that the person allowed are open, and ignored files and secrets are left "
-            "alone: skipped: 1 says why in items. Do not use it for anything that nobody asked "
+            "alone. Do not use it for anything that nobody asked "
             "to keep."
         ),
         input_schema=input_schema(IngestFileInput),
@@ -83,7 +83,7 @@ class IngestTextInput(Input):
         default=TextKind.MARKDOWN, description="What it is written in."
     )
     written_by: Text = Field(default=None, description="You: model and program.")
-    based_on: OneOrMore = Field(default=(), description="What it was made from: citations, paths.")
+    based_on: Annotated[OneOrMore, TEXTS] = Field(default=(), description="Citations or paths.")
 
 
 def _ingest_stdin(call: Call) -> Answer:
@@ -105,11 +105,10 @@ INGEST_STDIN = Tool(
         name="ingest_stdin",
         title="Add a text",
         description=(
-            "Keep a text in the knowledge base as a document of its own, or as a file where the "
-            "person named a folder for notes. The same source_uri, or title, replaces; a file is "
-            "never replaced. Say who wrote it, and from what. Use it when the person asks to keep "
-            "what you wrote or were given. Do not use it for a file on disk (that is ingest_file), "
-            "nor for anything that nobody asked to keep."
+            "Keep a text as a document of its own; the same source_uri, or title, replaces. Use "
+            "it when the person asks to keep what you wrote or were given, and say that you wrote "
+            "it, and from what. Do not use it for a file on disk (that is ingest_file), nor for "
+            "anything that nobody asked to keep."
         ),
         input_schema=input_schema(IngestTextInput),
         output_schema=outline("ingest_report"),

@@ -8,14 +8,34 @@ from typing import Annotated, ClassVar
 import mcp_types as types
 from pydantic import Field
 
-from kb_app.wire_models import FilteredInput, Input, MaybeWhole, Text, Whole, choice, read, whole
+from kb_app.wire_models import (
+    FilteredInput,
+    Input,
+    MaybeWhole,
+    OneOrMore,
+    Text,
+    Whole,
+    choice,
+    read,
+    whole,
+)
 from kb_core.media import SearchMode
 from kb_core.records import FileState
 from kb_core.search import MAX_K, SearchQuery
-from kb_mcp._tool import READ_ONLY, Answer, Call, NoInput, Tool, input_schema, outline
+from kb_mcp._tool import (
+    READ_ONLY,
+    REPLACES,
+    TEXTS,
+    Answer,
+    Call,
+    NoInput,
+    Tool,
+    input_schema,
+    outline,
+)
 from kb_mcp.text.reports import doctor_text, files_text, miss_text, schema_text
 
-__all__ = ["DOCTOR", "EXPLAIN_MISS", "SCHEMA", "STATUS", "MissInput", "StatusInput"]
+__all__ = ["DOCTOR", "EXPLAIN_MISS", "FRESH", "SCHEMA", "STATUS", "MissInput", "StatusInput"]
 
 
 class MissInput(FilteredInput):
@@ -76,10 +96,10 @@ SCHEMA = Tool(
         name="schema",
         title="What the knowledge base holds",
         description=(
-            "Counts of documents by source, kind and language, what this installation can do, "
-            "and the versions it works with. Use it to learn which values a filter of search "
-            "can have, or how much there is and how fresh. Do not use it to find text; that is "
-            "search. Works, with zeros, before anything was ingested."
+            "Counts of documents by source, kind and language, and what this installation "
+            "can do. Use it to learn which values a filter of search "
+            "can have, or how much there is. Do not use it to find text; that is "
+            "search."
         ),
         input_schema=input_schema(NoInput),
         output_schema=outline("schema"),
@@ -103,6 +123,7 @@ class StatusInput(Input):
     state: Annotated[FileState | None, choice(FileState)] = Field(
         default=None, description="Only files in this state."
     )
+    changed_since: Text = Field(default=None, description="A time, or as_of of before.")
     limit: Whole = Field(default=100, ge=1, le=_MOST, description="How many.")
     offset: Whole = Field(default=0, ge=0, description="How many to leave out before.")
 
@@ -110,7 +131,8 @@ class StatusInput(Input):
 def _status(call: Call) -> Answer:
     asked = read(StatusInput, call.arguments)
     state = asked.state.value if asked.state else None
-    return call.kb.status(asked.path_glob, state, limit=asked.limit, offset=asked.offset)
+    page = {"limit": asked.limit, "offset": asked.offset}
+    return call.kb.status(asked.path_glob, state, changed_since=asked.changed_since, **page)
 
 
 def _tell_status(call: Call) -> str:
@@ -124,9 +146,8 @@ STATUS = Tool(
         title="What became of every file",
         description=(
             "Every file that was ever seen, with its state and the reason: indexed, skipped, "
-            "failed, pending, deleted. total counts those that match, coverage all. Use it to "
-            "learn why a file that should be there is not found; narrow it by path_glob or "
-            "state. Do not use it to find text: that is search."
+            "failed, pending, deleted. total counts those that match. Use it to learn why a file "
+            "is not found, or what changed. Do not use it to find text: that is search."
         ),
         input_schema=input_schema(StatusInput),
         output_schema=outline("file_status"),
@@ -162,5 +183,47 @@ DOCTOR = Tool(
     brief=(
         "Health checks, each with what the person can do. Use it when something fails, not before "
         "every search."
+    ),
+)
+
+
+_PATIENCE_S = 120
+
+
+class FreshInput(Input):
+    """Which files, and how long a model may wait for them."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "files": "paths",
+        "path": "paths",
+        "timeout": "seconds",
+    }
+
+    paths: Annotated[OneOrMore, TEXTS] = Field(description="As hits print them, or absolute.")
+    seconds: Whole = Field(default=10, ge=1, le=_PATIENCE_S, description="How long at most.")
+
+
+def _wait_for_fresh(call: Call) -> Answer:
+    asked = read(FreshInput, call.arguments)
+    return call.kb.wait_for_fresh(asked.paths, seconds=asked.seconds, stop=call.stop)
+
+
+FRESH = Tool(
+    definition=types.Tool(
+        name="wait_for_fresh",
+        title="Wait for files",
+        description=(
+            "Index files of sources that you wrote, moved or deleted, and return when searches "
+            "know them. Use it after your own edits. Do not use it for other files: ingest_file."
+        ),
+        input_schema=input_schema(FreshInput),
+        output_schema=outline("file_status", only=("schema_version",)),
+        annotations=REPLACES,
+    ),
+    call=_wait_for_fresh,
+    tell=lambda call: files_text(_wait_for_fresh(call), 0, call.max_tokens),
+    brief=(
+        "After your own edits: have these files of the sources indexed, and return when searches "
+        "know them as they are on disk."
     ),
 )

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from kb_app.wire_models import FilteredInput, Flag, OneOrMore, Whole, choice, read
 from kb_core.search import MAX_GREP_CONTEXT, MAX_GREP_LINES, GrepQuery
-from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline
+from kb_mcp._tool import READ_ONLY, TEXTS, Answer, Call, Tool, input_schema, outline
 from kb_mcp.text.lines import grep_text
 
 __all__ = ["GREP", "GrepInput"]
@@ -43,7 +43,9 @@ class GrepInput(FilteredInput):
     }
 
     pattern: str = Field(description="RE2 syntax: no look-around, no back-references.")
-    path: OneOrMore = Field(default=(), description="Only these folders or files.")
+    path: Annotated[OneOrMore, TEXTS] = Field(
+        default=(), description="Only these folders or files."
+    )
     fixed: Flag = Field(default=False, description="Take the pattern as it stands.")
     word: Flag = Field(default=False, description="Whole words only.")
     case: Annotated[Case, choice(Case)] = Field(
@@ -75,7 +77,7 @@ GREP = Tool(
         name="grep",
         title="Find exact text",
         description=(
-            "Lines that match a pattern, in all that is indexed, pages and office files too; the "
+            "Lines that match a pattern, in all that is indexed; the "
             "file that defines it first. Use it for a name, a setting, an error message: where is "
             "it defined, called, read. Do not use it for a question or other words than the "
             "text's; that is search. Filters are those of search."
@@ -88,8 +90,8 @@ GREP = Tool(
     tell=lambda call: grep_text(_grep(call), call.max_tokens),
     brief=(
         "Lines that match a pattern, in all that is indexed; the file that defines it first. Use "
-        "it for a name, a setting, an error message: where it is defined, called, read. Not for a "
-        "question: that is search."
+        "it for a name, a setting, an error message: where it is defined, called, read; several "
+        "at once as a|b|c. Not for a question: that is search."
     ),
     hidden=("multiline", "max_lines"),
 )

@@ -243,7 +243,7 @@ FETCH = Tool(
             "a chunk with its neighbours, several at once; or the outline of a file. Use it when "
             "a hit's snippet is not enough, and to check a citation. Do not use it to look for "
             "something; that is search or grep. Long documents cost: take the outline first, "
-            "then lines. stale: true says that the file has changed since."
+            "then lines."
         ),
         input_schema=input_schema(FetchInput),
         output_schema=_any_of("fetch_result", "fetch_results", "outline"),
@@ -295,8 +295,8 @@ LIST_DOCS = Tool(
         description=(
             "Documents by source and path, with title, tags, dates and size; total counts all "
             "that match. Use it to see what there is under a path, tag or date, or to count. Do "
-            "not use it to find text, since it looks at no text: that is search. Narrow it with "
-            "filters; a page of 100 is long."
+            "not use it to find text, since it looks at no text: that is search. "
+            "Narrow it with filters."
         ),
         input_schema=input_schema(ListInput, brief=True),
         output_schema=outline("doc_summary_list"),
@@ -350,7 +350,7 @@ CITE_VERIFY = Tool(
         name="cite_verify",
         title="Verify citations",
         description=(
-            "Whether citations still say the same, compared with the files as they are now: "
+            "Whether citations still say the same: "
             "unchanged, moved (with the new place), changed (with a diff) or gone. Use it before "
             "relying on citations that you did not get just now, and on hits that are stale. Do "
             "not use it to read what a citation says; that is fetch."

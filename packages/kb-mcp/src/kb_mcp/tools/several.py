@@ -143,8 +143,8 @@ BULK_SEARCH = Tool(
         title="Search for several things at once",
         description=(
             "Up to 100 searches in one call, over one state of the index. Use it for questions "
-            "that have several parts, or, with aggregate, for one question in several wordings "
-            "or languages: one list, and one max_tokens for all. Do not use it for a single "
+            "that have several parts, or, with aggregate, for one question in several wordings: "
+            "one list. Do not use it for a single "
             "query; that is search. A query that fails has its own error, and the others go on."
         ),
         input_schema=input_schema(BulkInput),
@@ -211,8 +211,7 @@ CODEBASE_SEARCH = Tool(
         title="Search code",
         description=(
             "Find code in the indexed repositories by what it does, and the pages, tests and "
-            "settings that explain it; whole passages with paths and lines, as text. Use it with "
-            "simple terms, one thing a query, "
+            "settings that explain it. Use it with simple terms, one thing a query, "
             "and several wordings in one call: doubles are merged, and each further query that "
             "finds a passage adds 5 % to its score. path is a folder, of all queries or of one. Do "
             "not use it for notes and documents, for exact names or where you need filters: that "

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -95,14 +96,29 @@ class OnnxEmbedder:
         """Return a vector of length 1 for each token of a passage that fits the window."""
         return self._tokens(self._passage_session(), self.model.passage_prefix, text)
 
+    def part_tokens(self, parts: Sequence[str], /) -> list[Array]:
+        """Return the vectors of tokens of each part of one passage, read together, in order.
+
+        What does not fit the window has no row.
+        """
+        tokenizer, prefix = self._prepared.tokenizer, self.model.passage_prefix
+        before, after = tokenizer.frame
+        (empty,) = tokenizer.encode([prefix.strip()])
+        ids, borders = empty[: len(empty) - after], []
+        for part in tokenizer.encode([part.strip() for part in parts]):
+            ids += part[before : len(part) - after]
+            borders.append(min(len(ids), self.model.max_tokens - after))
+        ids = ids[: self.model.max_tokens - after] + empty[len(empty) - after :]
+        rows = _of_length_1(self._run(self._passage_session(), ids))
+        starts = [len(empty) - after, *borders]
+        return [rows[start:end] for start, end in pairwise(starts)]
+
     def _tokens(self, session: ort.InferenceSession, prefix: str, text: str) -> Array:
         tokenizer = self._prepared.tokenizer
         (ids,) = tokenizer.encode([prefix + text.strip()])
         before, after = tokenizer.frame
         (prefixed,) = tokenizer.lengths([prefix.strip()])
-        rows = self._run(session, ids)[before + prefixed : len(ids) - after]
-        vectors: Array = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        return vectors
+        return _of_length_1(self._run(session, ids)[before + prefixed : len(ids) - after])
 
     def _vector(self, session: ort.InferenceSession, ids: list[int]) -> Array:
         output = self._run(session, ids)
@@ -143,6 +159,11 @@ class OnnxEmbedder:
             if self._passages is None:
                 self._passages = _open(self._prepared, is_packed=True)
             return self._passages
+
+
+def _of_length_1(rows: Array) -> Array:
+    vectors: Array = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return vectors
 
 
 def _outputs(session: ort.InferenceSession) -> list[str]:

@@ -1,7 +1,7 @@
-"""The ask pane: a conversation of questions and the evidence for each.
+"""The ask pane: a conversation of questions, each with its answer or the refusal.
 
-Nothing writes answers yet, and nothing here pretends to: a turn is the best passages
-with their citations, word for word.
+An answer is sentences of the documents, word for word, each with its place; of a refusal, what
+comes near stands there. What is chosen among them can be opened.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
-from kb_app.shown import NO_ANSWER, count, is_doubtful
-from kb_core.search import Hit, SearchQuery, SearchResponse
+from kb_app.shown import NO_ANSWER, count
+from kb_core.answers import Answer, AskQuery
+from kb_core.search import Hit
 from kb_core.values import dataclass
 from kb_tui._keys import ASK, Key, bindings
 from kb_tui._pane import Failed, HitPane, Reply, Shared
@@ -29,19 +30,25 @@ from kb_tui.widgets.lines import Lines, Row
 __all__ = ["NOTICE", "AskPane", "Turn", "transcript"]
 
 NOTICE = (
-    "Ask a question: the best passages come back, with their citations. "
-    "No answer is written yet: what is shown is text of your documents and nothing else."
+    "Ask a question: the sentences that answer it come back, with their places. "
+    "What is shown is text of your documents and nothing else."
 )
+_ANSWER = "Answer, word for word:"
+_REFUSED = {
+    "no_chunks": "No passage speaks of this.",
+    "no_model": "Answers are switched off: [ask] provider is none.",
+}
 _BAR = "  ┃ "
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question and what came of it: ``hits``, or why there are none."""
+    """A question and what came of it: what is quoted, or why nothing is."""
 
     question: str
     hits: tuple[Hit, ...] | None = None
-    """``None`` until they are there."""
+    """What is quoted; ``None`` until it is there."""
+    refusal: str | None = None
     remark: str = ""
 
 
@@ -63,10 +70,9 @@ def _turn(turn: Turn, *, explain: bool, chosen: int | None) -> Iterator[Row]:
     yield Row(f"> {turn.question}", "head")
     if turn.hits is None:
         yield Row(turn.remark or "searching…", "note")
-    elif not turn.hits:
-        yield Row("No passage speaks of this.", "note")
     else:
-        yield Row("Evidence; no answer was generated.", "note")
+        said = _REFUSED.get(turn.refusal, NO_ANSWER) if turn.refusal else _ANSWER
+        yield Row(said, "note")
         if turn.remark:
             yield Row(turn.remark, "note")
         for number, hit in enumerate(turn.hits, start=1):
@@ -109,12 +115,8 @@ def _why(hit: Hit) -> str:
     return "; ".join(parts)
 
 
-_PASSAGES = 5
-_PASSAGE_CHARS = 600
-
-
-class Answered(Reply[SearchResponse]):
-    """The evidence for the last question."""
+class Answered(Reply[Answer]):
+    """The answer to the last question."""
 
 
 class AskPane(HitPane):
@@ -138,7 +140,7 @@ class AskPane(HitPane):
         yield Input(placeholder="ask your documents", compact=True, select_on_focus=False)
 
     def on_mount(self) -> None:
-        self.query_one(Lines).border_title = "Ask: evidence only"
+        self.query_one(Lines).border_title = "Ask"
         self._draw()
 
     def leave_insert(self) -> None:
@@ -161,21 +163,23 @@ class AskPane(HitPane):
         self.query_one(Lines).follow = True
         self._draw()
         self.state("searching…")
-        query = SearchQuery(text=question, k=_PASSAGES, snippet_chars=_PASSAGE_CHARS)
-        self.ask(Answered, lambda: self.kb.search(query))
+        self.ask(Answered, lambda: self.kb.answer(AskQuery(text=question)))
 
     @on(Answered)
     def show_answered(self, reply: Answered) -> None:
         if self.is_stale(reply):
             return
-        found = reply.value
-        remarks = [*found.degraded, *found.warnings]
-        if found.hits and is_doubtful(found.confidence, found.hits[0].score_kind):
-            remarks = [NO_ANSWER, *remarks]
-        remark = "; ".join(remarks)
-        self._chosen = (len(self._turns) - 1, 0) if found.hits else self._chosen
-        self._end(hits=found.hits, remark=remark)
-        self.state(f"{count(len(found.hits), 'passage')} in {found.elapsed_ms:.0f} ms")
+        answer = reply.value
+        quoted = tuple(
+            replace(cited.hit, citation=cited.citation, snippet=cited.quote)
+            for cited in answer.citations
+        )
+        remark = "; ".join([*answer.degraded, *answer.warnings])
+        self._chosen = (len(self._turns) - 1, 0) if quoted else self._chosen
+        self._end(hits=quoted, remark=remark, refusal=answer.refusal)
+        what = "refused" if answer.refusal else count(len(quoted), "quote")
+        sure = "" if answer.confidence is None else f", confidence {answer.confidence:.2f}"
+        self.state(f"{what}{sure}, in {answer.latency_ms:.0f} ms")
 
     def failed(self, reply: Failed) -> None:
         if reply.kind is Answered:
@@ -192,9 +196,12 @@ class AskPane(HitPane):
         self._end(hits=None, remark="stopped")
         self.state("stopped")
 
-    def _end(self, *, hits: tuple[Hit, ...] | None, remark: str) -> None:
+    def _end(
+        self, *, hits: tuple[Hit, ...] | None, remark: str, refusal: str | None = None
+    ) -> None:
         self._is_waiting = False
-        self._turns[-1] = replace(self._turns[-1], hits=hits, remark=remark)
+        last = self._turns[-1]
+        self._turns[-1] = replace(last, hits=hits, remark=remark, refusal=refusal)
         self._draw()
 
     def action_explain(self) -> None:

@@ -17,6 +17,7 @@ from kb_app.editors import FilePlace
 from kb_app.jobs import Jobs, PastRun
 from kb_app.testing.facade import ScriptedKnowledgeBase, event, script
 from kb_core import wire
+from kb_core.answers import Answer, AskQuery, Cited
 from kb_core.citations import Citation, CodeSpan, LineSpan, PageSpan, stored_span
 from kb_core.clock import from_epoch
 from kb_core.ingest import IngestEvent, IngestItem, ItemKind
@@ -222,6 +223,7 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
         self.events: list[IngestEvent | Callable[[], object]] = []
         self.jobs_told = Jobs(None, (_run("completed", {"new": 12, "embedded": 96}),))
         self.answers = {
+            "answer": self._answered,
             "search": self._found,
             "stats": self._counted,
             "jobs": lambda: self.jobs_told,
@@ -252,6 +254,30 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
             next_cursor="next" if self.more and not query.cursor else None,
             mode=query.mode,
             trace=_trace(self.hits, query.mode) if query.trace else None,
+        )
+
+    def _answered(self, question: AskQuery) -> Answer:
+        quoted = enumerate(self.hits, start=1)
+        return Answer(
+            question=question,
+            text="",
+            citations=tuple(
+                Cited(hit=hit, citation=hit.citation, quote=hit.snippet, marker=number)
+                for number, hit in quoted
+            ),
+            refusal=None if self.hits else "no_chunks",
+            confidence=0.87,
+            threshold=0.5,
+            writer="extractive",
+            provider="extractive",
+            rules="extractive-1",
+            trace_id="0",
+            embedding=None,
+            hits=self.hits,
+            created_at=INSTANT,
+            latency_ms=12,
+            corpus_revision=self.revision,
+            degraded=self.degraded,
         )
 
     def _counted(self) -> Mapping[str, Any]:

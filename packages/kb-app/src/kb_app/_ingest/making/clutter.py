@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-from kb_app._ingest.making.markup import BLOCKS, HEADINGS, Element, Markup, tags
+from kb_app._ingest.making.markup import BLOCKS, HEADINGS, Element, Markup, tags, visible
 
 __all__ = ["LINKY", "MUCH", "PARAGRAPHS", "Reading", "like", "names_of"]
 
@@ -53,11 +53,16 @@ _ANSWERS = frozenset({"reply", "answer", "antworten", "répondre", "responder", 
                       "ответить", "답글", "답변", "返信", "回复", "回覆", "reageren", "svara",
                       "odpowiedz"})  # fmt: skip
 _CALLS = re.compile(
-    r"(?:advertisement|sponsored(?: content)?|(?:share|follow|like|tweet|email|print|save)\b.{0,40}"
-    r"|(?:also read|read (?:more|also|next)|related|see also|more on this|more from)\b.{0,100}"
-    r"|(?:sign up|subscribe|log in|click here)\b.{0,120}|skip to .{0,30}|loading\W*"
-    r"|.{0,40}all rights reserved\W*.{0,60}|(?:copyright|©|\(c\)).{0,100}|\d+ comments?"
-    r"|(?:photo|image|picture|foto|credit)s?(?: by| credit)?:.{0,80})",
+    r"advertisement|sponsored(?: content)?|tweet(?: this)?|loading(?:\.\.\.|…)?|\d+ comments?"
+    r"|(?:share|email|print|save)(?: this)?(?: (?:article|story|page|post))?"
+    r"|share (?:on|via|to) (?:facebook|twitter|x|linkedin|whatsapp|reddit|email)\W*"
+    r"|(?:follow|like) us\b.{0,60}|skip to (?:main )?(?:content|navigation)"
+    r"|(?:also read|read (?:more|also|next)|related)(?: (?:articles|stories|posts|news|topics))?"
+    r"(?::.{0,120})?|more (?:on this(?: story)?|from (?:this author|our .{0,40}))"
+    r"|(?:sign up|subscribe)\b.{0,60}\b(?:newsletters?|channel|podcast|updates)\b.{0,60}"
+    r"|log in to (?:comment|reply|continue|post)\b.{0,60}"
+    r"|.{0,40}all rights reserved\W*.{0,60}|(?:copyright|©|\(c\)).{0,100}"
+    r"|(?:photo|foto)s?(?: by| credit)?:.{0,80}|(?:image|picture) (?:by|credits?):.{0,80}",
     re.IGNORECASE,
 )
 """Lines that only call on the reader, or say whose a picture or a page is."""
@@ -68,12 +73,13 @@ _OF_PROGRAMS = re.compile(
     r"vc_|et_pb|js-",
     re.IGNORECASE,
 )
+_NO_WORD = re.compile(r"[\W_]+")
 _COMMA = re.compile("[,、，،;；。]")
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ENOUGH, _ENOUGH_NAMED = 600, 200
 """So much prose has to stand before what readers say, for that to be said of it."""
 _LONG_LIST, _HEADLINE, _FEW_LINKS = 1_500, 22, 2
-_LEAST, _LEAST_LINKLESS, _MOST_SMALL, _LIKE, _LOOKS = 25, 20, 160, 3, 40
+_LEAST, _LEAST_LINKLESS, _MOST_SMALL, _LIKE, _LOOKS, _NEXT = 25, 20, 160, 3, 40, 6
 
 
 class Reading:
@@ -87,6 +93,7 @@ class Reading:
         self.own: list[int] = []
         self.own_links: list[int] = []
         self._commas: list[int] = []
+        self._contents: list[Element] = []
         leading = (each.tag == "a" and _leads(each) for each in page.elements)
         self._tops = [0, *accumulate(each.tag == "h1" for each in page.elements)]
         self._leading = [0, *accumulate(leading)]
@@ -167,15 +174,38 @@ class Reading:
         self, element: Element, names: frozenset[str], talk: list[Element], *, is_small: bool
     ) -> None:
         number = element.number
-        if element.tag == "article" or _holds_article(element):
+        if element.tag == "article" or element.tag in HEADINGS or _holds_article(element):
+            return
+        if self._is_called_as_headed(element):
             return
         if is_small and names & _NAMES:
             self.kept[number] = False
+            self._contents += [element] if "toc" in names else []
         elif names & _COMMENTS and element.tag in BLOCKS:
             if not (talk and number < talk[-1].last):
                 talk.append(element)
         elif names & _SMALL and self.size[number] < _MOST_SMALL and element.tag in BLOCKS:
             self.kept[number] = False
+
+    def _is_called_as_headed(self, element: Element) -> bool:
+        """Say whether an element has its name from its heading: that says what it is about."""
+        name = element.attributes.get("id", "").lower()
+        inside = self.page.elements[element.number + 1 : min(element.last, element.number + _NEXT)]
+        heading = next((each for each in inside if each.tag in HEADINGS), None) if name else None
+        if heading is None:
+            return False
+        links = (each.attributes.get("href", "").lower() for each in self.page.within(heading))
+        if f"#{name}" in links:
+            return True
+        slug = _NO_WORD.sub("-", self.page.text_of(heading).lower()).strip("-")
+        return "-" in name and slug.startswith(_NO_WORD.sub("-", name))
+
+    def restore_contents(self) -> None:
+        """Keep tables of contents after all: they are what the page says."""
+        for element in self._contents:
+            self.kept[element.number : element.last] = visible(self.page)[
+                element.number : element.last
+            ]
 
     def _drop_talk(self, talk: Sequence[Element], enough: int) -> None:
         """Drop what readers said, where there is enough before it that they said it of."""
@@ -233,7 +263,8 @@ class Reading:
             number = element.number
             if not self.kept[number] or not 0 < self.size[number] < _MOST_SMALL:
                 continue
-            if element.tag in BLOCKS and _CALLS.fullmatch(self.page.text_of(element)):
+            is_line = element.tag in BLOCKS and element.tag not in HEADINGS
+            if is_line and _CALLS.fullmatch(self.page.text_of(element)):
                 self.kept[number] = False
 
     def _is_list_of_headlines(self, element: Element) -> bool:

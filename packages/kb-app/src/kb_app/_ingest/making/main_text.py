@@ -54,7 +54,9 @@ def main_text(page: Markup) -> Main:
     roots = _Choice(reading).best()
     size = sum(reading.size[root.number] for root in roots)
     short = _SHORT_HEADED if any(map(reading.has_top, roots)) else _SHORT
-    if size < min(short, MUCH * reading.size[0]) or not roots:
+    is_bare = size < short and any(root.tag in _WHOLE for root in roots)
+    if size < min(short, MUCH * reading.size[0]) or is_bare or not roots:
+        reading.restore_contents()
         reading.drop_calls()
         roots = page.elements[:1]
     else:

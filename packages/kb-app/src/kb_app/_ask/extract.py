@@ -1,0 +1,168 @@
+"""The extractive answer: the few units of the evidence that answer, verbatim.
+
+Every unit but a heading has a score, a weighted sum of how it stands to the question, and the
+softmax of these scores is about the chance of each to hold the answer. Units are taken, best
+first, until that chance is nine in ten; a question whose answer is plain gets one sentence,
+and no more than four are ever shown. They stand in reading order: passages as the list has
+them, and within a passage as it is written.
+
+The weights are those of a listwise softmax regression over development collections with
+known answers; ``tools/bench/answers.py`` fits and measures them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import mul
+
+from kb_app._ask.evidence import Evidence, Passage, Piece
+from kb_app._ask.kinds import expected, fits
+from kb_core.values import dataclass
+
+__all__ = ["FEATURES", "Extract", "Scored", "extracts", "features", "ranked", "words_in"]
+
+FEATURES = (
+    "nearness", "nearness, less the best", "farthest", "cosine",
+    "share", "share with neighbours", "share of the passage",
+    "score, less the first", "passage's nearness, less the best",
+    "number", "no number", "date", "no date",
+)  # fmt: skip
+_READ = (8.27, 8.85, 19.5, 38.5, 2.78, 3.48, 4.96, 2.57, 34.9, 0.88, -1.36, 2.29, -1.39)
+_WORDS = (0, 0, 0, 0, 6.13, 3.93, 2.65, 8.9, 0, 0.86, -1.33, 2.09, -1.27)
+_ENOUGH = 0.9
+_MOST_UNITS = 4
+_MOST_WORDS = 90
+"""Of all units together; the first is shown whole in any case."""
+_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d]")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A piece of the evidence, and the chance that the answer is in it."""
+
+    passage: int
+    """The number of its passage, from 0."""
+    place: int
+    """Its number among the pieces of the passage."""
+    piece: Piece
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A verbatim part of a passage: neighbouring units that were chosen together."""
+
+    passage: Passage
+    start: int
+    end: int
+    """Half-open range of the passage's text."""
+    lead: tuple[int, int] | None
+    """The range that is read before it: a table's header, or what leads into a list."""
+    chance: float
+
+    @property
+    def text(self) -> str:
+        """The words themselves."""
+        return self.passage.chunk["text"][self.start : self.end]
+
+
+def extracts(evidence: Evidence) -> list[Extract]:
+    """Return the answer of *evidence*, in reading order; empty where it says nothing."""
+    chosen = sorted(_chosen(ranked(evidence)), key=lambda unit: (unit.passage, unit.place))
+    runs = groupby(enumerate(chosen), key=lambda pair: _run(*pair))
+    return [_joined(evidence, [unit for _, unit in run]) for _, run in runs]
+
+
+def ranked(evidence: Evidence) -> list[Scored]:
+    """Return every unit that may answer, the likeliest first; chances add up to 1."""
+    weights = _READ if evidence.is_read else _WORDS
+    units = list(_candidates(evidence))
+    sums = [math.fsum(map(mul, weights, row)) for row in features(evidence, units)]
+    best = max(sums, default=0.0)
+    raised = [math.exp(value - best) for value in sums]
+    total = math.fsum(raised)
+    scored = [
+        Scored(unit.passage, unit.place, unit.piece, value / total)
+        for unit, value in zip(units, raised, strict=True)
+    ]
+    return sorted(scored, key=lambda unit: (-unit.chance, unit.passage, unit.place))
+
+
+def features(evidence: Evidence, units: Sequence[Scored]) -> list[tuple[float, ...]]:
+    """Return a row of ``FEATURES`` for each of *units*."""
+    best = max((unit.piece.nearness for unit in units), default=0.0)
+    nearest = [passage.nearness for passage in evidence.passages]
+    first = evidence.passages[0].score if evidence.passages else 0.0
+    kinds = expected(evidence.question)[:2]  # names tell nothing
+    rows = []
+    for unit in units:
+        passage, piece = evidence.passages[unit.passage], unit.piece
+        around = passage.pieces[max(0, unit.place - 1) : unit.place + 2]
+        rows.append(
+            (
+                piece.nearness,
+                piece.nearness - best,
+                piece.farthest,
+                piece.reading.cosine,
+                piece.share,
+                evidence.share(frozenset().union(*(near.held for near in around))),
+                passage.share,
+                passage.score - first,
+                nearest[unit.passage] - max(nearest),
+                *(
+                    float(one)
+                    for kind in kinds
+                    for one in fits(kind, piece.text, evidence.question)
+                ),
+            )
+        )
+    return rows
+
+
+def _candidates(evidence: Evidence) -> Iterator[Scored]:
+    """Yield each unit once, however often its words occur."""
+    seen: set[str] = set()
+    for number, passage in enumerate(evidence.passages):
+        for place, piece in enumerate(passage.pieces):
+            said = re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", piece.text).casefold())
+            if piece.unit.kind != "heading" and said and said not in seen:
+                seen.add(said)
+                yield Scored(number, place, piece, 0.0)
+
+
+def _chosen(units: Sequence[Scored]) -> Iterator[Scored]:
+    chance, length, count = 0.0, 0.0, 0
+    for unit in units:
+        if count == _MOST_UNITS or chance >= _ENOUGH:
+            return
+        words = words_in(unit.piece.text)
+        if count and length + words > _MOST_WORDS:
+            continue
+        yield unit
+        chance, length, count = chance + unit.chance, length + words, count + 1
+
+
+def words_in(text: str) -> float:
+    """Return how many words *text* has; of what is written without spaces, two letters each."""
+    wide = len(_WIDE.findall(text))
+    return wide / 2 + len(_WIDE.sub(" ", text).split())
+
+
+def _run(number: int, unit: Scored) -> tuple[int, int]:
+    """Return what neighbours that were both chosen have in common."""
+    return unit.passage, unit.place - number
+
+
+def _joined(evidence: Evidence, units: Sequence[Scored]) -> Extract:
+    first, last = units[0].piece.unit, units[-1].piece.unit
+    return Extract(
+        passage=evidence.passages[units[0].passage],
+        start=first.start,
+        end=last.end,
+        lead=first.lead,
+        chance=math.fsum(unit.chance for unit in units),
+    )

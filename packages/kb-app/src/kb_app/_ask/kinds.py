@@ -1,0 +1,102 @@
+"""What a question asks for, where its words tell: a number, a date, or somebody's name.
+
+The question words of the languages that are asked most. Where none is known, nothing is
+expected and nothing is preferred.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["KINDS", "expected", "fits", "marked"]
+
+KINDS = ("number", "date", "name")
+
+_ASKED = {
+    "number": re.compile(
+        r"\bhow (?:many|much|old|long|far|tall|high|often|large|big|deep|fast)\b"
+        r"|\b(?:what|which) (?:percent\w*|number|amount|population|age|score|proportion)\b"
+        r"|\bwie\s?viele?\b|\bwie (?:hoch|alt|lang|groß|oft|weit|tief|schnell)\b"
+        r"|\bcuánt\w+|\bqué (?:porcentaje|número|cantidad|edad)\b|\bcombien\b|\bquant[oiae]\b"
+        r"|\bhoeveel\b|\bсколько\b|\bile\b|몇|얼마|いくつ|いくら|ど(?:れ|の)くらい"
+        r"|何(?:人|個|回|歳|本|つ|%|％|番|名|位|度|km|キロ|メートル|種類|枚|曲|台|分|円|ドル)"
+        r"|多少|几|幾|कितन|كم",
+        re.IGNORECASE,
+    ),
+    "date": re.compile(
+        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b"
+        r"|\bwann\b|\bwelche[mnrs]? (?:jahr|datum|tag|monat|jahrhundert)\b"
+        r"|\bcuándo\b|\bqué (?:año|fecha|mes|siglo)\b|\bquand\b|\bquando\b|\bwanneer\b|\bкогда\b"
+        r"|언제|몇\s?년|년도|연도|날짜|いつ|何(?:年|月|日|世紀)"
+        r"|什么时候|何时|哪一?年|几年|कब|متى",
+        re.IGNORECASE,
+    ),
+    "name": re.compile(
+        r"\bwho(?:m|se)?\b|\bwer\b|\bwe[mn]\b|\bwessen\b|\bquién\w*\b|\bquem\b|\bкто\b|\bwie is\b"
+        r"|누구|누가|誰|だれ|谁|किस",
+        re.IGNORECASE,
+    ),
+}
+_MONTH = (
+    r"jan(?:uary?|uar)?|feb(?:ruary?|ruar)?|march|märz|apr(?:il)?|may|mai|june?|juni|july?|juli"
+    r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?|enero|febrero"
+    r"|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
+)
+_SPELLED = (
+    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million"
+    r"|billion|half|third|dozen|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|dos|tres|cuatro"
+    r"|cinco|seis|siete|ocho|nueve|diez"
+)
+_NUMBER = re.compile(
+    rf"\d+(?:[.,:/]\d+)*\s?%?|[一二三四五六七八九十百千万億兆]+|\b(?:{_SPELLED})\b", re.IGNORECASE
+)
+_DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:{_MONTH})\b\.?(?:,?\s+\d{{4}})?"
+    rf"|(?:{_MONTH})\.?\s+\d{{1,2}}(?:,?\s+\d{{4}})?\b|(?:{_MONTH})\s+\d{{4}}\b"
+    r"|\d{4}-\d\d-\d\d|(?:1\d|20)\d\d\b)"
+    r"|\d{1,4}\s?[年년]\s?(?:\d{1,2}\s?[月월]\s?(?:\d{1,2}\s?[日일])?)?|\d{1,2}\s?(?:世紀|世纪|세기)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(
+    r"\b[A-ZÄÖÜÉÁÍÓÚÑÀ-Þ][\w'’-]+(?:\s+(?:(?:of|de|von|van|la|der|da)\s+)?[A-ZÄÖÜÉÁÀ-Þ][\w'’-]+)*"
+)
+_FOUND = {"number": _NUMBER, "date": _DATE, "name": _NAME}
+
+
+def expected(question: str) -> tuple[str | None, ...]:
+    """Return each of ``KINDS``, or ``None`` in its place where it is not asked for."""
+    return tuple(kind if _ASKED[kind].search(question) else None for kind in KINDS)
+
+
+def fits(kind: str | None, text: str, question: str) -> tuple[bool, bool]:
+    """Return whether *text* has what is asked for, and whether it lacks it.
+
+    Neither, where nothing of the kind is asked for. What the question says itself is no answer.
+    """
+    if kind is None:
+        return False, False
+    has = bool(_new(kind, text, question))
+    return has, not has
+
+
+def marked(text: str, question: str) -> tuple[int, int] | None:
+    """Return the range of *text* that is the answer itself, where that is clear.
+
+    It is where one thing of a kind is asked for, and the text has one such thing that the
+    question does not have.
+    """
+    kinds = [kind for kind in expected(question) if kind is not None]
+    if "date" in kinds:  # how many years, and in which year, are asked by the same words
+        kinds = ["date"]
+    if len(kinds) != 1:
+        return None
+    found = _new(kinds[0], text, question)
+    return found[0] if len(found) == 1 else None
+
+
+def _new(kind: str, text: str, question: str) -> list[tuple[int, int]]:
+    asked = question.casefold()
+    found = [match.span() for match in _FOUND[kind].finditer(text)]
+    if kind == "name":  # any word that opens a sentence has a capital
+        found = [span for span in found if span[0] > 0 or " " in text[slice(*span)]]
+    return [span for span in found if text[slice(*span)].casefold() not in asked]

@@ -1,0 +1,87 @@
+"""A part of a source: a knowledge base of which only what passes a filter is seen.
+
+That is how a folder inside a source is answered from the source, as its last ingest left it.
+
+**Invariant:** what is found passes the filter; what an id names is read anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from kb_app.knowledge_base import KnowledgeBase
+from kb_app.preferences import Preferences
+from kb_core.filters import Filter, all_of
+
+if TYPE_CHECKING:
+    from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile
+    from kb_core.search import LexicalQuery, Scored
+
+__all__ = ["Narrowed"]
+
+
+class Narrowed(KnowledgeBase):
+    """A knowledge base of which only what is below one folder of a source is seen."""
+
+    _where: Filter | None = None
+    _scope = ""
+
+    def narrow(self, where: Filter | None, scope: str) -> None:
+        """Say what is seen, and what that is called."""
+        self._where, self._scope = where, scope
+
+    def preferences(self) -> Preferences:
+        return replace(super().preferences(), scope=self._scope, follows_roots=False)
+
+    @cached_property
+    def _reader(self) -> IndexReader:
+        return _NarrowReader(self._parts.reader(), self._where)
+
+
+class _NarrowReader:
+    """Hands out snapshots that hold nothing but what passes a filter."""
+
+    def __init__(self, reader: IndexReader, where: Filter | None) -> None:
+        self._reader, self._where = reader, where
+
+    def snapshot(self) -> IndexSnapshot:
+        return cast("IndexSnapshot", _NarrowSnapshot(self._reader.snapshot(), self._where))
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class _NarrowSnapshot:
+    """A snapshot of which only what passes a filter is found; what an id names is read anyway."""
+
+    def __init__(self, whole: IndexSnapshot, where: Filter | None) -> None:
+        self._whole, self._where = whole, where
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of a snapshot
+        return getattr(self._whole, name)
+
+    def lexical(self, query: LexicalQuery, where: Filter | None, limit: int) -> Sequence[Scored]:
+        return self._whole.lexical(query, self._both(where), limit)
+
+    def vector(
+        self, query: bytes, model_key: str, where: Filter | None, limit: int
+    ) -> Sequence[Scored]:
+        return self._whole.vector(query, model_key, self._both(where), limit)
+
+    def count(self, where: Filter | None) -> int:
+        return self._whole.count(self._both(where))
+
+    def count_docs(self, where: Filter | None) -> int:
+        return self._whole.count_docs(self._both(where))
+
+    def docs(self, where: Filter | None) -> Sequence[StoredDoc]:
+        return self._whole.docs(self._both(where))
+
+    def files(self, where: Filter | None) -> Sequence[StoredFile]:
+        return self._whole.files(self._both(where))
+
+    def _both(self, where: Filter | None) -> Filter | None:
+        return all_of([self._where, where])

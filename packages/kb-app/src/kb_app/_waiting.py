@@ -1,0 +1,157 @@
+"""Waiting until what was written is found: files of sources, as they are on disk now.
+
+A file is fresh when the index knows of it what the disk says, size and time, whatever became
+of it: indexed, skipped, gone. What is not is indexed, in its place and by the rules of its
+source, one after the other; where another process writes, it may have done so first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from kb_app._ingest.added.placing import allowed_folders, not_allowed, place_in
+from kb_app._ingest.seeing.files import inside, path_of
+from kb_app._ingest.settings import source_specs
+from kb_app.config import Config
+from kb_app.paths import environment, from_argument
+from kb_core.clock import clamp_ns
+from kb_core.errors import InvalidInput, StoreBusy
+from kb_core.filters import And, OneOf
+from kb_core.records import FileState
+from kb_core.values import dataclass
+
+if TYPE_CHECKING:
+    from kb_core.ports import IndexSnapshot, StoredFile
+
+__all__ = ["MOST_FILES", "Deadline", "SourceFile", "files_named", "wait"]
+
+MOST_FILES = 100
+"""How many files one call may wait for."""
+_PAUSE_S = 0.1
+"""Between two looks at what another process publishes."""
+
+
+class Deadline(threading.Event):
+    """Is set when its time is up, or *stop* is."""
+
+    def __init__(self, seconds: float, stop: threading.Event | None) -> None:
+        super().__init__()
+        self._until, self._stop = time.monotonic() + seconds, stop
+
+    def is_set(self) -> bool:
+        """Say whether it is time to stop."""
+        is_told = super().is_set() or (self._stop is not None and self._stop.is_set())
+        return is_told or time.monotonic() > self._until
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that a source has, or had: where it really is, and what the index calls it."""
+
+    real: str
+    source_id: str
+    path: str
+    refused: str = ""
+    """Why its source leaves it alone, if it does."""
+
+    def row(self, snapshot: IndexSnapshot | None) -> StoredFile | None:
+        """Return what is known of it."""
+        if snapshot is None:
+            return None
+        where = And((OneOf("source_id", (self.source_id,)), OneOf("path", (self.path,))))
+        return next(iter(snapshot.files(where)), None)
+
+    def is_fresh(self, snapshot: IndexSnapshot | None) -> bool:
+        """Say whether the index knows of it what the disk says."""
+        row = self.row(snapshot)
+        try:
+            found = Path(self.real).stat()
+        except OSError:
+            return row is None or row["state"] == FileState.DELETED.value
+        if row is None or row["state"] == FileState.DELETED.value:
+            return False
+        return (row["size"], row["mtime_ns"]) == (found.st_size, clamp_ns(found.st_mtime_ns))
+
+    def told(self, snapshot: IndexSnapshot | None) -> StoredFile:
+        """Return its row; of what is not fresh, one that says so."""
+        row = self.row(snapshot)
+        if row is not None and self.is_fresh(snapshot):
+            return row
+        state, reason = FileState.PENDING.value, "changed"
+        detail = "it is not indexed as it is now; ask again, or 'kebab ingest'"
+        if self.refused:
+            state, reason, detail = FileState.SKIPPED.value, "ignored", self.refused
+        elif not Path(self.real).exists():
+            state, reason, detail = FileState.DELETED.value, "missing", "there is no such file"
+        known = row or {"size": 0, "mtime_ns": 0}
+        names = ("raw_path", "media", "bytes_hash", "fingerprint", "doc_id", "error_code")
+        blank = dict.fromkeys((*names, "processed_at", "changed_at"))
+        own = {"source_id": self.source_id, "path": self.path}
+        said = {"state": state, "reason": reason, "detail": detail}
+        return cast("StoredFile", {**blank, **known, **own, **said})
+
+
+def files_named(config: Config, paths: Sequence[str]) -> list[SourceFile]:
+    """Return the files that a model named, as hits print them or absolute.
+
+    ``InvalidInput`` for none or too many, and for a path outside the folders that a model may
+    add from, or in no source, in the same words whether there is such a file or not.
+    """
+    if not 0 < len(paths) <= MOST_FILES:
+        raise InvalidInput(
+            f"paths: max {MOST_FILES} items" if paths else "there is no file to wait for",
+            hint='give at least one, as {"paths": ["notes/a.md"]}',
+            details={"field": "paths", "value": len(paths), "max": MOST_FILES},
+        )
+    return [_file_named(config, path) for path in paths]
+
+
+def _file_named(config: Config, path: str) -> SourceFile:
+    specs = source_specs(config, ())
+    try:
+        tried = [from_argument(path, environment())]
+        if not Path(path).is_absolute():
+            tried = [*(Path(spec.root, path) for spec in specs), *tried]
+        found = next((where for where in tried if where.exists()), tried[0])
+        real = os.path.realpath(found)
+    except (OSError, ValueError):
+        raise not_allowed(path) from None
+    allowed_folders(config, real, path)
+    if place := place_in(specs, real):
+        why = place.refused.detail if place.refused and Path(real).exists() else ""
+        below = path_of(place.top, place.below)
+        return SourceFile(real, place.spec.source_id, below, why)
+    for spec in specs:
+        if below := inside(real, os.path.realpath(spec.root)) or "":
+            return SourceFile(real, spec.source_id, below)
+    raise InvalidInput(
+        f"{path!r} is in no source",
+        hint="ingest_file keeps a copy of a file that is in none",
+        details={"field": "paths", "value": path},
+    )
+
+
+def wait(
+    files: Sequence[SourceFile],
+    look: Callable[[], IndexSnapshot | None],
+    index: Callable[[SourceFile, Deadline], None],
+    deadline: Deadline,
+) -> list[StoredFile]:
+    """Return what became of *files* when all are fresh, or the deadline has come.
+
+    Each is given to *index* once. A writer that is busy is waited for.
+    """
+    for file in files:
+        while not (file.refused or file.is_fresh(look()) or deadline.is_set()):
+            try:
+                index(file, deadline)
+                break
+            except StoreBusy:
+                deadline.wait(_PAUSE_S)
+    snapshot = look()
+    return [file.told(snapshot) for file in files]

@@ -1,0 +1,120 @@
+"""After an edit: files are found as they are on disk, and what changed since a moment is told."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kb_app.config import Config, Embedding, Source
+from kb_app.knowledge_base import KnowledgeBase
+from kb_app.testing.parts import open_here
+from kb_core.errors import InvalidInput, ReadonlyMode
+from kb_core.ingest import IngestOptions
+from kb_core.search import GrepQuery
+from kb_store import WriterLock
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """Return a source with two notes, indexed, and one that is ignored."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a.md").write_text("An otter dives.\n", "utf-8")
+    (root / "b.md").write_text("A heron waits.\n", "utf-8")
+    (root / ".kebabignore").write_text("left.md\n.kebabignore\n", "utf-8")
+    made = Config.inside(tmp_path / "kb", Source(id="notes", root=root))
+    made = replace(made, embedding=Embedding(model="none"))
+    with open_here(made) as kb:
+        list(kb.ingest(IngestOptions()))
+    return made
+
+
+def found(kb: KnowledgeBase, word: str) -> list[str]:
+    return [file["doc_path"] for file in kb.grep(GrepQuery(pattern=word))["files"]]
+
+
+def test_what_was_written_moved_and_deleted_is_known_when_the_call_returns(
+    config: Config, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    (notes / "a.md").write_text("A walrus sleeps.\n", "utf-8")
+    (notes / "new.md").write_text("A walrus wakes.\n", "utf-8")
+    (notes / "b.md").unlink()
+    (notes / "left.md").write_text("A walrus is left alone.\n", "utf-8")
+
+    with open_here(config) as kb:
+        before = kb.status()["as_of"]
+        paths = ["a.md", str(notes / "new.md"), "b.md", "left.md"]
+        rows = kb.wait_for_fresh(paths)["files"]
+        walruses, herons = found(kb, "walrus"), found(kb, "heron")
+        changed = kb.status(changed_since=before)
+        again = kb.wait_for_fresh(paths[:3])
+
+    states = {row["doc_path"]: row["state"] for row in rows}
+    assert states == {
+        "a.md": "indexed",
+        "new.md": "indexed",
+        "b.md": "deleted",
+        "left.md": "skipped",
+    }
+    assert (sorted(walruses), herons) == (["a.md", "new.md"], [])
+    assert {row["doc_path"] for row in changed["files"]} >= {"a.md", "new.md", "b.md"}
+    assert changed["as_of"] >= before
+    assert [row["state"] for row in again["files"]] == ["indexed", "indexed", "deleted"]
+
+
+def test_what_changed_since_a_moment_is_told_the_last_first_and_nothing_of_before(
+    config: Config, tmp_path: Path
+) -> None:
+    with open_here(config) as kb:
+        none = kb.status(changed_since="2999-01-01")
+        every = kb.status(changed_since="1999-01-01T00:00:00Z", limit=1)
+        with pytest.raises(InvalidInput, match="changed_since 'soon' is not"):
+            kb.status(changed_since="soon")
+
+    assert (none["files"], none["total"], none["coverage"]["files"]) == ([], 0, 3)
+    assert (len(every["files"]), every["total"]) == (1, 3)
+
+
+def test_while_another_process_writes_the_wait_is_bounded_and_says_what_is_late(
+    config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "notes/a.md").write_text("A walrus sleeps.\n", "utf-8")
+    hurried = replace(config, storage=replace(config.storage, lock_wait_secs=0))
+
+    lock = WriterLock(config.storage.data_dir / "writer.lock")
+    with lock, open_here(hurried) as kb:
+        (late,) = kb.wait_for_fresh(["a.md"], seconds=0.2)["files"]
+    with open_here(hurried) as kb:
+        told = threading.Event()
+        told.set()
+        (let_go,) = kb.wait_for_fresh(["a.md"], stop=told)["files"]
+
+    assert (late["state"], late["reason"]) == ("pending", "changed")
+    assert (let_go["state"], let_go["reason"]) == ("pending", "changed")
+
+
+def test_what_a_model_may_not_add_is_refused_in_the_same_words_there_or_not(
+    config: Config, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.md"
+    outside.write_text("A secret.\n", "utf-8")
+    (tmp_path / "notes/link.md").symlink_to(outside)
+
+    with open_here(config) as kb:
+        said = []
+        for path in (str(outside), str(tmp_path / "nowhere.md"), "link.md", "../outside.md"):
+            with pytest.raises(InvalidInput) as caught:
+                kb.wait_for_fresh([path])
+            said.append(str(caught.value).replace(path, "PATH"))
+        with pytest.raises(InvalidInput, match="no file to wait for"):
+            kb.wait_for_fresh([])
+    with open_here(config, readonly=True) as kb, pytest.raises(ReadonlyMode):
+        kb.wait_for_fresh(["a.md"])
+
+    assert len(set(said)) == 1
+    assert os.fspath(outside.name) not in said[0]

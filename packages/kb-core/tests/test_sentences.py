@@ -1,0 +1,128 @@
+"""Sentences of any script, and the units of a passage."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kb_core.sentences import sentence_spans, units
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def parts(text: str) -> list[tuple[str, str, str | None]]:
+    """Return each unit as its kind, its text and what leads into it."""
+    return [
+        (unit.kind, text[unit.start : unit.end], unit.lead and text[slice(*unit.lead)])
+        for unit in units(text)
+    ]
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["It rained.", "We stayed in!", "Why not?"],
+        ["Mr. Keller met J. R. R. Tolkien on Jan. 4.", "They talked."],
+        ["It costs 3.50 at no. 7, i.e. nothing.", "Fine."],
+        ["U.S. troops left.", "So did others."],
+        ['He said "No."', "Then he left."],
+        ["Am 3. Oktober 1990 war es so weit.", "Alle feierten."],
+        ["Das gilt z.B. hier, bzw. dort.", "Mehr nicht."],
+        ["Er kam um 5 Uhr.", "Sie blieb."],
+        ["한국어 문장이다.", "둘째 문장은 3.5배 길다!"],
+        ["هل هذا سؤال؟", "نعم."],
+        ["यह पहला वाक्य है।", "यह दूसरा है।"],
+        ["It is in section 4.2.1 of the paper.[3]", "It is short."],
+    ],
+)
+def test_a_text_with_blanks_is_cut_into_its_sentences(expected: list[str]) -> None:
+    assert sentences(" ".join(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["今日は晴れ。", "明日は「雨だ。」と言った。", "終わり！"],
+        ["他来了。", "她说：“好。”", "我们走。"],
+    ],
+)
+def test_a_text_without_blanks_is_cut_into_its_sentences(expected: list[str]) -> None:
+    assert sentences("".join(expected)) == expected
+
+
+def test_a_script_without_stops_is_cut_at_blanks() -> None:
+    text = " ".join(["ภาษาไทยเขียนโดยไม่เว้นวรรคระหว่างคำ"] * 6)
+
+    found = sentences(text)
+
+    assert 1 < len(found) <= 6
+    assert " ".join(found) == text
+
+
+def test_a_passage_is_cut_into_what_can_be_read_alone() -> None:
+    passage = """# Tools
+
+There are two of them:
+
+- A saw. It is sharp.
+- A hammer
+
+| tool | price |
+|------|-------|
+| saw  | 12    |
+
+Done.
+
+| other | table |
+| x | y |
+
+```py
+x = 1. + 2
+
+y = 3
+```
+"""
+
+    assert parts(passage) == [
+        ("heading", "# Tools", None),
+        ("sentence", "There are two of them:", None),
+        ("item", "A saw.", "There are two of them:"),
+        ("item", "It is sharp.", "There are two of them:"),
+        ("item", "A hammer", "There are two of them:"),
+        ("row", "| tool | price |", "There are two of them:"),
+        ("row", "| saw  | 12    |", "| tool | price |"),
+        ("sentence", "Done.", None),
+        ("row", "| other | table |", None),
+        ("row", "| x | y |", "| other | table |"),
+        ("code", "```py\nx = 1. + 2\n\ny = 3\n```", None),
+    ]
+
+
+def test_code_is_one_unit() -> None:
+    assert [unit.kind for unit in units("def f():\n    return 1. \n\n", is_code=True)] == ["code"]
+    assert units(" \n", is_code=True) == []
+
+
+PIECES = ("word", "Mr.", "3.", "end.", "A", "。", "」", "！", "\n", "\n\n", "- ", "| a |", "|---|",
+          "```", "# ", "\t", " ", "e.g.", "문장이다.", "ไทย")  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=40).map("".join))
+def test_units_are_in_order_and_no_word_outside_of_them_is_lost(text: str) -> None:
+    found = units(text)
+
+    ends = [0, *(unit.end for unit in found)]
+    assert all(before <= unit.start < unit.end for before, unit in zip(ends, found, strict=False))
+    left = (
+        "".join(text[before : unit.start] for before, unit in zip(ends, found, strict=False))
+        + text[ends[-1] :]
+    )
+    # Between units there are blanks, marks of lists, and the rules under headers of tables.
+    assert "word" not in left
+    for unit in found:
+        piece = text[unit.start : unit.end]
+        assert piece == piece.strip()
+        assert unit.lead is None or (unit.lead[1] <= unit.start and text[slice(*unit.lead)])

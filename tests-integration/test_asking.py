@@ -1,0 +1,184 @@
+"""Questions and their answers, through the command, the server and the facade."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kb_app.testing.facade import ScriptedKnowledgeBase
+from kb_cli.testing import KebabHere
+from kb_cli.testing.installed import InstalledKebab
+from kb_core.answers import AskQuery
+from kb_core.testing import closed_schema
+from kb_core.testing.documents import Corpus
+
+NOTES = {
+    "tower.md": "# Tower\n\nThe tower was built in 1889 for a fair. It is made of iron.\n"
+    "Every seven years it gets a new coat of paint, which takes 60 tons.\n",
+    "lease.md": "---\ntitle: Lease\n---\n\nThe flat has three rooms.\n\n"
+    "The landlady is Martha Keller. Rent is due on the third of each month.\n\n"
+    "| item | price |\n|---|---|\n| rent | 940 € |\n| heating | 120 € |\n",
+    "brot.md": "# Brot\n\nDer Teig ruht zwölf Stunden im Kühlschrank. Danach wird er geformt.\n"
+    "Gebacken wird er bei 250 Grad.\n",
+    "notes/sailing.md": "# Sailing\n\nReef the main before the wind reaches twenty knots.\n",
+    "hook.py": 'def retry(times):\n    """Call again, at most five times."""\n    return times\n',
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
+    """Return an embedded library of a few notes."""
+    kebab = KebabHere(tmp_path_factory.mktemp("asking"))
+    kebab.configure(model="multilingual-e5-small")
+    for path, text in NOTES.items():
+        kebab.write(path, text)
+    kebab.run("ingest", "--summary-only")
+    return kebab
+
+
+def ask(kebab: InstalledKebab, question: str, *words: str, code: int = 0) -> dict[str, Any]:
+    """Return the valid answer to a question."""
+    done = kebab.run("ask", question, "--json", *words, code=code)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    jsonschema.Draft202012Validator(closed_schema("answer")).validate(answer)
+    assert answer["grounded"] is (answer["refusal_reason"] is None) is (code == 0)
+    return answer
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("question", "path", "quote", "line"),
+    [
+        ("when was the tower built", "tower.md", "The tower was built in 1889 for a fair.", 3),
+        ("who is the landlady", "lease.md", "The landlady is Martha Keller.", 7),
+        ("how much is the heating", "lease.md", "| heating | 120 € |", 12),
+        ("how long does the dough rest", "brot.md", "Der Teig ruht zwölf Stunden", 3),
+    ],
+)
+def test_a_fact_is_answered_by_its_sentence_and_the_line_of_that(
+    library: InstalledKebab, question: str, path: str, quote: str, line: int
+) -> None:
+    answer = ask(library, question)
+
+    best = [one for one in answer["citations"] if quote in one["quote"]]
+    assert best, answer["citations"]
+    place = best[0]["citation"]
+    assert (best[0]["doc_path"], place["path"]) == (path, path)
+    assert place["start"] <= line <= place["end"]
+    assert answer["model"] == {"id": "extractive", "provider": "extractive"}
+
+
+@pytest.mark.model
+def test_every_quote_stands_where_its_citation_says(library: InstalledKebab) -> None:
+    answer = ask(library, "when was the tower built and what is it made of")
+
+    assert answer["answer"].count("[") == len(answer["citations"])
+    for cited in answer["citations"]:
+        place = cited["citation"]
+        lines = NOTES[cited["doc_path"]].splitlines()[place["start"] - 1 : place["end"]]
+        assert cited["quote"] in "\n".join(lines)
+        assert f"{cited['quote']} {cited['marker']}" in answer["answer"]
+    checked = library.json("cite", "verify", *(c["citation"]["uri"] for c in answer["citations"]))
+    assert checked["ok"] is True
+
+
+@pytest.mark.model
+def test_the_answer_itself_is_told_apart_and_a_row_has_its_header(
+    library: InstalledKebab,
+) -> None:
+    tower = ask(library, "when was the tower built")["citations"]
+    rent = ask(library, "how much is the rent")["citations"]
+
+    assert "1889" in {one.get("span") for one in tower}
+    assert [one["lead"] for one in rent if "940" in one["quote"]] == ["| item | price |"]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "question", ["who won the world cup in 2014", "how are violins tuned", "무엇을 먹었습니까"]
+)
+def test_a_question_that_nothing_answers_is_refused_with_what_comes_near(
+    library: InstalledKebab, question: str
+) -> None:
+    answer = ask(library, question, code=1)
+
+    assert answer["refusal_reason"] == "score_gate"
+    assert answer["confidence"] < answer["retrieval"]["score_gate"]
+    assert 1 <= len(answer["citations"]) <= 3
+    assert {one["marker"] for one in answer["citations"]} == {None}
+    assert answer["answer"] == ""
+
+
+@pytest.mark.model
+def test_a_person_reads_the_sentence_and_its_place(library: InstalledKebab) -> None:
+    told = library.run("ask", "when was the tower built").stdout
+    bare = library.run("ask", "when was the tower built", "--hide-citations").stdout
+    refused = library.run("ask", "who won the world cup in 2014", code=1).stdout
+
+    assert told.startswith("The tower was built in 1889 for a fair.")
+    assert "[1] tower.md:3 · Tower" in told
+    assert "tower.md" not in bare
+    assert refused.startswith("Nothing here answers this question.")
+
+
+@pytest.mark.model
+def test_events_go_to_stderr_and_the_answer_is_the_last_line_of_stdout(
+    library: InstalledKebab,
+) -> None:
+    done = library.run("ask", "when was the tower built", "--json", "--stream")
+
+    events = [json.loads(line) for line in done.stderr.splitlines()]
+    for event in events:
+        jsonschema.Draft202012Validator(closed_schema("answer_event")).validate(event)
+    kinds = [event["kind"] for event in events]
+    assert kinds[0] == "retrieval_done"
+    assert kinds[-1] == "final"
+    assert kinds.count("final") == 1
+    said = "".join(event["delta"] for event in events if event["kind"] == "token")
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert said == last["answer"] == events[-1]["answer"]["answer"]
+
+
+def test_without_a_model_words_choose_the_sentence(kebab: InstalledKebab) -> None:
+    for path, text in NOTES.items():
+        kebab.write(path, text)
+    kebab.ingest()
+
+    answer = ask(kebab, "when was the tower built")
+
+    assert answer["citations"][0]["quote"] == "The tower was built in 1889 for a fair."
+    assert answer["embedding"] is None
+    assert any("by words alone" in reason for reason in answer["degraded"])
+
+
+def test_what_cannot_be_answered_is_said(kebab: InstalledKebab, tmp_path: Path) -> None:
+    assert "not_indexed" in kebab.run("ask", "x", "--json", code=2).stderr
+    kebab.ingest()
+    assert ask(kebab, "when was it", code=1)["refusal_reason"] == "no_chunks"
+    assert "the question is missing" in kebab.run("ask", code=2).stderr
+    assert "blank" in kebab.run("ask", "  ", code=2).stderr
+
+
+def test_answers_that_are_switched_off_are_refused(kebab: InstalledKebab) -> None:
+    kebab.write("tower.md", NOTES["tower.md"])
+    kebab.configure(extra='[ask]\nprovider = "none"')
+    kebab.ingest()
+
+    assert ask(kebab, "when was the tower built", code=1)["refusal_reason"] == "no_model"
+
+
+def test_an_answer_that_nobody_waits_for_ends_in_one_final_refusal() -> None:
+    corpus = Corpus()
+    kb = ScriptedKnowledgeBase(corpus.document("a.md", "The tower was built in 1889."))
+    stop = Event()
+    stop.set()
+
+    events = list(kb.ask(AskQuery(text="when was the tower built"), stop=stop))
+
+    assert [event["kind"] for event in events].count("final") == 1
+    assert events[-1]["kind"] == "final"

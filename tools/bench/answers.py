@@ -1,0 +1,370 @@
+"""How good extractive answers are, and whether the gate knows when there is none.
+
+Collections with known answers: how often the gold answer stands in the sentences that are
+shown, how often in the first of them, and how long they are. All judged collections: each
+question is asked as it is and with its relevant documents taken out, so that only their
+near neighbours are left; printed are how well the gate's figure tells the two apart (AUROC; .5
+is a coin), how often it decides rightly at the shipped threshold, what that costs on
+either side, and what the best single feature would tell.
+
+    python tools/bench/ir.py --sets all --keep DIR           ingests, once
+    python tools/bench/answers.py DIR                        measures what is in the product
+    python tools/bench/answers.py DIR --sets "xquad-en>xquad-zh,cosqa-dev"
+    python tools/bench/answers.py DIR --words                without reading: words alone
+    python tools/bench/answers.py DIR --fit                  fits the constants anew
+
+``--fit`` prints the weights of ``kb_app/_ask/extract.py`` and ``gate.py``, and what each
+collection gets from weights that were fitted on all the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import random
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from beir import Collection, load_collection, sampled
+from ir import NAMES_FILE, add_data_option, config_of, open_snapshot
+from machine import describe_machine, machine_line, use_private_cache
+from tables import render_table
+
+from kb_app._ask import extract, gate
+from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
+from kb_app._models import model_of
+from kb_app._search.engine import Engine, search_settings
+from kb_app._search.query import parse_query
+from kb_app._wiring import LazyEmbedder
+from kb_core.filters import Not, OneOf
+from kb_core.media import SearchMode
+from kb_core.search import SearchQuery
+
+__all__ = ["Case", "Unit", "area", "cases", "main"]
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of the evidence: its features, and whether the gold answer stands in it."""
+
+    features: tuple[float, ...]
+    is_gold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question, with its answer there or taken out."""
+
+    is_there: bool
+    gate: tuple[float, ...]
+    chance: float
+    is_answered: bool
+    """Whether the shipped gate lets it pass."""
+    units: tuple[Unit, ...] = ()
+    shown: tuple[bool, bool, float] | None = None
+    """Whether the gold answer is in the first sentence, in all, and how many words they have."""
+
+
+@dataclass(slots=True)
+class _Set:
+    """An ingested collection, ready to be asked."""
+
+    home: Path
+    collection: Collection
+    answers: Mapping[str, Sequence[str]]
+    reads: bool
+    ids: dict[str, list[str]] = field(default_factory=dict)
+
+    def engine(self) -> tuple[Engine, LazyEmbedder]:
+        config = config_of(self.home)
+        embedder = LazyEmbedder(config)
+        snapshot = open_snapshot(config.storage.data_dir)
+        names: Mapping[str, str] = json.loads((self.home / NAMES_FILE).read_text("utf-8"))
+        for doc in snapshot.docs(None):
+            name = self.collection.judged_as(names[doc["path"]])
+            self.ids.setdefault(name, []).append(doc["doc_id"])
+        engine = Engine(
+            snapshot,
+            search_settings(config, model_of(config)),
+            embed=lambda text: embedder().embed_query(text),
+            reranker=embedder.reranker,
+            now=0,
+        )
+        return engine, embedder
+
+
+def area(high: Array, low: Array) -> float:
+    """Return how often one of *high* is above one of *low*; ties count a half."""
+    above = (high[:, None] > low).mean() + (high[:, None] == low).mean() / 2
+    return float(above) if len(high) and len(low) else 0.5
+
+
+def cases(asked: _Set) -> Iterator[Case]:
+    """Yield two cases per question: with what is relevant, and without."""
+    engine, embedder = asked.engine()
+    reader = embedder.close_reader() if asked.reads else None
+    model = embedder().model.name
+    for query, text in asked.collection.queries.items():
+        judged = asked.collection.qrels[query]
+        relevant = {
+            d for name, grade in judged.items() if grade > 0 for d in asked.ids.get(name, ())
+        }
+        if not relevant:
+            continue
+        known = engine.snapshot.known_words(parse_query(text).lexical)
+        for is_there in (True, False):
+            without = None if is_there else Not(OneOf("doc_id", tuple(sorted(relevant))))
+            ranking = engine.ranking(SearchQuery(text=text, mode=SearchMode.HYBRID), without)
+            rows = ranking.rows[:DEPTH]
+            chunks = engine.snapshot.chunks([row.chunk_key for row in rows])
+            evidence = evidence_of(
+                text,
+                [chunks[row.chunk_key] for row in rows],
+                [row.score for row in rows],
+                known,
+                reader,
+            )
+            if evidence is None or not any(passage.pieces for passage in evidence.passages):
+                continue
+            gold = asked.answers.get(query, ()) if is_there else ()
+            yield _case(evidence, gold, model, is_there=is_there)
+
+
+def _case(evidence: Evidence, gold: Sequence[str], model: str, *, is_there: bool) -> Case:
+    shipped = gate.gate_of(model, evidence)
+    chance = gate.chance_of(evidence, shipped) if shipped else 0.0
+    judged = (
+        is_there,
+        gate.features(evidence),
+        chance,
+        shipped is None or chance >= shipped.threshold,
+    )
+    if not gold:
+        return Case(*judged)
+    units = extract.ranked(evidence)
+    rows = extract.features(evidence, units)
+    told = tuple(
+        Unit(row, _holds(unit.piece.text, gold)) for unit, row in zip(units, rows, strict=True)
+    )
+    parts = extract.extracts(evidence)
+    text = " ".join(part.text for part in parts)
+    shown = (told[0].is_gold if told else False, _holds(text, gold), extract.words_in(text))
+    return Case(*judged, told, shown)
+
+
+def _holds(text: str, gold: Sequence[str]) -> bool:
+    plain = _plain(text)
+    return any(_plain(answer) in plain for answer in gold)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
+
+
+# -------------------------------------------------------------------- fitting
+
+
+def _logistic(rows: Array, truth: Array, weights: Array, ridge: float = 1e-3) -> Array:
+    """Return the constant and the weights of a logistic regression, for features as they are."""
+    mean, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-9
+    table = np.c_[np.ones(len(rows)), (rows - mean) / spread]
+    kept = ridge * np.diag([0.0] + [1.0] * rows.shape[1])
+    found = np.zeros(table.shape[1])
+    for _ in range(30):
+        chance = 1 / (1 + np.exp(-table @ found))
+        slope = weights * chance * (1 - chance) + 1e-9
+        gradient = table.T @ (weights * (truth - chance)) - kept @ found
+        found = found + np.linalg.solve(table.T @ (table * slope[:, None]) + kept, gradient)
+    raw = found[1:] / spread
+    weights_of: Array = np.r_[found[0] - raw @ mean, raw]
+    return weights_of
+
+
+def _listwise(lists: Sequence[tuple[Array, Array]], ridge: float = 1.0) -> Array:
+    """Return weights under which the units with the gold answer have the most of the softmax."""
+    everything = np.concatenate([rows for rows, _ in lists])
+    mean, spread = everything.mean(axis=0), everything.std(axis=0) + 1e-9
+    tables = [((rows - mean) / spread, gold) for rows, gold in lists if gold.any()]
+    found = np.zeros(everything.shape[1])
+    slow, fast = np.zeros_like(found), np.zeros_like(found)
+    for step in range(1, 401):  # Adam
+        gradient = -ridge * found / len(tables)
+        for table, gold in tables:
+            raised = table @ found
+            chance = np.exp(raised - raised.max())
+            chance /= chance.sum()
+            wanted = chance * gold
+            gradient += table.T @ (wanted / (wanted.sum() + 1e-12) - chance) / len(tables)
+        slow, fast = 0.9 * slow + 0.1 * gradient, 0.99 * fast + 0.01 * gradient**2
+        up = slow / (1 - 0.9**step), fast / (1 - 0.99**step)
+        found = found + 0.05 * up[0] / (np.sqrt(up[1]) + 1e-8)
+    weights: Array = found / spread
+    return weights
+
+
+def _lists(found: Sequence[Case]) -> list[tuple[Array, Array]]:
+    return [
+        (
+            np.array([unit.features for unit in case.units]),
+            np.array([unit.is_gold for unit in case.units], float),
+        )
+        for case in found
+        if case.units
+    ]
+
+
+def _gate_data(found: Mapping[str, Sequence[Case]]) -> tuple[Array, Array, Array]:
+    rows = np.array([case.gate for one in found.values() for case in one])
+    truth = np.array([case.is_there for one in found.values() for case in one], float)
+    weights = np.concatenate([np.full(len(one), 100 / len(one)) for one in found.values()])
+    return rows, truth, weights
+
+
+def _best_threshold(chance: Array, truth: Array, weights: Array) -> float:
+    marks = np.linspace(0.2, 0.8, 61)
+    right = [float((weights * ((chance >= mark) == (truth > 0))).sum()) for mark in marks]
+    return round(float(marks[int(np.argmax(right))]), 2)
+
+
+def _fit(found: Mapping[str, Sequence[Case]]) -> str:
+    lines = []
+    rows, truth, weights = _gate_data(found)
+    gates = _logistic(rows, truth, weights)
+    chance = 1 / (1 + np.exp(-(gates[0] + rows @ gates[1:])))
+    lines.append(f"gate {_listed(gates)}, threshold {_best_threshold(chance, truth, weights)}")
+    for name, one in found.items():
+        others = {other: cases_ for other, cases_ in found.items() if other != name} or found
+        left = _logistic(*_gate_data(others))
+        told = [(case.is_there, left[0] + np.array(case.gate) @ left[1:]) for case in one]
+        high, low = (np.array([x for there, x in told if there is side]) for side in (True, False))
+        lines.append(f"  {name}: AUROC {area(high, low):.3f} by weights of the others")
+    lists = [pair for one in found.values() for pair in _lists(one)]
+    if lists:
+        lines.append(f"units {_listed(_listwise(lists))}")
+    for name, one in found.items():
+        rest = [pair for other, c in found.items() if other != name for pair in _lists(c)]
+        if rest and (own := _lists(one)):
+            of_others = _listwise(rest)
+            first = np.mean([gold[int(np.argmax(table @ of_others))] for table, gold in own])
+            lines.append(f"  {name}: first sentence {first:.3f} by weights of the others")
+    return "\n".join(lines)
+
+
+def _listed(values: Array) -> str:
+    return ", ".join(f"{value:.3g}" for value in values)
+
+
+# ------------------------------------------------------------------- printing
+
+
+def _row(name: str, found: Sequence[Case]) -> tuple[str, ...]:
+    there = np.array([case.chance for case in found if case.is_there])
+    gone = np.array([case.chance for case in found if not case.is_there])
+    shown = [case.shown for case in found if case.shown is not None]
+    table = np.array([case.gate for case in found])
+    truth = np.array([case.is_there for case in found])
+    single = max(area(table[truth, i], table[~truth, i]) for i in range(table.shape[1]))
+    refused = float(np.mean([not case.is_answered for case in found if case.is_there]))
+    let_in = float(np.mean([case.is_answered for case in found if not case.is_there]))
+    answers = (
+        ["-"] * 3
+        if not shown
+        else [f"{np.mean([one[i] for one in shown]):.3f}" for i in (0, 1)]
+        + [f"{np.mean([one[2] for one in shown]):.0f}"]
+    )
+    return (
+        name,
+        str(len(there)),
+        *answers,
+        f"{area(there, gone):.3f}",
+        f"{single:.3f}",
+        f"{1 - (refused + let_in) / 2:.3f}",
+        f"{refused:.3f}",
+        f"{let_in:.3f}",
+    )
+
+
+def _parse(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("keep", type=Path, metavar="DIR", help="where ir.py has ingested")
+    parser.add_argument(
+        "--sets",
+        default="",
+        help="names with commas, A>B for questions of A in B; all that are in DIR",
+    )
+    parser.add_argument("--queries", type=int, default=150, help="a sample of so many per set")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--words", action="store_true", help="without reading")
+    parser.add_argument("--fit", action="store_true", help="print constants, fitted anew")
+    parser.add_argument("--cases", type=Path, metavar="FILE", help="keep the cases, or take them")
+    add_data_option(parser)
+    return parser.parse_args(words)
+
+
+def _collect(options: argparse.Namespace) -> dict[str, list[Case]]:
+    names = (
+        options.sets.split(",") if options.sets else sorted(p.name for p in options.keep.iterdir())
+    )
+    found: dict[str, list[Case]] = {}
+    for name in names:
+        asked_in, _, name_of = name.rpartition(">")
+        collection = load_collection(options.data / name_of)
+        if asked_in:  # the same questions in another language, by the same ids
+            other = load_collection(options.data / asked_in)
+            collection = replace(collection, queries=other.queries)
+        collection = sampled(collection, options.queries, options.seed)
+        file = options.data / name_of / "answers.jsonl"
+        lines = file.read_text("utf-8").splitlines() if file.is_file() else []
+        rows = [json.loads(line) for line in lines]
+        answers = {row["_id"]: row.get("answers", ()) for row in rows if not row.get("impossible")}
+        asked = _Set(options.keep / name_of, collection, answers, reads=not options.words)
+        found[name] = list(cases(asked))
+        print(f"{name}: {len(found[name])} cases", file=sys.stderr, flush=True)
+    return found
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure every wanted collection and print the figures."""
+    options = _parse(words)
+    if not options.keep.is_dir():
+        print(f"no folder '{options.keep}': make it with ir.py --keep", file=sys.stderr)
+        return 0
+    use_private_cache()
+    random.seed(options.seed)
+    if options.cases and options.cases.is_file():
+        found = pickle.loads(options.cases.read_bytes())  # noqa: S301 - our own
+    else:
+        found = _collect(options)
+        if options.cases:
+            options.cases.write_bytes(pickle.dumps(found))
+    if options.fit:
+        print(_fit(found))
+        return 0
+    head = (
+        "set",
+        "asked",
+        "first",
+        "shown",
+        "words",
+        "AUROC",
+        "best one",
+        "right",
+        "refused",
+        "let in",
+    )
+    print(machine_line(describe_machine()))
+    print(render_table(head, [_row(name, one) for name, one in found.items()]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
