@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import httpx2
 import pytest
@@ -19,6 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
+from kb_mcp._http import Place, create_app
+from kb_mcp.server import create_server
+from kb_mcp.testing import knowledge_base
 
 Mode = Literal["legacy", "auto"]
 
@@ -181,6 +185,30 @@ def test_only_who_has_the_token_and_is_no_page_of_elsewhere_gets_in(
     if status != 200:
         assert answer.json()["error"]["message"]
         assert served.token not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("listens_at", "name", "status"),
+    [
+        ("0.0.0.0", socket.gethostname(), 401),
+        ("0.0.0.0", f"{socket.gethostname()}.local".upper(), 401),
+        ("0.0.0.0", "192.0.2.7", 401),
+        ("0.0.0.0", "localhost", 401),
+        ("kebab.example", "kebab.example", 401),
+        ("0.0.0.0", "evil.example", 421),
+        ("127.0.0.1", "evil.example", 421),
+    ],
+)
+async def test_open_to_others_it_answers_to_the_names_of_this_machine_and_to_no_other(
+    listens_at: str, name: str, status: int
+) -> None:
+    """Whoever gets as far as the token was asked for by a name that is ours."""
+    app = create_app(create_server(knowledge_base()), "t" * 40, Place(listens_at, 80))
+    transport = httpx2.ASGITransport(app=cast("Any", app))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://192.0.2.7") as asking:
+        answer = await asking.post("/mcp", json=HELLO, headers={**HEADERS, "host": name})
+
+    assert answer.status_code == status
 
 
 def test_a_page_in_a_browser_gets_no_preflight(served: Served) -> None:

@@ -65,6 +65,8 @@ def query(path: Path, sql: str, limit: int) -> QueryResult:
 
 @contextmanager
 def _connected(path: Path) -> Generator[duckdb.DuckDBPyConnection]:
+    import duckdb  # the whole package, which gives connections what makes relations of SQL
+
     connection = duckdb.connect(path, read_only=True, config=_CONFIG)
     try:
         for statement in _CONFINE:
