@@ -265,7 +265,8 @@ def test_statistics_of_a_filled_and_of_an_empty_knowledge_base(
         assert always <= counts["media_breakdown"].keys()
         assert sum(counts["media_breakdown"].values()) == counts["doc_count"] == documents
         assert sum(counts["lang_breakdown"].values()) == documents
-        assert counts["index_bytes"].keys() == {"duckdb", "tantivy", "vectors", "assets"}
+        parts = {"duckdb", "tantivy", "vectors", "assets", "costly"}
+        assert counts["index_bytes"].keys() == parts
         assert (sum(counts["index_bytes"].values()) > 0) == (documents > 0)
         assert counts["stale_doc_count"] == 0
     assert library.json("stats")["lang_breakdown"]["null"] == 1

@@ -22,15 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "configuration.md"
 
 UNUSED = (
-    "ask.api_key_file",
-    "ask.context_tokens",
-    "ask.endpoint",
-    "ask.keep_alive_secs",
-    "ask.model",
-    "ask.seed",
-    "ask.temperature",
-    "ask.timeout_secs",
-    "ask.verify",
     "embedding.endpoint",
     "embedding.provider",
     "ocr.engine",

@@ -15,6 +15,7 @@ from kb_app import Config, KnowledgeBase
 from kb_app.config import Source
 from kb_app.testing.facade import ScriptedKnowledgeBase, event, report, script
 from kb_app.testing.parts import writable_parts
+from kb_core.answers import AskQuery
 from kb_core.errors import ReadonlyMode
 from kb_core.ingest import IngestOptions
 from kb_core.search import GrepQuery, SearchFilters, SearchQuery
@@ -48,6 +49,8 @@ READING: dict[str, tuple[Any, ...]] = {
     "outline": ("a.md",),
     "preferences": (),
     "schema": (),
+    "answer": (AskQuery(text="walrus"),),
+    "ask": (AskQuery(text="walrus"),),
     "search": (QUERY,),
     "search_aggregated": ([QUERY],),
     "search_many": ([QUERY],),
