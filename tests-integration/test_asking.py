@@ -28,6 +28,8 @@ NOTES = {
     "brot.md": "# Brot\n\nDer Teig ruht zwölf Stunden im Kühlschrank. Danach wird er geformt.\n"
     "Gebacken wird er bei 250 Grad.\n",
     "notes/sailing.md": "# Sailing\n\nReef the main before the wind reaches twenty knots.\n",
+    "faq.md": "# FAQ\n\nHow high is the lighthouse?\n\nThe lighthouse is 42 metres high.\n",
+    "run.md": "# Start\n\nTo start the zeppelin:\n\n```sh\nzep go\n  --up\n```\n\nThen wait.\n",
     "hook.py": 'def retry(times):\n    """Call again, at most five times."""\n    return times\n',
 }
 
@@ -114,6 +116,24 @@ def test_a_question_that_nothing_answers_is_refused_with_what_comes_near(
     assert 1 <= len(answer["citations"]) <= 3
     assert {one["marker"] for one in answer["citations"]} == {None}
     assert answer["answer"] == ""
+
+
+@pytest.mark.model
+def test_the_question_again_is_no_answer(library: InstalledKebab) -> None:
+    quotes = [one["quote"] for one in ask(library, "how high is the lighthouse")["citations"]]
+
+    assert not any("?" in quote for quote in quotes)
+    assert any("42 metres" in quote for quote in quotes)
+
+
+@pytest.mark.model
+def test_what_a_line_leads_into_is_shown_with_it_and_code_in_its_lines(
+    library: InstalledKebab,
+) -> None:
+    told = library.run("ask", "how do I start the zeppelin").stdout
+
+    assert "zep go\n  --up" in told
+    assert "```" not in told
 
 
 @pytest.mark.model

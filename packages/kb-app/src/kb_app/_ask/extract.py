@@ -37,6 +37,8 @@ _ENOUGH = 0.9
 _MOST_UNITS = 4
 _MOST_WORDS = 90
 """Of all units together; the first is shown whole in any case."""
+_SAYS_MORE = 1.5
+"""How much longer than the question a unit is that repeats it, and answers it too."""
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d]")
 
 
@@ -124,14 +126,21 @@ def features(evidence: Evidence, units: Sequence[Scored]) -> list[tuple[float, .
 
 
 def _candidates(evidence: Evidence) -> Iterator[Scored]:
-    """Yield each unit once, however often its words occur."""
+    """Yield each unit once, however often its words occur; none that is the question again."""
     seen: set[str] = set()
+    asked = _bare(evidence.question)
     for number, passage in enumerate(evidence.passages):
         for place, piece in enumerate(passage.pieces):
-            said = re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", piece.text).casefold())
-            if piece.unit.kind != "heading" and said and said not in seen:
+            said = _bare(piece.text)
+            is_question = asked in said and len(said) < _SAYS_MORE * len(asked)
+            if piece.unit.kind != "heading" and said and said not in seen and not is_question:
                 seen.add(said)
                 yield Scored(number, place, piece, 0.0)
+
+
+def _bare(text: str) -> str:
+    """Return *text* as it is compared: letters and digits alone."""
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _chosen(units: Sequence[Scored]) -> Iterator[Scored]:
@@ -158,11 +167,26 @@ def _run(number: int, unit: Scored) -> tuple[int, int]:
 
 
 def _joined(evidence: Evidence, units: Sequence[Scored]) -> Extract:
-    first, last = units[0].piece.unit, units[-1].piece.unit
+    passage, first = evidence.passages[units[0].passage], units[0].piece.unit
     return Extract(
-        passage=evidence.passages[units[0].passage],
+        passage=passage,
         start=first.start,
-        end=last.end,
+        end=_end(passage, units[-1].place),
         lead=first.lead,
         chance=math.fsum(unit.chance for unit in units),
     )
+
+
+def _end(passage: Passage, place: int) -> int:
+    """Return where a unit ends: with what it leads into, as far as there is room for that."""
+    piece, following = passage.pieces[place], passage.pieces[place + 1 :]
+    end = piece.unit.end
+    if not piece.text.endswith((":", "：")) or not following:
+        return end
+    words = words_in(piece.text)
+    for after in following:
+        words += words_in(after.text)
+        if after.unit.kind != following[0].unit.kind or words > _MOST_WORDS:
+            break
+        end = after.unit.end
+    return end

@@ -41,6 +41,9 @@ _HINTS = {
     "no_model": "kebab config: set [ask] provider to extractive",
 }
 _INDENT = "    "
+_FENCES = ("```", "~~~")
+_LINED = ("\t", "|", *_FENCES)
+"""What has one of these is read line by line."""
 
 
 @command("ask", example=_ASK)
@@ -147,10 +150,13 @@ def _said(cited: Mapping[str, Any], columns: int) -> Iterator[str]:
 
 
 def _quoted(cited: Mapping[str, Any], columns: int) -> list[str]:
-    """Return the quote in lines: prose flows, rows and code keep theirs."""
+    """Return the quote in lines: prose flows, rows and code keep theirs, without fences."""
     quote, span = cited["quote"], cited.get("span")
-    is_flowing = cited["citation"]["kind"] != "code" and "\t" not in quote and "|" not in quote
-    lines = [flat(quote)] if is_flowing else printable(quote, keep="\n\t").splitlines()
+    is_flowing = cited["citation"]["kind"] != "code" and not any(sign in quote for sign in _LINED)
+    lines = [flat(quote)]
+    if not is_flowing:
+        kept = printable(quote, keep="\n\t").splitlines()
+        lines = [line for line in kept if not line.lstrip().startswith(_FENCES)]
     parts = [part for line in lines for part in wrap(line.expandtabs(4), columns - 5)] or [""]
     if not span:
         return parts
