@@ -120,7 +120,7 @@ def test_the_inspector_finds_no_schema_that_hosts_reject(
 
     assert done.returncode == 0, done.stderr
     assert "0 errors" in done.stderr or " errors" not in done.stderr  # silent where all is well
-    assert [tool["name"] for tool in json.loads(done.stdout)["tools"]][:2] == ["search", "fetch"]
+    assert [tool["name"] for tool in json.loads(done.stdout)["tools"]][:2] == ["search", "ask"]
 
 
 def arguments_of(doc_id: str, file: str) -> dict[str, tuple[list[str], str]]:
@@ -128,6 +128,7 @@ def arguments_of(doc_id: str, file: str) -> dict[str, tuple[list[str], str]]:
     return {
         "search": (["query=readable", "mode=lexical", "k=1"], "search_response"),
         "fetch": (["kind=doc", f"doc_id={doc_id}"], "fetch_result"),
+        "ask": (["query=readable"], "answer"),
         "grep": (["pattern=tea"], "grep_response"),
         "bulk_search": (['queries=[{"query": "tea"}, {"kk": 1}]'], "bulk_search_response"),
         "codebase_search": (['queries=["tea", "locks"]'], "codebase_search_response"),

@@ -173,6 +173,7 @@ SAME = [
         "ingest_report",
         stdin="loose words",
     ),
+    Same("ask readable", "ask", {"query": "readable"}, "answer"),
     Same("grep readable -C 1", "grep", {"pattern": "readable", "context": 1}, "grep_response"),
     Same("grep -l -w parse code", "grep", _PARSE, "grep_response"),
     Same("grep xyzzy", "grep", {"pattern": "xyzzy"}, "grep_response"),
@@ -248,6 +249,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("ingest_stdin", {"content": " ", "title": "X"}, "invalid_input"),
     ("ingest_stdin", {"content": "x", "title": ""}, "invalid_input"),
     ("ingest_stdin", {"content": "x", "title": "X", "media": "pdf"}, "invalid_input"),
+    ("ask", {"query": " "}, "invalid_input"),
+    ("ask", {"query": "x", "k": 0}, "invalid_input"),
     ("fetch", {"kind": "chunk"}, "invalid_input"),
     ("fetch", {"kind": "chunk", "chunk_id": "0" * 32}, "chunk_not_found"),
     ("fetch", {"kind": "doc", "doc_id": "0" * 32}, "doc_not_found"),
@@ -336,6 +339,7 @@ def put_ids(arguments: dict[str, Any], ids: Mapping[str, str]) -> dict[str, Any]
 def without_chance(body: Any) -> Any:  # noqa: ANN401 - a JSON value
     """Leave out what differs between two moments: free bytes of a disk, and time."""
     text = re.sub(r"[\d,]+ MB free", "MB free", json.dumps(body))
+    text = re.sub(r'("created_at"): "[^"]+"', r"\1: null", text) if '"usage"' in text else text
     return json.loads(re.sub(r'(_ms"): \d+', r"\1: 0", text))
 
 

@@ -442,6 +442,8 @@ ELSEWHERE += ["%2e%2e/never-opened/never-opened.md", "private.md", "{notes}/priv
 NAMING: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "$path"}),
     ("search", {"query": "x", "path_glob": "$path"}),
+    ("ask", {"query": "$path"}),
+    ("ask", {"query": "x", "path_glob": "$path"}),
     ("bulk_search", {"queries": [{"query": "x", "path_glob": "$path"}, {"query": "$path"}]}),
     ("grep", {"pattern": "$path", "fixed": True}),
     ("grep", {"pattern": "."}),

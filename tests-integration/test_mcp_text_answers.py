@@ -87,13 +87,24 @@ async def test_what_is_shown_of_a_file_is_what_stands_there(
             file = (ROOT / path).read_text("utf-8").split("\n")
             assert 1 <= first <= last <= len(file)
             stands = [printable(line.rstrip(), keep="\t") for line in file[first - 1 : last]]
-            if path.endswith(".py"):
+            if max_tokens is None:  # the lines that tell, and of long ones a part
+                assert_are_of(lines, stands, first if path.endswith(".py") else None)
+            elif path.endswith(".py"):
                 numbers = [str(number) for number in range(first, last + 1)]
                 rows = [f"{n} {line}".rstrip() for n, line in zip(numbers, stands, strict=True)]
                 assert lines == rows
             else:
                 said = [line[2:] for line in lines if line]
                 assert "\n".join(said) in "\n".join(line for line in stands if line)
+
+
+def assert_are_of(shown: list[str], stands: list[str], first: int | None) -> None:
+    """Hold each line that is shown against the file: that of its number, or any of a passage."""
+    said = "\n".join(line for line in stands if line)
+    for line in filter(None, shown):
+        number, _, text = line.partition(" ") if first is not None else ("", "", line[2:])
+        where = said if first is None else stands[int(number) - first]
+        assert all(part.strip() in where for part in text.split("…")), line
 
 
 async def test_what_has_no_room_can_be_read_by_the_place_that_is_named(kb: KnowledgeBase) -> None:

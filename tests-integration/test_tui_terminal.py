@@ -195,7 +195,7 @@ def take_the_tour(terminal: Terminal, words: str, keep: Callable[[str, str], Non
     terminal.type("3")
     terminal.wait_for("Ask a question")
     terminal.type(words, "Enter")
-    terminal.wait_for("Evidence; no answer was generated")
+    terminal.wait_for("Answer, word for word:")
     keep("ask", terminal.settled())
     terminal.escape("NORMAL")
     terminal.type("5")
