@@ -100,6 +100,7 @@ def test_the_answer_itself_is_told_apart_and_a_row_has_its_header(
 
     assert "1889" in {one.get("span") for one in tower}
     assert [one["lead"] for one in rent if "940" in one["quote"]] == ["| item | price |"]
+    assert "| item | price |" not in {one["quote"] for one in rent}
 
 
 @pytest.mark.model

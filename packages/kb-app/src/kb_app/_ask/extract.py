@@ -21,6 +21,7 @@ from operator import mul
 
 from kb_app._ask.evidence import Evidence, Passage, Piece
 from kb_app._ask.kinds import expected, fits
+from kb_core.media import Media
 from kb_core.values import dataclass
 
 __all__ = ["FEATURES", "Extract", "Scored", "extracts", "features", "ranked", "words_in"]
@@ -126,14 +127,23 @@ def features(evidence: Evidence, units: Sequence[Scored]) -> list[tuple[float, .
 
 
 def _candidates(evidence: Evidence) -> Iterator[Scored]:
-    """Yield each unit once, however often its words occur; none that is the question again."""
+    """Yield each unit once, however often its words occur; none that is the question again.
+
+    Neither a heading nor the header of a table answers, nor does a long block of code in prose.
+    """
     seen: set[str] = set()
     asked = _bare(evidence.question)
     for number, passage in enumerate(evidence.passages):
+        leads = {piece.unit.lead for piece in passage.pieces}
+        is_code = passage.chunk["media"] == Media.CODE.value
         for place, piece in enumerate(passage.pieces):
-            said = _bare(piece.text)
+            said, unit = _bare(piece.text), piece.unit
             is_question = asked in said and len(said) < _SAYS_MORE * len(asked)
-            if piece.unit.kind != "heading" and said and said not in seen and not is_question:
+            is_header = unit.kind == "row" and (unit.start, unit.end) in leads
+            is_long = unit.kind == "code" and not is_code and words_in(piece.text) > _MOST_WORDS
+            if unit.kind == "heading" or is_header or is_long or is_question:
+                continue
+            if said and said not in seen:
                 seen.add(said)
                 yield Scored(number, place, piece, 0.0)
 
