@@ -264,6 +264,8 @@ def test_a_model_that_is_not_there_is_an_error_with_the_way_out(kebab: Installed
     done = kebab.run("ask", "when was the tower built", "--json", code=2)
 
     error = json.loads(done.stderr.splitlines()[-1])
+    told = json.loads(kebab.run("doctor", "--json", code=3).stdout)["checks"]
+    assert [check["ok"] for check in told if check["name"] == "language model"] == [False]
     assert error["code"] == "model_unreachable"
     assert "ollama serve" in error["hint"]
 

@@ -147,6 +147,7 @@ def doctor(
         *_check_truth(config),
         *_check_index(config, parts, snapshot),
         *_check_model(config, parts.embedder),
+        *_check_writer(parts),
         _check_recognition(config),
         _check_extras(),
         _check_viewers(config),
@@ -313,6 +314,22 @@ def _check_model(config: Config, embedder: Callable[[], Embedder]) -> Iterator[C
         "detail": f"{model.model.key}, {model.model.dimensions} dimensions; "
         f"a sentence is nearer to itself ({near:.2f}) than to another ({far:.2f})",
     }
+
+
+def _check_writer(parts: Parts) -> Iterator[Check]:
+    """Yield whether the language model can be asked, where one is configured."""
+    try:
+        model = parts.language_model()
+        if model is None:
+            return
+        model.check()
+    except KbError as error:
+        yield {"name": "language model", "ok": False, "detail": str(error), "hint": error.hint}
+    else:
+        where = model.name.remote
+        sent = f"; questions and their evidence are sent to {where}" if where else ""
+        told = f"{model.name.id} by {model.name.provider}{sent}"
+        yield {"name": "language model", "ok": True, "detail": told, "hint": None}
 
 
 def _check_recognition(config: Config) -> Check:
