@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._costly import kept_in
 from kb_app._data_dir import INDEX_PARTS, DataDir
-from kb_app._media import MEDIA, OCR, chunker_for, extras_of, parsers_of
+from kb_app._media import AUDIO, MEDIA, OCR, chunker_for, extras_of, parsers_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
 from kb_app._search.hits import Freshness
@@ -58,10 +58,13 @@ def schema(config: Config, parts: Parts, snapshot: IndexSnapshot | None) -> type
             "mcp_server": find_spec("kb_mcp") is not None,
             "multi_source": True,
             "multilingual": config.embedding.model == "multilingual-e5-small",
+            "ocr": OCR.is_installed,
             "readonly": True,
             "rerank": _can_rerank(parts),
             "search_trace": True,
             "single_file_ingest": True,
+            "streaming_ask": config.ask.provider != "none",
+            "transcription": AUDIO.is_installed,
             "verbatim_fetch": True,
         },
         models={"embedding": _model_key(config, parts), "index": INDEX_VERSION, **_versions()},
