@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from kb_core.errors import InvalidInput, ModelMissing
 from kb_core.ids import content_hash
 from kb_core.ports import StoredChunk, never
 from kb_core.search import Hit, SearchResponse
+from kb_core.sentences import Unit
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ class _Read:
     gate: Gate | None = None
     confidence: float | None = None
     degraded: tuple[str, ...] = ()
-    extracts: tuple[Extract, ...] = field(default_factory=tuple)
 
 
 class Asking:
@@ -124,8 +124,8 @@ class Asking:
         elif model is not None:
             yield from self._written(asked, read, model)
         else:
-            read = replace(read, extracts=tuple(extracts(read.evidence)))
-            answer = self._said(asked, read, None if read.extracts else "score_gate")
+            chosen = extracts(read.evidence)
+            answer = self._said(asked, read, None if chosen else "score_gate", chosen)
             yield from answer.text.splitlines(keepends=True)
             yield answer
 
@@ -141,8 +141,8 @@ class Asking:
 
         ask, question = self._config.ask, asked.question.text
         room = room_of(ask.context_tokens, question, counted)
-        keys = [row.chunk_key for row in self._first(asked, asked.question.k)]
-        packed = pack(list(self._engine.renderer.chunks(keys).values()), room.evidence, counted)
+        chunks = [chunk for _, chunk in self._found(asked)]
+        packed = pack(chunks, room.evidence, counted)
         for step in write(
             model,
             prompt(question, packed),
@@ -190,19 +190,20 @@ class Asking:
             warnings=(*said.warnings, *warnings),
         )
 
-    def _first(self, asked: _Asked, count: int) -> list[Row]:
-        """Return the first rows of the list, in its order."""
-        return page_of(asked.ranking.rows, 0, count, self._engine.renderer.places)
+    def _found(self, asked: _Asked) -> list[tuple[Row, StoredChunk]]:
+        """Return the rows of the hits with their chunks: nothing else is evidence."""
+        renderer = self._engine.renderer
+        rows = page_of(asked.ranking.rows, 0, asked.question.k, renderer.places)
+        chunks = renderer.chunks([row.chunk_key for row in rows])
+        return [(row, chunks[row.chunk_key]) for row in rows if row.chunk_key in chunks]
 
     def _read(self, asked: _Asked) -> _Read:
         reader, remarks = self._reader()
-        rows = self._first(asked, DEPTH)
-        chunks = self._engine.renderer.chunks([row.chunk_key for row in rows])
-        rows = [row for row in rows if row.chunk_key in chunks]
+        found = self._found(asked)[:DEPTH]
         evidence = evidence_of(
             asked.ranking.run.parsed.text,
-            [chunks[row.chunk_key] for row in rows],
-            [row.score for row in rows],
+            [chunk for _, chunk in found],
+            [row.score for row, _ in found],
             self._engine.snapshot.known_words(asked.ranking.run.parsed.lexical),
             reader,
             stop=self._is_stopped,
@@ -223,14 +224,20 @@ class Asking:
         except (InvalidInput, ModelMissing) as error:
             return None, (f"reading: {error}; sentences are chosen by words alone",)
 
-    def _said(self, asked: _Asked, read: _Read, refusal: Refusal | None) -> Answer:
+    def _said(
+        self,
+        asked: _Asked,
+        read: _Read,
+        refusal: Refusal | None,
+        chosen: Sequence[Extract] = (),
+    ) -> Answer:
         hits, response = asked.response.hits, asked.response
         name = "none" if self._config.ask.provider == "none" else "extractive"
         by_id = {hit.chunk_id: hit for hit in hits}
         if refusal is None:
             cited = tuple(
                 _cited(asked.question.text, number, extract, by_id)
-                for number, extract in enumerate(read.extracts, start=1)
+                for number, extract in enumerate(chosen, start=1)
             )
         else:
             cited = tuple(_near(read.evidence, hits[:_NEAR]))
@@ -287,19 +294,18 @@ def _cited(question: str, number: int, extract: Extract, hits: dict[str, Hit]) -
 
 def _near(evidence: Evidence | None, hits: Sequence[Hit]) -> Iterator[Cited]:
     """Yield what comes near an answer: of each of the first passages, the likeliest words."""
-    best: dict[str, tuple[int, int]] = {}
-    chunks: dict[str, StoredChunk] = {}
-    for unit in ranked(evidence) if evidence is not None else ():
-        chunk = evidence.passages[unit.passage].chunk if evidence else None
-        if chunk is not None and chunk["chunk_id"] not in best:
-            best[chunk["chunk_id"]] = (unit.piece.unit.start, unit.piece.unit.end)
-            chunks[chunk["chunk_id"]] = chunk
+    likeliest: dict[str, tuple[StoredChunk, Unit]] = {}
+    if evidence is not None:
+        for unit in ranked(evidence):
+            chunk = evidence.passages[unit.passage].chunk
+            likeliest.setdefault(chunk["chunk_id"], (chunk, unit.piece.unit))
     for hit in hits:
-        if hit.chunk_id in best:
-            chunk, (start, end) = chunks[hit.chunk_id], best[hit.chunk_id]
-            yield Cited(hit=hit, citation=_place(chunk, start, end), quote=chunk["text"][start:end])
-        else:
-            yield Cited(hit=hit, citation=hit.citation, quote=hit.snippet)
+        citation, quote = hit.citation, hit.snippet
+        if hit.chunk_id in likeliest:
+            chunk, best = likeliest[hit.chunk_id]
+            citation = _place(chunk, best.start, best.end)
+            quote = chunk["text"][best.start : best.end]
+        yield Cited(hit=hit, citation=citation, quote=quote)
 
 
 def _place(chunk: StoredChunk, start: int, end: int) -> Citation:

@@ -23,7 +23,7 @@ from kb_core.sentences import Unit, units
 from kb_core.values import dataclass
 from kb_search.analysis import analyze
 
-__all__ = ["DEPTH", "Evidence", "Passage", "Piece", "evidence_of"]
+__all__ = ["DEPTH", "Evidence", "Passage", "Piece", "evidence_of", "mean"]
 
 DEPTH = 5
 """How many passages are read: on development collections, the answer stands in the first
@@ -50,8 +50,7 @@ class Piece:
     @property
     def nearness(self) -> float:
         """The mean nearness of the question's tokens; 0 where nothing read it."""
-        nearest = self.reading.nearest
-        return sum(nearest) / len(nearest) if nearest else 0.0
+        return mean(self.reading.nearest)
 
     @property
     def farthest(self) -> float:
@@ -79,8 +78,7 @@ class Passage:
     @property
     def nearness(self) -> float:
         """The mean over the tokens of the question."""
-        nearest = self.nearest
-        return sum(nearest) / len(nearest) if nearest else 0.0
+        return mean(self.nearest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +129,11 @@ def evidence_of(
         is_read=readings is not None,
         is_foreign=known.share < _KNOWN,
     )
+
+
+def mean(values: Sequence[float], otherwise: float = 0.0) -> float:
+    """Return the mean of *values*, and *otherwise* where there are none."""
+    return math.fsum(values) / len(values) if values else otherwise
 
 
 def _texts(chunk: StoredChunk, parts: Sequence[Unit]) -> list[str]:

@@ -10,10 +10,9 @@ document taken out that answers it, its near neighbours left; each collection we
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from operator import mul
 
-from kb_app._ask.evidence import Evidence
+from kb_app._ask.evidence import Evidence, mean
 from kb_core.values import dataclass
 
 __all__ = ["FEATURES", "Gate", "chance_of", "features", "gate_of"]
@@ -77,14 +76,10 @@ def features(evidence: Evidence) -> tuple[float, ...]:
         best.nearness,
         best.farthest,
         best.share,
-        best.nearness - _mean([piece.nearness for piece in rest[:5]], best.nearness),
+        best.nearness - mean([piece.nearness for piece in rest[:5]], best.nearness),
         first.nearness,
         min(first.nearest, default=0.0),
-        first.nearness - _mean([passage.nearness for passage in others], first.nearness),
+        first.nearness - mean([passage.nearness for passage in others], first.nearness),
         first.share,
         max(passage.share for passage in evidence.passages),
     )
-
-
-def _mean(values: Sequence[float], otherwise: float) -> float:
-    return math.fsum(values) / len(values) if values else otherwise
