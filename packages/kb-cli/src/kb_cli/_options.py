@@ -9,6 +9,7 @@ import click
 
 from kb_cli._command import completed_by
 from kb_cli._context import CliContext
+from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS, FilterSpec
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "hits_option",
     "in_option",
     "mode_option",
+    "only_text",
     "page_options",
     "per_doc_option",
 ]
@@ -25,6 +27,20 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 _COMPLETED = frozenset({"source", "media", "lang", "code_lang", "repo", "tag"})
+
+
+def only_text(words: tuple[str, ...], what: str, command: str) -> str:
+    """Return the one argument of a command that takes one, or say how it is written."""
+    if len(words) == 1:
+        return words[0]
+    example = " ".join(words) or "how are chunks cut"
+    raise InvalidInput(
+        f"one {what} is expected, not {len(words)} arguments"
+        if words
+        else f"the {what} is missing",
+        hint=f'kebab {command} "{example}"',
+        details={"field": "query"},
+    )
 
 
 def hits_option(help_text: str) -> Callable[[_Command], _Command]:

@@ -163,8 +163,8 @@ def _blocks(text: str) -> Iterator[_Block]:
         start, end = lines[at]
         kind = _kind_of(text[start:end])
         at += 1
-        if kind == "code":
-            mark = str(_FENCE.match(text, start, end)[1])  # type: ignore[index]
+        if fence := _FENCE.match(text, start, end):
+            mark = fence[1]
             while at < len(lines) and not text.startswith(mark, _inset(text, *lines[at])):
                 at += 1
             at = min(at + 1, len(lines))

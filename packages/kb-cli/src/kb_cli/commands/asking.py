@@ -11,9 +11,15 @@ import click
 from kb_app.shown import count, flat, printable
 from kb_cli._command import command
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._options import filter_options, filters_of, hits_option, in_option, mode_option
+from kb_cli._options import (
+    filter_options,
+    filters_of,
+    hits_option,
+    in_option,
+    mode_option,
+    only_text,
+)
 from kb_cli._text import terminal_width, wrap
-from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -80,7 +86,7 @@ def ask(
 
     shown, explain, stream = (options.pop(name) for name in ("citations", "explain", "stream"))
     question = AskQuery(
-        text=_text(words),
+        text=only_text(words, "question", "ask"),
         mode=SearchMode(options.pop("mode")),
         k=options.pop("k") or cli.config.search.default_k,
         filters=filters_of(options),
@@ -98,19 +104,6 @@ def ask(
             cli.note(*_explained(answer))
     if not answer["grounded"]:
         ctx.exit(_REFUSED)
-
-
-def _text(words: tuple[str, ...]) -> str:
-    if len(words) == 1:
-        return words[0]
-    example = " ".join(words) or "how are chunks cut"
-    raise InvalidInput(
-        f"one question is expected, not {len(words)} arguments"
-        if words
-        else "the question is missing",
-        hint=f'kebab ask "{example}"',
-        details={"field": "query"},
-    )
 
 
 def _last(events: Iterator[types.AnswerEvent], *, stream: bool) -> types.Answer:

@@ -17,6 +17,7 @@ from kb_cli._options import (
     hits_option,
     in_option,
     mode_option,
+    only_text,
     page_options,
     per_doc_option,
 )
@@ -109,23 +110,12 @@ def _query(
     snippet_chars = options.pop("snippet_chars") or cli.config.search.snippet_chars
     asked = {name: options.pop(name) for name in _ASKED}
     return SearchQuery(
-        text=_text(words),
+        text=only_text(words, "query", "search"),
         mode=SearchMode(mode),
         k=k or cli.config.search.default_k,
         filters=filters_of(options),
         snippet_chars=snippet_chars,
         **asked,
-    )
-
-
-def _text(words: tuple[str, ...]) -> str:
-    if len(words) == 1:
-        return words[0]
-    example = " ".join(words) or "how are chunks cut"
-    raise InvalidInput(
-        f"one query is expected, not {len(words)} arguments" if words else "the query is missing",
-        hint=f'kebab search "{example}"',
-        details={"field": "query"},
     )
 
 
