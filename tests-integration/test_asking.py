@@ -92,6 +92,15 @@ def test_every_quote_stands_where_its_citation_says(library: InstalledKebab) -> 
 
 
 @pytest.mark.model
+@pytest.mark.parametrize("k", ["1", "2", "100"])
+def test_the_evidence_is_what_was_found_and_nothing_else(library: InstalledKebab, k: str) -> None:
+    answer = ask(library, "when was the tower built", "-k", k)
+
+    assert "1889" in answer["answer"]
+    assert answer["retrieval"]["chunks_used"] <= answer["retrieval"]["chunks_returned"] <= int(k)
+
+
+@pytest.mark.model
 def test_the_answer_itself_is_told_apart_and_a_row_has_its_header(
     library: InstalledKebab,
 ) -> None:

@@ -23,31 +23,27 @@ import argparse
 import json
 import pickle
 import random
-import re
 import sys
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from beir import Collection, load_collection, sampled
-from ir import NAMES_FILE, add_data_option, config_of, open_snapshot
+from confidence import area, opened
+from ir import add_data_option
 from machine import describe_machine, machine_line, use_private_cache
 from tables import render_table
 
 from kb_app._ask import extract, gate
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
-from kb_app._models import model_of
-from kb_app._search.engine import Engine, search_settings
 from kb_app._search.query import parse_query
-from kb_app._wiring import LazyEmbedder
 from kb_core.filters import Not, OneOf
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
 
-__all__ = ["Case", "Unit", "area", "cases", "main"]
+__all__ = ["Case", "Unit", "cases", "main"]
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -82,44 +78,15 @@ class _Set:
     collection: Collection
     answers: Mapping[str, Sequence[str]]
     reads: bool
-    ids: dict[str, list[str]] = field(default_factory=dict)
-
-    def engine(self) -> tuple[Engine, LazyEmbedder]:
-        config = config_of(self.home)
-        embedder = LazyEmbedder(config)
-        snapshot = open_snapshot(config.storage.data_dir)
-        names: Mapping[str, str] = json.loads((self.home / NAMES_FILE).read_text("utf-8"))
-        for doc in snapshot.docs(None):
-            name = self.collection.judged_as(names[doc["path"]])
-            self.ids.setdefault(name, []).append(doc["doc_id"])
-        engine = Engine(
-            snapshot,
-            search_settings(config, model_of(config)),
-            embed=lambda text: embedder().embed_query(text),
-            reranker=embedder.reranker,
-            now=0,
-        )
-        return engine, embedder
-
-
-def area(high: Array, low: Array) -> float:
-    """Return how often one of *high* is above one of *low*; ties count a half."""
-    above = (high[:, None] > low).mean() + (high[:, None] == low).mean() / 2
-    return float(above) if len(high) and len(low) else 0.5
 
 
 def cases(asked: _Set) -> Iterator[Case]:
     """Yield two cases per question: with what is relevant, and without."""
-    engine, embedder = asked.engine()
+    engine, embedder, judged = opened(asked.home, asked.collection)
     reader = embedder.close_reader() if asked.reads else None
     model = embedder().model.name
-    for query, text in asked.collection.queries.items():
-        judged = asked.collection.qrels[query]
-        relevant = {
-            d for name, grade in judged.items() if grade > 0 for d in asked.ids.get(name, ())
-        }
-        if not relevant:
-            continue
+    for query, relevant in judged.items():
+        text = asked.collection.queries[query]
         known = engine.snapshot.known_words(parse_query(text).lexical)
         for is_there in (True, False):
             without = None if is_there else Not(OneOf("doc_id", tuple(sorted(relevant))))
@@ -162,12 +129,8 @@ def _case(evidence: Evidence, gold: Sequence[str], model: str, *, is_there: bool
 
 
 def _holds(text: str, gold: Sequence[str]) -> bool:
-    plain = _plain(text)
-    return any(_plain(answer) in plain for answer in gold)
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
+    plain = extract.bare(text)
+    return any(extract.bare(answer) in plain for answer in gold)
 
 
 # -------------------------------------------------------------------- fitting
@@ -245,7 +208,7 @@ def _fit(found: Mapping[str, Sequence[Case]]) -> str:
         others = {other: cases_ for other, cases_ in found.items() if other != name} or found
         left = _logistic(*_gate_data(others))
         told = [(case.is_there, left[0] + np.array(case.gate) @ left[1:]) for case in one]
-        high, low = (np.array([x for there, x in told if there is side]) for side in (True, False))
+        high, low = ([float(x) for there, x in told if there is side] for side in (True, False))
         lines.append(f"  {name}: AUROC {area(high, low):.3f} by weights of the others")
     lists = [pair for one in found.values() for pair in _lists(one)]
     if lists:
@@ -272,7 +235,9 @@ def _row(name: str, found: Sequence[Case]) -> tuple[str, ...]:
     shown = [case.shown for case in found if case.shown is not None]
     table = np.array([case.gate for case in found])
     truth = np.array([case.is_there for case in found])
-    single = max(area(table[truth, i], table[~truth, i]) for i in range(table.shape[1]))
+    single = max(
+        area(table[truth, i].tolist(), table[~truth, i].tolist()) for i in range(table.shape[1])
+    )
     refused = float(np.mean([not case.is_answered for case in found if case.is_there]))
     let_in = float(np.mean([case.is_answered for case in found if not case.is_there]))
     answers = (
@@ -285,7 +250,7 @@ def _row(name: str, found: Sequence[Case]) -> tuple[str, ...]:
         name,
         str(len(there)),
         *answers,
-        f"{area(there, gone):.3f}",
+        f"{area(there.tolist(), gone.tolist()):.3f}",
         f"{single:.3f}",
         f"{1 - (refused + let_in) / 2:.3f}",
         f"{refused:.3f}",

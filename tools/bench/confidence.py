@@ -43,7 +43,7 @@ from kb_core.filters import Not, OneOf
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
 
-__all__ = ["Case", "area", "main"]
+__all__ = ["Case", "area", "main", "opened"]
 
 STRANGERS = {
     "adi": "belebele-en",
@@ -76,8 +76,11 @@ def area(high: Sequence[float], low: Sequence[float]) -> float:
     return above / (len(high) * len(low)) if high and low else 0.5
 
 
-def cases(home: Path, collection: Collection, mode: SearchMode) -> Iterator[Case]:
-    """Yield two searches per query: with what is relevant, and without."""
+def opened(home: Path, collection: Collection) -> tuple[Engine, LazyEmbedder, dict[str, set[str]]]:
+    """Return what searches an ingested collection, its model, and by query what is relevant.
+
+    Queries of which nothing relevant was ingested are left out.
+    """
     config = config_of(home)
     embedder = LazyEmbedder(config)
     snapshot = open_snapshot(config.storage.data_dir)
@@ -93,12 +96,24 @@ def cases(home: Path, collection: Collection, mode: SearchMode) -> Iterator[Case
     for doc in snapshot.docs(None):
         name = collection.judged_as(names[doc["path"]])
         by_name.setdefault(name, []).append(doc["doc_id"])
-    for query, text in collection.queries.items():
-        judged = collection.qrels[query]
-        relevant = {d for name, grade in judged.items() if grade > 0 for d in by_name.get(name, ())}
-        if not relevant:
-            continue
-        asked = SearchQuery(text=text, mode=mode)
+    relevant = {
+        query: {
+            doc_id
+            for name, grade in collection.qrels[query].items()
+            if grade > 0
+            for doc_id in by_name.get(name, ())
+        }
+        for query in collection.queries
+    }
+    return engine, embedder, {query: ids for query, ids in relevant.items() if ids}
+
+
+def cases(home: Path, collection: Collection, mode: SearchMode) -> Iterator[Case]:
+    """Yield two searches per query: with what is relevant, and without."""
+    engine, _, judged = opened(home, collection)
+    snapshot = engine.snapshot
+    for query, relevant in judged.items():
+        asked = SearchQuery(text=collection.queries[query], mode=mode)
         for is_there in (True, False):
             without = None if is_there else Not(OneOf("doc_id", tuple(sorted(relevant))))
             ranked = engine.ranking(asked, without)

@@ -38,8 +38,9 @@ class Texts:
     def ask(self, question: AskQuery, *, stop: Event | None = None) -> Iterator[types.AnswerEvent]:
         """Answer *question*; yield answer_event.v1, of which the last is the one ``final``.
 
-        A refusal is an answer. Setting *stop* ends in a refusal, too, and so does closing the
-        iterator in nothing. Errors of a search are raised before the first event.
+        A refusal is an answer, and setting *stop* ends in one; closing the iterator ends in
+        nothing. Errors of a search are raised before the first event, and those of a language
+        model that said nothing, such as ``ModelUnreachable``, in place of the last.
         """
         return self._asking(stop).events(question)
 

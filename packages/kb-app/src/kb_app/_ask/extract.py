@@ -24,7 +24,7 @@ from kb_app._ask.kinds import expected, fits
 from kb_core.media import Media
 from kb_core.values import dataclass
 
-__all__ = ["FEATURES", "Extract", "Scored", "extracts", "features", "ranked", "words_in"]
+__all__ = ["FEATURES", "Extract", "Scored", "bare", "extracts", "features", "ranked", "words_in"]
 
 FEATURES = (
     "nearness", "nearness, less the best", "farthest", "cosine",
@@ -132,12 +132,12 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
     Neither a heading nor the header of a table answers, nor does a long block of code in prose.
     """
     seen: set[str] = set()
-    asked = _bare(evidence.question)
+    asked = bare(evidence.question)
     for number, passage in enumerate(evidence.passages):
         leads = {piece.unit.lead for piece in passage.pieces}
         is_code = passage.chunk["media"] == Media.CODE.value
         for place, piece in enumerate(passage.pieces):
-            said, unit = _bare(piece.text), piece.unit
+            said, unit = bare(piece.text), piece.unit
             is_question = asked in said and len(said) < _SAYS_MORE * len(asked)
             is_header = unit.kind == "row" and (unit.start, unit.end) in leads
             is_long = unit.kind == "code" and not is_code and words_in(piece.text) > _MOST_WORDS
@@ -148,7 +148,7 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
                 yield Scored(number, place, piece, 0.0)
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """Return *text* as it is compared: letters and digits alone."""
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
 
