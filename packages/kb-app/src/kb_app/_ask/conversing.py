@@ -86,10 +86,10 @@ class Conversing:
         return replace(turn, rewritten=self._by_rules(turn))
 
     def _by_rules(self, turn: _Turn) -> str | None:
-        last = turn.journal.turns[-1]["answer"]
-        before, name = last.get("rewritten_question", last["question"]), None
-        if expected(before)[2] is not None:
-            spans = (cited.get("span") for cited in last["citations"])
+        answers, name = [each["answer"] for each in turn.journal.turns], None
+        before = [(one["question"], _meant(one)) for one in answers]
+        if expected(before[-1][1])[2] is not None:
+            spans = (cited.get("span") for cited in answers[-1]["citations"])
             name = next(filter(None, spans), None)
         return standalone(turn.question.text, before, self._asking.weight_of, name)
 
@@ -145,4 +145,8 @@ def _unkept(answer: Answer, why: str) -> Answer:
 def _history(journal: Journal) -> list[tuple[str, str]]:
     """Return what was asked and answered, in order."""
     answers = [turn["answer"] for turn in journal.turns]
-    return [(one.get("rewritten_question", one["question"]), one["answer"]) for one in answers]
+    return [(_meant(one), one["answer"]) for one in answers]
+
+
+def _meant(answer: types.Answer) -> str:
+    return answer.get("rewritten_question", answer["question"])

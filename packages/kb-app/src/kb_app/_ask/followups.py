@@ -1,18 +1,20 @@
-"""Follow-ups: a question that only makes sense after the one before it, made to stand alone.
+"""Follow-ups: a question that only makes sense after those before it, made to stand alone.
 
 Such a question refers back (*when was it painted*), leaves out what was asked (*and in 2020?*),
-or has next to no words of its own (*why?*). What it lacks is carried over from the question
+or has next to no words of its own (*why?*). What it lacks is carried over from the questions
 before, and nothing is made up:
 
 * what begins with a preposition, or is a number, takes the place of what was asked with the
   same one: *how many were sold in 2019* and then *and in 2020?* asks how many were sold in 2020,
-* another thing (*what about films?*) takes the place of the most telling word before it,
-* else the words that tell something are put behind it, and with *he* or *she* the name that
-  was answered,
-* in Japanese and Korean, what the question before marks as its topic takes the pronoun's place.
+* another thing (*what about films?*) takes the place of what was named before,
+* in English, Japanese and Korean, the topic takes the place of the pronoun,
+* else the topic, or all words that tell something, are put behind the question in brackets,
+  and with *he* or *she* the name that was answered.
 
-A language is told by the words of a question that mean nothing by themselves. Where none is
-known, a question stands alone. Pure; for the languages that are asked most.
+The topic is what the last question named that did not refer back itself, so that it stays
+for as long as questions go on about it. A language is told by the words of a question that
+mean nothing by themselves. Where none is known, a question stands alone. Pure; for the
+languages that are asked most.
 """
 
 from __future__ import annotations
@@ -168,34 +170,58 @@ _LANGUAGES = (
         empty="",
     ),
 )
+_ENGLISH = _LANGUAGES[0]
 _JAPANESE = re.compile(r"[\u3040-\u30ff]")
 _OF_JAPANESE = re.compile(
-    r"(?:それ|これ|あれ|そこ|ここ|彼女|彼|その人)(?=は|が|を|に|の|で|から|も)|(?:その|この)(?=[\u4e00-\u9fff\u30a0-\u30ff])"
+    r"(?:それ|これ|あれ|そこ|ここ|彼女|彼|その人)(?=は|が|を|に|の|で|から|も)"
+    r"|(?:その|この)(?=[\u4e00-\u9fff\u30a0-\u30ff])"
 )
 _OF_CHINESE = re.compile(r"它们?|他们?|她们?|这个?|那个?|其(?!他|它|实|中)")
 _ALSO_CHINESE = re.compile(r"^(?:那么?|还有|那)?(.+?)呢[?？]?$")
 _TOPIC_JAPANESE = re.compile(r"^(.{1,30}?)(?:は(?!じ)|について)")
 _TOPIC_KOREAN = re.compile(r"^\s*(\S(?:[^?？]{0,30}?\S)?)(?:은|는|이|가)\s")
 _PRONOUN_KOREAN = re.compile(r"(?:그것|그건|그게|이것|이건|그녀|그)(?=[은는이가을를의]?\s)")
+_SHORT_JAPANESE = 6
+
+_PRONOUN = re.compile(r"\b(?:it|they|them|he|she|him|(?:one|ones)(?=\s*\W*$))\b", re.IGNORECASE)
+_OWNER = re.compile(r"\b(?:its|their|his|her)\b(?=\s+\w)", re.IGNORECASE)
+_SAYS_NOTHING = re.compile(
+    r"\b(?:is|was|does|did|would|will|can|has) it (?:\w+ ){1,2}(?:to|that|if|when|for)\b",
+    re.IGNORECASE,
+)
+"""*Is it possible to* and the like, where *it* stands for nothing."""
+_ALL_OF_IT = re.compile(r"\b(?:that|this)\W*$", re.IGNORECASE)
+"""*What happens after that*, which refers to all that was asked."""
+_INVERTED = frozenset(
+    ("do", "does", "did", "has", "have", "can", "could", "may", "might", "must", "shall")
+) | {"should", "will", "would"}
+_BEING = frozenset(["is", "are", "was", "were"])
+_COPIED = frozenset(["what", "who", "which"])
+_JOINS = frozenset({"of"})
 
 
 def standalone(
     question: str,
-    before: str,
+    before: Sequence[tuple[str, str]],
     weight: Callable[[str], float],
     name: str | None = None,
 ) -> str | None:
-    """Return *question* with what it leaves to *before*, the one asked before it.
+    """Return *question* with what it leaves to those *before* it.
 
-    ``None`` where it stands alone. *weight* says how telling a word is, and *name* is the
-    name that was answered, if one was.
+    *before* are questions in order, each as it was asked and as what it meant. ``None`` where
+    the question stands alone. *weight* says how telling a word is, and *name* is the name that
+    was answered, if one was.
     """
-    asked, last = question.strip(), before.strip(_END)
+    asked, last = question.strip(), before[-1][1].strip(_END) if before else ""
     if not asked or not last:
         return None
     made: str | None
-    if not _CJK.search(asked):
-        made = _spaced(asked, last, weight, name)
+    if _HANGUL.search(asked):
+        made = _korean(asked, last)
+        if made in {None, asked}:
+            made = _spaced(asked, before, weight, name)
+    elif not _CJK.search(asked):
+        made = _spaced(asked, before, weight, name)
     elif _JAPANESE.search(asked):
         made = _japanese(asked, last)
     else:
@@ -204,31 +230,100 @@ def standalone(
 
 
 def _spaced(
-    question: str, before: str, weight: Callable[[str], float], name: str | None
+    question: str,
+    turns: Sequence[tuple[str, str]],
+    weight: Callable[[str], float],
+    name: str | None,
 ) -> str | None:
+    before = turns[-1][1].strip(_END)
     language = _language_of(question, before)
     if language is None:
         return None
     opening = language.opens.match(question)
     rest = question[opening.end() :] if opening else question
     own = _telling(rest, language)
-    words = [word.casefold() for word in _WORD.findall(rest)]
-    back = [word for word in words if word in language.refers]
-    people = [word for word in words if word in language.persons]
-    if not (opening or back or people or len(own) <= _FEW):
+    words = {word.casefold() for word in _WORD.findall(_SAYS_NOTHING.sub("", rest))}
+    people = words & language.persons
+    is_back = bool(people or words & language.refers or _is_one(rest, language))
+    if not (opening or is_back or len(own) <= _FEW):
         return None
-    if _HANGUL.search(question) and (topic := _TOPIC_KOREAN.match(f"{before} ")):
-        named, count = _PRONOUN_KOREAN.subn(topic.group(1), question)
-        if count:
-            return named
     spoken = _language_of(before, "") or language
-    is_thing = opening and own and not (back or people) and language.asks.isdisjoint(words)
-    if is_thing and (made := _in_its_place(rest.strip(_END), before, spoken, weight)):
+    about = _topic_of(turns)
+    is_thing = opening and own and not is_back and language.asks.isdisjoint(words)
+    if is_thing and (made := _in_its_place(rest.strip(_END), before, spoken, about, weight)):
         return made
+    known_name = name if people and name and name not in question else None
+    if is_back and about and language is _ENGLISH and not known_name:
+        named = _with_topic(rest, about)
+        if named != rest:
+            return named
     carried = _carried(before, spoken, weight, own)
-    if people and name and name not in question:
-        carried.append(name)
+    if about and own and not _ALL_OF_IT.search(rest):
+        carried = [about]
+    carried += [known_name] if known_name else []
     return f"{rest.strip() or question} ({' '.join(carried)})" if carried else None
+
+
+def _is_one(question: str, language: _Language) -> bool:
+    match = _PRONOUN.search(question) if language is _ENGLISH else None
+    return match is not None and match.group().casefold().startswith("one")
+
+
+def _with_topic(question: str, topic: str) -> str:
+    """Return *question* with the topic in place of the first word that stands for it."""
+    owned, count = _OWNER.subn(lambda _: f"{topic}'s", question, count=1)
+    return owned if count else _PRONOUN.sub(lambda _: topic, question, count=1)
+
+
+def _topic_of(turns: Sequence[tuple[str, str]]) -> str | None:
+    """Return what is talked about: what the last question named that did not refer back."""
+    topic: str | None = None
+    for asked, meant in turns:
+        bare = topic.partition(" ")[2] or topic if topic else None
+        if bare and asked != meant and bare in meant and bare not in asked:
+            continue
+        language = _language_of(meant, "")
+        topic = _topic(meant.strip(_END), language) if language else None
+    return topic
+
+
+def _topic(question: str, language: _Language) -> str | None:
+    """Return the first thing that a question names, with its article."""
+    if language is not _ENGLISH:
+        return _phrase(question, language)
+    words = _WORD.findall(question)
+    low = [word.casefold() for word in words]
+    things = [n for n, word in enumerate(low) if word not in language.known]
+    if not things:
+        return None
+    named = (n for n in things if n and low[n - 1] in language.articles)
+    at = next(named, things[0])
+    start = at - 1 if at and low[at - 1] in language.articles else at
+    end = at
+    while end < len(low) and (low[end] not in language.known or _goes_on(low, end, language)):
+        end += 1
+    is_verb_last = _has_verb_behind(low[:start]) and low[end : end + 1] != ["do"]
+    if end - at > 1 and is_verb_last and low[end - 2] not in _JOINS:
+        end -= 1
+    return " ".join(words[start:end])
+
+
+def _goes_on(low: Sequence[str], at: int, language: _Language) -> bool:
+    """Say whether a thing goes on here: *the default number of hits*."""
+    return low[at] in _JOINS and at + 1 < len(low) and low[at + 1] not in language.known
+
+
+def _has_verb_behind(before: Sequence[str]) -> bool:
+    """Say whether a thing stands between the parts of the verb: *when was the tower built*."""
+    *asks, auxiliary = before or ("",)
+    is_being = auxiliary in _BEING and not (asks and asks[-1] in _COPIED)
+    return auxiliary in _INVERTED or is_being
+
+
+def _phrase(question: str, language: _Language) -> str | None:
+    """Return an article with the word behind it, where a language puts nouns first."""
+    named = [pair for pair in _named(question, language) if pair[0]]
+    return "".join(named[0]) if named else None
 
 
 def _language_of(question: str, before: str) -> _Language | None:
@@ -262,41 +357,54 @@ def _carried(
 
 
 def _in_its_place(
-    other: str, before: str, language: _Language, weight: Callable[[str], float]
+    other: str, before: str, language: _Language, about: str | None, weight: Callable[[str], float]
 ) -> str | None:
     """Return *before*, asked of *other*: a number, a phrase with a preposition, or a thing."""
     numbers = _NUMBER.findall(before)
     if _NUMBER.fullmatch(other) and len(numbers) == 1:
-        return f"{before.replace(numbers[0], other)}?"
+        return before.replace(numbers[0], other) + _mark(before)
     first, _, phrase = other.partition(" ")
     if first.casefold() in language.places and phrase:
         found = list(re.finditer(rf"\b{re.escape(first)}\b", before, re.IGNORECASE))
         end = found[-1].start() if found else len(before)
         return f"{before[:end].rstrip()} {other}?"
+    has_own = first.casefold() in language.articles
+    if about and before.count(about) == 1:
+        article, _, thing = about.partition(" ")
+        is_with = bool(thing) and article.casefold() in language.articles
+        return before.replace(thing if is_with and not has_own else about, other) + _mark(before)
     place = max(_named(before, language), key=lambda found: weight(found[1]), default=None)
     if place is None:
         return None
     article, thing = place
-    has_own = first.casefold() in language.articles
     taken = f"{article}{thing}" if has_own else thing
-    return re.sub(rf"\b{re.escape(taken)}\b", lambda _: other, before, count=1) + "?"
+    return re.sub(rf"\b{re.escape(taken)}\b", lambda _: other, before, count=1) + _mark(before)
+
+
+def _mark(question: str) -> str:
+    return "" if question.endswith(")") else "?"
 
 
 def _named(before: str, language: _Language) -> list[tuple[str, str]]:
     """Return what a question names, each with its article: words behind one, or else any."""
     found, last = [], ""
     for match in _WORD.finditer(before):
-        word = match.group()
+        word = match.group().removesuffix("'s")
         if word.casefold() not in language.known:
             found.append((last if last.strip().casefold() in language.articles else "", word))
         last = f"{word} "
     return [named for named in found if named[0]] or found
 
 
+def _korean(question: str, before: str) -> str | None:
+    topic = _TOPIC_KOREAN.match(f"{before} ")
+    return _PRONOUN_KOREAN.sub(topic.group(1), question) if topic else None
+
+
 def _japanese(question: str, before: str) -> str | None:
     topic = _TOPIC_JAPANESE.match(before)
     if not _OF_JAPANESE.search(question):
-        return None if len(question.strip(_END)) > 6 else f"{question} ({before})"  # noqa: PLR2004
+        return None if len(question.strip(_END)) > _SHORT_JAPANESE else f"{question} ({before})"
     if topic is None:
         return f"{question} ({before})"
     return _OF_JAPANESE.sub(lambda match: _standing(match, topic.group(1)), question)

@@ -64,6 +64,11 @@ def answer(given: Answer) -> types.Answer:
             "provider": model.provider,
             "dimensions": model.dimensions,
         }
+    _add_what_there_is(out, given)
+    return out
+
+
+def _add_what_there_is(out: types.Answer, given: Answer) -> None:
     if given.rewritten is not None:
         out["rewritten_question"] = given.rewritten
     if given.conversation is not None:
@@ -76,7 +81,6 @@ def answer(given: Answer) -> types.Answer:
         out["degraded"] = list(given.degraded)
     if given.warnings:
         out["warnings"] = list(given.warnings)
-    return out
 
 
 def _cited(given: Cited) -> types.AnswerCited:
