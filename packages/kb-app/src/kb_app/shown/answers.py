@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from kb_app.shown import flat, local_time, printable
 
-__all__ = ["refusal_text", "session_markdown"]
+__all__ = ["answer_markdown", "refusal_text", "session_markdown"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
@@ -33,12 +33,17 @@ def session_markdown(session: _Json) -> str:
     lines = [f"# Conversation {session['session_id']}"]
     lines += [f"\n> {flat(warning)}" for warning in session.get("warnings", ())]
     for turn in session["turns"]:
-        lines += _turn(turn["answer"])
+        lines += ["", *_turn(turn["answer"])]
     return "\n".join(lines) + "\n"
 
 
+def answer_markdown(answer: _Json) -> str:
+    """Return answer.v1 as Markdown: the question as a heading, the answer, and its sources."""
+    return "\n".join(_turn(answer)) + "\n"
+
+
 def _turn(answer: _Json) -> Iterator[str]:
-    yield f"\n## {flat(answer['question'])}\n"
+    yield f"## {flat(answer['question'])}\n"
     if rewritten := answer.get("rewritten_question"):
         yield f"*Asked as: {flat(rewritten)}*\n"
     reason = answer.get("refusal_reason")
