@@ -17,7 +17,9 @@ from kb_cli.testing.installed import InstalledKebab
 from kb_core.evals import EvalOptions, EvalVariant
 from kb_core.media import SearchMode
 from kb_core.testing import closed_schema
+from kb_search import lexical
 
+COLOURS = ("red", "blue", "green", "black")
 TOPICS = ("lock", "reader", "index", "chunk", "query")
 
 
@@ -180,3 +182,39 @@ def test_a_run_of_another_state_does_not_go_on(kebab: InstalledKebab) -> None:
 
     assert "cannot go on: its index changed since" in told.stderr
     assert "'never' names no run" in unknown.stderr
+
+
+def test_a_weight_that_is_set_to_nothing_is_caught_and_a_harmless_change_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What notes are called decides here: their texts are like each other."""
+    kebab = KebabHere(tmp_path)
+    names = [f"{one}-{other}" for one in ("amber", "birch", "cedar") for other in COLOURS]
+    for day, name in enumerate(names):
+        words = " ".join(name.split("-"))
+        kebab.write(f"{name}.md", "How it is made, and what it is for.\n")
+        kebab.write(f"diary/{day}.md", f"Somebody spoke of {words}, and of {words} again.\n")
+    kebab.ingest()
+    rows = [{"id": n, "query": n.replace("-", " "), "expected_docs": [f"{n}.md"]} for n in names]
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    run = ("eval", "run", "--mode", "lexical", "--cases", str(golden), "--name")
+    kebab.run(*run, "before")
+
+    kebab.write("news.md", "# News\n\nSomething else altogether.\n")
+    kebab.ingest()
+    kebab.run(*run, "harmless")
+    nothing = lexical.Weights(head=0.0, called=0.0, phrase=0.0)
+    monkeypatch.setattr(lexical.build_ranking, "__defaults__", (nothing,))
+    kebab.run(*run, "harmful")
+
+    harmless = kebab.json("eval", "compare", "before", "harmless")
+    harmful = kebab.json("eval", "compare", "before", "harmful", code=3)
+    told = kebab.run("eval", "compare", "before", "harmful", code=3).stdout
+
+    assert not harmless["regressed"]
+    assert {"index.corpus_revision", "index.documents"} <= {r["name"] for r in harmless["changed"]}
+    assert harmful["regressed"]
+    assert len(harmful["lost"]) == 5
+    assert "regressed" in told
+    assert "lost amber-" in told

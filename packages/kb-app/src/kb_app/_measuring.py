@@ -94,6 +94,19 @@ class Measuring:
         running = Running(self._snapshot(), self._config, self._parts, options, cases)
         return running.events(keep=not self._readonly, stop=stop)
 
+    def compare_runs(
+        self, before: str, after: str, *, tolerance: float = 0.01, strict: bool = False
+    ) -> types.EvalCompare:
+        """Return eval_compare.v1: what differs between two runs, and whether that is luck.
+
+        A run is named by its id or the beginning of that, its name, ``last`` or ``last~1``, or
+        its folder; ``RUN:VARIANT`` names another than its first variant.
+        """
+        from kb_app._evals.comparing import compare_runs
+
+        data_dir = self._config.storage.data_dir
+        return compare_runs(data_dir, before, after, tolerance=tolerance, strict=strict)
+
     def eval_runs(self) -> types.EvalRunList:
         """Return eval_run_list.v1: the runs that are kept, the newest first."""
         from kb_app._evals.stored import runs_in

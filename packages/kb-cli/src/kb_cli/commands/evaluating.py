@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,12 +29,14 @@ _SHOWN_BY_ADD = 10
 _LONGEST = 60
 _CELLS = 10
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
+_NAMED = 5
 _ALMOST_ONE = 0.9995
 
 _EVAL = """
 kebab eval add "who takes the writer lock"
 kebab eval check
 kebab eval run --mode hybrid --mode lexical
+kebab eval compare last~1 last
 """
 
 
@@ -325,5 +328,98 @@ def _listed(found: types.EvalRunList) -> Iterator[str]:
     yield from table(head, rows) if rows else ["no runs yet: kebab eval run"]
 
 
-for _each in (add, check, run, list_):
+_COMPARE = """
+kebab eval compare last~1 last
+kebab eval compare before last:lexical
+kebab eval compare eval/baseline build/eval --tolerance 0.02
+"""
+
+
+@command("compare", example=_COMPARE)
+@click.argument("before")
+@click.argument("after")
+@click.option(
+    "--tolerance",
+    metavar="X",
+    type=click.FloatRange(0, 1),
+    default=0.01,
+    show_default=True,
+    help="A figure may lose so much.",
+)
+@click.option("--strict", is_flag=True, help="A larger loss counts even where it may be luck.")
+@click.pass_context
+@pass_cli
+def compare(
+    cli: CliContext, ctx: click.Context, /, before: str, after: str, tolerance: float, strict: bool
+) -> None:
+    """Say what differs between two runs, whether it is more than luck, and where.
+
+    A run is named by its id or the beginning of that, its name, last or last~1, or its folder;
+    RUN:VARIANT names another than its first variant. The exit code is 3 where a figure lost
+    more than the tolerance and that is more than luck.
+    """
+    with cli.open() as kb:
+        found = kb.compare_runs(before, after, tolerance=tolerance, strict=strict)
+    cli.show(found, lambda _: _compared(found))
+    if found["regressed"]:
+        ctx.exit(_UNHEALTHY)
+
+
+def _compared(found: types.EvalCompare) -> Iterator[str]:
+    sides = [found["before"], found["after"]]
+    names = [f"{side.get('name') or side['run_id']}:{side['variant']}" for side in sides]
+    both = count(found["paired"], "question")
+    yield f"{printable(names[0])} → {printable(names[1])}, {both} in both"
+    for which, cases in (("before", found["only_before"]), ("after", found["only_after"])):
+        if cases:
+            yield f"  only {which}: {', '.join(map(printable, cases[:_NAMED]))}"
+    rows = [
+        (
+            row["name"],
+            _share(row["before"]),
+            _share(row["after"]),
+            f"{row['difference']:+.3f}",
+            f"{row['low']:+.3f} … {row['high']:+.3f}",
+            f"{row['p_holm']:.3f}",
+            row["verdict"],
+        )
+        for row in found["figures"]
+    ]
+    yield from table(("FIGURE", "BEFORE", "AFTER", "CHANGE", "95 % BETWEEN", "P", ""), rows)
+    for word, queries in (("lost", found["lost"]), ("won", found["won"])):
+        for query in queries:
+            yield ""
+            yield from _moved(word, query)
+    if found["changed"]:
+        yield ""
+        yield from table(
+            ("CHANGED", "BEFORE", "AFTER"),
+            [(row["name"], row["before"], row["after"]) for row in found["changed"]],
+            limit={"BEFORE": 40, "AFTER": 40},
+        )
+    if found["regressed"]:
+        yield click.style("regressed", fg="red", bold=True)
+
+
+def _moved(word: str, query: types.EvalCompareQuery) -> Iterator[str]:
+    """Show a question that lost or won: where what it expects stood, and what stands first."""
+    scores = f"{query['figure']} {_share(query['before'])} → {_share(query['after'])}"
+    asked = f"{printable(query['case'])}: {printable(flat(query['query']))}"
+    yield f"{click.style(word, bold=True)} {asked}  ({scores})"
+    for target in query["targets"]:
+        stood = f"{_stood(target['before'])} → {_stood(target['after'])}"
+        yield f"  {printable(target['expected'])}: {stood}"
+    for number, (old, new) in enumerate(zip_longest(query["hits_before"], query["hits_after"]), 1):
+        same = "=" if old == new else f"→ {printable(new or '-')}"
+        yield f"  {number}. {printable(old or '-')}  {same}"
+
+
+def _stood(place: types.EvalCompareStanding | None) -> str:
+    if place is None:
+        return "not found"
+    words, meaning = place["lexical_rank"] or "-", place["vector_rank"] or "-"
+    return f"rank {place['rank']} (words {words}, meaning {meaning})"
+
+
+for _each in (add, check, run, compare, list_):
     eval_.add_command(_each)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kb_core.evals import EvalCase, ExpectedPlace
     from kb_core.wire import types
 
-__all__ = ["eval_case", "eval_check", "eval_run", "eval_run_list"]
+__all__ = ["eval_case", "eval_check", "eval_compare", "eval_run", "eval_run_list"]
 
 
 def eval_case(case: EvalCase) -> types.EvalCase:
@@ -75,11 +75,7 @@ def eval_run(run: Mapping[str, Any]) -> types.EvalRun:
 
 
 def _variant(variant: Mapping[str, Any]) -> Mapping[str, Any]:
-    figures = [
-        {name: decimal(v) if isinstance(v, float) else v for name, v in figure.items()}
-        for figure in variant["figures"]
-    ]
-    return {**variant, "figures": figures}
+    return {**variant, "figures": [_rounded(figure) for figure in variant["figures"]]}
 
 
 def eval_run_list(runs: Iterable[types.EvalRun]) -> types.EvalRunList:
@@ -91,3 +87,20 @@ def eval_run_list(runs: Iterable[types.EvalRun]) -> types.EvalRunList:
         "total": len(items),
         "next_cursor": None,
     }
+
+
+def eval_compare(found: Mapping[str, Any]) -> types.EvalCompare:
+    """Return eval_compare.v1; fields as the schema names them."""
+    told = {
+        **found,
+        "before": given(found["before"]),
+        "after": given(found["after"]),
+        "figures": [_rounded(row) for row in found["figures"]],
+        "lost": [_rounded(row) for row in found["lost"]],
+        "won": [_rounded(row) for row in found["won"]],
+    }
+    return cast("types.EvalCompare", {"schema_version": "eval_compare.v1", **told})
+
+
+def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: decimal(v) if isinstance(v, float) else v for name, v in row.items()}

@@ -386,6 +386,63 @@ class EvalCheck(TypedDict):
     items: list[EvalCheckItems]
     corpus_revision: int
 
+class EvalCompareSide(TypedDict):
+    run_id: str
+    name: NotRequired[str]
+    variant: str
+
+class EvalCompareFigures(TypedDict):
+    name: str
+    count: int
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    verdict: str
+
+class EvalCompareStanding(TypedDict):
+    rank: int
+    lexical_rank: int | None
+    vector_rank: int | None
+
+class EvalCompareQueryTargets(TypedDict):
+    expected: str
+    before: EvalCompareStanding | None
+    after: EvalCompareStanding | None
+
+class EvalCompareQuery(TypedDict):
+    case: str
+    query: str
+    figure: str
+    before: float
+    after: float
+    targets: list[EvalCompareQueryTargets]
+    hits_before: list[str]
+    hits_after: list[str]
+
+class EvalCompareChanged(TypedDict):
+    name: str
+    before: Any
+    after: Any
+
+class EvalCompare(TypedDict):
+    schema_version: Literal["eval_compare.v1"]
+    before: EvalCompareSide
+    after: EvalCompareSide
+    tolerance: float
+    strict: bool
+    regressed: bool
+    paired: int
+    only_before: list[str]
+    only_after: list[str]
+    figures: list[EvalCompareFigures]
+    lost: list[EvalCompareQuery]
+    won: list[EvalCompareQuery]
+    changed: list[EvalCompareChanged]
+
 class EvalRunCases(TypedDict):
     path: str
     digest: str
