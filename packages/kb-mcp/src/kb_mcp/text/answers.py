@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from kb_mcp.text import indented, joined, marks_of, named, short
+from kb_app.shown import count
+from kb_mcp.text import (
+    BUDGET,
+    error_text,
+    indented,
+    joined,
+    marks_of,
+    named,
+    numbered_head,
+    short,
+    tokens_of,
+)
 
-__all__ = ["answer_text"]
+__all__ = ["answer_text", "answers_text"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
@@ -21,13 +32,35 @@ _REASONS = {
 
 def answer_text(answer: _Json) -> str:
     """Return answer.v1 as text."""
+    return "\n".join([*([] if answer["refusal_reason"] else ["answer, verbatim:"]), *_said(answer)])
+
+
+def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = None) -> str:
+    """Return answers, or errors, each under its question, as many as the budget holds."""
+    left = max_tokens or BUDGET
+    parts: list[str] = []
+    for at, (question, answer) in enumerate(answers, start=1):
+        said = [error_text(answer)] if "code" in answer else _said(answer)
+        part = "\n".join([numbered_head(at, question), *said])
+        left -= tokens_of(part) + 1
+        if left < _LAST:
+            rest = len(answers) - at + 1
+            parts.append(f"… {count(rest, 'question')} left out: give max_tokens")
+            break
+        parts.append(part)
+    return "\n".join(parts)
+
+
+_LAST = 20
+"""Tokens of the line that says what was left out."""
+
+
+def _said(answer: _Json) -> list[str]:
     reason = answer["refusal_reason"]
-    cited = answer["citations"]
-    lines = [_REASONS.get(reason, f"no answer: {reason}")] if reason else ["answer, verbatim:"]
-    for one in cited:
+    lines = [_REASONS.get(reason, f"no answer: {reason}")] if reason else []
+    for one in answer["citations"]:
         lines += _quoted(one)
-    lines += [f"warning: {short(one, 300)}" for one in answer.get("warnings", ())]
-    return "\n".join(lines)
+    return [*lines, *(f"warning: {short(one, 300)}" for one in answer.get("warnings", ()))]
 
 
 def _quoted(cited: _Json) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import mcp_types as types
@@ -14,10 +15,12 @@ from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_K, MAX_QUERIES, FileRole, SearchQuery
 from kb_mcp._tool import (
+    ONE_OR_SEVERAL,
     READ_ONLY,
     Answer,
     Call,
     Tool,
+    each_of,
     in_passages,
     input_schema,
     outline,
@@ -25,7 +28,7 @@ from kb_mcp._tool import (
 )
 from kb_mcp.text.hits import Told, aggregated_text, bulk_text, codebase_text
 
-__all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
+__all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput", "tell_searches"]
 
 _Queries: TypeAlias = "Sequence[SearchQuery | KbError]"
 
@@ -94,6 +97,11 @@ def _tell_bulk_search(call: Call) -> str:
     return _told(call, tell(found, call.max_tokens, call.given, is_whole=_is_whole(call)))
 
 
+def tell_searches(call: Call) -> str:
+    """Return the text of a search with ``queries``, each answered apart."""
+    return _tell_bulk_search(replace(call, arguments={"queries": each_of(call.arguments)}))
+
+
 def _is_whole(call: Call) -> bool:
     """Say whether passages are whole: where it was said how much they may be."""
     return call.max_tokens is not None
@@ -153,16 +161,16 @@ BULK_SEARCH = Tool(
     ),
     call=_bulk_search,
     tell=_tell_bulk_search,
-    gives=True,
     brief=(
-        "Several searches in one call: for a question of several parts, or, with aggregate, for "
-        "one question in several wordings, as one list. A query that fails leaves the others "
-        "alone."
+        "Several searches in one call, each with parameters of its own, or, with aggregate, one "
+        "list for several wordings of a question."
     ),
+    shown={"queries": "", "aggregate": "", "k": "", "per_doc": "", "max_tokens": ""},
+    seldom=True,
 )
 
 
-_TEXT = {"type": "string"}
+_TEXT, _OBJECT = {"type": "string"}, {"type": "object"}
 _INPUT = {
     "query": {**_TEXT, "description": "What the code does, or how it is called."},
     "queries": {
@@ -225,12 +233,12 @@ CODEBASE_SEARCH = Tool(
     call=_codebase_search,
     render=wire.codebase_search_text,
     tell=_tell_codebase_search,
-    gives=True,
     brief=(
-        "Find code by what it does. Ask in simple terms, one thing a query, and in several "
-        "wordings at once: doubles are merged, and each further query that finds a passage adds "
-        "5 % to its score; 20 results unless maxResults says otherwise. path is a folder or file, "
-        "of all queries or of one. Not for notes, nor where you need filters: that is search with "
-        f"media code. Examples: {_EXAMPLES}"
+        "Find code by what it does: simple terms, one thing a query, several wordings at once, of "
+        "which each further one that finds a passage adds 5 % to its score; with group, several "
+        'questions, each answered apart. {"queries": ["error handling", {"query": "try catch", '
+        '"path": "src/api"}], "maxResults": 10}; 20 results by default. Exact names: grep.'
     ),
+    also={**ONE_OR_SEVERAL, "queries": {"type": "array", "items": {"anyOf": [_TEXT, _OBJECT]}}},
+    shown={"path": "", "maxResults": "", "include": "", "group": "", "max_tokens": ""},
 )
