@@ -92,6 +92,19 @@ async def test_the_same_line_in_a_file_is_told_once_and_a_line_alone_beside_its_
     )
 
 
+async def test_where_there_is_no_room_for_lines_around_them_the_lines_that_match_are_told() -> None:
+    files = [
+        document(f"src/{n}.py", "\n".join(f"before{m} = {m}\notter{m} = {m}" for m in range(9)))
+        for n in range(30)
+    ]
+
+    text = await told(knowledge_base(*files), "grep", {"pattern": "otter", "context": 2})
+
+    blocks = re.split(r"^src/", text, flags=re.MULTILINE)[1:]
+    assert len(blocks) > 9
+    assert all(re.search(r"^\d+: otter", block, re.MULTILINE) for block in blocks)
+
+
 async def test_of_a_long_line_there_is_what_stands_around_the_match() -> None:
     kb = knowledge_base(document("a.md", "word " * 60 + "otter" + " word" * 60))
 

@@ -130,9 +130,7 @@ async def test_tools_are_listed_by_their_names_and_the_others_answer_all_the_sam
     assert not other.is_error
 
 
-async def test_what_is_offered_may_be_a_set_and_more_and_what_writes_is_not_where_it_is_refused() -> (
-    None
-):
+def test_a_set_of_tools_and_more_are_offered_but_none_that_writes_where_that_is_refused() -> None:
     names = ["reading", "similar", "wait_for_fresh"]
 
     assert [tool.name for tool in offered(TOOLS, names, readonly=True)] == [
@@ -160,9 +158,7 @@ def test_a_tool_that_there_is_not_is_refused_before_anything_is_served(
     assert (refused.value.hint or "").startswith(hint)
 
 
-async def test_several_questions_of_a_call_are_answered_apart_and_share_what_is_said_beside_them() -> (
-    None
-):
+async def test_several_questions_of_a_call_are_answered_apart_and_share_the_rest() -> None:
     kb = knowledge_base()
     asked = {"queries": ["parse", "바이그램"], "mode": "lexical", "k": 1}
 
@@ -177,6 +173,17 @@ async def test_several_questions_of_a_call_are_answered_apart_and_share_what_is_
     assert await told(kb, "search", {"query": "parse", **asked, "queries": "바이그램"}) == text
 
 
+async def test_of_many_questions_about_code_each_has_results_of_its_own() -> None:
+    kb = knowledge_base()
+    for more in ({}, {"maxResults": 7}):
+        asked = {"queries": ["parse"] * 30, "group": True, **more}
+        text = await told(kb, "codebase_search", asked)
+        assert text.startswith("# 1. parse\n")
+
+    numbers = [call[1]["maxResults"] for call in kb.asked if call[0] == "codebase_search"]
+    assert numbers == [90, 7]
+
+
 @pytest.mark.parametrize("tool", ["search", "ask"])
 @pytest.mark.parametrize("queries", [[], ["x"] * 101])
 async def test_no_questions_and_too_many_are_refused(tool: str, queries: list[str]) -> None:
@@ -185,9 +192,7 @@ async def test_no_questions_and_too_many_are_refused(tool: str, queries: list[st
     assert said.startswith(f"error invalid_input: queries holds {len(queries)} questions, and ")
 
 
-async def test_answers_to_several_questions_stand_apart_and_what_is_wrong_with_one_is_its_own() -> (
-    None
-):
+async def test_answers_to_several_questions_stand_apart_and_an_error_is_of_its_own() -> None:
     kb = knowledge_base(document("a.md", "# Otters\n\nAn otter sleeps eleven hours a day.\n"))
 
     text = await told(kb, "ask", {"queries": ["How long does an otter sleep?", " "]})

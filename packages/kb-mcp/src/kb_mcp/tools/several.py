@@ -18,6 +18,7 @@ from kb_mcp._tool import (
     ONE_OR_SEVERAL,
     READ_ONLY,
     Answer,
+    Arguments,
     Call,
     Tool,
     each_of,
@@ -170,6 +171,8 @@ BULK_SEARCH = Tool(
 )
 
 
+_USUAL, _EACH, _MOST = 20, 3, 100
+"""Results of a code search that says no number, for each query that is apart, and at most."""
 _TEXT, _OBJECT = {"type": "string"}, {"type": "object"}
 _INPUT = {
     "query": {**_TEXT, "description": "What the code does, or how it is called."},
@@ -183,7 +186,7 @@ _INPUT = {
     "maxResults": {
         "type": "integer",
         "minimum": 1,
-        "maximum": 100,
+        "maximum": _MOST,
         "description": "How many results in all.",
     },
     "include": {
@@ -199,8 +202,20 @@ def _codebase_search(call: Call) -> Answer:
     return call.kb.codebase_search(call.arguments)
 
 
+def _with_enough(arguments: Arguments) -> Arguments:
+    """Return a code search that has results for each of its queries, where they are apart.
+
+    The usual number is for all of them, and those that come last would have none.
+    """
+    queries = arguments.get("queries")
+    is_open = arguments.get("group") is True and arguments.get("maxResults") is None
+    if not is_open or not isinstance(queries, list):
+        return arguments
+    return {**arguments, "maxResults": min(_MOST, max(_USUAL, _EACH * len(queries)))}
+
+
 def _tell_codebase_search(call: Call) -> str:
-    found = call.kb.codebase_search(call.arguments, passages=True)
+    found = call.kb.codebase_search(_with_enough(call.arguments), passages=True)
     told = codebase_text(found, call.max_tokens, call.given, is_whole=_is_whole(call))
     return _told(call, told)
 
