@@ -36,6 +36,17 @@ async def test_what_gives_a_name_a_value_tells_more_and_what_says_nothing_is_not
     assert not [line for line in lines if line.endswith(" )")]
 
 
+async def test_a_value_is_told_with_what_is_said_of_it_before_or_after() -> None:
+    uses = "\n".join(f"    step({n}, otter)" for n in range(60))
+    said = '_A = 7\n"""How deep an otter dives."""\n# How deep an otter swims.\n_B = 8\n'
+    kb = knowledge_base(document("src/swim.py", f"def paddle():\n{uses}\n{said}"))
+
+    text = await told(kb, "search", {"query": "how deep an otter dives or swims"})
+
+    assert "_A = 7\n" in text
+    assert text.endswith("_B = 8")
+
+
 async def test_lines_of_code_that_tell_have_no_margin_that_all_of_them_have() -> None:
     inner = "\n".join(f"        step({n})" for n in range(90))
     code = f"class A:\n\n    def swim(of, otter):\n{inner}\n        return otter\n"

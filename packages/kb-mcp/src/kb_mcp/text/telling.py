@@ -34,6 +34,7 @@ _SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
 _VALUE = re.compile(r"[=:]\s*[-+(\[{]?[\"'\d]")
 _OF_VALUES = 1.5
 """How much more a line says that gives a name a value, which is what is mostly looked for."""
+_COMMENTS, _STRINGS = ("#", "//", "--", ";", "*/"), ('"""', "'''")
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
 """How much of what a sentence is worth those after and before it are."""
@@ -77,8 +78,7 @@ class Telling:
             return piece
         kept: list[int] = []
         worth = [self._says(part) for part in parts]
-        if not piece.is_code:
-            worth = _with_neighbours(worth)
+        worth = _with_what_is_meant(parts, worth) if piece.is_code else _with_neighbours(worth)
         opening = _opening(parts)
         for at in sorted(range(len(parts)), key=lambda at: (-worth[at], at)):
             if not kept or (parts[at].cost <= room and (worth[at] or at in opening)):
@@ -101,6 +101,22 @@ class Telling:
     def _words(self, text: str) -> Iterator[str]:
         for start, end in marks(text, self._query):
             yield text[start:end].casefold()[:_WORD]
+
+
+def _with_what_is_meant(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
+    """Return what lines of code are worth: one with a value as much as what is said of it.
+
+    That is a comment before it or a string after it.
+    """
+    own = list(worth)
+    for at, part in enumerate(parts):
+        if not _VALUE.search(part.text):
+            continue
+        if at and parts[at - 1].text.lstrip().startswith(_COMMENTS):
+            own[at] = max(own[at], worth[at - 1])
+        if at + 1 < len(parts) and parts[at + 1].text.lstrip().startswith(_STRINGS):
+            own[at] = max(own[at], worth[at + 1])
+    return own
 
 
 def _with_neighbours(worth: Sequence[float]) -> list[float]:
