@@ -68,6 +68,11 @@ class DataDir:
         return self.root / "run" / "queries.json"
 
     @property
+    def journal(self) -> Path:
+        """Conversations, a file each."""
+        return self.root / "journal"
+
+    @property
     def token(self) -> Path:
         """What hosts of models send that ask over HTTP; it goes with everything only."""
         return self.root / "mcp-token"

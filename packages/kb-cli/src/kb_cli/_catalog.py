@@ -23,6 +23,7 @@ COMMANDS = {
         "asking:ask",
         "Answer a question, with places that can be opened, or say that nothing answers it.",
     ),
+    "session": ("asking:session", "Show, export or delete conversations."),
     "grep": ("grepping:grep", "Find the lines that hold exact text."),
     "codebase-search": (
         "searching:codebase_search",

@@ -16,7 +16,15 @@ import, since a cold search on the command line waits for it.
 
 from __future__ import annotations
 
-from kb_core.wire._answers import answer, answer_final, answer_retrieved, answer_token
+from kb_core.wire._answers import (
+    answer,
+    answer_final,
+    answer_retrieved,
+    answer_token,
+    session,
+    session_list,
+    session_turn,
+)
 from kb_core.wire._documents import (
     chunk,
     chunk_inspection,
@@ -129,6 +137,9 @@ __all__ = [
     "reset_report",
     "schema_report",
     "search_response",
+    "session",
+    "session_list",
+    "session_turn",
     "source",
     "source_list",
     "stats",

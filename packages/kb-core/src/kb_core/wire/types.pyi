@@ -50,6 +50,9 @@ class Answer(TypedDict):
     citations: list[AnswerCited]
     grounded: bool
     refusal_reason: str | None
+    rewritten_question: NotRequired[str]
+    conversation_id: NotRequired[str]
+    turn_index: NotRequired[int]
     confidence: NotRequired[float]
     model: AnswerModel
     embedding: AnswerEmbedding | None
@@ -1001,6 +1004,33 @@ class SearchResponse(TypedDict):
     about: NotRequired[list[SearchResponseAbout]]
     missing: NotRequired[SearchResponseMissing]
     trace: NotRequired[SearchResponseTrace]
+
+class Session(TypedDict):
+    schema_version: Literal["session.v1"]
+    session_id: str
+    turns: list[SessionTurn]
+    warnings: NotRequired[list[str]]
+
+class SessionListItems(TypedDict):
+    session_id: str
+    question: str | None
+    turns: int
+    started_at: str | None
+    used_at: str | None
+    bytes: int
+
+class SessionList(TypedDict):
+    schema_version: Literal["session_list.v1"]
+    items: list[SessionListItems]
+    total: int
+    next_cursor: str | None
+
+class SessionTurn(TypedDict):
+    schema_version: Literal["session_turn.v1"]
+    turn_index: int
+    kebab_version: str
+    evidence: list[str]
+    answer: Answer
 
 class SourceAbout(TypedDict):
     path: NotRequired[str]
