@@ -20,6 +20,16 @@ class AnswerCited(TypedDict):
     stale: bool
     flags: NotRequired[list[str]]
 
+class AnswerVerification(TypedDict):
+    score: float
+    threshold: float
+    passed: bool
+
+class AnswerStages(TypedDict):
+    name: str
+    took_ms: int
+    said: str
+
 class AnswerModel(TypedDict):
     id: str
     provider: str
@@ -53,6 +63,8 @@ class Answer(TypedDict):
     rewritten_question: NotRequired[str]
     conversation_id: NotRequired[str]
     turn_index: NotRequired[int]
+    verification: NotRequired[AnswerVerification]
+    stages: NotRequired[list[AnswerStages]]
     confidence: NotRequired[float]
     model: AnswerModel
     embedding: AnswerEmbedding | None
