@@ -2,32 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from kb_mcp.text import indented, joined, marks_of, named, short
+from kb_app.shown import count
+from kb_app.shown.answers import refusal_text
+from kb_mcp.text import (
+    BUDGET,
+    error_text,
+    indented,
+    joined,
+    marks_of,
+    named,
+    numbered_head,
+    short,
+    tokens_of,
+)
 
-__all__ = ["answer_text"]
+__all__ = ["answer_text", "answers_text"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
-_REASONS = {
-    "no_chunks": "no answer: no passage was found; search with other words or fewer filters",
-    "score_gate": "no answer: nothing here answers this; what comes nearest:",
-    "llm_stream_aborted": "no answer: it was stopped",
-    "no_model": "no answer: the person has switched answers off",
+_LAST = 20
+"""Tokens of the line that says what was left out."""
+_NEXT = {
+    "no_chunks": "Search with other words or fewer filters.",
+    "score_gate": "What comes nearest:",
 }
 
 
 def answer_text(answer: _Json) -> str:
     """Return answer.v1 as text."""
-    reason = answer["refusal_reason"]
-    cited = answer["citations"]
-    lines = [_REASONS.get(reason, f"no answer: {reason}")] if reason else ["answer, verbatim:"]
-    for one in cited:
-        lines += _quoted(one)
-    lines += [f"warning: {short(one, 300)}" for one in answer.get("warnings", ())]
-    return "\n".join(lines)
+    head = [] if answer["refusal_reason"] else [f"answer, {_whose(answer['model'])}:"]
+    return "\n".join([*head, *_said(answer)])
+
+
+def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = None) -> str:
+    """Return answers, or errors, each under its question, as many as the budget holds."""
+    left = max_tokens or BUDGET
+    parts: list[str] = []
+    for at, (question, answer) in enumerate(answers, start=1):
+        said = [error_text(answer)] if "code" in answer else _said(answer)
+        part = "\n".join([numbered_head(at, question), *said])
+        left -= tokens_of(part) + 1
+        if left < _LAST:
+            rest = len(answers) - at + 1
+            parts.append(f"… {count(rest, 'question')} left out: give max_tokens")
+            break
+        parts.append(part)
+    return "\n".join(parts)
+
+
+def _said(answer: _Json) -> Iterator[str]:
+    reason, asked = answer["refusal_reason"], answer.get("rewritten_question")
+    if asked:
+        yield f"asked as: {short(asked, 400)}"
+    if reason:
+        yield " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
+    if answer["model"]["provider"] != "extractive":
+        yield from indented(answer["answer"])
+    for one in answer["citations"]:
+        yield from _quoted(one)
+    if "turn_index" in answer:
+        yield f"session: {answer['conversation_id']}"
+    yield from (f"warning: {short(one, 300)}" for one in answer.get("warnings", ()))
+
+
+def _whose(model: _Json) -> str:
+    is_quoted = model["provider"] == "extractive"
+    return "verbatim" if is_quoted else f"written by {short(model['id'])}, with what it cites"
 
 
 def _quoted(cited: _Json) -> Iterator[str]:
