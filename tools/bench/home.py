@@ -168,7 +168,8 @@ def _others() -> Iterator[tuple[str, str | bytes]]:
                                ("a.pdf", paper(_prose(words))), ("b.csv", _csv(words)))),
         "texts/{}.docx": (30, lambda words: docx("".join(_text(words.passage())
                           for _ in range(5)))),
-        "texts/{}.odt": (10, lambda words: odf("text", f"<text:p>{_safe(words.passage())}</text:p>")),
+        "texts/{}.odt": (10, lambda words: odf(
+                          "text", f"<text:p>{_safe(words.passage())}</text:p>")),
         "talks/{}.pptx": (20, lambda words: pptx([_slide(words.title(), words, words.passage(30))
                           for _ in range(6)])),
         "money/{}.xlsx": (25, lambda words: xlsx({f"Plan {words.query(2)}"[:30]:
