@@ -136,6 +136,13 @@ def test_a_scripted_run_stops_as_a_real_one_does(steps: int, stopped_at: int) ->
     assert run[:-1] == events[:stopped_at]
 
 
+def test_of_a_model_that_nobody_measured_the_doctor_says_that_no_answer_is_judged() -> None:
+    with ScriptedKnowledgeBase(WALRUS) as kb:
+        checks = {each["name"]: each["detail"] for each in kb.doctor()["checks"]}
+
+    assert "was not measured: kebab ask refuses nothing" in checks["answers"]
+
+
 def test_an_answer_that_is_no_wire_object_of_ours_is_refused() -> None:
     kb = ScriptedKnowledgeBase(answers={"stats": {"schema_version": "stats.v1", "docs": 1}})
 
