@@ -225,6 +225,9 @@ def run(
         found = _last(cli, kb.evaluate(asked, stop=stop)).run
     assert found is not None  # noqa: S101 - what the last event carries
     cli.show(found, lambda _: measured(found))
+    if gone := found["cases"].get("gone"):
+        told = "things that cases expect are" if gone > 1 else "thing that a case expects is"
+        cli.warn(f"{gone:,} {told} gone, and left out: kebab eval check")
     if found["state"] == "stopped" and "path" in found:
         cli.note(f"stopped: kebab eval run --resume {found['run_id']}")
     elif "path" not in found:
