@@ -79,7 +79,6 @@ _CJK = (
     "\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_CJK_RUN = re.compile(f"[{_CJK}]+")
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[._\-'’]|::)+[^\W_]+)*")
 """A word, or words joined by what identifiers are joined by; one pass over the text."""
 _WORD = re.compile(r"[^\W_]+")
@@ -129,9 +128,15 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
 
 
+@cache
+def _cjk() -> re.Pattern[str]:
+    # As many ranges take longer to compile than most searches, which hold none of them.
+    return re.compile(f"[{_CJK}]+")
+
+
 def cjk_runs(text: str) -> list[str]:
     """Return the runs of *text* in scripts that are written without spaces."""
-    return _CJK_RUN.findall(text)
+    return [] if text.isascii() else _cjk().findall(text)
 
 
 def analyze(text: str, lang: str | None = None) -> Streams:
@@ -161,7 +166,7 @@ def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
     for token in _TOKEN.findall(_part(plain)[0]):
         seen.update(_token_terms(token, tuple(langs)))
     seen.update(Term("whole", fold(name)) for name in _SYMBOLIC.findall(plain))
-    seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in _CJK_RUN.findall(plain))
+    seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in cjk_runs(plain))
     return [replace(term, count=n) if n > 1 else term for term, n in seen.items()]
 
 
@@ -191,9 +196,9 @@ def _part(text: str) -> tuple[str, list[str]]:
     if text.isascii():
         return text, []
     grams: list[str] = []
-    for run in _CJK_RUN.findall(text):
+    for run in _cjk().findall(text):
         grams += _bigrams(run)
-    return (_CJK_RUN.sub(" ", text) if grams else text), grams
+    return (_cjk().sub(" ", text) if grams else text), grams
 
 
 def _bigrams(run: str) -> list[str]:

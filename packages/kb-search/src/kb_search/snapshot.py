@@ -14,7 +14,6 @@ from tantivy import FieldType, Occur, Query
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
-from kb_core.stored import StoredText
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
@@ -24,7 +23,7 @@ from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
-    from kb_core.stored import StoredChunk, StoredDoc, StoredFile
+    from kb_core.stored import StoredChunk, StoredDoc, StoredFile, StoredText
     from kb_search.vectors import Marks, VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
@@ -321,7 +320,8 @@ class Snapshot:
         return found
 
     def _read_text(self, key: int, address: tantivy.DocAddress) -> StoredText:
-        from kb_search.patterns import form_of  # a search by words needs none
+        from kb_core.stored import StoredText  # a search by words needs neither
+        from kb_search.patterns import form_of
 
         with translate_errors("read a text"):
             text = str(payload_of(self._records.doc(address))["text"])

@@ -11,11 +11,11 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import TypeVar
 
 from kb_app._search.channels import Proposals
+from kb_core.ids import blake2b
 from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchQuery
 from kb_core.values import dataclass
