@@ -163,13 +163,10 @@ def test_a_class_that_nobody_asks_of_has_only_been_made() -> None:
     assert {name: vars(place)[name] for name in untouched} == untouched
     place("a.md")
     assert dataclasses.is_dataclass(place)
-    assert not {vars(place)[name] for name in ("__init__",)} & {untouched["__init__"]}
+    assert vars(place)["__init__"] is not untouched["__init__"]
     assert isinstance(vars(place)["__dataclass_fields__"], dict)
 
 
 def test_fields_are_not_inherited() -> None:
     with pytest.raises(TypeError, match="not inherited"):
-
-        @values.dataclass(frozen=True, slots=True)
-        class Longer(OURS[0]):  # type: ignore[misc]
-            column: int
+        values.dataclass(frozen=True, slots=True)(type("Longer", (OURS[0],), {}))
