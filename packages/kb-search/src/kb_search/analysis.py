@@ -25,7 +25,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import tantivy
 
@@ -72,6 +72,7 @@ _MAX_TERM_BYTES = 255
 
 _REMEMBERED_LENGTH = 40
 _REMEMBERED_TOKENS = 200_000
+_REMEMBERED_QUERIES = 64
 
 # Scripts that are written without spaces between words.
 _CJK = (
@@ -161,13 +162,19 @@ def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
     *langs* are the languages that documents are stemmed by; a word has the stems of
     all of them, since a question is too short to tell its language.
     """
+    return list(_query_terms(text, tuple(langs)))
+
+
+@lru_cache(maxsize=_REMEMBERED_QUERIES)
+def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
+    """Return the terms of a query; one search asks for those of the same text four times."""
     plain = _plain(text)
     seen: Counter[Term] = Counter()
     for token in _TOKEN.findall(_part(plain)[0]):
-        seen.update(_token_terms(token, tuple(langs)))
+        seen.update(_token_terms(token, langs))
     seen.update(Term("whole", fold(name)) for name in _SYMBOLIC.findall(plain))
     seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in cjk_runs(plain))
-    return [replace(term, count=n) if n > 1 else term for term, n in seen.items()]
+    return tuple(replace(term, count=n) if n > 1 else term for term, n in seen.items())
 
 
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:

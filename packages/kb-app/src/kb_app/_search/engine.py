@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -266,10 +266,10 @@ class Engine:
 
     def question(self, query: SearchQuery, wanted: Channel, **more: str) -> Question:
         """Return all that decides the order of the list, but for what is indexed."""
-        filters = {
-            name: sorted(set(value)) if isinstance(value, tuple) else value
-            for name, value in asdict(query.filters).items()
-        }
+        given = (
+            (field.name, getattr(query.filters, field.name)) for field in fields(query.filters)
+        )
+        filters = {name: sorted(set(v)) if isinstance(v, tuple) else v for name, v in given}
         asked = {
             "text": query.text,
             "mode": query.mode.value,
