@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from tantivy import FieldType, Occur, Query
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
-from kb_core.stored import StoredText
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
@@ -24,7 +23,7 @@ from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
-    from kb_core.stored import StoredChunk, StoredDoc, StoredFile
+    from kb_core.stored import StoredChunk, StoredDoc, StoredFile, StoredText
     from kb_search.vectors import Marks, VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
@@ -100,7 +99,8 @@ class Snapshot:
                 return []
             narrow = None if where is None else build_filter(self._schema, where)
             lists = [self._ranked(wanted, limit) for wanted in ranking.searches(narrow)]
-        return lists[0] if len(lists) == 1 else _better_of(lists, limit)
+        best = lists[0] if len(lists) == 1 else _better_of(lists, limit)
+        return [Scored(key, -below) for below, key in best]
 
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
         """Return what the index knows of the words of *query*."""
@@ -250,8 +250,11 @@ class Snapshot:
 
     # ---------------------------------------------------------------- private
 
-    def _ranked(self, query: Query, limit: int) -> list[Scored]:
-        """Search deep enough that the cut at *limit* never splits a tie arbitrarily."""
+    def _ranked(self, query: Query, limit: int) -> list[tuple[float, int]]:
+        """Return the best as negative scores and chunk keys, in the order of these.
+
+        The search is deep enough that the cut at *limit* never splits a tie arbitrarily.
+        """
         asked = limit + _SPARE
         while True:
             hits = self._chunks.search(query, asked, count=False).hits
@@ -259,16 +262,11 @@ class Snapshot:
                 break
             asked *= 4
         addresses = [address for _, address in hits]
-        keys = self._chunks.fast_field_values("chunk_key", addresses)
-        scored = [Scored(_int(key), _rounded(hit)) for key, hit in zip(keys, hits, strict=True)]
-        self._remember(scored, addresses)
-        return sorted(scored, key=_best_first)[:limit]
-
-    def _remember(self, scored: Sequence[Scored], addresses: Sequence[tantivy.DocAddress]) -> None:
+        keys = list(map(_int, self._chunks.fast_field_values("chunk_key", addresses)))
         if len(self._addresses) > _REMEMBERED:
             self._addresses.clear()
-        for row, address in zip(scored, addresses, strict=True):
-            self._addresses[row.chunk_key] = address
+        self._addresses.update(zip(keys, addresses, strict=True))
+        return sorted(zip((-_rounded(hit) for hit in hits), keys, strict=True))[:limit]
 
     def _signposts_of(self, model_key: str) -> Marks | None:
         """Return which vectors are of chunks that only name what stands elsewhere."""
@@ -321,7 +319,8 @@ class Snapshot:
         return found
 
     def _read_text(self, key: int, address: tantivy.DocAddress) -> StoredText:
-        from kb_search.patterns import form_of  # a search by words needs none
+        from kb_core.stored import StoredText  # a search by words needs neither
+        from kb_search.patterns import form_of
 
         with translate_errors("read a text"):
             text = str(payload_of(self._records.doc(address))["text"])
@@ -414,16 +413,12 @@ def _inside(schema: tantivy.Schema, part: str) -> Query:
     return Query.regex_query(schema, "exact", f".*{part}.*")
 
 
-def _best_first(row: Scored) -> tuple[float, int]:
-    return -row.score, row.chunk_key
-
-
-def _better_of(lists: Iterable[Sequence[Scored]], limit: int) -> list[Scored]:
+def _better_of(lists: Iterable[Sequence[tuple[float, int]]], limit: int) -> list[tuple[float, int]]:
     """Merge lists that are cut at *limit*; a chunk in several has its best score."""
-    best: dict[int, Scored] = {}
-    for row in chain.from_iterable(lists):
-        best[row.chunk_key] = min(best.get(row.chunk_key, row), row, key=_best_first)
-    return sorted(best.values(), key=_best_first)[:limit]
+    best: dict[int, float] = {}
+    for below, key in sorted(chain.from_iterable(lists)):
+        best.setdefault(key, below)
+    return [(below, key) for key, below in islice(best.items(), limit)]
 
 
 def _rounded(hit: tuple[Any, tantivy.DocAddress]) -> float:

@@ -14,10 +14,13 @@ import threading
 import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from kb_core.records import DocumentRecord
-from kb_core.stored import StoredText
 from kb_search.analysis import cjk_runs, fold
+
+if TYPE_CHECKING:
+    from kb_core.records import DocumentRecord
+    from kb_core.stored import StoredText
 
 __all__ = ["WHOLE", "Shelf", "is_whole", "words_of"]
 
