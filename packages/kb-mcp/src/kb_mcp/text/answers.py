@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from kb_app.shown import count
+from kb_app.shown.answers import refusal_text
 from kb_mcp.text import (
     BUDGET,
     error_text,
@@ -22,17 +23,15 @@ __all__ = ["answer_text", "answers_text"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
-_REASONS = {
-    "no_chunks": "no answer: no passage was found; search with other words or fewer filters",
-    "score_gate": "no answer: nothing here answers this; what comes nearest:",
-    "llm_stream_aborted": "no answer: it was stopped",
-    "no_model": "no answer: the person has switched answers off",
+_NEXT = {
+    "no_chunks": "Search with other words or fewer filters.",
+    "score_gate": "What comes nearest:",
 }
 
 
 def answer_text(answer: _Json) -> str:
     """Return answer.v1 as text."""
-    return "\n".join([*([] if answer["refusal_reason"] else ["answer, verbatim:"]), *_said(answer)])
+    return "\n".join(_said(answer, is_alone=True))
 
 
 def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = None) -> str:
@@ -40,7 +39,7 @@ def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = 
     left = max_tokens or BUDGET
     parts: list[str] = []
     for at, (question, answer) in enumerate(answers, start=1):
-        said = [error_text(answer)] if "code" in answer else _said(answer)
+        said = [error_text(answer)] if "code" in answer else _said(answer, is_alone=False)
         part = "\n".join([numbered_head(at, question), *said])
         left -= tokens_of(part) + 1
         if left < _LAST:
@@ -55,12 +54,32 @@ _LAST = 20
 """Tokens of the line that says what was left out."""
 
 
-def _said(answer: _Json) -> list[str]:
+def _said(answer: _Json, *, is_alone: bool) -> list[str]:
     reason = answer["refusal_reason"]
-    lines = [_REASONS.get(reason, f"no answer: {reason}")] if reason else []
+    asked = answer.get("rewritten_question")
+    lines = [f"asked as: {short(asked, 400)}"] if asked else []
+    is_quoted = answer["model"]["provider"] == "extractive"
+    if reason:
+        lines.append(_refused(reason))
+    elif is_alone or not is_quoted:
+        lines.append(f"answer, {_whose(answer['model'])}:")
+    if not is_quoted:
+        lines += indented(answer["answer"])
     for one in answer["citations"]:
         lines += _quoted(one)
-    return [*lines, *(f"warning: {short(one, 300)}" for one in answer.get("warnings", ()))]
+    if "turn_index" in answer:
+        lines.append(f"session: {answer['conversation_id']}")
+    lines += [f"warning: {short(one, 300)}" for one in answer.get("warnings", ())]
+    return lines
+
+
+def _refused(reason: str) -> str:
+    return " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
+
+
+def _whose(model: _Json) -> str:
+    is_quoted = model["provider"] == "extractive"
+    return "verbatim" if is_quoted else f"written by {short(model['id'])}, with what it cites"
 
 
 def _quoted(cited: _Json) -> Iterator[str]:
