@@ -158,7 +158,6 @@ class IndexSnapshot(Protocol):
 
     def docs_of(self, keys: Sequence[int], /) -> Mapping[int, StoredDoc]:
         """Return those documents that exist, by key."""
-        ...
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return ledger rows; only ``path`` globs and ``source_id`` can narrow them."""
