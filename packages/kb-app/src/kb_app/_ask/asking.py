@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
 from kb_app._ask.extract import Extract, extracts, ranked
-from kb_app._ask.gate import Gate, chance_of, gate_of
+from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
 from kb_app._ask.kinds import marked
 from kb_app._search.channels import Channel
 from kb_app._search.query import parse_query
@@ -78,6 +78,7 @@ class _Read:
     gate: Gate | None = None
     confidence: float | None = None
     degraded: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Asking:
@@ -231,9 +232,18 @@ class Asking:
         if evidence is None:
             return _Read(degraded=remarks)
         model = self._parts.model()
-        gate = gate_of(model.name if model else "", evidence)
+        name = model.name if model else ""
+        gate = gate_of(name, evidence)
+        if gate is None:
+            remarks = (*remarks, f"gate: {name} was not measured; no answer is refused")
         confidence = chance_of(evidence, gate) if gate else None
-        return _Read(evidence=evidence, gate=gate, confidence=confidence, degraded=remarks)
+        return _Read(
+            evidence=evidence,
+            gate=gate,
+            confidence=confidence,
+            degraded=remarks,
+            warnings=tuple(doubts(evidence, gate, confidence)),
+        )
 
     def _reader(self) -> tuple[CloseReader | None, tuple[str, ...]]:
         """Return what reads closely, or why nothing does."""
@@ -278,7 +288,7 @@ class Asking:
             latency_ms=round((time.perf_counter() - asked.started) * 1000),
             corpus_revision=response.corpus_revision,
             degraded=(*response.degraded, *read.degraded),
-            warnings=response.warnings,
+            warnings=(*response.warnings, *read.warnings),
         )
 
     def _searched_by(self, asked: _Asked) -> EmbeddingModel | None:

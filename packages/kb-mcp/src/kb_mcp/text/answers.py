@@ -23,6 +23,8 @@ __all__ = ["answer_text", "answers_text"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
+_LAST = 20
+"""Tokens of the line that says what was left out."""
 _NEXT = {
     "no_chunks": "Search with other words or fewer filters.",
     "score_gate": "What comes nearest:",
@@ -31,7 +33,8 @@ _NEXT = {
 
 def answer_text(answer: _Json) -> str:
     """Return answer.v1 as text."""
-    return "\n".join(_said(answer, is_alone=True))
+    head = [] if answer["refusal_reason"] else [f"answer, {_whose(answer['model'])}:"]
+    return "\n".join([*head, *_said(answer)])
 
 
 def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = None) -> str:
@@ -39,7 +42,7 @@ def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = 
     left = max_tokens or BUDGET
     parts: list[str] = []
     for at, (question, answer) in enumerate(answers, start=1):
-        said = [error_text(answer)] if "code" in answer else _said(answer, is_alone=False)
+        said = [error_text(answer)] if "code" in answer else _said(answer)
         part = "\n".join([numbered_head(at, question), *said])
         left -= tokens_of(part) + 1
         if left < _LAST:
@@ -50,31 +53,19 @@ def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = 
     return "\n".join(parts)
 
 
-_LAST = 20
-"""Tokens of the line that says what was left out."""
-
-
-def _said(answer: _Json, *, is_alone: bool) -> list[str]:
-    reason = answer["refusal_reason"]
-    asked = answer.get("rewritten_question")
-    lines = [f"asked as: {short(asked, 400)}"] if asked else []
-    is_quoted = answer["model"]["provider"] == "extractive"
+def _said(answer: _Json) -> Iterator[str]:
+    reason, asked = answer["refusal_reason"], answer.get("rewritten_question")
+    if asked:
+        yield f"asked as: {short(asked, 400)}"
     if reason:
-        lines.append(_refused(reason))
-    elif is_alone or not is_quoted:
-        lines.append(f"answer, {_whose(answer['model'])}:")
-    if not is_quoted:
-        lines += indented(answer["answer"])
+        yield " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
+    if answer["model"]["provider"] != "extractive":
+        yield from indented(answer["answer"])
     for one in answer["citations"]:
-        lines += _quoted(one)
+        yield from _quoted(one)
     if "turn_index" in answer:
-        lines.append(f"session: {answer['conversation_id']}")
-    lines += [f"warning: {short(one, 300)}" for one in answer.get("warnings", ())]
-    return lines
-
-
-def _refused(reason: str) -> str:
-    return " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
+        yield f"session: {answer['conversation_id']}"
+    yield from (f"warning: {short(one, 300)}" for one in answer.get("warnings", ()))
 
 
 def _whose(model: _Json) -> str:
