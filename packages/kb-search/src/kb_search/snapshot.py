@@ -12,7 +12,7 @@ import tantivy
 from tantivy import FieldType, Occur, Query
 
 from kb_core.control import Control, VectorFiles
-from kb_core.filters import Filter
+from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
@@ -36,6 +36,9 @@ _LANGUAGE_SHARE = 0.01
 _MOST_LANGUAGES = 6
 _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
+_BATCH = 500
+_BLOCKS_KEPT = 100_000
+"""Blocks of documents that are kept, of some 200 bytes each."""
 
 Part = tuple[tantivy.Schema, tantivy.Searcher]
 
@@ -86,6 +89,7 @@ class Snapshot:
         self._vectors = vectors
         self._shelf = shelf or Shelf()
         self._addresses: dict[int, tantivy.DocAddress] = {}
+        self._docs_kept: dict[int, StoredDoc] = {}
         self._farther: dict[str, Marks | None] = {}
 
     # ---------------------------------------------------------------- ranking
@@ -220,15 +224,21 @@ class Snapshot:
         """Yield the texts of documents that pass *where*, but for some that lack a need."""
         places = self._texts
         keys = set(places) if where is None else self._doc_keys(where) & places.keys()
-        if needs and not self._shelf.has_all((key, places[key][0]) for key in keys):
-            keys = self._holding(keys, needs)
+        if missing := self._shelf.lacks((key, places[key][0]) for key in keys):
+            # Who asks again asks for other words: then it is cheaper to have read them all.
+            for key, _ in self._shelf.worth_reading(missing):
+                self._text(key)
+            keys = self._holding(keys, needs) if needs else keys
         for key in sorted(keys):
-            rev, address = places[key]
-            text = self._shelf.get((key, rev))
-            if text is None:
-                text = self._read_text(key, address)
-                self._shelf.put((key, rev), text)
-            yield text
+            yield self._text(key)
+
+    def _text(self, key: int) -> StoredText:
+        rev, address = self._texts[key]
+        text = self._shelf.get((key, rev))
+        if text is None:
+            text = self._read_text(key, address)
+            self._shelf.put((key, rev), text)
+        return text
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
@@ -241,6 +251,19 @@ class Snapshot:
         narrow = None if where is None else build_filter(self._record_schema, where)
         found = self._newest("doc", narrow, _most(self._records))
         return sorted(found, key=lambda doc: (doc["source_id"], doc["path"]))
+
+    def docs_of(self, keys: Sequence[int], /) -> dict[int, StoredDoc]:
+        """Return those documents that exist, by key; the last ones asked for are kept."""
+        kept = self._docs_kept
+        if missing := [key for key in keys if key not in kept]:
+            for at in range(0, len(missing), _BATCH):
+                part = OneOf("doc_key", tuple(missing[at : at + _BATCH]))
+                kept = {**kept, **{doc["doc_key"]: doc for doc in self.docs(part)}}
+        found = {key: kept[key] for key in keys if key in kept}
+        blocks = sum(len(doc["blocks"]) for doc in kept.values())
+        # Replaced, never changed: several threads may ask at once.
+        self._docs_kept = kept if blocks <= _BLOCKS_KEPT else found
+        return found
 
     def files(self, where: Filter | None, /) -> list[StoredFile]:
         """Return rows of the ledger, by source and path."""
