@@ -17,6 +17,7 @@ from kb_app.testing.facade import ScriptedKnowledgeBase, event, report, script
 from kb_app.testing.parts import writable_parts
 from kb_core.answers import AskQuery
 from kb_core.errors import ReadonlyMode
+from kb_core.evals import SelfOptions
 from kb_core.ingest import IngestOptions
 from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 from kb_core.testing.documents import document
@@ -34,6 +35,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "codebase_search": ({"query": "walrus"},),
     "doctor": (),
     "eval_runs": (),
+    "examine": (SelfOptions(),),
     "explain_miss": ("a.md", QUERY),
     "facets": (QUERY,),
     "fetch": ("a.md:3",),

@@ -504,6 +504,50 @@ class EvalRunList(TypedDict):
     total: int
     next_cursor: None
 
+class EvalSelfFigures(TypedDict):
+    difficulty: str
+    mode: str
+    name: str
+    mean: float
+    low: float
+    high: float
+    count: int
+
+class EvalSelfBreakdown(TypedDict):
+    by: str
+    value: str
+    mean: float
+    low: float
+    high: float
+    count: int
+
+class EvalSelfFindingsExamples(TypedDict):
+    what: str
+    detail: NotRequired[str]
+
+class EvalSelfFindings(TypedDict):
+    kind: str
+    count: int
+    of: int
+    says: str
+    advice: str
+    examples: list[EvalSelfFindingsExamples]
+
+class EvalSelf(TypedDict):
+    schema_version: Literal["eval_self.v1"]
+    documents: int
+    sampled: int
+    questions: int
+    seed: int
+    complete: bool
+    duration_ms: int
+    modes: list[str]
+    figures: list[EvalSelfFigures]
+    breakdown: list[EvalSelfBreakdown]
+    findings: list[EvalSelfFindings]
+    note: str
+    corpus_revision: int
+
 class ExplainMissFile(TypedDict):
     state: str
     reason: NotRequired[str]
