@@ -20,6 +20,16 @@ class AnswerCited(TypedDict):
     stale: bool
     flags: NotRequired[list[str]]
 
+class AnswerVerification(TypedDict):
+    score: float
+    threshold: float
+    passed: bool
+
+class AnswerStages(TypedDict):
+    name: str
+    took_ms: int
+    said: str
+
 class AnswerModel(TypedDict):
     id: str
     provider: str
@@ -53,6 +63,8 @@ class Answer(TypedDict):
     rewritten_question: NotRequired[str]
     conversation_id: NotRequired[str]
     turn_index: NotRequired[int]
+    verification: NotRequired[AnswerVerification]
+    stages: NotRequired[list[AnswerStages]]
     confidence: NotRequired[float]
     model: AnswerModel
     embedding: AnswerEmbedding | None
@@ -364,7 +376,7 @@ class EvalCase(TypedDict):
     query: str
     expected_docs: NotRequired[str | list[str] | dict[str, int]]
     expected_chunks: NotRequired[str | list[str] | dict[str, int]]
-    expected_places: NotRequired[list[str | EvalCaseExpectedPlaces]]
+    expected_places: NotRequired[str | list[str | EvalCaseExpectedPlaces] | dict[str, Any]]
     answer: NotRequired[str]
     must_contain: NotRequired[str | list[str]]
     forbidden: NotRequired[str | list[str]]
@@ -453,6 +465,7 @@ class EvalRunCases(TypedDict):
     judged: int
     unanswerable: int
     broken: list[str]
+    gone: NotRequired[int]
 
 class EvalRunVariantsFigures(TypedDict):
     name: str
