@@ -61,6 +61,9 @@ _REFUSED = 1
     metavar="NAME",
     help="Go on with this conversation; new begins one, last is the one of before.",
 )
+@click.option(
+    "--multi-hop", is_flag=True, help="Let the language model ask for more searches, in rounds."
+)
 @click.option("--stream", is_flag=True, help="With --json: print events on stderr as they happen.")
 @click.option(
     "--explain",
@@ -93,6 +96,7 @@ def ask(
         mode=SearchMode(options.pop("mode")),
         k=options.pop("k") or cli.config.search.default_k,
         conversation=options.pop("session"),
+        multi_hop=options.pop("multi_hop"),
         explain=explain,
         filters=filters_of(options),
     )
