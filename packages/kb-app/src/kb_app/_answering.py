@@ -53,11 +53,9 @@ class Answering:
 
     def answer(self, question: AskQuery, *, stop: Event | None = None) -> Answer:
         """Return the answer to *question*, or the refusal: what ``ask`` ends in."""
-        from kb_core.answers import Answer
+        from kb_app._ask.asking import last
 
-        *_, answer = self._conversing(stop).steps(question)
-        assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
-        return answer
+        return last(self._conversing(stop).steps(question))
 
     def conversations(self) -> types.SessionList:
         """Return session_list.v1, the conversation that was used last first."""

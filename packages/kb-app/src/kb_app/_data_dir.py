@@ -22,7 +22,10 @@ __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 INDEX_PARTS = ("lexical", "vectors")
 """What can be built again from the store."""
 
-PARTS = ("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS, "assets", "costly", "journal", "run")
+PARTS = (
+    *("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS),
+    *("assets", "costly", "evals", "journal", "run"),
+)
 """What kebab makes in a data directory, but for the lock."""
 
 _FOLDER, _FILE = 0o700, 0o600
@@ -78,6 +81,11 @@ class DataDir:
     def assets(self) -> Path:
         """Bytes that exist nowhere else."""
         return self.root / "assets"
+
+    @property
+    def evals(self) -> Path:
+        """Runs over golden questions, a folder each."""
+        return self.root / "evals"
 
     @property
     def costly(self) -> Path:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from kb_core.ports import CloseReader, LanguageModel
     from kb_core.wire import types
 
-__all__ = ["RULES", "Asking", "Step", "told"]
+__all__ = ["RULES", "Asking", "Step", "last", "told"]
 
 Step: TypeAlias = "tuple[Hit, ...] | str | Answer"
 """What was found, first and once; then pieces of the answer as they come; the answer, last."""
@@ -137,6 +137,10 @@ class Asking:
     def steps(self, question: AskQuery) -> Iterator[Step]:
         """Search now, and yield what was found, the pieces of the answer, and the answer."""
         return self._begun(self._search(question))
+
+    def answer(self, question: AskQuery) -> Answer:
+        """Return the answer, or the refusal: what the steps end in."""
+        return last(self.steps(question))
 
     def _begun(self, asked: _Asked) -> Iterator[Step]:
         yield asked.response.hits
@@ -389,6 +393,13 @@ def _wrote(name: ModelName, written: Written) -> str:
     faults = [f"{kind} {text!r}" for each in stating for kind, text in each.faults]
     said = f"by {name.id}: {count(len(stating), 'statement')}, {written.checked.score:.0%} stand"
     return f"{said}; wrong: {', '.join(faults)}" if faults else said
+
+
+def last(steps: Iterator[Step]) -> Answer:
+    """Return the answer that *steps* end in."""
+    *_, answer = steps
+    assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
+    return answer
 
 
 def told(steps: Iterator[Step]) -> Iterator[types.AnswerEvent]:

@@ -43,6 +43,7 @@ from kb_core.wire._documents import (
     ingest_report,
     outline,
 )
+from kb_core.wire._evals import eval_case, eval_check, eval_compare, eval_run, eval_run_list
 from kb_core.wire._json import Json, dumps, error
 from kb_core.wire._operations import (
     CAPABILITIES,
@@ -102,6 +103,11 @@ __all__ = [
     "doctor",
     "dumps",
     "error",
+    "eval_case",
+    "eval_check",
+    "eval_compare",
+    "eval_run",
+    "eval_run_list",
     "explain_miss",
     "fetch_chunk",
     "fetch_doc",

@@ -40,8 +40,7 @@ class AskInput(FilteredInput):
     )
     session: Text = Field(
         default=None,
-        description="The conversation that a follow-up belongs to: conversation_id of its first "
-        "answer; new begins one. Only for questions that need those before them.",
+        description="For follow-ups: new begins a conversation, its name goes on with it.",
     )
     multi_hop: Flag = Field(
         default=False,
@@ -83,5 +82,5 @@ ASK = Tool(
         "The sentences of the person's files that answer a question, word for word with their "
         "places, or a refusal. Use it for one fact; for more, or for code, search and read."
     ),
-    hidden=("ingested_after", "source_type"),
+    hidden=("ingested_after", "multi_hop", "source_type"),
 )
