@@ -79,6 +79,11 @@ class DataDir:
         """What OCR and speech made, so that it is made once."""
         return self.root / "costly"
 
+    @property
+    def had_index(self) -> bool:
+        """Whether there is a store of which an index was once published."""
+        return self.store.exists() and (self.seal.exists() or self.assets.exists())
+
     def parts(self, *names: str) -> list[Path]:
         """Return the paths of these parts that are there, with what lies beside the store."""
         paths = [self.root / name for name in names]

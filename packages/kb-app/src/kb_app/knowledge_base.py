@@ -434,13 +434,29 @@ class KnowledgeBase(Texts, ByModels):
         return Asking(self._engine(stop), self._config, self._parts, stop)
 
     def _snapshot(self) -> IndexSnapshot:
-        return self._reader.snapshot()
+        try:
+            return self._reader.snapshot()
+        except NotIndexed as error:
+            raise self._lost_index() or error from error
 
     def _snapshot_or_none(self) -> IndexSnapshot | None:
         try:
             return self._reader.snapshot()
-        except NotIndexed:
+        except NotIndexed as error:
+            if lost := self._lost_index():
+                raise lost from error
             return None
+
+    def _lost_index(self) -> NotIndexed | None:
+        """Return what to say of a knowledge base without its index: not that it is empty."""
+        from kb_app._data_dir import DataDir
+
+        if not DataDir(self._config.storage.data_dir).had_index:
+            return None
+        return NotIndexed(
+            "there is no index of what is stored: it was deleted, or is being rebuilt",
+            hint="run 'kebab ingest': it rebuilds it, and nothing is parsed or embedded again",
+        )
 
     def _freshness(self, snapshot: IndexSnapshot) -> Freshness:
         from kb_app._search.hits import Freshness

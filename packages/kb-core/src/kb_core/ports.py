@@ -70,6 +70,15 @@ class IndexSnapshot(Protocol):
     def control(self) -> Control: ...
 
     @property
+    def damage(self) -> Mapping[str, str]:
+        """What is wrong with it, by what suffers: ``words``, ``records``, or a model's key.
+
+        Asking for what suffers raises ``IndexCorrupt``; the vectors of such a model are not in
+        ``control``. The rest is answered as ever. ``nothing`` names what no answer needs.
+        """
+        ...
+
+    @property
     def languages(self) -> Sequence[str]:
         """The languages that words are stemmed by, as ISO 639-1; English is among them."""
         ...
@@ -184,7 +193,16 @@ class IndexWriter(Protocol):
         """Whether most of what it holds is of no use any more, so that a rebuild is worth it."""
         ...
 
+    @property
+    def damage(self) -> Sequence[str]:
+        """What was found to be wrong when it was opened; it has no control record then."""
+        ...
+
     def publish(self, publication: Publication, /) -> Control: ...
+
+    def wipe(self) -> None:
+        """Begin with nothing, whatever is wrong with what there is; a rebuild has to follow."""
+        ...
 
     def rebuild(self, publications: Iterable[Publication], /) -> Control:
         """Replace everything by what *publications* add up to, published in one step.

@@ -34,7 +34,7 @@ from kb_app.config import Config
 from kb_app.jobs import JobFile, PastRun, note_quiet_run
 from kb_core.clock import to_epoch, to_rfc3339
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import NotIndexed
+from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
 from kb_core.records import Changes
@@ -194,7 +194,7 @@ def _rehearse(
     """Say what a run would do, from the published ledger; nothing is read or written."""
     try:
         known = published(parts)
-    except NotIndexed:
+    except (NotIndexed, IndexCorrupt):
         known = Known(ledger=lambda _: {}, sources={})
     tally = Tally()
     specs, settings = source_specs(config, options.paths), ingest_settings(config)
