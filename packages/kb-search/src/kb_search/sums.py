@@ -17,7 +17,6 @@ the CRC-32 of all before it.
 from __future__ import annotations
 
 import json
-import random
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -162,6 +161,8 @@ def _drawn(sums: Sums, most_bytes: int | None) -> Sums:
     """Return all of *sums*, or some that are drawn, of at most so many bytes."""
     if most_bytes is None:
         return sums
+    import random  # a reader draws nothing
+
     drawn, left = {}, most_bytes
     for path in random.sample(sorted(sums), len(sums)):
         if sums[path].size <= left:
