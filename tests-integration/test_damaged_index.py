@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kb_app._data_dir import DataDir
+from kb_app._write import WriteSession
+from kb_app.config import load_config
+from kb_app.testing.parts import open_here
 from kb_cli.testing.installed import InstalledKebab
+from kb_core.errors import IndexCorrupt
+from kb_core.records import Changes, Control, Publication
+from kb_core.search import SearchQuery
+from kb_core.testing.documents import document
+from kb_core.testing.fakes import MemoryIndex
+from kb_core.testing.store import MemoryStore
 from kb_search.sums import living
 
 Harm = Callable[[Path], None]
@@ -136,3 +147,49 @@ def test_assets_that_are_damaged_or_gone_are_named(filled: InstalledKebab) -> No
 
     assert record.name in said or second.name in said
     assert "cannot be read" in said
+
+
+class _BreaksOnce(MemoryIndex):
+    """An index that turns out to be damaged when it is next told something."""
+
+    broken = wiped = 0
+
+    def publish(self, publication: Publication, /) -> Control:
+        if self.broken > self.wiped:
+            raise IndexCorrupt("the index is damaged: a panic")
+        return super().publish(publication)
+
+    def wipe(self) -> None:
+        self.wiped += 1
+        super().wipe()
+
+    def rebuild(self, publications: Iterable[Publication], /) -> Control:
+        if self.broken > self.wiped:
+            raise IndexCorrupt("the index is damaged: another panic")
+        return super().rebuild(publications)
+
+
+def test_damage_that_shows_in_the_middle_of_a_run_is_healed_by_that_run(tmp_path: Path) -> None:
+    store, index = MemoryStore(), _BreaksOnce()
+    session = WriteSession(
+        DataDir(tmp_path), lock=nullcontext(), store=lambda: store, index=lambda: index
+    )
+    session.commit(Changes(documents=(document("a.md", "A walrus."),)))
+    index.broken = 1
+    control = session.commit(Changes(documents=(document("b.md", "An otter."),)))
+
+    assert index.wiped == 1
+    assert control.sequence == store.sequence
+    assert len(index.snapshot().docs(None)) == 2
+
+
+@pytest.mark.parametrize("how", [zero, remove])
+def test_a_server_survives_a_damaged_index(filled: InstalledKebab, how: Harm) -> None:
+    harm(filled, [".idx"], how)
+    with open_here(load_config(filled.config)) as kb:
+        for _ in range(2):
+            with pytest.raises(IndexCorrupt) as caught:
+                kb.search(SearchQuery(text="walrus"))
+            assert "kebab ingest" in str(caught.value.hint)
+        filled.ingest()  # by another process
+        assert kb.search(SearchQuery(text="walrus")).hits
