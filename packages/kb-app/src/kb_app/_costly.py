@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from kb_core.errors import IoError
+from kb_core.errors import IoError, disk_hint
 from kb_core.ids import bytes_hash, fingerprint
 from kb_core.ports import Results
 from kb_core.values import dataclass
@@ -124,7 +124,10 @@ class KeptResults:
                 stream.write(text.encode())
         except OSError as error:
             reason = error.strerror or str(error)
-            raise IoError(f"cannot keep a costly result in {str(file)!r}: {reason}") from error
+            raise IoError(
+                f"cannot keep a costly result in {str(file)!r}: {reason}",
+                hint=disk_hint(error.errno),
+            ) from error
 
 
 def kept_in(folder: Path) -> Kept:

@@ -12,10 +12,8 @@ lock can be: the files themselves are mapped from where they are.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import re
 import struct
 import weakref
 from collections.abc import Generator, Mapping
@@ -27,7 +25,14 @@ from typing import Any
 import tantivy
 
 from kb_core.control import Control, VectorFiles
-from kb_core.errors import IndexCorrupt, IoError, KbError, StoreBusy
+from kb_core.errors import (
+    IndexCorrupt,
+    IoError,
+    KbError,
+    StoreBusy,
+    disk_hint,
+    disk_hint_of,
+)
 from kb_core.values import dataclass
 from kb_search.analysis import ANALYSIS_VERSION
 
@@ -71,7 +76,7 @@ def translate_errors(action: str) -> Generator[None]:
     except (ValueError, LookupError, struct.error, OverflowError) as error:
         raise _translated(action, error) from error
     except OSError as error:
-        raise IoError(f"could not {action}: {error}", hint=_room_hint(error.errno)) from error
+        raise IoError(f"could not {action}: {error}", hint=disk_hint(error.errno)) from error
     except BaseException as error:
         # The engine's panic, which is no ``Exception`` and has no type to import.
         if type(error).__name__ != "PanicException":
@@ -92,19 +97,10 @@ def _translated(action: str, error: Exception) -> KbError:
             f"could not {action}: another process is writing to the index",
             hint="wait for the other 'kebab ingest' to end",
         )
-    if any(word in lowered for word in _FROM_DISK) and "invaliddata" not in lowered:
-        found = _ERRNO.search(lowered)
-        hint = _room_hint(int(found[1]) if found else None)
-        return IoError(f"could not {action}: {text}", hint=hint)
+    refused = any(word in lowered for word in _FROM_DISK) or disk_hint_of(text)
+    if refused and "invaliddata" not in lowered:
+        return IoError(f"could not {action}: {text}", hint=disk_hint_of(text))
     return damaged(f"could not {action}: {text or type(error).__name__}")
-
-
-_ERRNO = re.compile(r"os error (\d+)|code: (\d+)")
-
-
-def _room_hint(number: int | None) -> str | None:
-    full = number in {errno.ENOSPC, errno.EDQUOT}
-    return "free some space and run it again; nothing committed is lost" if full else None
 
 
 class Mirror:

@@ -29,7 +29,7 @@ from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core.clock import from_epoch, to_epoch
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import IndexCorrupt, KbError
+from kb_core.errors import IndexCorrupt, KbError, disk_errors
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
 from kb_core.values import dataclass
@@ -125,9 +125,10 @@ def seal(data: DataDir, missing: Mapping[str, int]) -> None:
         return
     text = json.dumps({"marks": marks, "missing": missing})
     new = data.seal.with_name(f"{data.seal.name}.new")
-    new.write_text(text, "utf-8")
-    new.chmod(0o600)
-    new.replace(data.seal)
+    with disk_errors("note that all was seen"):
+        new.write_text(text, "utf-8")
+        new.chmod(0o600)
+        new.replace(data.seal)
 
 
 def is_sealed(data: DataDir) -> bool:

@@ -23,7 +23,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import IoError
+from kb_core.errors import IoError, disk_hint
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
 from kb_core.values import dataclass
@@ -121,7 +121,10 @@ class Assets:
             _sync_folder(self.folder)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise IoError(f"cannot keep an asset in {str(self.folder)!r}: {reason}") from error
+            raise IoError(
+                f"cannot keep an asset in {str(self.folder)!r}: {reason}",
+                hint=disk_hint(error.errno),
+            ) from error
 
     def records(self) -> dict[str, Added]:
         """Return the record of each key; one that cannot be read is left out, and stays."""
