@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kb_app.paths import make_private_folder
+from kb_core.errors import NotIndexed
 from kb_core.values import dataclass
 
 __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
@@ -22,7 +23,10 @@ __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 INDEX_PARTS = ("lexical", "vectors")
 """What can be built again from the store."""
 
-PARTS = ("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS, "assets", "costly", "journal", "run")
+PARTS = (
+    *("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS),
+    *("assets", "costly", "evals", "journal", "run"),
+)
 """What kebab makes in a data directory, but for the lock."""
 
 _FOLDER, _FILE = 0o700, 0o600
@@ -65,6 +69,11 @@ class DataDir:
         return self.root / "run" / "queries.json"
 
     @property
+    def journal(self) -> Path:
+        """Conversations, a file each."""
+        return self.root / "journal"
+
+    @property
     def token(self) -> Path:
         """What hosts of models send that ask over HTTP; it goes with everything only."""
         return self.root / "mcp-token"
@@ -75,14 +84,26 @@ class DataDir:
         return self.root / "assets"
 
     @property
+    def evals(self) -> Path:
+        """Runs over golden questions, a folder each."""
+        return self.root / "evals"
+
+    @property
     def costly(self) -> Path:
         """What OCR and speech made, so that it is made once."""
         return self.root / "costly"
 
-    @property
-    def had_index(self) -> bool:
-        """Whether there is a store of which an index was once published."""
-        return self.store.exists() and (self.seal.exists() or self.assets.exists())
+    def lost_index(self) -> NotIndexed | None:
+        """Return what to say where there is a store, and no more the index that was made of it.
+
+        Nobody may take that for a knowledge base that is empty.
+        """
+        if not self.store.exists() or not (self.seal.exists() or self.assets.exists()):
+            return None
+        return NotIndexed(
+            "there is no index of what is stored: it was deleted, or is being rebuilt",
+            hint="run 'kebab ingest': it rebuilds it, and nothing is parsed or embedded again",
+        )
 
     def parts(self, *names: str) -> list[Path]:
         """Return the paths of these parts that are there, with what lies beside the store."""
