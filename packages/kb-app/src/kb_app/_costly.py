@@ -23,7 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from kb_core.errors import IoError, disk_hint
+from kb_core.disk import disk_hint
+from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, fingerprint
 from kb_core.ports import Results
 from kb_core.values import dataclass

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb_core.errors import InvalidInput, IoError, KbError, ReadonlyMode, disk_hint
+from kb_core.disk import disk_hint
+from kb_core.errors import InvalidInput, IoError, KbError, ReadonlyMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,14 +25,8 @@ from typing import Any
 import tantivy
 
 from kb_core.control import Control, VectorFiles
-from kb_core.errors import (
-    IndexCorrupt,
-    IoError,
-    KbError,
-    StoreBusy,
-    disk_hint,
-    disk_hint_of,
-)
+from kb_core.disk import disk_hint, disk_hint_of
+from kb_core.errors import IndexCorrupt, IoError, KbError, StoreBusy
 from kb_core.values import dataclass
 from kb_search.analysis import ANALYSIS_VERSION
 

@@ -13,16 +13,8 @@ from contextlib import contextmanager
 
 import _duckdb as duckdb  # without the package around it, which takes as long again
 
-from kb_core.errors import (
-    InvalidInput,
-    IoError,
-    KbError,
-    StoreBusy,
-    StoreCorrupt,
-    StoreNewer,
-    disk_hint,
-    disk_hint_of,
-)
+from kb_core.disk import disk_hint, disk_hint_of
+from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
 
 __all__ = ["translate_errors"]
 

@@ -21,7 +21,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from kb_core.clock import to_rfc3339, utc_now
-from kb_core.errors import IoError, StoreBusy, disk_hint
+from kb_core.disk import disk_hint
+from kb_core.errors import IoError, StoreBusy
 from kb_core.ports import Clock
 
 __all__ = ["WriterLock"]

@@ -29,7 +29,8 @@ from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core.clock import from_epoch, to_epoch
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import IndexCorrupt, KbError, disk_errors
+from kb_core.disk import disk_errors
+from kb_core.errors import IndexCorrupt, KbError
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
 from kb_core.values import dataclass

@@ -34,7 +34,8 @@ from kb_app.config import Config
 from kb_app.jobs import JobFile, PastRun, note_quiet_run
 from kb_core.clock import to_epoch, to_rfc3339
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import IndexCorrupt, NotIndexed, disk_errors
+from kb_core.disk import disk_errors
+from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
 from kb_core.records import Changes

@@ -23,7 +23,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import IoError, disk_hint
+from kb_core.disk import disk_hint
+from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
 from kb_core.values import dataclass
