@@ -93,9 +93,11 @@ async def measure(kb: KnowledgeBase, questions: Sequence[Question]) -> Mapping[s
                 count(way, text, [question], [text])
         for at in range(0, len(questions), _AT_ONCE):
             asked = questions[at : at + _AT_ONCE]
-            queries = [{"query": one[0]} for one in asked]
-            text = await ask("bulk_search", queries=queries)
-            count("bulk_search", text, asked, _PART.split(text)[1:])
+            queries = [one[0] for one in asked]
+            text = await ask("search", queries=queries)
+            count("search, at once", text, asked, _PART.split(text)[1:])
+            text = await ask("ask", queries=queries)
+            count("ask, at once", text, asked, _PART.split(text)[1:])
             text = await ask("codebase_search", queries=queries, group=True)
             count("codebase_search, apart", text, asked, _PART.split(text)[1:])
     return found

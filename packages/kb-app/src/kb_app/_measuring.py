@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kb_app._parts import Parts
     from kb_app.config import Config
-    from kb_core.evals import EvalCase, EvalEvent, EvalOptions
+    from kb_core.evals import EvalCase, EvalEvent, EvalOptions, SelfOptions
     from kb_core.ports import IndexSnapshot
     from kb_core.search import Hit, SearchQuery
     from kb_core.wire import types
@@ -106,6 +106,16 @@ class Measuring:
 
         data_dir = self._config.storage.data_dir
         return compare_runs(data_dir, before, after, tolerance=tolerance, strict=strict)
+
+    def examine(self, options: SelfOptions, *, stop: Event | None = None) -> Iterator[EvalEvent]:
+        """Ask for documents in their own words; the last event carries eval_self.v1.
+
+        It needs no golden questions, and keeps nothing.
+        """
+        from kb_app._evals.examining import Examining
+
+        examining = Examining(self._snapshot(), self._config, self._parts, options)
+        return examining.events(stop=stop)
 
     def eval_runs(self) -> types.EvalRunList:
         """Return eval_run_list.v1: the runs that are kept, the newest first."""

@@ -12,6 +12,7 @@ from kb_app.wire_models import FilteredInput, MaybeWhole, SearchInput, Text, rea
 from kb_core import wire
 from kb_core.search import MAX_K, MIN_SNIPPET_CHARS, SearchQuery
 from kb_mcp._tool import (
+    ONE_OR_SEVERAL,
     READ_ONLY,
     Answer,
     Call,
@@ -22,6 +23,7 @@ from kb_mcp._tool import (
     output_schema,
 )
 from kb_mcp.text.hits import search_text
+from kb_mcp.tools.several import tell_searches
 
 __all__ = ["SEARCH", "SIMILAR", "SimilarInput"]
 
@@ -37,6 +39,8 @@ def _search(call: Call) -> Answer:
 
 
 def _tell_search(call: Call) -> str:
+    if "queries" in call.arguments:
+        return tell_searches(call)
     query = in_passages(_query(call))
     found = call.kb.search(query, stop=call.stop)
     return _told(call, wire.search_response(found), query.text)
@@ -71,14 +75,27 @@ SEARCH = Tool(
     ),
     call=_search,
     tell=_tell_search,
-    gives=True,
     brief=(
-        "Find passages in the person's own files, best first, each with its place. Use it before "
-        "you answer what their notes, documents or code may hold, and once more with other words "
-        "if the first hits miss. Not for general knowledge or the web. Filters narrow before "
-        "ranking; several values of one as a,b."
+        "Find passages in the person's own files, each with its place, before you answer what "
+        "their notes, documents or code may hold; several questions in one call. Not for general "
+        "knowledge or the web."
     ),
-    hidden=("snippet_chars", "trace", "rerank", "deadline_ms", "ingested_after", "source_type"),
+    also=ONE_OR_SEVERAL,
+    shown={
+        "k": "",
+        "mode": "",
+        "path_glob": "src/**",
+        "source": "",
+        "media": "",
+        "code_lang": "",
+        "lang": "",
+        "tag": "",
+        "since": "2026-05-31",
+        "until": "",
+        "cursor": "To go on.",
+        "seen": "Of an earlier answer: leaves out what that gave.",
+        "max_tokens": "",
+    },
 )
 
 
@@ -142,10 +159,7 @@ SIMILAR = Tool(
     ),
     call=_similar,
     tell=_tell_similar,
-    gives=True,
-    brief=(
-        "Find passages of other documents that are like one: related notes, copies, the same idea "
-        "in another language. Not for a question of your own."
-    ),
-    hidden=("snippet_chars",),
+    brief="Passages of other documents that are like one: related notes, copies, translations.",
+    shown={"origin": "A path or an id.", "k": "", "path_glob": ""},
+    seldom=True,
 )

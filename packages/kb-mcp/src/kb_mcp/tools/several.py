@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import mcp_types as types
@@ -14,10 +15,13 @@ from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_K, MAX_QUERIES, FileRole, SearchQuery
 from kb_mcp._tool import (
+    ONE_OR_SEVERAL,
     READ_ONLY,
     Answer,
+    Arguments,
     Call,
     Tool,
+    each_of,
     in_passages,
     input_schema,
     outline,
@@ -25,7 +29,7 @@ from kb_mcp._tool import (
 )
 from kb_mcp.text.hits import Told, aggregated_text, bulk_text, codebase_text
 
-__all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput"]
+__all__ = ["BULK_SEARCH", "CODEBASE_SEARCH", "BulkInput", "tell_searches"]
 
 _Queries: TypeAlias = "Sequence[SearchQuery | KbError]"
 
@@ -94,6 +98,11 @@ def _tell_bulk_search(call: Call) -> str:
     return _told(call, tell(found, call.max_tokens, call.given, is_whole=_is_whole(call)))
 
 
+def tell_searches(call: Call) -> str:
+    """Return the text of a search with ``queries``, each answered apart."""
+    return _tell_bulk_search(replace(call, arguments={"queries": each_of(call.arguments)}))
+
+
 def _is_whole(call: Call) -> bool:
     """Say whether passages are whole: where it was said how much they may be."""
     return call.max_tokens is not None
@@ -153,16 +162,18 @@ BULK_SEARCH = Tool(
     ),
     call=_bulk_search,
     tell=_tell_bulk_search,
-    gives=True,
     brief=(
-        "Several searches in one call: for a question of several parts, or, with aggregate, for "
-        "one question in several wordings, as one list. A query that fails leaves the others "
-        "alone."
+        "Several searches in one call, each with parameters of its own, or, with aggregate, one "
+        "list for several wordings of a question."
     ),
+    shown={"queries": "", "aggregate": "", "k": "", "per_doc": "", "max_tokens": ""},
+    seldom=True,
 )
 
 
-_TEXT = {"type": "string"}
+_USUAL, _EACH, _MOST = 20, 3, 100
+"""Results of a code search that says no number, for each query that is apart, and at most."""
+_TEXT, _OBJECT = {"type": "string"}, {"type": "object"}
 _INPUT = {
     "query": {**_TEXT, "description": "What the code does, or how it is called."},
     "queries": {
@@ -175,7 +186,7 @@ _INPUT = {
     "maxResults": {
         "type": "integer",
         "minimum": 1,
-        "maximum": 100,
+        "maximum": _MOST,
         "description": "How many results in all.",
     },
     "include": {
@@ -191,8 +202,20 @@ def _codebase_search(call: Call) -> Answer:
     return call.kb.codebase_search(call.arguments)
 
 
+def _with_enough(arguments: Arguments) -> Arguments:
+    """Return a code search that has results for each of its queries, where they are apart.
+
+    The usual number is for all of them, and those that come last would have none.
+    """
+    queries = arguments.get("queries")
+    is_open = arguments.get("group") is True and arguments.get("maxResults") is None
+    if not is_open or not isinstance(queries, list):
+        return arguments
+    return {**arguments, "maxResults": min(_MOST, max(_USUAL, _EACH * len(queries)))}
+
+
 def _tell_codebase_search(call: Call) -> str:
-    found = call.kb.codebase_search(call.arguments, passages=True)
+    found = call.kb.codebase_search(_with_enough(call.arguments), passages=True)
     told = codebase_text(found, call.max_tokens, call.given, is_whole=_is_whole(call))
     return _told(call, told)
 
@@ -225,12 +248,12 @@ CODEBASE_SEARCH = Tool(
     call=_codebase_search,
     render=wire.codebase_search_text,
     tell=_tell_codebase_search,
-    gives=True,
     brief=(
-        "Find code by what it does. Ask in simple terms, one thing a query, and in several "
-        "wordings at once: doubles are merged, and each further query that finds a passage adds "
-        "5 % to its score; 20 results unless maxResults says otherwise. path is a folder or file, "
-        "of all queries or of one. Not for notes, nor where you need filters: that is search with "
-        f"media code. Examples: {_EXAMPLES}"
+        "Find code by what it does: simple terms, one thing a query, several wordings at once, of "
+        "which each further one that finds a passage adds 5 % to its score; with group, several "
+        'questions, each answered apart. {"queries": ["error handling", {"query": "try catch", '
+        '"path": "src/api"}], "maxResults": 10}; 20 results by default. Exact names: grep.'
     ),
+    also={**ONE_OR_SEVERAL, "queries": {"type": "array", "items": {"anyOf": [_TEXT, _OBJECT]}}},
+    shown={"path": "", "maxResults": "", "include": "", "group": "", "max_tokens": ""},
 )
