@@ -150,10 +150,13 @@ def test_a_case_of_which_nothing_is_left_takes_no_part_and_is_named(
 
     run = kebab.json("eval", "run", "--mode", "lexical", "--cases", str(golden))
 
-    assert run["cases"]["broken"] == ["a"]
+    assert (run["cases"]["broken"], run["cases"]["gone"]) == (["a"], 1)
     assert run["variants"][0]["asked"] == 1
+    golden.write_text("- {id: a, query: lock, expected_docs: [gone.md, lock.md]}\n")
+    half = kebab.run("eval", "run", "--mode", "lexical", "--cases", str(golden))
     golden.write_text("- {id: a, query: lock, expected_docs: gone.md}\n")
     told = kebab.run("eval", "run", "--cases", str(golden), code=2)
+    assert "1 thing that a case expects is gone, and left out: kebab eval check" in half.stderr
     assert "has no case that can be asked" in told.stderr
 
 

@@ -168,10 +168,11 @@ def _others() -> Iterator[tuple[str, str | bytes]]:
                                ("a.pdf", paper(_prose(words))), ("b.csv", _csv(words)))),
         "texts/{}.docx": (30, lambda words: docx("".join(_text(words.passage())
                           for _ in range(5)))),
-        "texts/{}.odt": (10, lambda words: odf("text", f"<text:p>{words.passage()}</text:p>")),
+        "texts/{}.odt": (10, lambda words: odf(
+                          "text", f"<text:p>{_safe(words.passage())}</text:p>")),
         "talks/{}.pptx": (20, lambda words: pptx([_slide(words.title(), words, words.passage(30))
                           for _ in range(6)])),
-        "money/{}.xlsx": (25, lambda words: xlsx({words.title()[:20].replace("&", " "):
+        "money/{}.xlsx": (25, lambda words: xlsx({f"Plan {words.query(2)}"[:30]:
                           _cells([(words.title(), n) for n in range(30)])})),
         "papers/{}.pdf": (40, lambda words: paper(*(_prose(words) for _ in range(4)))),
         "scans/{}.pdf": (12, lambda words: _scan(_wrapped(words.passage(150), 52), "PDF")),

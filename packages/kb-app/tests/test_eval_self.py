@@ -181,6 +181,17 @@ def test_a_language_that_is_not_found_by_meaning_is_told_with_figures() -> None:
     assert rows[0]["examples"][0]["detail"] == "0 of 8 questions find their document"
 
 
+def test_questions_that_words_alone_find_better_are_told_where_that_is_more_than_luck() -> None:
+    notes = [document(f"{n}.md", f"# {n}\n\n{SENTENCE} {n}\n") for n in range(12)]
+    of = examined(*notes, mode=SearchMode.HYBRID)
+    for doc in of.docs:
+        for mode, mrr in ((SearchMode.HYBRID, 0.5), (SearchMode.LEXICAL, 1.0)):
+            of.add(KnownItem("hard", "x", doc, "x"), mode, mrr, ())
+            of.add(KnownItem("title", "x", doc, "x"), mode, 1.0, ())
+
+    assert told(of, "hybrid_loses", MODEL) == ["hard"]
+
+
 def examine(kb: ScriptedKnowledgeBase, **options: Any) -> Iterator[Any]:  # noqa: ANN401
     return kb.examine(SelfOptions(**options))
 

@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kb_app._evals.known_items import Difficulty, KnownItem
+from kb_app._evals import figures
+from kb_app._evals.known_items import DIFFICULTIES, Difficulty, KnownItem
 from kb_core.control import ADDED_SOURCE
 from kb_core.media import SearchMode
 from kb_core.values import dataclass
@@ -34,6 +35,7 @@ _HUB = 4
 """From how many questions of other documents on a passage that comes up first is a hub."""
 _FEW_QUESTIONS = 8
 _FAILS = 0.5
+_SURE = 0.05
 _ENGLISH = "English"
 
 
@@ -292,6 +294,34 @@ def _by_meaning(examined: Examined, model: EmbeddingModel | None) -> Iterator[Ro
             [(str(lang), f"{number} documents") for lang, number in langs.most_common()],
         )
     yield from _failing(examined)
+    yield from _losing(examined)
+
+
+def _losing(examined: Examined) -> Iterator[Row]:
+    """Yield difficulties at which words alone find more than words and meaning together."""
+    rows = []
+    for difficulty in DIFFICULTIES:
+        by_mode = {
+            mode: {
+                a.item.doc["doc_id"]: a.mrr
+                for a in examined.asked
+                if a.mode is mode and a.item.difficulty == difficulty
+            }
+            for mode in (SearchMode.LEXICAL, SearchMode.HYBRID)
+        }
+        words, both = by_mode.values()
+        docs = [doc for doc in words if doc in both]
+        found = figures.compare([words[doc] for doc in docs], [both[doc] for doc in docs])
+        if found.mean > 0 and found.p < _SURE:
+            rows.append((difficulty, f"mrr@10 is {found.mean:.3f} higher by words alone"))
+    yield from _finding(
+        "hybrid_loses",
+        len(DIFFICULTIES),
+        "questions of these kinds are found better by words alone, and that is more than luck",
+        "quotes and half-remembered sentences are best asked with --mode lexical; for your own "
+        "questions, kebab eval run --mode hybrid --mode lexical tells",
+        rows,
+    )
 
 
 def _failing(examined: Examined) -> Iterator[Row]:

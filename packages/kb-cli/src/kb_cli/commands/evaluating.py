@@ -225,6 +225,9 @@ def run(
         found = _last(cli, kb.evaluate(asked, stop=stop)).run
     assert found is not None  # noqa: S101 - what the last event carries
     cli.show(found, lambda _: measured(found))
+    if gone := found["cases"].get("gone"):
+        told = "things that cases expect are" if gone > 1 else "thing that a case expects is"
+        cli.warn(f"{gone:,} {told} gone, and left out: kebab eval check")
     if found["state"] == "stopped" and "path" in found:
         cli.note(f"stopped: kebab eval run --resume {found['run_id']}")
     elif "path" not in found:
@@ -341,5 +344,71 @@ def self_(cli: CliContext, documents: int, seconds: float, seed: int) -> None:
         cli.note("not all documents that were drawn were asked for: --seconds for more time")
 
 
-for _each in (add, check, run, compare, list_, self_):
+_IMPORT = """
+kebab eval import --beir cranfield --documents ~/collections/cranfield
+kebab eval import --queries topics.tsv --qrels qrels.txt --cases golden.jsonl
+"""
+
+
+@command("import", example=_IMPORT)
+@click.option(
+    "--beir",
+    metavar="FOLDER",
+    shell_complete=completed_by("dir"),
+    help="A collection in BEIR layout.",
+)
+@click.option(
+    "--split", metavar="NAME", default="test", show_default=True, help="Which of its judgements."
+)
+@click.option(
+    "--documents",
+    metavar="FOLDER",
+    shell_complete=completed_by("dir"),
+    help="Write its documents there, to be added as a source.",
+)
+@click.option(
+    "--queries",
+    metavar="FILE",
+    shell_complete=completed_by("file"),
+    help="Queries, an id and a text a line, parted by a tab.",
+)
+@click.option(
+    "--qrels",
+    metavar="FILE",
+    shell_complete=completed_by("file"),
+    help="Their judgements, as TREC has them.",
+)
+@_cases_option
+@pass_cli
+def import_(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401
+    """Add judged queries of others to the golden questions.
+
+    Documents are expected by the ids that the judgements have, which have to be paths here;
+    with --documents, by the names of the files that are written.
+    """
+    cli.writes("eval import")
+    if (options["beir"] is None) == (None in {options["queries"], options["qrels"]}):
+        raise InvalidInput(
+            "give a folder with --beir, or two files with --queries and --qrels",
+            hint="kebab eval import --help",
+            details={"field": "beir"},
+        )
+    with cli.open() as kb:
+        number = kb.import_cases(**options)
+    click.echo(f"added {count(number, 'case')}")
+
+
+@command("export", example="kebab eval export last trec")
+@click.argument("run")
+@click.argument("folder", shell_complete=completed_by("dir"))
+@pass_cli
+def export(cli: CliContext, run: str, folder: str) -> None:
+    """Write a run as TREC files: a run for each variant, judgements, and queries."""
+    cli.writes("eval export")
+    with cli.open() as kb:
+        files = kb.export_run(run, folder)
+    click.echo("\n".join(map(printable, files)))
+
+
+for _each in (add, check, run, compare, list_, self_, import_, export):
     eval_.add_command(_each)

@@ -376,7 +376,7 @@ class EvalCase(TypedDict):
     query: str
     expected_docs: NotRequired[str | list[str] | dict[str, int]]
     expected_chunks: NotRequired[str | list[str] | dict[str, int]]
-    expected_places: NotRequired[list[str | EvalCaseExpectedPlaces]]
+    expected_places: NotRequired[str | list[str | EvalCaseExpectedPlaces] | dict[str, Any]]
     answer: NotRequired[str]
     must_contain: NotRequired[str | list[str]]
     forbidden: NotRequired[str | list[str]]
@@ -465,6 +465,7 @@ class EvalRunCases(TypedDict):
     judged: int
     unanswerable: int
     broken: list[str]
+    gone: NotRequired[int]
 
 class EvalRunVariantsFigures(TypedDict):
     name: str
