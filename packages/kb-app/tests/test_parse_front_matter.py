@@ -166,3 +166,43 @@ def test_hostile_values_cost_nothing_and_stay_json(bomb: str) -> None:
 
     assert json.dumps(dict(document.metadata.user), allow_nan=False)
     assert "The body" in document.text
+
+
+def aliases_of_aliases(line: str) -> str:
+    """Return ten lines that stand for nine values to the power of ten."""
+    lines = ["a0: &a0 {k: [x, x, x, x, x, x, x, x]}"]
+    return "\n".join(lines + [line.format(n=n, before=n - 1) for n in range(1, 24)])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a{n}: &a{n} [*a{before}, *a{before}, *a{before}]",
+        "a{n}: &a{n} {{<<: [*a{before}, *a{before}, *a{before}]}}",
+        "tags: &a{n} [*a{before}, *a{before}, *a{before}]",
+    ],
+)
+@pytest.mark.parametrize("use", ["source_type: *a23", "tags: *a23", "created: *a23", "<<: *a23"])
+def test_aliases_that_stand_for_too_much_are_not_written_out(line: str, use: str) -> None:
+    """A kilobyte of them took two minutes and more than a gigabyte."""
+    document = parse(f"title: Kept\n{aliases_of_aliases(line)}\n{use}")
+
+    assert document.metadata.title == "Kept"
+    assert document.warnings
+    assert "The body" in document.text
+
+
+def test_aliases_that_people_write_are_read() -> None:
+    document = parse("base: &base {city: Bern}\nplace:\n  <<: *base\n  street: Weg 1\ntitle: T")
+
+    assert document.metadata.user["place"] == {"city": "Bern", "street": "Weg 1"}
+    assert not document.warnings
+
+
+@pytest.mark.parametrize("key", ["title", "tags", "created", "lang", "a: {0x%s: 1}\nb"])
+def test_numbers_of_more_digits_than_are_printed_cost_nothing(key: str) -> None:
+    digits = "f" * 5_000
+    document = parse(f"{key.replace('%s', digits)}: 0x{digits}\naliases: [kept]")
+
+    assert document.metadata.aliases == ("kept",)
+    assert "The body" in document.text

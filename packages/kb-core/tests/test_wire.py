@@ -236,7 +236,7 @@ def test_a_line_is_compact_json_that_can_be_encoded(value: object) -> None:
 
 
 def test_scripts_stay_and_halves_of_surrogate_pairs_go() -> None:
-    assert wire.dumps({"한": "é\u2028"}) == '{"한":"é\u2028"}'
+    assert wire.dumps({"한": "é\u2028"}) == '{"한":"é\\u2028"}'
     assert wire.dumps(["caf\udce9", "😀"]) == '["caf\ufffd","😀"]'
 
 

@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from kb_core.disk import disk_hint
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, fingerprint
 from kb_core.ports import Results
@@ -124,7 +125,10 @@ class KeptResults:
                 stream.write(text.encode())
         except OSError as error:
             reason = error.strerror or str(error)
-            raise IoError(f"cannot keep a costly result in {str(file)!r}: {reason}") from error
+            raise IoError(
+                f"cannot keep a costly result in {str(file)!r}: {reason}",
+                hint=disk_hint(error.errno),
+            ) from error
 
 
 def kept_in(folder: Path) -> Kept:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kb_app.paths import make_private_folder
+from kb_core.errors import NotIndexed
 from kb_core.values import dataclass
 
 __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
@@ -91,6 +92,18 @@ class DataDir:
     def costly(self) -> Path:
         """What OCR and speech made, so that it is made once."""
         return self.root / "costly"
+
+    def lost_index(self) -> NotIndexed | None:
+        """Return what to say where there is a store, and no more the index that was made of it.
+
+        Nobody may take that for a knowledge base that is empty.
+        """
+        if not self.store.exists() or not (self.seal.exists() or self.assets.exists()):
+            return None
+        return NotIndexed(
+            "there is no index of what is stored: it was deleted, or is being rebuilt",
+            hint="run 'kebab ingest': it rebuilds it, and nothing is parsed or embedded again",
+        )
 
     def parts(self, *names: str) -> list[Path]:
         """Return the paths of these parts that are there, with what lies beside the store."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._costly import kept_in
 from kb_app._data_dir import INDEX_PARTS, DataDir
+from kb_app._ingest.added.assets import Assets
 from kb_app._media import AUDIO, MEDIA, OCR, chunker_for, extras_of, parsers_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
@@ -26,7 +27,7 @@ from kb_core.errors import InvalidInput, KbError, NotIndexed
 from kb_core.ports import Embedder, IndexSnapshot
 from kb_core.records import Control
 from kb_search.embed import describe, list_packs
-from kb_search.opening import INDEX_VERSION
+from kb_search.opening import DAMAGED_HINT, INDEX_VERSION
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -157,7 +158,7 @@ def doctor(
         _check_viewers(config),
     ]
     if deep:
-        checks.append(_check_deep(parts.examine))
+        checks += _check_deep(config, parts)
     return wire.doctor(checks)
 
 
@@ -282,7 +283,13 @@ def _check_index(
         yield {"name": "index", "ok": False, "detail": str(error), "hint": error.hint}
         return
     control = found.control
-    chunks = found.count(None)
+    for what, wrong in found.damage.items():
+        yield {"name": "index", "ok": False, "detail": f"{what}: {wrong}", "hint": DAMAGED_HINT}
+    try:
+        chunks = found.count(None)
+    except KbError as error:
+        yield {"name": "index", "ok": False, "detail": str(error), "hint": error.hint}
+        return
     counted = control.stats.get("chunk_count", 0)
     yield {
         "name": "index",
@@ -301,10 +308,14 @@ def _check_index(
         else f"a merge moved mean lengths by {drift:.1e}, and scores with them",
         "hint": None if exact else "run 'kebab ingest': it mends that",
     }
-    key = _model_key(config, parts)
+    yield _embedded(control, _model_key(config, parts))
+
+
+def _embedded(control: Control, key: str | None) -> Check:
     files = control.vectors.get(key) if key else None
     embedded = files.rows - files.dead if files else 0
-    yield {
+    counted = control.stats.get("chunk_count", 0)
+    return {
         "name": "embeddings",
         "ok": True,
         "detail": f"{embedded:,} of {counted:,} chunks have a vector of {key}"
@@ -399,16 +410,28 @@ def _cosine(model: Embedder, question: str, passage: str) -> float:
     return float(sum(a * b for a, b in zip(query, vector, strict=True)))
 
 
-def _check_deep(examine: Callable[[], list[str]]) -> Check:
+def _check_deep(config: Config, parts: Parts) -> Iterator[Check]:
+    """Read everything: the store, every file of the index, and every asset."""
+    remade = "'kebab ingest --force-reingest' makes it anew"
+    yield _examined("store", parts.examine, "every check of the store passes", remade)
+    rebuilt = "run 'kebab reset --index-only' and 'kebab ingest': nothing is parsed or embedded"
+    yield _examined("files of the index", parts.examine_index, "each is as it was written", rebuilt)
+    assets = Assets(DataDir(config.storage.data_dir).assets)
+    if assets.folder.is_dir():
+        again = "'kebab ingest-file FILE', or the same text again, puts it back"
+        yield _examined("assets", assets.damaged, "each is what its name says", again)
+
+
+def _examined(name: str, examine: Callable[[], Sequence[str]], well: str, hint: str) -> Check:
     try:
         problems = examine()
     except KbError as error:
-        return {"name": "store", "ok": False, "detail": str(error), "hint": error.hint}
+        return {"name": name, "ok": False, "detail": str(error), "hint": error.hint}
     return {
-        "name": "store",
+        "name": name,
         "ok": not problems,
-        "detail": "; ".join(problems) or "every check of the store passes",
-        "hint": "'kebab ingest --force-reingest' makes it anew" if problems else None,
+        "detail": "; ".join(problems) or well,
+        "hint": hint if problems else None,
     }
 
 

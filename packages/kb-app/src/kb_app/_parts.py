@@ -36,6 +36,8 @@ class Parts:
     """The lock of the one writer, for what is no session: not taken yet."""
     examine: Callable[[], list[str]]
     """Open the store and return what is wrong with it."""
+    examine_index: Callable[[], list[str]]
+    """Read every file of the index and return what is wrong with them."""
     model: Callable[[], EmbeddingModel | None]
     """The model whose vectors are searched, described; ``None`` where there is none."""
     embedder: Callable[[], Embedder]

@@ -49,6 +49,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         session=partial(_session, config, clock),
         lock=partial(_lock, config, clock),
         examine=partial(_examine, config, clock),
+        examine_index=partial(_examine_index, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
         reranker=embedder.reranker,
@@ -131,6 +132,14 @@ def _examine(config: Config, clock: Clock) -> list[str]:
 
     with _lock(config, clock).shared():
         return Store.examine(DataDir(config.storage.data_dir).store)
+
+
+def _examine_index(config: Config, clock: Clock) -> list[str]:
+    from kb_search.sums import verify
+
+    with _lock(config, clock).shared():
+        found = verify(config.storage.data_dir)
+    return [f"{path} {what}" for path, what in found.items()]
 
 
 def _language_model(config: Config) -> LanguageModel | None:

@@ -4,7 +4,8 @@ Store and index do not know each other; this is where they meet. A change is com
 the store (durable), then published to the index (visible) in one atomic step. When a
 session opens and the index is behind the truth, the outbox is replayed; when the index is
 missing, unreadable, of another version or ahead of the truth, it is rebuilt from the truth,
-without parsing or embedding anything. Nobody is asked.
+without parsing or embedding anything. Nobody is asked. The same is done where the index turns
+out to be damaged, when it is opened or in the middle of a run.
 
 Where the truth itself is gone, it is made anew from the files, and until that has been done
 once, whole, readers keep the index of the one before: an empty store is no reason to find
@@ -21,7 +22,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Self
 
 from kb_app._data_dir import DataDir
-from kb_core.errors import NotIndexed
+from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ports import IndexWriter, Store
 from kb_core.records import Changes, Control
 
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 _CHECKPOINT_BYTES = 128 * 1024 * 1024
 _WORTH_REWRITING_BYTES = 32 * 1024 * 1024
 _FREE_SHARE = 0.3
+_MOST_NAMED = 3
 _MADE_ANEW = "made_anew"
 """The setting that says that a store is not whole yet, and an older index is shown."""
 
@@ -97,8 +99,12 @@ class WriteSession:
             self.store.compact(_FREE_SHARE)
 
     def rebuild(self) -> Control:
-        """Rebuild the index from the truth."""
-        return self._index.rebuild(self.store.rebuild_publications())
+        """Rebuild the index from the truth, whatever is wrong with the index."""
+        try:
+            return self._index.rebuild(self.store.rebuild_publications())
+        except IndexCorrupt:
+            self._index.wipe()
+            return self._index.rebuild(self.store.rebuild_publications())
 
     def whole(self) -> None:
         """Note that every source has been seen: a store that was made anew is shown from now."""
@@ -129,7 +135,10 @@ class WriteSession:
             return self._rebuild_and_say()
         if waiting is None:
             return None
-        self._index.publish(waiting)
+        try:
+            self._index.publish(waiting)
+        except IndexCorrupt:
+            return self._rebuild_and_say()
         return self._say("an interrupted publication was finished")
 
     def _another_store(self, control: Control) -> str | None:
@@ -145,8 +154,11 @@ class WriteSession:
 
     def _rebuild_and_say(self) -> str | None:
         self.rebuild()
-        is_new = self.store.sequence == 0
-        return None if is_new else self._say("the index was rebuilt from the store")
+        if self.store.sequence == 0:
+            return None
+        damage = "; ".join(self._index.damage[:_MOST_NAMED])
+        why = f", since it was damaged: {damage}" if damage else ""
+        return self._say(f"the index was rebuilt from the store{why}")
 
     def publish(self) -> None:
         """Publish whatever the index lacks; nothing, if it lacks nothing."""
@@ -155,7 +167,11 @@ class WriteSession:
         published = self.control.sequence
         publication = self.store.publication(published)
         if publication is not None:
-            self._index.publish(publication)
+            try:
+                self._index.publish(publication)
+            except IndexCorrupt as error:
+                logger.warning("%s; it is rebuilt from the store", error)
+                self.rebuild()
             self.store.prune_outbox(publication.sequence)
 
     @staticmethod

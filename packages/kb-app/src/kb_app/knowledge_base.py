@@ -437,13 +437,23 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring):
         return Asking(self._engine(stop), self._config, self._parts, stop)
 
     def _snapshot(self) -> IndexSnapshot:
-        return self._reader.snapshot()
+        try:
+            return self._reader.snapshot()
+        except NotIndexed as error:
+            raise self._lost_index() or error from None
 
     def _snapshot_or_none(self) -> IndexSnapshot | None:
         try:
             return self._reader.snapshot()
         except NotIndexed:
+            if lost := self._lost_index():
+                raise lost from None
             return None
+
+    def _lost_index(self) -> NotIndexed | None:
+        from kb_app._data_dir import DataDir
+
+        return DataDir(self._data_dir).lost_index()
 
     def _freshness(self, snapshot: IndexSnapshot) -> Freshness:
         from kb_app._search.hits import Freshness

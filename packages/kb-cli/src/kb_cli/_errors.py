@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kb_core.disk import disk_hint
 from kb_core.errors import InvalidInput, IoError, KbError, ReadonlyMode
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def _translated(error: Exception) -> Exception:
     if isinstance(error, click.ClickException):
         return InvalidInput(_lowered(error.format_message()))
     if isinstance(error, OSError) and error.errno is not None:
-        return IoError(_reason(error), details={"errno": errno.errorcode.get(error.errno)})
+        number = errno.errorcode.get(error.errno)
+        return IoError(_reason(error), hint=disk_hint(error.errno), details={"errno": number})
     return error
 
 

@@ -16,6 +16,7 @@
   + StoreBusy                 store_busy           another writer is at work
   + StoreNewer                store_newer          written by a newer version of kebab
   + StoreCorrupt              store_corrupt        the store fails its checks
+  + IndexCorrupt              index_corrupt        the index is damaged; the next run rebuilds it
   + ReadonlyMode              readonly_mode        a write was asked for in read-only mode
   + MissingExtra              missing_extra        an optional part is not installed
   + IoError                   io_error             the disk or the network said no
@@ -34,6 +35,7 @@ __all__ = [
     "ConfigInvalid",
     "ConfigNotFound",
     "DocNotFound",
+    "IndexCorrupt",
     "InvalidInput",
     "IoError",
     "KbError",
@@ -162,6 +164,12 @@ class StoreCorrupt(KbError):
     """The store fails its checks."""
 
     code = "store_corrupt"
+
+
+class IndexCorrupt(KbError):
+    """The index is damaged, and can be rebuilt from the store."""
+
+    code = "index_corrupt"
 
 
 class ReadonlyMode(KbError):

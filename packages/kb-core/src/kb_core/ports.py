@@ -28,36 +28,13 @@ if TYPE_CHECKING:
     from kb_core.documents import ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
     from kb_core.filters import Filter
     from kb_core.language import Delta, Message, ModelName
-    from kb_core.records import (
-        Changes,
-        DocumentRecord,
-        FileRecord,
-        PendingPassage,
-        Publication,
-    )
+    from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
     from kb_core.search import KnownWords, LexicalQuery, PartReading, Relaxation, Scored
 
-__all__ = [
-    "Chunker",
-    "Clock",
-    "CloseReader",
-    "Content",
-    "Embedder",
-    "IndexReader",
-    "IndexSnapshot",
-    "IndexWriter",
-    "LanguageModel",
-    "Parser",
-    "Reranker",
-    "Results",
-    "Store",
-    "StoredChunk",
-    "StoredDoc",
-    "StoredFile",
-    "StoredText",
-    "TokenCounter",
-    "never",
-]
+__all__ = ["Chunker", "Clock", "CloseReader", "Content", "Embedder", "IndexReader"]
+__all__ += ["IndexSnapshot", "IndexWriter", "LanguageModel", "Parser", "Reranker", "Results"]
+__all__ += ["Store", "StoredChunk", "StoredDoc", "StoredFile", "StoredText", "TokenCounter"]
+__all__ += ["never"]
 
 Clock: TypeAlias = Callable[[], datetime]
 """Tells the time, in UTC. Production passes ``kb_core.clock.utc_now``."""
@@ -68,6 +45,15 @@ class IndexSnapshot(Protocol):
 
     @property
     def control(self) -> Control: ...
+
+    @property
+    def damage(self) -> Mapping[str, str]:
+        """What is wrong with it, by what suffers: ``words``, ``records``, or a model's key.
+
+        Asking for what suffers raises ``IndexCorrupt``; the vectors of such a model are not in
+        ``control``. The rest is answered as ever. ``nothing`` names what no answer needs.
+        """
+        ...
 
     @property
     def languages(self) -> Sequence[str]:
@@ -187,7 +173,16 @@ class IndexWriter(Protocol):
         """Whether most of what it holds is of no use any more, so that a rebuild is worth it."""
         ...
 
+    @property
+    def damage(self) -> Sequence[str]:
+        """What was found to be wrong when it was opened; it has no control record then."""
+        ...
+
     def publish(self, publication: Publication, /) -> Control: ...
+
+    def wipe(self) -> None:
+        """Begin with nothing, whatever is wrong with what there is; a rebuild has to follow."""
+        ...
 
     def rebuild(self, publications: Iterable[Publication], /) -> Control:
         """Replace everything by what *publications* add up to, published in one step.

@@ -1,7 +1,9 @@
 """Opening an index: what is read of it before anything is asked, where it cannot be written, too.
 
 Apart from the schemas, which only a writer needs: a search by words loads no more than
-it uses. This is the one place that knows tantivy's exceptions.
+it uses. This is the one place that knows tantivy's exceptions, and that it panics where the
+bytes of a file make no sense to it: its threads then print a line, and the caller gets a
+``BaseException``.
 
 tantivy takes a lock file in the index folder even to read. On a read-only file system, or
 in a folder of someone else, the folder is mirrored by links in a temporary one, where the
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import weakref
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -21,13 +24,15 @@ from typing import Any
 import tantivy
 
 from kb_core.control import Control, VectorFiles
-from kb_core.errors import IoError, NotIndexed, StoreBusy
+from kb_core.disk import disk_hint, disk_hint_of
+from kb_core.errors import IndexCorrupt, IoError, KbError, StoreBusy
 from kb_core.ids import blake2b
 from kb_core.values import dataclass
 from kb_search.analysis import ANALYSIS_VERSION
 
 __all__ = [
     "CONTROL",
+    "DAMAGED_HINT",
     "INDEX_VERSION",
     "NO_INDEX_HINT",
     "SIGNPOST",
@@ -35,13 +40,26 @@ __all__ = [
     "Mirror",
     "Segments",
     "control_of",
+    "damaged",
     "open_index",
     "payload_of",
     "read_segments",
     "translate_errors",
 ]
 
+# A panic prints a line by itself, whatever becomes of it here; not its calls as well.
+os.environ["RUST_BACKTRACE"] = "0"
+
 NO_INDEX_HINT = "run 'kebab add FOLDER' and 'kebab ingest'"
+
+
+DAMAGED_HINT = (
+    "run 'kebab ingest': it rebuilds the index from the store, and nothing is parsed or embedded "
+    "again; 'kebab reset --index-only' before it makes sure"
+)
+
+_LOCKED = ("lockbusy", "lockfile")
+_FROM_DISK = ("os error", "io_error")
 
 
 @contextmanager
@@ -49,18 +67,34 @@ def translate_errors(action: str) -> Generator[None]:
     """Raise a ``KbError`` for whatever tantivy or the disk raises while we *action*."""
     try:
         yield
-    except ValueError as error:
-        text = str(error)
-        if "LockBusy" in text or "Lockfile" in text:
-            raise StoreBusy(
-                f"could not {action}: another process is writing to the index",
-                hint="wait for the other 'kebab ingest' to end",
-            ) from error
-        if "does not exist" in text or "FileDoesNotExist" in text or "no such file" in text.lower():
-            raise NotIndexed(f"could not {action}: {text}", hint=NO_INDEX_HINT) from error
-        raise IoError(f"could not {action}: {text}") from error
+    except (ValueError, LookupError, struct.error, OverflowError) as error:
+        raise _translated(action, error) from error
     except OSError as error:
-        raise IoError(f"could not {action}: {error}") from error
+        raise IoError(f"could not {action}: {error}", hint=disk_hint(error.errno)) from error
+    except BaseException as error:
+        # The engine's panic, which is no ``Exception`` and has no type to import.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged(f"could not {action}: the engine cannot read it ({error})") from error
+
+
+def damaged(what: str) -> IndexCorrupt:
+    """Return the error that says so, and what to do."""
+    return IndexCorrupt(f"the index is damaged: {what}", hint=DAMAGED_HINT)
+
+
+def _translated(action: str, error: Exception) -> KbError:
+    text = str(error)
+    lowered = text.lower()
+    if any(word in lowered for word in _LOCKED):
+        return StoreBusy(
+            f"could not {action}: another process is writing to the index",
+            hint="wait for the other 'kebab ingest' to end",
+        )
+    refused = any(word in lowered for word in _FROM_DISK) or disk_hint_of(text)
+    if refused and "invaliddata" not in lowered:
+        return IoError(f"could not {action}: {text}", hint=disk_hint_of(text))
+    return damaged(f"could not {action}: {text or type(error).__name__}")
 
 
 class Mirror:

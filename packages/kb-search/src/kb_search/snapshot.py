@@ -17,7 +17,7 @@ from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
-from kb_search.opening import SIGNPOST, Segments, payload_of, translate_errors
+from kb_search.opening import SIGNPOST, Segments, damaged, payload_of, translate_errors
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
@@ -66,20 +66,22 @@ class VectorSet:
 class Snapshot:
     """An ``IndexSnapshot``. Immutable, safe to share by threads, good for as long as held."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of one published state
         self,
         *,
         control: Control,
         chunks: tuple[tantivy.Index, tantivy.Searcher],
         segments: Segments,
-        records: Part,
+        records: Part | None,
         vectors: Mapping[str, VectorSet],
         shelf: Shelf | None = None,
+        damage: Mapping[str, str] | None = None,
     ) -> None:
         self.control = control
+        self.damage = damage or {}
         self._index, self._chunks = chunks
         self._schema = self._index.schema
-        self._record_schema, self._records = records
+        self._record_part = records
         self.statistics = TermStatistics(
             self._schema,
             self._chunks,
@@ -97,6 +99,7 @@ class Snapshot:
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
         """Return the best *limit* chunks by BM25, best first, ties by chunk key."""
         with translate_errors("search by words"):
+            self._refuse_damage("words")
             langs = self.languages
             ranking = build_ranking(self._schema, self._chunks, self.statistics, query, langs)
             if ranking is None or limit < 1:
@@ -130,10 +133,10 @@ class Snapshot:
         vectors = self._vectors.get(model_key)
         if vectors is None or limit < 1:
             return []
-        view, farther = vectors.view, self._signposts_of(model_key)
-        if where is None:
-            return view.nearest(query, limit, farther=farther)
-        with translate_errors("filter"):
+        with translate_errors("search by meaning"):
+            view, farther = vectors.view, self._signposts_of(model_key)
+            if where is None:
+                return view.nearest(query, limit, farther=farther)
             passing = self.count(where)
             if passing == 0:
                 return []
@@ -147,12 +150,14 @@ class Snapshot:
     def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
         vectors = self._vectors.get(model_key)
-        return None if vectors is None else vectors.view.vector(chunk_key)
+        with translate_errors("read a vector"):
+            return None if vectors is None else vectors.view.vector(chunk_key)
 
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> set[int]:
         """Return those chunks that have a vector."""
         vectors = self._vectors.get(model_key)
-        return set() if vectors is None else vectors.view.known(keys)
+        with translate_errors("look for vectors"):
+            return set() if vectors is None else vectors.view.known(keys)
 
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""
@@ -272,6 +277,24 @@ class Snapshot:
         return sorted(found, key=lambda file: (file["source_id"], file["path"]))
 
     # ---------------------------------------------------------------- private
+
+    def _refuse_damage(self, what: str) -> None:
+        if what in self.damage:
+            raise damaged(self.damage[what])
+
+    @property
+    def _record_schema(self) -> tantivy.Schema:
+        return self._whole_records[0]
+
+    @property
+    def _records(self) -> tantivy.Searcher:
+        return self._whole_records[1]
+
+    @property
+    def _whole_records(self) -> Part:
+        if self._record_part is None:
+            raise damaged(self.damage["records"])
+        return self._record_part
 
     def _ranked(self, query: Query, limit: int) -> list[tuple[float, int]]:
         """Return the best as negative scores and chunk keys, in the order of these.

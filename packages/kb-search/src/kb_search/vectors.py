@@ -134,6 +134,9 @@ _FARTHER = 0.2
 """How much farther away a passage counts that only names what stands elsewhere, as a share of
 its distance ``1 - cosine``, so that the scale of a model's cosines does not matter."""
 
+_LARGEST_COSINE = 1.05
+"""Rounding to half precision adds a thousandth; what is above is no vector of ours."""
+
 _RESCORE_FACTOR = 2
 _RESCORE_MIN = 256
 _BLOCK = 64
@@ -141,7 +144,10 @@ _NUMPY_ROWS = 65536
 
 
 class VectorView:
-    """One model's vectors as a control record published them. Safe to share by threads."""
+    """One model's vectors as a control record published them. Safe to share by threads.
+
+    ``ValueError`` for rows that there are not, and for what is no cosine: damage.
+    """
 
     def __init__(self, maps: Maps, files: VectorFiles) -> None:
         self._rows = files.rows
@@ -151,6 +157,8 @@ class VectorView:
         self._scale = np.frombuffer(maps["scale"], "<f4")
         self.keys = np.frombuffer(maps["keys"], "<i8")
         self._dead = np.frombuffer(maps["dead"], "<u4")
+        if len(self._dead) and self._dead.max() >= self._rows:
+            raise ValueError("a row is dead that there never was")
 
     def __len__(self) -> int:
         return self._rows - len(self._dead)
@@ -259,6 +267,8 @@ class VectorView:
         # rows were picked, or a filter could move it by a rounding.
         half = self._f16[picked].astype(np.float32)
         scores = (half * asked).sum(axis=1, dtype=np.float64)
+        if not (np.abs(scores) <= _LARGEST_COSINE).all():
+            raise ValueError("a vector is not of length 1")
         if farther is not None:
             scores -= _FARTHER * (1 - scores) * farther[picked]
         scores = np.round(scores, 7)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -23,14 +24,16 @@ from typing import Self
 import tantivy
 from tantivy import FieldType, Occur, Query
 
-from kb_core.errors import KbError, NotIndexed
+from kb_core.errors import IndexCorrupt, KbError
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
+from kb_search import sums
 from kb_search.analysis import analyze
 from kb_search.narrowing import only
 from kb_search.opening import (
     CONTROL,
     INDEX_VERSION,
     control_of,
+    damaged,
     open_index,
     payload_of,
     read_segments,
@@ -70,19 +73,50 @@ _RECORD_HEAP_BYTES = 32_000_000
 _MOST_FILLINGS = 8
 _WORTH_EXPUNGING = 1000
 
+_VERIFIED_BYTES = 1 << 26
+"""What a writer reads of an index before it goes on with it: 16 ms; a small index, whole."""
+
 
 class Writer:
-    """An ``IndexWriter``. The caller holds the writer lock; one per data directory."""
+    """An ``IndexWriter``. The caller holds the writer lock; one per data directory.
+
+    What a writer left here is verified first, all of it up to a size; where anything is
+    damaged, it is dropped whole, and ``damage`` says what it was.
+    """
 
     def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
         self._lexical_dir = data_dir / "lexical"
         self._vectors_dir = data_dir / "vectors"
+        with translate_errors("open the index for writing"):
+            wrong = sums.verify(data_dir, _VERIFIED_BYTES)
+            self.damage: Sequence[str] = [f"{path} {what}" for path, what in wrong.items()]
+            sums.begin(data_dir)
+        try:
+            if self.damage:
+                raise damaged(self.damage[0])
+            self._open()
+        except IndexCorrupt as error:
+            self.damage = self.damage or [str(error)]
+            self.wipe()
+
+    def _open(self) -> None:
         with translate_errors("open the index for writing"):
             self._chunks = _Part(self._lexical_dir / "chunks", chunks_schema(), _CHUNK_HEAP_BYTES)
             self._records = _Part(
                 self._lexical_dir / "records", records_schema(), _RECORD_HEAP_BYTES
             )
             self._control = self._read_control()
+
+    def wipe(self) -> None:
+        """Drop both indexes and the vectors, and begin with nothing."""
+        with translate_errors("drop the damaged index"):
+            self.__dict__.pop("_chunks", None)  # and with it the engine's own lock
+            self.__dict__.pop("_records", None)
+            for folder in (self._lexical_dir, self._vectors_dir):
+                if folder.exists():
+                    shutil.rmtree(folder)
+        self._open()
 
     @property
     def control(self) -> Control | None:
@@ -149,9 +183,14 @@ class Writer:
         self._chunks.close()
         if self._control is None:
             return
+        self._fill_up(self._control)
+        with suppress(OSError, ValueError):  # without sums, less is noticed; nothing is lost
+            sums.leave(self._data_dir)
+
+    def _fill_up(self, control: Control) -> None:
         for _ in range(_MOST_FILLINGS):
             with translate_errors("fill up the index"):
-                fillers = self._lacking(self._control)
+                fillers = self._lacking(control)
                 if not fillers:
                     break
                 self._chunks.open()
@@ -383,7 +422,7 @@ def _is_good(path: Path, schema: tantivy.Schema) -> bool:
         with translate_errors("open the index"):
             index = open_index(path, schema)
             index.searcher()
-    except (KbError, NotIndexed):
+    except KbError:
         return False
     return True
 

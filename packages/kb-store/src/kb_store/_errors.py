@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import _duckdb as duckdb  # without the package around it, which takes as long again
 
+from kb_core.disk import disk_hint, disk_hint_of
 from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
 
 __all__ = ["translate_errors"]
@@ -52,7 +53,7 @@ def translate_errors(action: str) -> Generator[None]:
             raise _not_text(action, found[1], int(found[2])) from error
         raise _translated(action, error) from error
     except OSError as error:
-        raise IoError(f"could not {action}: {error}") from error
+        raise IoError(f"could not {action}: {error}", hint=disk_hint(error.errno)) from error
 
 
 def _not_text(action: str, character: str, position: int) -> KbError:
@@ -75,8 +76,9 @@ def _translated(action: str, error: duckdb.Error) -> KbError:
         )
     if any(words in lowered for words in _DAMAGED):
         return StoreCorrupt(f"could not {action}: {message}", hint=_CORRUPT_HINT)
-    if isinstance(error, duckdb.IOException):
-        return IoError(f"could not {action}: {message}", hint=_io_hint(lowered))
+    hint = disk_hint_of(message)
+    if isinstance(error, duckdb.IOException) or hint:
+        return IoError(f"could not {action}: {message}", hint=hint)
     if isinstance(error, _UNUSABLE_CLASSES):
         return IoError(
             f"could not {action}: the database gave up: {message}",
@@ -94,9 +96,3 @@ def _busy(action: str, message: str) -> KbError:
         hint="wait until it is done, or stop it",
         details={"pid": pid},
     )
-
-
-def _io_hint(lowered: str) -> str | None:
-    if "no space" in lowered or "disk full" in lowered:
-        return "free some disk space and run the command again; nothing committed is lost"
-    return None

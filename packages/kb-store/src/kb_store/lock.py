@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from kb_core.clock import to_rfc3339, utc_now
+from kb_core.disk import disk_hint
 from kb_core.errors import IoError, StoreBusy
 from kb_core.ports import Clock
 
@@ -45,7 +46,10 @@ class WriterLock:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, _MODE)
         except OSError as error:
-            raise IoError(f"could not open the writer lock {str(self._path)!r}: {error}") from error
+            raise IoError(
+                f"could not open the writer lock {str(self._path)!r}: {error}",
+                hint=disk_hint(error.errno),
+            ) from error
         if not _lock_within(descriptor, self._wait_secs):
             holder = _read_holder(descriptor)
             os.close(descriptor)
@@ -67,7 +71,10 @@ class WriterLock:
             yield
             return
         except OSError as error:
-            raise IoError(f"could not open the writer lock {str(self._path)!r}: {error}") from error
+            raise IoError(
+                f"could not open the writer lock {str(self._path)!r}: {error}",
+                hint=disk_hint(error.errno),
+            ) from error
         try:
             if not _lock_within(descriptor, self._wait_secs, fcntl.LOCK_SH):
                 raise _busy(_read_holder(descriptor))

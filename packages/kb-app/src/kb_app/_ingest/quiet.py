@@ -29,7 +29,8 @@ from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core.clock import from_epoch, to_epoch
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import KbError
+from kb_core.disk import disk_errors
+from kb_core.errors import IndexCorrupt, KbError
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
 from kb_core.values import dataclass
@@ -49,9 +50,14 @@ class Sealed:
 
 
 def published(parts: Parts) -> Known:
-    """Read the published ledger; raises ``NotIndexed`` where there is none."""
+    """Read the published ledger; raises ``NotIndexed`` where there is none.
+
+    ``IndexCorrupt`` if anything of the index is damaged: a run has something to do then.
+    """
     with closing(parts.reader()) as reader:
         snapshot = reader.snapshot()
+        for wrong in snapshot.damage.values():
+            raise IndexCorrupt(f"the index is damaged: {wrong}")
         ledgers: defaultdict[str, dict[str, FileRecord]] = defaultdict(dict)
         for row in snapshot.files(None):
             ledgers[row["source_id"]][row["path"]] = _file_record(row)
@@ -120,9 +126,10 @@ def seal(data: DataDir, missing: Mapping[str, int]) -> None:
         return
     text = json.dumps({"marks": marks, "missing": missing})
     new = data.seal.with_name(f"{data.seal.name}.new")
-    new.write_text(text, "utf-8")
-    new.chmod(0o600)
-    new.replace(data.seal)
+    with disk_errors("note that all was seen"):
+        new.write_text(text, "utf-8")
+        new.chmod(0o600)
+        new.replace(data.seal)
 
 
 def is_sealed(data: DataDir) -> bool:

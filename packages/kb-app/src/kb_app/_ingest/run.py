@@ -34,7 +34,8 @@ from kb_app.config import Config
 from kb_app.jobs import JobFile, PastRun, note_quiet_run
 from kb_core.clock import to_epoch, to_rfc3339
 from kb_core.control import ADDED_SOURCE
-from kb_core.errors import NotIndexed
+from kb_core.disk import disk_errors
+from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
 from kb_core.records import Changes
@@ -78,7 +79,8 @@ def ingest(
             for plan in seen:
                 if not (options.paths and plan.source.source_id == ADDED_SOURCE):
                     tally.add_plan(plan.items, plan.scanned, plan.warnings)
-            note_quiet_run(data, _past(tally, begun, parts.clock))
+            with disk_errors("note a run"):
+                note_quiet_run(data, _past(tally, begun, parts.clock))
             yield _last_event(tally, scope, options, parts.clock, aborted=False)
             return
     with open_run(config, options, parts, stop, tally) as run:
@@ -194,7 +196,7 @@ def _rehearse(
     """Say what a run would do, from the published ledger; nothing is read or written."""
     try:
         known = published(parts)
-    except NotIndexed:
+    except (NotIndexed, IndexCorrupt):
         known = Known(ledger=lambda _: {}, sources={})
     tally = Tally()
     specs, settings = source_specs(config, options.paths), ingest_settings(config)
@@ -253,7 +255,7 @@ def open_run(
     config: Config, options: IngestOptions, parts: Parts, stop: Event, tally: Tally | None = None
 ) -> Generator[Run]:
     """Become the one writer; raise ``StoreBusy`` if another process is, for too long."""
-    with parts.session() as session:
+    with disk_errors("write to the data directory"), parts.session() as session:
         yield Run(
             config=config,
             settings=ingest_settings(config),

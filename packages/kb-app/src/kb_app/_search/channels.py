@@ -14,7 +14,7 @@ from enum import IntFlag
 from typing import TYPE_CHECKING, TypeVar
 
 from kb_app._search.query import ParsedQuery
-from kb_core.errors import InvalidInput, KbError
+from kb_core.errors import IndexCorrupt, InvalidInput, KbError
 from kb_core.filters import Filter
 from kb_core.media import SearchMode
 from kb_core.search import Scored
@@ -182,15 +182,32 @@ def propose(  # noqa: PLR0913 - the parts of one search
             lambda: _nearest(snapshot, parsed.text, where, pool, str(model_key), embed)
         )
     if Channel.LEXICAL in wanted:
-        started = time.perf_counter()
-        proposals.lexical = snapshot.lexical(parsed.lexical, where, pool)
-        proposals.lexical_secs = time.perf_counter() - started
-        proposals.ran |= Channel.LEXICAL
+        _add_words(proposals, snapshot, parsed, (where, pool), alone=vectors is None)
     if vectors is not None:
         _add_vectors(proposals, vectors, deadline)
     if proposals.lexical:
         proposals.basis = _basis(snapshot, parsed, proposals, model_key)
     return proposals
+
+
+def _add_words(
+    proposals: Proposals,
+    snapshot: IndexSnapshot,
+    parsed: ParsedQuery,
+    among: tuple[Filter | None, int],
+    *,
+    alone: bool,
+) -> None:
+    started = time.perf_counter()
+    try:
+        proposals.lexical = snapshot.lexical(parsed.lexical, *among)
+    except IndexCorrupt as error:
+        if alone:
+            raise
+        proposals.degraded.append(f"lexical: {error} ({error.hint})")
+        return
+    proposals.lexical_secs = time.perf_counter() - started
+    proposals.ran |= Channel.LEXICAL
 
 
 def _basis(
@@ -250,6 +267,9 @@ def _has_vectors(snapshot: IndexSnapshot, model_key: str | None, proposals: Prop
     """Say whether there is anything to be near to, and note what is to be said of that."""
     if model_key is None:
         proposals.degraded.append("vector: switched off (embedding.model is 'none')")
+        return False
+    if wrong := snapshot.damage.get(model_key):
+        proposals.degraded.append(f"vector: damaged: {wrong} (run 'kebab ingest', which mends it)")
         return False
     chunks = int(snapshot.control.stats.get("chunk_count", 0))
     files = snapshot.control.vectors.get(model_key)

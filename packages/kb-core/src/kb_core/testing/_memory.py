@@ -285,6 +285,10 @@ class MemorySnapshot:
         return self._state.control
 
     @property
+    def damage(self) -> Mapping[str, str]:
+        return {}  # in memory, nothing rots
+
+    @property
     def languages(self) -> tuple[str, ...]:
         return ("en",)  # nothing is stemmed
 

@@ -66,6 +66,14 @@ class MemoryIndex:
     def is_mostly_dead(self) -> bool:
         return False  # what is replaced is gone at once
 
+    @property
+    def damage(self) -> Sequence[str]:
+        return ()
+
+    def wipe(self) -> None:
+        """Forget everything; readers keep the snapshots that they have."""
+        self._state = None
+
     def rebuild(self, publications: Iterable[Publication], /) -> Control:
         with self._writing:
             state = _FIRST

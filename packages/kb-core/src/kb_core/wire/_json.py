@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_core.clock import from_epoch, to_rfc3339
@@ -19,19 +20,41 @@ __all__ = ["Json", "decimal", "dumps", "error", "given", "timestamp", "timestamp
 Json: TypeAlias = dict[str, Any]
 """A JSON object, ready for ``dumps``."""
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_HIDDEN = (
+    "\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u180e\u200b"
+    "\u200e-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ue000-\uf8ff\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0001\U000e0020-\U000e007f\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+)
+"""What a terminal obeys or does not show: controls, formatting but for joiners, private use,
+breaks of lines and paragraphs. ``kb_app.shown.is_hidden`` is the rule that it spells out."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def dumps(value: object) -> str:
-    """Return *value* as JSON in one line, letters of every script as they are.
+    r"""Return *value* as JSON in one line, letters of every script as they are.
 
-    Half a surrogate pair, which comes from file names that are not UTF-8, becomes
-    U+FFFD, so that the line can always be encoded. ``ValueError`` for numbers that
-    JSON does not have.
+    What a terminal would obey or not show is an escape, such as ``\u009b``: the line may end
+    up on one. Half a surrogate pair, which comes from file names that are not UTF-8, becomes
+    U+FFFD, so that the line can always be encoded. ``ValueError`` for numbers that JSON does
+    not have.
     """
     line = _ENCODER.encode(value)
-    return line if line.isascii() else _LONE_SURROGATE.sub("\ufffd", line)
+    if line.isascii() and "\x7f" not in line:
+        return line
+    return _unshown().sub(_escaped, line)
+
+
+@cache
+def _unshown() -> re.Pattern[str]:
+    return re.compile(f"[{_HIDDEN}\ud800-\udfff]")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if 0xD800 <= code < 0xE000:  # noqa: PLR2004 - half a surrogate pair
+        return "\ufffd"
+    return json.dumps(found[0])[1:-1] if code != ord("\x7f") else "\\u007f"
 
 
 def decimal(number: float) -> float:

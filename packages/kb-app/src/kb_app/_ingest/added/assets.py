@@ -17,11 +17,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection
+import zlib
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from kb_core.control import ADDED_SOURCE
+from kb_core.disk import disk_hint
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
@@ -35,6 +37,7 @@ _LIMITS = (TrustLevel.SECONDARY, TrustLevel.GENERATED)
 _OURS = re.compile(r"[0-9a-f]{32}(?:\.secondary|\.generated)?(?:\.md|\.txt)?")
 _UNFINISHED = ".new"
 _RECORD = ".json"
+_SUM = "sum"
 _KEPT_NS = 90 * 86_400 * 1_000_000_000
 
 
@@ -89,6 +92,20 @@ class Assets:
         except OSError:
             return False
 
+    def damaged(self) -> list[str]:
+        """Return what is wrong with assets and records, each read through."""
+        problems = [
+            f"{record.asset}, of {record.key!r}, is missing or cut off"
+            for record in self.records().values()
+            if not record.is_removed and not self.has(record.asset, record.size)
+        ]
+        for path in sorted(self.folder.glob("*")):
+            if path.suffix == _RECORD and _read(path) is None:
+                problems.append(f"the record {path.name} cannot be read")
+            elif _OURS.fullmatch(path.name) and not _is_what_it_is_called(path):
+                problems.append(f"{path.name} is not what was kept")
+        return problems
+
     def keep(self, name: str, data: bytes) -> None:
         """Write an asset, so that it is there whole and durable, or not at all."""
         target = self.folder / name
@@ -105,7 +122,10 @@ class Assets:
             _sync_folder(self.folder)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise IoError(f"cannot keep an asset in {str(self.folder)!r}: {reason}") from error
+            raise IoError(
+                f"cannot keep an asset in {str(self.folder)!r}: {reason}",
+                hint=disk_hint(error.errno),
+            ) from error
 
     def records(self) -> dict[str, Added]:
         """Return the record of each key; one that cannot be read is left out, and stays."""
@@ -172,15 +192,30 @@ class Assets:
         return self.folder / f"{doc_id(ADDED_SOURCE, key)}{_RECORD}"
 
     def _write(self, added: Added) -> None:
-        self.keep(self._place_of(added.key).name, json.dumps(asdict(added)).encode())
+        told = asdict(added)
+        text = json.dumps({**told, _SUM: _sum_of(told)})
+        self.keep(self._place_of(added.key).name, text.encode())
 
 
 def _read(path: Path) -> Added | None:
     try:
         told = json.loads(path.read_bytes())
+        if told.pop(_SUM, None) not in {None, _sum_of(told)}:  # one of before has none
+            return None
         return Added(**{**told, "replaces": tuple(told["replaces"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def _sum_of(told: Mapping[str, object]) -> int:
+    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
+
+
+def _is_what_it_is_called(path: Path) -> bool:
+    try:
+        return bytes_hash(path.read_bytes()) == path.name.partition(".")[0]
+    except OSError:
+        return False
 
 
 def _sync_folder(folder: Path) -> None:

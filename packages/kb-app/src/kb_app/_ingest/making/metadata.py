@@ -99,7 +99,7 @@ class _Reader:
     def line(self, key: str) -> str | None:
         value = self._values.pop(key, None)
         if isinstance(value, int | float | date | time) and not isinstance(value, bool):
-            value = str(value)
+            value = _as_text(value)
         if isinstance(value, str):
             return nfc(" ".join(value.split()))[:_TITLE_MAX] or None
         self._wrong(key, value, "text")
@@ -154,7 +154,9 @@ class _Reader:
     def _wrong(self, key: str, value: object, expected: str) -> None:
         if value is not None:
             name = self._names.get(key, key)
-            self.warnings.append(f"front matter: {name}: {str(value)[:60]!r} is not {expected}")
+            self.warnings.append(
+                f"front matter: {name}: {_as_text(value)[:60]!r} is not {expected}"
+            )
 
 
 def plain_key(name: str) -> str:
@@ -165,7 +167,7 @@ def plain_key(name: str) -> str:
 def _word(value: object) -> str | None:
     """Return *value* as one word of a list, ``None`` if it cannot be one."""
     if isinstance(value, int | float | date) and not isinstance(value, bool):
-        value = str(value)
+        value = _as_text(value)
     return nfc(" ".join(value.split()))[:_TITLE_MAX] if isinstance(value, str) else None
 
 
@@ -217,12 +219,20 @@ def _plain_json(value: object, budget: _Budget, depth: int = 0) -> object:
         return None
     if isinstance(value, Mapping):
         return {
-            str(key)[:_TITLE_MAX]: _plain_json(item, budget, depth + 1)
+            _as_text(key)[:_TITLE_MAX]: _plain_json(item, budget, depth + 1)
             for key, item in list(value.items())[:_LIST_MAX]
         }
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain_json(item, budget, depth + 1) for item in list(value)[:_LIST_MAX]]
     return _scalar(value)
+
+
+def _as_text(value: object) -> str:
+    """Return *value* as a text, a number of more digits than Python prints as well."""
+    try:
+        return str(value)
+    except ValueError:
+        return hex(value) if isinstance(value, int) else f"a {type(value).__name__}"
 
 
 def _scalar(value: object) -> object:

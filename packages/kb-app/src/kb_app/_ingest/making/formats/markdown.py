@@ -254,6 +254,8 @@ _UNREADABLE = (ValueError, TypeError, RecursionError, OverflowError)
 _UNQUOTED = re.compile(r"[^\n:]+:[ \t]+(\w[^\n]*)\n?")
 _NESTING = re.compile(r"[\[{]|(?:[-?][ \t]+){20}")
 _MOST_NESTING = 200
+_MOST_VALUES = 20_000
+"""How many values a front matter may have where its aliases are written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +339,8 @@ def _read_yaml(inner: str) -> dict[str, object]:
     import yaml  # a tenth of a run that finds nothing to do, and so reads no front matter
 
     try:
+        if "*" in inner and _expanded(yaml.parse(inner, yaml.CSafeLoader)) > _MOST_VALUES:
+            raise ValueError("aliases make it too large")
         value: Any = yaml.load(inner, _yaml_loader())  # noqa: S506 - a subclass of the safe one
     except yaml.YAMLError as error:
         raise ValueError(_brief(error)) from error
@@ -345,6 +349,30 @@ def _read_yaml(inner: str) -> dict[str, object]:
     if not isinstance(value, dict):
         raise _NotAMapping
     return {str(key): item for key, item in value.items()}
+
+
+def _expanded(events: Iterable[Any]) -> int:
+    """Return how many values a document of YAML has where each alias is written out.
+
+    A kilobyte of aliases of aliases can stand for more than fits anywhere.
+    """
+    sizes: dict[str, int] = {}
+    open_nodes: list[tuple[str | None, int]] = []
+    total = 0
+    for event in events:
+        kind = type(event).__name__
+        if kind in {"MappingStartEvent", "SequenceStartEvent"}:
+            open_nodes.append((event.anchor, total))
+            total += 1
+        elif kind in {"MappingEndEvent", "SequenceEndEvent"}:
+            anchor, before = open_nodes.pop()
+            if anchor is not None:
+                sizes[anchor] = total - before
+        elif kind == "ScalarEvent":
+            total += 1
+        elif kind == "AliasEvent":
+            total += sizes.get(event.anchor, 1)
+    return total
 
 
 def _read_toml(inner: str) -> dict[str, object]:

@@ -1,0 +1,55 @@
+"""What the system refuses: an error, and what can be done about it.
+
+By the number that the system gives, or by the words in which an engine passes it on.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from kb_core.errors import IoError
+
+__all__ = ["disk_errors", "disk_hint", "disk_hint_of"]
+
+_FULL = "free some space and run it again; nothing committed is lost"
+_READ_ONLY = (
+    "searching works; to index, make it writable, or set storage.data_dir to a place that is"
+)
+_HINTS = {
+    errno.ENOSPC: ("no space left", _FULL),
+    errno.EDQUOT: ("quota exceeded", _FULL),
+    errno.EMFILE: ("too many open files", "raise the limit ('ulimit -n 4096') and run it again"),
+    errno.ENFILE: ("too many open files in", "close other programs and run it again"),
+    errno.EROFS: ("read-only file system", _READ_ONLY),
+    errno.EACCES: ("permission denied", "give yourself the right to write there, and run it again"),
+    errno.EIO: ("input/output error", "the disk may be failing: copy the data directory elsewhere"),
+}
+_NUMBER = re.compile(r"(?:os error|code:|errno) (\d+)")
+
+
+def disk_hint(number: int | None) -> str | None:
+    """Return what can be done about an error number of the system, if anything is known."""
+    return _HINTS[number][1] if number in _HINTS else None
+
+
+def disk_hint_of(message: str) -> str | None:
+    """Return the same for what a library says of one, by its number or its words."""
+    lowered = message.lower()
+    if (found := _NUMBER.search(lowered)) and (hint := disk_hint(int(found[1]))):
+        return hint
+    return next((hint for words, hint in _HINTS.values() if words in lowered), None)
+
+
+@contextmanager
+def disk_errors(action: str) -> Generator[None]:
+    """Raise ``IoError``, with what can be done, for what the system refuses while we *action*."""
+    try:
+        yield
+    except OSError as error:
+        number = errno.errorcode.get(error.errno or 0)
+        raise IoError(
+            f"could not {action}: {error}", hint=disk_hint(error.errno), details={"errno": number}
+        ) from error

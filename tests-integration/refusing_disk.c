@@ -1,0 +1,78 @@
+/* Refuses one call on a file below a folder: the FAULT_NTH one of FAULT_CALL, with FAULT_ERRNO,
+   and FAULT_FOR calls of that kind from there. Preloaded by test_refusing_disk.py. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static int counted;
+
+static int refuses(const char *call, const char *path)
+{
+    const char *wanted = getenv("FAULT_CALL"), *below = getenv("FAULT_BELOW");
+    if (!wanted || !below || strcmp(wanted, call) || !path || strncmp(path, below, strlen(below)))
+        return 0;
+    int at = __sync_add_and_fetch(&counted, 1), first = atoi(getenv("FAULT_NTH"));
+    if (at < first || at >= first + atoi(getenv("FAULT_FOR")))
+        return 0;
+    errno = atoi(getenv("FAULT_ERRNO"));
+    return 1;
+}
+
+static int refuses_file(const char *call, int file)
+{
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0)
+        return 0;
+    path[length] = 0;
+    return refuses(call, path);
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t write(int file, const void *data, size_t size)
+{
+    return refuses_file("write", file) ? -1 : REAL(write)(file, data, size);
+}
+
+ssize_t pwrite(int file, const void *data, size_t size, off_t at)
+{
+    return refuses_file("write", file) ? -1 : REAL(pwrite)(file, data, size, at);
+}
+
+ssize_t pwrite64(int file, const void *data, size_t size, off64_t at)
+{
+    return refuses_file("write", file) ? -1 : REAL(pwrite64)(file, data, size, at);
+}
+
+int fsync(int file) { return refuses_file("fsync", file) ? -1 : REAL(fsync)(file); }
+
+int fdatasync(int file) { return refuses_file("fsync", file) ? -1 : REAL(fdatasync)(file); }
+
+int rename(const char *from, const char *to)
+{
+    return refuses("rename", from) ? -1 : REAL(rename)(from, to);
+}
+
+#define OPENS(name)                                                             \
+    int name(const char *path, int flags, ...)                                  \
+    {                                                                           \
+        va_list more;                                                           \
+        va_start(more, flags);                                                  \
+        int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, int) : 0;       \
+        va_end(more);                                                           \
+        if (flags & (O_CREAT | O_WRONLY | O_RDWR) && refuses("create", path))   \
+            return -1;                                                          \
+        return REAL(name)(path, flags, mode);                                   \
+    }
+
+OPENS(open)
+OPENS(open64)

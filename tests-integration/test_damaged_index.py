@@ -1,0 +1,195 @@
+"""A damaged index, from outside: said with the way out, answered around, healed by the next run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb_app._data_dir import DataDir
+from kb_app._write import WriteSession
+from kb_app.config import load_config
+from kb_app.testing.parts import open_here
+from kb_cli.testing.installed import InstalledKebab
+from kb_core.errors import IndexCorrupt
+from kb_core.records import Changes, Control, Publication
+from kb_core.search import SearchQuery
+from kb_core.testing.documents import document
+from kb_core.testing.fakes import MemoryIndex
+from kb_core.testing.store import MemoryStore
+from kb_search.sums import living
+
+Harm = Callable[[Path], None]
+
+
+def zero(file: Path) -> None:
+    data = file.read_bytes()
+    file.write_bytes(bytes(min(512, len(data))) + data[512:])
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def rot(file: Path) -> None:
+    """Flip one bit, as a disk does: the file's time tells nothing."""
+    status, data = file.stat(), bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 4
+    file.write_bytes(data)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def harm(kebab: InstalledKebab, kinds: Iterable[str], how: Harm) -> list[str]:
+    paths = [path for path in living(kebab.data_dir) if path.endswith(tuple(kinds))]
+    for path in paths[:1]:
+        how(kebab.data_dir / path)
+    return paths[:1]
+
+
+@pytest.fixture
+def filled(kebab: InstalledKebab) -> InstalledKebab:
+    for name in ("walrus", "otter", "seal"):
+        kebab.write(f"{name}.md", f"# {name}\n\nThe {name} swims in the sea.\n")
+    assert kebab.ingest()["new"] == 3
+    return kebab
+
+
+def failed(checks: dict[str, Any]) -> dict[str, str]:
+    return {check["name"]: check["detail"] for check in checks["checks"] if not check["ok"]}
+
+
+READERS = [["status"], ["list", "docs"], ["stats"], ["search", "walrus"], ["schema"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [
+        ("meta.json", zero),
+        ("meta.json", remove),
+        (".idx", zero),
+        (".term", remove),
+        (".store", zero),
+    ],
+)
+def test_every_reader_says_so_and_the_next_run_rebuilds_it(
+    filled: InstalledKebab, kind: str, how: Harm
+) -> None:
+    (path,) = harm(filled, [kind], how)
+    for words in READERS:
+        error = filled.run("--json", *words, code=2).stderr
+        assert '"code":"index_corrupt"' in error, (words, error)
+        assert "kebab ingest" in error
+        assert "panicked" not in error
+        assert "Traceback" not in error
+    assert path in failed(filled.json("doctor", code=3))["index"]
+    assert path in failed(filled.json("doctor", "--deep", code=3))["files of the index"]
+
+    report = filled.ingest()
+
+    assert any("rebuilt" in said and path in said for said in report["warnings"])
+    assert report["new"] == 0
+    assert filled.paths("walrus") == ["walrus.md"]
+    assert not failed(filled.json("doctor", "--deep"))
+    assert filled.json("stats")["doc_count"] == 3
+
+
+def test_documents_are_found_by_words_where_only_the_records_are_damaged(
+    filled: InstalledKebab,
+) -> None:
+    paths = [path for path in living(filled.data_dir) if path.startswith("lexical/records")]
+    remove(filled.data_dir / next(path for path in paths if path.endswith(".idx")))
+
+    assert filled.paths("walrus") == ["walrus.md"]
+    assert '"code":"index_corrupt"' in filled.run("--json", "list", "docs", code=2).stderr
+    assert any("rebuilt" in said for said in filled.ingest()["warnings"])
+    assert len(filled.json("list", "docs")["items"]) == 3
+
+
+def test_what_rots_unseen_is_found_by_the_deep_check_and_healed_by_a_run_that_writes(
+    filled: InstalledKebab,
+) -> None:
+    (path,) = harm(filled, [".fieldnorm"], rot)
+    assert path in failed(filled.json("doctor", "--deep", code=3))["files of the index"]
+    filled.write("whale.md", "A whale.\n")
+
+    assert any(path in said for said in filled.ingest()["warnings"])
+    assert not failed(filled.json("doctor", "--deep"))
+
+
+def test_a_deleted_index_is_not_an_empty_knowledge_base(filled: InstalledKebab) -> None:
+    filled.run("reset", "--index-only", "--yes")
+    for words in READERS[:4]:
+        error = filled.run("--json", *words, code=2).stderr
+        assert '"code":"not_indexed"' in error, (words, error)
+        assert "it rebuilds it" in error
+
+    assert any("rebuilt" in said for said in filled.ingest()["warnings"])
+    assert filled.json("stats")["doc_count"] == 3
+
+
+def test_assets_that_are_damaged_or_gone_are_named(filled: InstalledKebab) -> None:
+    for words in ("A narwhal.", "A beluga."):
+        filled.run("ingest-stdin", "--title", words, given=words)
+    folder = filled.data_dir / "assets"
+    first, second = sorted(folder.glob("*.md"))
+    record = min(folder.glob("*.json"))
+    assert not failed(filled.json("doctor", "--deep"))
+    rot(first)
+    assert first.name in failed(filled.json("doctor", "--deep", code=3))["assets"]
+    rot(first)
+    second.unlink()
+    rot(record)
+    said = failed(filled.json("doctor", "--deep", code=3))["assets"]
+
+    assert record.name in said or second.name in said
+    assert "cannot be read" in said
+
+
+class _BreaksOnce(MemoryIndex):
+    """An index that turns out to be damaged when it is next told something."""
+
+    broken = wiped = 0
+
+    def publish(self, publication: Publication, /) -> Control:
+        if self.broken > self.wiped:
+            raise IndexCorrupt("the index is damaged: a panic")
+        return super().publish(publication)
+
+    def wipe(self) -> None:
+        self.wiped += 1
+        super().wipe()
+
+    def rebuild(self, publications: Iterable[Publication], /) -> Control:
+        if self.broken > self.wiped:
+            raise IndexCorrupt("the index is damaged: another panic")
+        return super().rebuild(publications)
+
+
+def test_damage_that_shows_in_the_middle_of_a_run_is_healed_by_that_run(tmp_path: Path) -> None:
+    store, index = MemoryStore(), _BreaksOnce()
+    session = WriteSession(
+        DataDir(tmp_path), lock=nullcontext(), store=lambda: store, index=lambda: index
+    )
+    session.commit(Changes(documents=(document("a.md", "A walrus."),)))
+    index.broken = 1
+    control = session.commit(Changes(documents=(document("b.md", "An otter."),)))
+
+    assert index.wiped == 1
+    assert control.sequence == store.sequence
+    assert len(index.snapshot().docs(None)) == 2
+
+
+@pytest.mark.parametrize("how", [zero, remove])
+def test_a_server_survives_a_damaged_index(filled: InstalledKebab, how: Harm) -> None:
+    harm(filled, [".idx"], how)
+    with open_here(load_config(filled.config)) as kb:
+        for _ in range(2):
+            with pytest.raises(IndexCorrupt) as caught:
+                kb.search(SearchQuery(text="walrus"))
+            assert "kebab ingest" in str(caught.value.hint)
+        filled.ingest()  # by another process
+        assert kb.search(SearchQuery(text="walrus")).hits

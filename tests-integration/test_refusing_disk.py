@@ -1,0 +1,98 @@
+"""A disk that is full, over quota, read-only or out of descriptors: said, and healed by a run.
+
+The system's compiler makes a library that refuses one call of a process; where there is no
+compiler, or no preloading, the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kb_cli.testing.installed import InstalledKebab
+
+CODES = {"io_error", "index_corrupt", "store_corrupt"}
+CALLS = ("write", "fsync", "rename", "create")
+ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EIO)
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that refuses."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("there is no compiler, or nothing is preloaded here")
+    made = tmp_path_factory.mktemp("shim") / "refusing_disk.so"
+    source = Path(__file__).with_name("refusing_disk.c")
+    line = [compiler, "-shared", "-fPIC", "-O1", "-o", str(made), str(source), "-ldl"]
+    if subprocess.run(line, capture_output=True, check=False).returncode:
+        pytest.skip("the compiler refuses")
+    return made
+
+
+def refused(
+    kebab: InstalledKebab, shim: Path, call: str, number: int, nth: int, times: int
+) -> subprocess.CompletedProcess[str]:
+    fault = {"CALL": call, "ERRNO": number, "NTH": nth, "FOR": times, "BELOW": kebab.data_dir}
+    environ = {**os.environ, "LD_PRELOAD": str(shim), "KEBAB_INGEST_WORKERS": "1"}
+    environ |= {f"FAULT_{name}": str(value) for name, value in fault.items()}
+    line = kebab.command("--json", "ingest")
+    return subprocess.run(line, env=environ, capture_output=True, text=True, check=False)
+
+
+def check_round(
+    kebab: InstalledKebab, shim: Path, call: str, number: int, nth: int, times: int
+) -> bool:
+    """Run with one fault; say whether it was met. It is said, and the next run heals."""
+    done = refused(kebab, shim, call, number, nth, times)
+    told = f"{call} {errno.errorcode[number]} {nth}: {done.returncode}\n{done.stderr}"
+    assert "Traceback" not in done.stderr, told
+    if done.returncode:
+        errors = [json.loads(line) for line in done.stderr.splitlines() if '"error.v1"' in line]
+        assert errors, told
+        assert errors[-1]["code"] in CODES, told
+        assert errors[-1]["hint"], told
+    report = kebab.ingest()
+    assert report["errors"] == 0, told
+    assert len(kebab.json("list", "docs")["items"]) == len(list(kebab.notes.iterdir())), told
+    return bool(done.returncode)
+
+
+@pytest.mark.parametrize(
+    ("call", "number", "nth", "times"),
+    [
+        ("write", errno.ENOSPC, 4, 9999),
+        ("create", errno.EROFS, 1, 9999),
+        ("fsync", errno.EIO, 1, 9999),
+    ],
+)
+def test_what_the_disk_refuses_is_said_with_the_way_out(
+    installed: InstalledKebab, shim: Path, call: str, number: int, nth: int, times: int
+) -> None:
+    installed.write("a.md", "# A\n\nA walrus.\n")
+
+    assert check_round(installed, shim, call, number, nth, times)
+
+
+@pytest.mark.slow
+def test_every_refusal_anywhere_in_a_run_is_said_and_healed(
+    installed: InstalledKebab, shim: Path
+) -> None:
+    """Slow since each round is two processes; ``REFUSALS`` says how many."""
+    seed = int(os.environ.get("REFUSALS_SEED", "5"))
+    print("seed", seed)
+    draw = random.Random(seed)
+    met = 0
+    for n in range(int(os.environ.get("REFUSALS", "6"))):
+        installed.write(f"{n}.md", f"# {n}\n\nThe walrus number {n}.\n")
+        fault = (draw.choice(CALLS), draw.choice(ERRNOS), draw.randint(1, 40))
+        met += check_round(installed, shim, *fault, times=draw.choice((1, 9999)))
+    assert met
