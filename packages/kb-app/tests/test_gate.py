@@ -172,4 +172,5 @@ def test_in_another_language_no_name_is_held_against_the_evidence() -> None:
 def test_a_model_that_nobody_measured_has_no_gate() -> None:
     assert gate_of("another", evidence("what is it", [chunk(PROSE)])) is None
     assert is_measured(MODEL)
+    assert is_measured("all-MiniLM-L6-v2")
     assert not is_measured("another")

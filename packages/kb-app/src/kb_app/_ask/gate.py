@@ -80,6 +80,9 @@ _GATES: dict[str, Gate] = {
     "multilingual-e5-small, foreign": Gate(
         (-15.8, 8.41, -8.03, 4.22, 77.1, 2.55, 16.5, 10.8, -6.25, -1.04), 0.68, 0.68
     ),
+    "all-MiniLM-L6-v2": Gate(
+        (-6.73, 4.51, 0.0205, 0.614, 10.6, 3.19, -4.04, 5.5, 2, 2.67), 0.35, 0.6
+    ),
     "": Gate((-2.47, 0, 0, 2.71, 0, 0, 0, 0, 5.81, -1.46), 0.52, 0.52),
 }
 """By the name of the model that reads, and for questions most of whose words no passage
@@ -89,6 +92,11 @@ _BENDS: dict[str, dict[Kind, tuple[float, float, float]]] = {
     "multilingual-e5-small": {
         "series": (0.69, 0.0, -3.3),
         "talk": (0.05, 0.418, -1.47),
+        "code": (-0.2, 0.2, 0.0),
+    },
+    "all-MiniLM-L6-v2": {
+        "series": (0.69, 0.0, -3.3),
+        "talk": (-0.06, 0.56, -1.61),
         "code": (-0.2, 0.2, 0.0),
     },
 }
