@@ -278,6 +278,23 @@ def test_what_the_evidence_does_not_say_is_no_answer(kebab: InstalledKebab) -> N
     assert answer["refusal_reason"] == "verification_failed"
 
 
+def test_a_person_reads_what_is_written_as_it_comes_and_once(kebab: InstalledKebab) -> None:
+    with served(kebab, Reply(pieces=["It was built ", "in 1889 [1]."])):
+        told = kebab.run("ask", "when was the tower built", "--stream").stdout
+
+    assert told == "It was built in 1889 [1].\n\n[1] tower.md:3 · Tower\n"
+
+
+def test_what_was_read_and_does_not_stand_is_followed_by_what_does(kebab: InstalledKebab) -> None:
+    pieces = ["It was built in 1889 [1]. It weighs 500 tons [1]."]
+    with served(kebab, Reply(pieces=pieces)):
+        told = kebab.run("ask", "when was the tower built", "--stream")
+
+    assert told.stdout.count("It was built in 1889 [1].") == 2
+    assert told.stdout.count("500 tons") == 1
+    assert "taken out" in told.stderr
+
+
 def test_what_is_packed_written_and_wrong_is_explained(kebab: InstalledKebab) -> None:
     reply = Reply(pieces=["It was built in 1889 [1]. It is made of 500 tons of iron [1]."])
     with served(kebab, reply):

@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from mcp import Client
 
 from kb_app import KnowledgeBase
 from kb_app.config import load_config
@@ -17,6 +18,8 @@ from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.answers import AskQuery
 from kb_core.testing import closed_schema
+from kb_mcp._tool import Form
+from kb_mcp.server import create_server
 
 NOTES = {
     "tower.md": "# Tower\n\nThe tower was built in 1889 for a fair. It is made of iron.\n"
@@ -292,3 +295,41 @@ def test_closing_the_events_early_keeps_no_turn(library: InstalledKebab) -> None
         next(events)
         del events
         assert kb.conversations()["total"] == 0
+
+
+# ----------------------------------------------------------- for models
+
+
+async def call(kb: KnowledgeBase, form: Form, **arguments: str) -> Any:  # noqa: ANN401 - a result
+    async with Client(create_server(kb, form=form)) as client:
+        result = await client.call_tool("ask", arguments)
+    assert not result.is_error, result.content
+    return result
+
+
+async def test_a_model_goes_on_with_a_conversation_by_the_name_it_was_told(
+    library: InstalledKebab,
+) -> None:
+    with KnowledgeBase.open(load_config(library.config)) as kb:
+        first = await call(kb, Form.TEXT, query="when was the tower built", session="new")
+        said = first.content[0].text
+        name = said.rpartition("session: ")[2].strip()
+        second = await call(kb, Form.TEXT, query="and the bridge?", session=name)
+        third = await call(kb, Form.JSON, query="and the tower?", session=name)
+        kept = kb.conversation(name)
+
+    assert said.startswith("answer, verbatim:\n")
+    assert second.content[0].text.startswith("asked as: when was the bridge built?\n")
+    assert third.structured_content["turn_index"] == 3
+    assert len(kept["turns"]) == 3
+
+
+async def test_read_only_a_model_is_told_that_the_turn_is_not_kept(
+    library: InstalledKebab,
+) -> None:
+    with KnowledgeBase.open(load_config(library.config), readonly=True) as kb:
+        result = await call(kb, Form.TEXT, query="when was the tower built", session="new")
+
+    assert "this turn is not kept" in result.content[0].text
+    assert "session: " not in result.content[0].text
+    assert not (library.data_dir / "journal").exists()

@@ -29,8 +29,26 @@ _LINED = ("\t", "|", *_FENCES)
 _QUESTION_COLUMNS = 60
 
 
-def answer_lines(answer: types.Answer, columns: int, *, places: bool) -> Iterator[str]:
-    """Yield what a person reads of answer.v1, with its *places* if they are wanted."""
+def answer_lines(
+    answer: types.Answer, columns: int, *, places: bool, said: bool = True
+) -> Iterator[str]:
+    """Yield what a person reads of answer.v1, with its *places* if they are wanted.
+
+    Without *said*, the answer itself was read while it came.
+    """
+    reason = answer["refusal_reason"]
+    yield from _answered(answer, columns) if said else ()
+    if reason is None:
+        yield from [""] if said else []
+    else:
+        yield click.style(refusal_text(reason), fg="yellow")
+        if hint := _HINTS.get(reason):
+            yield click.style(f"hint: {hint}", dim=True)
+    for number, cited in enumerate(answer["citations"] if places else (), start=1):
+        yield from _place(number, cited, columns, near=reason is not None)
+
+
+def _answered(answer: types.Answer, columns: int) -> Iterator[str]:
     reason = answer["refusal_reason"]
     if answer["model"]["provider"] == "extractive":
         for cited in answer["citations"] if reason is None else ():
@@ -38,14 +56,6 @@ def answer_lines(answer: types.Answer, columns: int, *, places: bool) -> Iterato
     else:
         for line in printable(answer["answer"], keep="\n").splitlines():
             yield from wrap(line, columns) or [""]
-    if reason is None:
-        yield ""
-    else:
-        yield click.style(refusal_text(reason), fg="yellow")
-        if hint := _HINTS.get(reason):
-            yield click.style(f"hint: {hint}", dim=True)
-    for number, cited in enumerate(answer["citations"] if places else (), start=1):
-        yield from _place(number, cited, columns, near=reason is not None)
 
 
 def _said(cited: Mapping[str, Any], columns: int) -> Iterator[str]:

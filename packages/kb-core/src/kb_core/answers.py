@@ -10,7 +10,7 @@ from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchFilters, SearchQuery
 from kb_core.values import dataclass
 
-__all__ = ["Answer", "AskQuery", "Cited", "Refusal", "Stage", "Verification"]
+__all__ = ["Answer", "AskQuery", "Cited", "Hop", "Refusal", "Stage", "Verification"]
 
 Refusal: TypeAlias = Literal[
     "no_chunks",
@@ -34,6 +34,8 @@ class AskQuery:
     filters: SearchFilters = SearchFilters()
     conversation: str | None = None
     """The conversation that it goes on with, by its name; ``new`` begins one."""
+    multi_hop: bool = False
+    """Whether a language model may ask for more searches, where one passage answers not."""
     explain: bool = False
     """Whether the answer is to say how it came about."""
 
@@ -71,6 +73,17 @@ class Stage:
     milliseconds: int
     said: str
     """What it came to, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A round of searches for a question that no single passage answers."""
+
+    number: int
+    """From 1."""
+    queries: tuple[str, ...]
+    found: tuple[str, ...]
+    """The ids of the chunks that no round before had found, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,8 @@ class Answer:
     rewritten: str | None = None
     """What was asked in place of a question that only makes sense after the ones before it."""
     conversation: str | None = None
+    hops: tuple[Hop, ...] = ()
+    """The rounds of searches, where there were several."""
     verification: Verification | None = None
     """``None`` where no model wrote it, or nothing was checked."""
     stages: tuple[Stage, ...] = ()

@@ -18,7 +18,6 @@ import struct
 import weakref
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ import tantivy
 from kb_core.control import Control, VectorFiles
 from kb_core.disk import disk_hint, disk_hint_of
 from kb_core.errors import IndexCorrupt, IoError, KbError, StoreBusy
+from kb_core.ids import blake2b
 from kb_core.values import dataclass
 from kb_search.analysis import ANALYSIS_VERSION
 

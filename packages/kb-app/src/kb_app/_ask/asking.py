@@ -24,13 +24,13 @@ from kb_app._search.query import parse_query
 from kb_app._search.ranking import page_of
 from kb_app.shown import count
 from kb_core import wire
-from kb_core.answers import Answer, AskQuery, Cited, Refusal, Stage, Verification
+from kb_core.answers import Answer, AskQuery, Cited, Hop, Refusal, Stage, Verification
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
 from kb_core.clock import to_epoch
-from kb_core.errors import InvalidInput, ModelMissing
+from kb_core.errors import InvalidInput, KbError, ModelMissing
 from kb_core.ids import content_hash
 from kb_core.ports import StoredChunk, never
-from kb_core.search import Hit, SearchResponse
+from kb_core.search import Hit, SearchQuery, SearchResponse
 from kb_core.sentences import Unit
 from kb_core.values import dataclass
 
@@ -57,6 +57,7 @@ Step: TypeAlias = "tuple[Hit, ...] | str | Answer"
 RULES = "extractive-1"
 """The version of how sentences are chosen; part of every answer that is made of them."""
 
+_ONE_HOP = "several hops need a language model ([ask] provider): it was asked as one question"
 _NEAR = 3
 """How many passages a refusal names."""
 _ID_BYTES = 8
@@ -89,6 +90,8 @@ class _Asked:
     watch: _Watch
     ranking: RankedList
     response: SearchResponse
+    hops: tuple[Hop, ...] | None = None
+    """``None`` where it is asked as one question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,17 +153,47 @@ class Asking:
         response = self._engine.answer(ranking)
         asked = _Asked(question=question, watch=watch, ranking=ranking, response=response)
         watch.note("search", _searched(question, len(response.hits), self._searched_by(asked)))
+        model = self._parts.language_model() if question.multi_hop else None
+        if model is not None:
+            return self._hopped(asked, model)
+        if question.multi_hop:
+            said = replace(response, warnings=(*response.warnings, _ONE_HOP))
+            return replace(asked, response=said)
         return asked
+
+    def _hopped(self, asked: _Asked, model: LanguageModel) -> _Asked:
+        """Return *asked* with what *model* had searched for it, in rounds."""
+        from kb_app._ask.hopping import hop
+        from kb_app._search.bulk import search_many
+
+        def search(queries: Sequence[SearchQuery]) -> list[tuple[Hit, ...]]:
+            found = search_many(self._engine, queries)
+            return [() if isinstance(each, KbError) else each.hits for each in found]
+
+        hopped = hop(model, asked.question.search(), search, stop=self._is_stopped)
+        queries = sum(len(each.queries) for each in hopped.hops)
+        rounds = count(len(hopped.hops), "round")
+        asked.watch.note("hops", f"{rounds} of searches, {queries} in all")
+        hits = hopped.hits if hopped.hops else asked.response.hits
+        return replace(asked, response=replace(asked.response, hits=hits), hops=hopped.hops)
 
     def _steps(self, asked: _Asked) -> Iterator[str | Answer]:
         """Yield the pieces of the answer as they come, and the answer last."""
         if self._config.ask.provider == "none":
             yield self._said(asked, _Read(), "no_model")
             return
+        if asked.hops is not None and not asked.hops:
+            is_over = self._is_stopped()
+            why: Refusal = "llm_stream_aborted" if is_over else "multi_hop_decompose_failed"
+            yield self._said(asked, _Read(), why)
+            return
         if not asked.response.hits:
             yield self._said(asked, _Read(confidence=0.0), "no_chunks")
             return
         model = self._parts.language_model()
+        if asked.hops and model is not None:
+            yield from self._written(asked, _Read(), model)  # no single passage is to answer
+            return
         read = self._read(asked)
         if read.evidence is None:
             yield self._said(asked, read, "llm_stream_aborted")
@@ -188,7 +221,7 @@ class Asking:
 
         ask, question = self._config.ask, asked.question.text
         room = room_of(ask.context_tokens, question, counted)
-        chunks = [chunk for _, chunk in self._found(asked)]
+        chunks = self._evidence(asked)
         packed = pack(chunks, room.evidence, counted)
         asked.watch.note("pack", _packed(packed, len(chunks), room.evidence))
         for step in write(
@@ -209,7 +242,7 @@ class Asking:
     def _by_model(
         self, asked: _Asked, read: _Read, model: LanguageModel, written: Written
     ) -> Answer:
-        from kb_app._ask.prompts import PROMPT_VERSION
+        from kb_app._ask.prompts import HOPS_VERSION, PROMPT_VERSION
 
         by_id = {hit.chunk_id: hit for hit in asked.response.hits}
         cited = tuple(
@@ -235,7 +268,7 @@ class Asking:
             citations=said.citations if written.refusal else cited,
             writer=model.name.id,
             provider=model.name.provider,
-            rules=PROMPT_VERSION,
+            rules=f"{PROMPT_VERSION}, {HOPS_VERSION}" if asked.hops else PROMPT_VERSION,
             prompt_tokens=written.usage.prompt_tokens,
             completion_tokens=written.usage.completion_tokens,
             warnings=(*said.warnings, *warnings),
@@ -247,6 +280,13 @@ class Asking:
         rows = page_of(asked.ranking.rows, 0, asked.question.k, renderer.places)
         chunks = renderer.chunks([row.chunk_key for row in rows])
         return [(row, chunks[row.chunk_key]) for row in rows if row.chunk_key in chunks]
+
+    def _evidence(self, asked: _Asked) -> list[StoredChunk]:
+        """Return the chunks of the hits, best first."""
+        if not asked.hops:
+            return [chunk for _, chunk in self._found(asked)]
+        find = self._engine.snapshot.find_chunks
+        return [chunk for hit in asked.response.hits for chunk in find(hit.chunk_id, 1)]
 
     def _read(self, asked: _Asked) -> _Read:
         reader, remarks = self._reader()
@@ -319,6 +359,7 @@ class Asking:
             hits=hits,
             created_at=to_epoch(self._parts.clock()),
             latency_ms=asked.watch.milliseconds,
+            hops=asked.hops or (),
             stages=tuple(asked.watch.stages) if asked.question.explain else (),
             corpus_revision=response.corpus_revision,
             degraded=(*response.degraded, *read.degraded),

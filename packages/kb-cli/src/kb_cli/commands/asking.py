@@ -61,7 +61,14 @@ _REFUSED = 1
     metavar="NAME",
     help="Go on with this conversation; new begins one, last is the one of before.",
 )
-@click.option("--stream", is_flag=True, help="With --json: print events on stderr as they happen.")
+@click.option(
+    "--multi-hop", is_flag=True, help="Let the language model ask for more searches, in rounds."
+)
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Print what is written as it comes; with --json, events on stderr.",
+)
 @click.option(
     "--explain",
     is_flag=True,
@@ -93,17 +100,23 @@ def ask(
         mode=SearchMode(options.pop("mode")),
         k=options.pop("k") or cli.config.search.default_k,
         conversation=options.pop("session"),
+        multi_hop=options.pop("multi_hop"),
         explain=explain,
         filters=filters_of(options),
     )
     with cli.open() as kb:
-        answer = _last(kb.ask(question), stream=stream and cli.as_json)
+        told = _Told(cli.as_json) if stream else None
+        answer = _last(kb.ask(question), told)
     if cli.as_json:
         cli.print_json(answer)
     else:
         if rewritten := answer.get("rewritten_question"):
             cli.note(f"asked as: {flat(rewritten)}")
-        click.echo("\n".join(answer_lines(answer, terminal_width(), places=shown)), color=cli.color)
+        is_said = told is not None and told.is_all_of(answer)
+        if told is not None and answer["grounded"] and told.has_more_than(answer):
+            cli.warn("what the evidence does not say is taken out; what is left of it follows")
+        lines = answer_lines(answer, terminal_width(), places=shown, said=not is_said)
+        click.echo("\n".join(lines), color=cli.color)
         cli.note(*(f"degraded: {printable(reason)}" for reason in answer.get("degraded", ())))
         cli.warn(*answer.get("warnings", ()))
         if "turn_index" in answer:
@@ -115,14 +128,41 @@ def ask(
         ctx.exit(_REFUSED)
 
 
-def _last(events: Iterator[types.AnswerEvent], *, stream: bool) -> types.Answer:
-    """Return the answer that *events* end in, perhaps telling each of them."""
-    from kb_core import wire
+class _Told:
+    """What a person, or a program, was told of an answer while it was made."""
 
-    for event in events:
-        if stream:
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._text = ""
+
+    def take(self, event: types.AnswerEvent) -> None:
+        """Tell of *event*: to a program all of it, to a person what is written."""
+        if self._as_json:
+            from kb_core import wire
+
             click.echo(wire.dumps(event), err=True)
             sys.stderr.flush()
+        elif event["kind"] == "token":
+            self._text += event["delta"]
+            click.echo(printable(event["delta"], keep="\n\t"), nl=False)
+            sys.stdout.flush()
+        elif self._text and event["kind"] == "final":
+            click.echo("\n")
+
+    def has_more_than(self, answer: types.Answer) -> bool:
+        """Say whether something was told that is not in the answer."""
+        return bool(self._text) and not self.is_all_of(answer)
+
+    def is_all_of(self, answer: types.Answer) -> bool:
+        """Say whether that was the answer: what the evidence does not say is taken out of it."""
+        return bool(self._text) and self._text.strip() == answer["answer"].strip()
+
+
+def _last(events: Iterator[types.AnswerEvent], told: _Told | None) -> types.Answer:
+    """Return the answer that *events* end in, and have them told."""
+    for event in events:
+        if told is not None:
+            told.take(event)
         if event["kind"] == "final":
             return event["answer"]
     raise RuntimeError("an answer ended without its last event")

@@ -70,6 +70,11 @@ def answer(given: Answer) -> types.Answer:
 
 def _add_what_there_is(out: types.Answer, given: Answer) -> None:
     _add_conversation(out, given)
+    if given.hops:
+        out["hops"] = [
+            {"hop": hop.number, "queries": list(hop.queries), "found": list(hop.found)}
+            for hop in given.hops
+        ]
     if given.verification is not None:
         score, passed = decimal(given.verification.score), given.verification.passed
         out["verification"] = {"score": score, "threshold": 1.0, "passed": passed}

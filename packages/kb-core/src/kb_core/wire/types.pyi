@@ -20,6 +20,11 @@ class AnswerCited(TypedDict):
     stale: bool
     flags: NotRequired[list[str]]
 
+class AnswerHops(TypedDict):
+    hop: int
+    queries: list[str]
+    found: list[str]
+
 class AnswerVerification(TypedDict):
     score: float
     threshold: float
@@ -63,6 +68,7 @@ class Answer(TypedDict):
     rewritten_question: NotRequired[str]
     conversation_id: NotRequired[str]
     turn_index: NotRequired[int]
+    hops: NotRequired[list[AnswerHops]]
     verification: NotRequired[AnswerVerification]
     stages: NotRequired[list[AnswerStages]]
     confidence: NotRequired[float]

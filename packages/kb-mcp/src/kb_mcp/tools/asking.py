@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import mcp_types as types
 from pydantic import Field
 
-from kb_app.wire_models import FilteredInput, MaybeWhole, Text, choice, read, whole
+from kb_app.wire_models import FilteredInput, Flag, MaybeWhole, Text, choice, read, whole
 from kb_core import wire
 from kb_core.answers import AskQuery
 from kb_core.errors import KbError
@@ -51,15 +51,23 @@ class AskInput(FilteredInput):
     )
     session: Text = Field(
         default=None,
-        description="The conversation that a follow-up belongs to: conversation_id of its first "
-        "answer; new begins one. Only for questions that need those before them.",
+        description="For follow-ups: new begins a conversation, its name goes on with it.",
+    )
+    multi_hop: Flag = Field(
+        default=False,
+        description="Where a language model is configured: let it ask for more searches, for a "
+        "question that no single passage answers.",
     )
 
 
 def _ask(call: Call) -> Answer:
     asked = read(AskInput, call.arguments)
     given: dict[str, Any] = {} if asked.k is None else {"k": asked.k}
-    given |= {"conversation": asked.session, "filters": asked.to_filters()}
+    given |= {
+        "conversation": asked.session,
+        "multi_hop": asked.multi_hop,
+        "filters": asked.to_filters(),
+    }
     question = AskQuery(text=asked.query, mode=asked.mode, **given)
     return wire.answer(call.kb.answer(question, stop=call.stop))
 
@@ -108,5 +116,5 @@ ASK = Tool(
         "begin with it. For more, or for code: search."
     ),
     also=ONE_OR_SEVERAL,
-    shown={"path_glob": "", "source": ""},
+    shown={"path_glob": "", "source": "", "session": "Of an earlier answer, to go on."},
 )
