@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Publication,
     )
     from kb_core.search import KnownWords, LexicalQuery, PartReading, Relaxation, Scored
+    from kb_core.stored import Ledger
 
 __all__ = [
     "Chunker",
@@ -153,12 +154,15 @@ class IndexSnapshot(Protocol):
         ...
 
     def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
-        """Return documents that pass *where*, by source and path."""
+        """Return documents that pass *where*, by source and path; each is read when it is taken."""
         ...
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
-        """Return ledger rows; only ``path`` globs and ``source_id`` can narrow them."""
+        """Return ledger rows, likewise; ``path`` globs, ``source_id`` and ``state`` narrow them."""
         ...
+
+    def ledger(self, where: Filter | None, /) -> Ledger:
+        """Return what ``files`` would, summed up, and read none of them."""
 
 
 class IndexReader(Protocol):

@@ -88,7 +88,7 @@ class Mirror:
         return mirrored
 
 
-INDEX_VERSION = f"i6-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i7-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 CONTROL = "control"

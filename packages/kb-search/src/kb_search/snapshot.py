@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
-    from kb_core.stored import StoredChunk, StoredDoc, StoredFile, StoredText
+    from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
     from kb_search.vectors import Marks, VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
@@ -58,6 +59,29 @@ class VectorSet:
         from kb_search.vectors import VectorView  # numpy: not on the lexical path
 
         return VectorView(self._maps, self.files)
+
+
+class Rows(Sequence[Any]):
+    """Rows of the index in their order, each read when it is taken; a slice is a list."""
+
+    def __init__(self, searcher: tantivy.Searcher, places: Sequence[tantivy.DocAddress]) -> None:
+        self._searcher = searcher
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, at: int | slice) -> Any:  # noqa: ANN401 - a row, or rows
+        if isinstance(at, slice):
+            return [self._read(place) for place in self._places[at]]
+        return self._read(self._places[at])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._read, self._places)
+
+    def _read(self, place: tantivy.DocAddress) -> Any:  # noqa: ANN401 - a row
+        with translate_errors("read a record"):
+            return payload_of(self._searcher.doc(place))
 
 
 class Snapshot:
@@ -236,17 +260,23 @@ class Snapshot:
         with translate_errors("count documents"):
             return sum(1 for _ in self._newest_places("doc", narrow, _most(self._records)))
 
-    def docs(self, where: Filter | None, /) -> list[StoredDoc]:
-        """Return documents that pass *where*, by source and path."""
-        narrow = None if where is None else build_filter(self._record_schema, where)
-        found = self._newest("doc", narrow, _most(self._records))
-        return sorted(found, key=lambda doc: (doc["source_id"], doc["path"]))
+    def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
+        """Return documents that pass *where*, by source and path; read when taken."""
+        return Rows(self._records, [at for _, at in self._listed("doc", where, "place")])
 
-    def files(self, where: Filter | None, /) -> list[StoredFile]:
-        """Return rows of the ledger, by source and path."""
-        narrow = None if where is None else build_filter(self._record_schema, where)
-        found = self._newest("file", narrow, _most(self._records))
-        return sorted(found, key=lambda file: (file["source_id"], file["path"]))
+    def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
+        """Return rows of the ledger, by source and path; read when taken."""
+        return Rows(self._records, [at for _, at in self._listed("file", where, "place")])
+
+    def ledger(self, where: Filter | None, /) -> Ledger:
+        """Return the rows of the ledger that pass *where*, summed up."""
+        from kb_core.stored import Ledger  # a search by words needs none
+
+        found = self._listed("file", where, "standing")
+        counts = Counter(standing for standing, _ in found)
+        changed = self._records.fast_field_values("changed", [at for _, at in found])
+        parted = {_state_of(standing): n for standing, n in counts.items()}
+        return Ledger(parted, max(map(_int, changed), default=None))
 
     # ---------------------------------------------------------------- private
 
@@ -363,21 +393,42 @@ class Snapshot:
         values = self._chunks.fast_field_values("doc_key", [address for _, address in hits])
         return set(map(_int, values))
 
-    def _newest_places(
-        self, kind: str, narrow: Query | None, limit: int
-    ) -> Iterator[tantivy.DocAddress]:
+    def _listed(
+        self, kind: str, where: Filter | None, field: str
+    ) -> list[tuple[str, tantivy.DocAddress]]:
+        """Return what the newest records of a kind have in a fast field, in that order."""
+        narrow = None if where is None else build_filter(self._record_schema, where)
+        with translate_errors(f"list {kind} records"):
+            hits: Any = self._records.search(
+                self._of_kind(kind, narrow),
+                _most(self._records),
+                count=False,
+                order_by_field=field,
+                order=tantivy.Order.Asc,
+            ).hits
+            newest = self._are_newest(kind, [address for _, address in hits])
+            return [hit for hit, is_newest in zip(hits, newest, strict=True) if is_newest]
+
+    def _of_kind(self, kind: str, narrow: Query | None) -> Query:
         parts = [only(kind, self._record_schema), self._published, self._alive]
-        query = Query.boolean_query(
+        return Query.boolean_query(
             [(Occur.Must, part) for part in (*parts, narrow) if part is not None]
         )
-        hits = self._records.search(query, limit, count=False).hits
-        addresses = [address for _, address in hits]
+
+    def _are_newest(self, kind: str, addresses: list[tantivy.DocAddress]) -> Iterator[bool]:
+        """Say of each record whether there is none of the same key that is newer."""
         keys = self._records.fast_field_values("key", addresses)
         revs = self._records.fast_field_values("rev", addresses)
         recent = self._recent[kind]
-        for key, rev, address in zip(keys, revs, addresses, strict=True):
-            if _int(rev) >= recent.get(_int(key), _int(rev)):
-                yield address
+        for key, rev in zip(keys, revs, strict=True):
+            yield _int(rev) >= recent.get(_int(key), _int(rev))
+
+    def _newest_places(
+        self, kind: str, narrow: Query | None, limit: int
+    ) -> Iterator[tantivy.DocAddress]:
+        hits = self._records.search(self._of_kind(kind, narrow), limit, count=False).hits
+        addresses = [address for _, address in hits]
+        return compress(addresses, self._are_newest(kind, addresses))
 
     @cached_property
     def _published(self) -> Query:
@@ -407,6 +458,11 @@ class Snapshot:
             for key, rev in zip(keys, revs, strict=True):
                 newest[_int(key)] = max(_int(rev), newest.get(_int(key), 0))
         return recent
+
+
+def _state_of(standing: str) -> tuple[str, str | None]:
+    state, _, reason = standing.partition("\0")
+    return state, reason or None
 
 
 def _inside(schema: tantivy.Schema, part: str) -> Query:
