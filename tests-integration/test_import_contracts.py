@@ -73,6 +73,7 @@ PLANTED = [
     Planted("home-of-the-parsers", "kb_search.planted", "import tree_sitter"),
     Planted("the-way-of-a-file", "kb_app._ingest.seeing.planted", "import kb_app._ingest.judging"),
     Planted("the-way-of-a-file", "kb_app._ingest.judging.planted", "import kb_app._ingest.making"),
+    Planted("measuring", "kb_app._evals.figures", "import kb_app._evals.cases"),
     Planted("formats", f"{FORMATS}.planted", f"import {FORMATS}.sibling"),
     Planted("commands", "kb_cli.commands.planted", "import kb_cli.commands.sibling"),
     Planted("tools", "kb_mcp.tools.planted", "import kb_mcp.tools.sibling"),

@@ -33,6 +33,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "cite": ("a.md#L3",),
     "codebase_search": ({"query": "walrus"},),
     "doctor": (),
+    "eval_runs": (),
     "explain_miss": ("a.md", QUERY),
     "facets": (QUERY,),
     "fetch": ("a.md:3",),
@@ -81,6 +82,8 @@ def operations() -> dict[str, Any]:
 def test_every_operation_is_tried_here() -> None:
     of_files = {"add_source", "close", "draw", "locate", "preview_source", "reset"}
     of_files |= {"keep_queries", "recent_queries", "wait_for_fresh"}
+    of_files |= {"conversation", "conversations", "delete_conversations"}
+    of_files |= {"add_case", "check_cases", "compare_runs", "evaluate"}
 
     assert operations().keys() - of_files == READING.keys() | RUNS.keys()
 

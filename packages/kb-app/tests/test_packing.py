@@ -15,7 +15,6 @@ from kb_app._ask.packing import Packed, defused, estimated_tokens, pack, squeeze
 from kb_app._ask.prompts import NOT_ENOUGH, PROMPT_VERSION, prompt, room_of, says_not_enough
 from kb_app.testing.injections import INJECTIONS, Injection
 from kb_core.errors import InvalidInput
-from kb_core.language import Message
 from kb_core.ports import StoredChunk
 from kb_core.testing.documents import Corpus, stored_chunk
 from kb_core.testing.fakes import WordCounter
@@ -236,11 +235,10 @@ def test_there_are_fifty_injections_in_six_languages() -> None:
 def test_the_prompt_is_what_its_version_says() -> None:
     """Whoever changes a word of it gives it another version, and this the new text."""
     packed = pack(chunks_of("The harbour is deep."), PLENTY, words)
-    earlier = [Message("user", "Hello?"), Message("assistant", "Yes.")]
 
-    told = prompt(" How deep?\n", packed, earlier)
+    told = prompt(" How deep?\n", packed)
 
-    assert [message.role for message in told] == ["system", "user", "assistant", "user"]
+    assert [message.role for message in told] == ["system", "user"]
     assert told[-1].text == (
         f"{packed.text}\n\nQuestion: How deep?\n\n"
         "Answer from the evidence above, with its numbers, in the language of the question."
@@ -256,9 +254,6 @@ def test_room_is_shared_out_so_that_all_of_it_fits() -> None:
 
     assert room.answer == 1024
     assert sum(words(message.text) for message in told) + room.answer <= 8000
-    assert room_of(8000, "How deep?", words, [Message("user", "a b c")]).evidence == (
-        room.evidence - 3
-    )
 
 
 def test_small_models_leave_a_quarter_for_the_answer() -> None:

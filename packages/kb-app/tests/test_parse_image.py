@@ -23,7 +23,6 @@ from PIL.Image import Transpose
 from kb_app._costly import UnkeptResults
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making import ocr
-from kb_app._ingest.making.columns import Row, Word, in_columns
 from kb_app._ingest.making.pictures import open_picture
 from kb_app._media import MEDIA, parser_for
 from kb_app._trained import SCRIPTS, find_trained
@@ -256,6 +255,35 @@ def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert reader(content, file) == first
 
 
+# The order of reading
+
+VILLAGE = (
+    "he people of the village had never seen a stranger before the winter when the railway came "
+    "over the hills and brought them letters, coal, sugar and a great many questions that nobody "
+    "could answer for years."
+)
+
+
+def test_a_large_first_letter_begins_the_first_word_of_its_paragraph() -> None:
+    image = Image.new("L", (960, 420), 255)
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(40)
+    draw.text((60, 40), "T", fill=0, font=ImageFont.load_default(110))
+    line, number = "", 0
+    for word in [*VILLAGE.split(), ""]:
+        indent = 145 if number < 2 else 60
+        longer = f"{line} {word}".strip()
+        if not word or draw.textlength(longer, font) > 880 - indent:
+            draw.text((indent, 60 + 54 * number), line, fill=0, font=font)
+            longer, number = word, number + 1
+        line = longer
+    document = read(saved(image))
+
+    assert " ".join(document.text.split()) == f"T{VILLAGE}"
+    first = regions(document)[0]
+    assert first.x <= 65
+    assert first.h >= 80
+
+
 # Languages
 
 
@@ -334,42 +362,6 @@ def test_the_samples_say_what_they_should(name: str, expected: str) -> None:
         pytest.skip("no samples")
 
     assert expected in read(file.read_bytes(), path=name).text
-
-
-# Columns
-
-
-def row(*words: tuple[str, int], top: int) -> Row:
-    made = [Word(text, (x, top, x + 10 * len(text), top + 20), 90.0) for text, x in words]
-    return Row(tuple(made), opens=False)
-
-
-def test_columns_of_prose_are_read_one_after_the_other_and_tables_row_by_row() -> None:
-    prose = [
-        row(("one", 0), ("two", 40), ("more", 80), ("a", 300), ("b", 320), ("c", 340), top=30 * n)
-        for n in range(3)
-    ]
-    table = [
-        row(("Total", 0), ("of", 60), ("all", 90), ("12.50", 300), top=30 * n) for n in range(3)
-    ]
-
-    assert [each.text for each in in_columns(prose)] == ["one two more"] * 3 + ["a b c"] * 3
-    assert in_columns(table) == table
-    assert in_columns(prose[:2]) == prose[:2]
-
-
-@given(
-    st.lists(
-        st.lists(st.integers(0, 60), min_size=1, max_size=8, unique=True).map(sorted), max_size=6
-    )
-)
-def test_no_word_is_lost_or_said_twice(rows: list[list[int]]) -> None:
-    made = [
-        row(*((f"w{n}{at}", 12 * at) for at in places), top=30 * n) for n, places in enumerate(rows)
-    ]
-
-    before = sorted(word.text for each in made for word in each.words)
-    assert sorted(word.text for each in in_columns(made) for word in each.words) == before
 
 
 # Drawings

@@ -17,7 +17,10 @@ from kb_core import schemas, wire
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document, stored_chunk
 
-EMBEDDED = {"bulk_search_input", "citation", "doc_summary", "ingest_item", "search_hit", "source"}
+EMBEDDED = {
+    *("bulk_search_input", "citation", "doc_summary", "eval_case", "ingest_item", "search_hit"),
+    "source",
+}
 SOMETIMES_NESTED = {"chunk_inspection", "stats"}
 REGISTRY: Registry[Any] = Registry[Any]().with_resources(
     (schemas.BASE + f"{name}.schema.json", DRAFT202012.create_resource(schemas.load(name)))

@@ -150,6 +150,8 @@ async def test_ask(size: tuple[int, int]) -> None:
         await look(pilot, "ask_evidence", *"why", "enter")
         await look(pilot, "ask_explained", "escape", "e", "home")
         await look(pilot, "ask_help", "f1")
+        await look(pilot, "ask_conversations", "escape", "c")
+        await look(pilot, "ask_kept", "enter")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -22,7 +22,7 @@ from kb_tui._filters import FilterPopup
 from kb_tui._keys import ASK, INSPECT, JOBS, LIBRARY, PANES, SEARCH, Key
 from kb_tui._trace import TracePopup
 from kb_tui.app import KbTui
-from kb_tui.popups import AddFolder, CheatSheet, QueryHistory
+from kb_tui.popups import AddFolder, CheatSheet, Chooser, QueryHistory
 from kb_tui.screens.inspect import FoldList
 from kb_tui.screens.search import SearchPane
 from kb_tui.testing import (
@@ -160,8 +160,14 @@ OF_SEARCH: list[tuple[str, list[str], str, Look]] = [
     ("a", _SEARCHED, "a", on_popup(AddFolder)),
     ("r", _SEARCHED, "r", lambda s: s.kb.ingests == 1),
 ]
+_NEW = AskQuery(text="x", conversation="new")
 OF_ASK: list[tuple[str, list[str], str, Look]] = [
-    ("Enter", ["3", "x"], "enter", lambda s: ("answer", AskQuery(text="x")) in s.kb.asked),
+    (
+        "Enter",
+        ["3", "x"],
+        "enter",
+        lambda s: ("answer", AskQuery(text="x", conversation="new")) in s.kb.asked,
+    ),
     ("e", _ASKED, "e", lambda s: "why: score 0.87" in on_screen(s.app)),
     ("G", [*_ASKED, "home"], "G", lambda s: s.scrolled > 0 and s.app.pane.query_one(Lines).follow),
     ("Home", [*_ASKED, "G"], "home", lambda s: s.scrolled == 0),
@@ -174,6 +180,10 @@ OF_ASK: list[tuple[str, list[str], str, Look]] = [
     ("o", [*_ASKED, "n"], "o", lambda s: "Chunk 1 of src/parse.py" in on_screen(s.app)),
     ("y", [*_ASKED, "n"], "y", lambda s: s.app.clipboard == "src/parse.py#L1-L2"),
     ("g", _ASKED, "g", lambda s: ("locate", KOREAN.citation.uri, "notes") in s.kb.asked),
+    ("Y", _ASKED, "Y", lambda s: s.app.clipboard.startswith("## why\n\n")),
+    ("c", ["3", "escape"], "c", on_popup(Chooser)),
+    ("d warns", _ASKED, "d", lambda s: "press d again" in s.state),
+    ("d", [*_ASKED, "d"], "d", lambda s: ("delete_conversations", ["trip"]) in s.kb.asked),
     ("Ctrl-L", _ASKED, "ctrl+l", lambda s: "Ask a question" in on_screen(s.app)),
 ]
 OF_INSPECT: list[tuple[str, list[str], str, Look]] = [

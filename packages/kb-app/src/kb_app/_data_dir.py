@@ -22,7 +22,10 @@ __all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 INDEX_PARTS = ("lexical", "vectors")
 """What can be built again from the store."""
 
-PARTS = ("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS, "assets", "costly", "journal", "run")
+PARTS = (
+    *("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS),
+    *("assets", "costly", "evals", "journal", "run"),
+)
 """What kebab makes in a data directory, but for the lock."""
 
 _FOLDER, _FILE = 0o700, 0o600
@@ -65,6 +68,11 @@ class DataDir:
         return self.root / "run" / "queries.json"
 
     @property
+    def journal(self) -> Path:
+        """Conversations, a file each."""
+        return self.root / "journal"
+
+    @property
     def token(self) -> Path:
         """What hosts of models send that ask over HTTP; it goes with everything only."""
         return self.root / "mcp-token"
@@ -73,6 +81,11 @@ class DataDir:
     def assets(self) -> Path:
         """Bytes that exist nowhere else."""
         return self.root / "assets"
+
+    @property
+    def evals(self) -> Path:
+        """Runs over golden questions, a folder each."""
+        return self.root / "evals"
 
     @property
     def costly(self) -> Path:

@@ -1,19 +1,17 @@
-"""The part of the facade that gives texts as they stand, and answers that are made of them."""
+"""The part of the facade that gives texts as they stand."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from threading import Event
 
-    from kb_app._ask.asking import Asking
     from kb_app._search.hits import Freshness
     from kb_app.config import Config
     from kb_app.drawing import Picture
-    from kb_core.answers import Answer, AskQuery
     from kb_core.ports import IndexSnapshot
     from kb_core.search import GrepQuery
     from kb_core.wire import types
@@ -31,22 +29,6 @@ class Texts:
 
     @abstractmethod
     def _freshness(self, snapshot: IndexSnapshot) -> Freshness: ...
-
-    @abstractmethod
-    def _asking(self, stop: Event | None) -> Asking: ...
-
-    def ask(self, question: AskQuery, *, stop: Event | None = None) -> Iterator[types.AnswerEvent]:
-        """Answer *question*; yield answer_event.v1, of which the last is the one ``final``.
-
-        A refusal is an answer, and setting *stop* ends in one; closing the iterator ends in
-        nothing. Errors of a search are raised before the first event, and those of a language
-        model that said nothing, such as ``ModelUnreachable``, in place of the last.
-        """
-        return self._asking(stop).events(question)
-
-    def answer(self, question: AskQuery, *, stop: Event | None = None) -> Answer:
-        """Return the answer to *question*, or the refusal: what ``ask`` ends in."""
-        return self._asking(stop).answer(question)
 
     def fetch(
         self, place: str | Mapping[str, Any], *, max_tokens: int | None = None

@@ -12,7 +12,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from kb_app._answering import Answering
 from kb_app._by_models import ByModels
+from kb_app._measuring import Measuring
 from kb_app._texts import Texts
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError, NotIndexed, ReadonlyMode
@@ -20,6 +22,7 @@ from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from kb_app._ask.asking import Asking
     from kb_app._ingest.pipeline import Run
@@ -41,7 +44,7 @@ Json = dict[str, Any]
 Stop = threading.Event
 
 
-class KnowledgeBase(Texts, ByModels):
+class KnowledgeBase(Texts, Answering, ByModels, Measuring):
     """An open knowledge base.
 
     Get one with ``KnowledgeBase.open(config)``. Methods block, may be called from any
@@ -447,6 +450,14 @@ class KnowledgeBase(Texts, ByModels):
 
         days = self._config.search.stale_threshold_days
         return Freshness(snapshot, now=self._now(), threshold_days=days)
+
+    @property
+    def _data_dir(self) -> Path:
+        return self._config.storage.data_dir
+
+    @property
+    def _keeps(self) -> bool:
+        return not self._readonly
 
     def _now(self) -> int:
         return to_epoch(self._parts.clock())

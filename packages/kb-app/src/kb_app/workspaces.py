@@ -234,6 +234,14 @@ class Workspace(KnowledgeBase):
             _queries.keep(self._own, queries)
 
     @property
+    def _data_dir(self) -> Path:
+        return self._place.data_dir
+
+    @property
+    def _keeps(self) -> bool:
+        return not self._is_frozen
+
+    @property
     def _own(self) -> Config:
         """The settings of the person, whose data a reset deletes: not those of a cache."""
         storage = replace(self._config.storage, data_dir=self._place.data_dir)

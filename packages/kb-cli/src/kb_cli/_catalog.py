@@ -23,6 +23,7 @@ COMMANDS = {
         "asking:ask",
         "Answer a question, with places that can be opened, or say that nothing answers it.",
     ),
+    "session": ("asking:session", "Show, export or delete conversations."),
     "grep": ("grepping:grep", "Find the lines that hold exact text."),
     "codebase-search": (
         "searching:codebase_search",
@@ -44,6 +45,7 @@ COMMANDS = {
     "doctor": ("operating:doctor", "Check that everything is well, and say what to do."),
     "stats": ("operating:stats", "Show counts and sizes."),
     "models": ("operating:models", "List embedding models: present, selectable, active."),
+    "eval": ("evaluating:eval_", "Measure how well this knowledge base answers."),
     "reset": ("operating:reset", "Delete what kebab keeps, or a part of it."),
     "config": ("settings:config", "Show or complete the configuration."),
     "integrate": ("integrate:integrate", "Register the server for language models with a host."),

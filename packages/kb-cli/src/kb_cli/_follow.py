@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from kb_app.workspaces import Place
     from kb_core.ingest import IngestEvent, IngestReport
 
-__all__ = ["ProgressLine", "Start", "open_place", "show_document", "show_work"]
+__all__ = [
+    "ProgressLine",
+    "Start",
+    "open_place",
+    "show_document",
+    "show_work",
+    "stopped_by_interrupt",
+]
 
 Start: TypeAlias = "Callable[[KnowledgeBase, threading.Event], Iterator[IngestEvent]]"
 
@@ -89,7 +96,7 @@ def _show(
 def _follow(cli: CliContext, start: Start) -> IngestReport:
     """Run the work that *start* starts, show its events, and return its report."""
     with (
-        _stopped_by_interrupt(cli) as stop,
+        stopped_by_interrupt(cli) as stop,
         cli.open() as kb,
         # Whatever ends the loop, a closed pipe too, the work ends before its stores close.
         _ended(start(kb, stop)) as events,
@@ -107,7 +114,10 @@ def _ended(events: Iterator[IngestEvent]) -> Generator[Iterator[IngestEvent]]:
 
 
 @contextmanager
-def _stopped_by_interrupt(cli: CliContext) -> Generator[threading.Event]:
+def stopped_by_interrupt(
+    cli: CliContext, saying: str = "finishing the batch"
+) -> Generator[threading.Event]:
+    """Give what the first Ctrl-C sets; the second one ends at once."""
     stop = threading.Event()
 
     def ask(*_: object) -> None:
@@ -115,7 +125,7 @@ def _stopped_by_interrupt(cli: CliContext) -> Generator[threading.Event]:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # the second one is at once
         # Not click.echo: the interrupt may have come in the middle of one.
         if not cli.quiet and not cli.as_json:
-            sys.stderr.write("\nfinishing the batch...\n")
+            sys.stderr.write(f"\n{saying}...\n")
 
     before = signal.signal(signal.SIGINT, ask)
     try:

@@ -32,6 +32,8 @@ class AskQuery:
     mode: SearchMode = SearchMode.HYBRID
     k: int = 10
     filters: SearchFilters = SearchFilters()
+    conversation: str | None = None
+    """The conversation that it goes on with, by its name; ``new`` begins one."""
 
     def __post_init__(self) -> None:
         self.search()  # refuses what no search takes
@@ -88,3 +90,8 @@ class Answer:
     completion_tokens: int | None = None
     degraded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    rewritten: str | None = None
+    """What was asked in place of a question that only makes sense after the ones before it."""
+    conversation: str | None = None
+    turn: int | None = None
+    """Its number in the conversation, from 1; ``None`` where it is not kept."""

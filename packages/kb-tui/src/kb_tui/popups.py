@@ -28,7 +28,15 @@ from kb_core import wire
 from kb_core.errors import KbError
 from kb_tui.widgets.lists import ChoiceList, middle
 
-__all__ = ["AddFolder", "CheatSheet", "ErrorPopup", "Popup", "QueryHistory", "scrolling"]
+__all__ = [
+    "AddFolder",
+    "CheatSheet",
+    "Chooser",
+    "ErrorPopup",
+    "Popup",
+    "QueryHistory",
+    "scrolling",
+]
 
 
 _FOLDER_HINT = "all of a folder is indexed, but for what is ignored"
@@ -100,8 +108,8 @@ class ErrorPopup(Popup):
         super().__init__(f"Error: {shown['code']}", visible(told, keep="\n"))
 
 
-class QueryHistory(ModalScreen[str | None]):
-    """Queries of before, the newest first; returns the one that was taken."""
+class Chooser(ModalScreen[str | None]):
+    """Names, of which one is taken; returns it."""
 
     BINDINGS: ClassVar[list[BindingType]] = scrolling(
         ("escape", "dismiss(None)"),
@@ -110,33 +118,28 @@ class QueryHistory(ModalScreen[str | None]):
         ("enter", "take"),
     )
     DEFAULT_CSS = """
-    QueryHistory { align: center middle; background: $background 60%; }
-    QueryHistory > Names {
+    Chooser { align: center middle; background: $background 60%; }
+    Chooser > Names {
         width: 76; max-width: 100%; height: auto; max-height: 80%; min-height: 5;
         border: heavy $primary; background: $surface;
     }
     """
 
-    def __init__(self, queries: Sequence[str]) -> None:
+    def __init__(self, title: str, names: Sequence[str], note: str) -> None:
         super().__init__()
-        self._queries = queries
+        self._title = title
+        self._rows = names
+        self._note = note
+        """What is said where there are none."""
 
     def compose(self) -> ComposeResult:
         names = Names()
-        names.border_title = "Queries of before"
+        names.border_title = self._title
         names.border_subtitle = "Enter takes, Esc closes, j k"
         yield names
 
     def on_mount(self) -> None:
-        self.query_one(Names).show(self._queries, "nothing was searched for yet")
-
-    def add(self, older: Sequence[str]) -> None:
-        """Put queries below the others, but for those that are there; the choice stays."""
-        names = self.query_one(Names)
-        chosen = names.chosen
-        self._queries = list(dict.fromkeys([*self._queries, *older]))
-        names.show(self._queries, "nothing was searched for yet")
-        names.chosen = chosen
+        self.query_one(Names).show(self._rows, self._note)
 
     @on(ChoiceList.Opened)
     def action_take(self) -> None:
@@ -144,6 +147,21 @@ class QueryHistory(ModalScreen[str | None]):
 
     def action_move(self, by: int) -> None:
         self.query_one(Names).chosen += by
+
+
+class QueryHistory(Chooser):
+    """Queries of before, the newest first."""
+
+    def __init__(self, queries: Sequence[str]) -> None:
+        super().__init__("Queries of before", queries, "nothing was searched for yet")
+
+    def add(self, older: Sequence[str]) -> None:
+        """Put queries below the others, but for those that are there; the choice stays."""
+        names = self.query_one(Names)
+        chosen = names.chosen
+        self._rows = list(dict.fromkeys([*self._rows, *older]))
+        names.show(self._rows, self._note)
+        names.chosen = chosen
 
 
 class AddFolder(ModalScreen[str | None]):

@@ -13,13 +13,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
 from kb_app._ask.extract import Extract, extracts, ranked
 from kb_app._ask.gate import Gate, chance_of, gate_of
 from kb_app._ask.kinds import marked
 from kb_app._search.channels import Channel
+from kb_app._search.query import parse_query
 from kb_app._search.ranking import page_of
 from kb_core import wire
 from kb_core.answers import Answer, AskQuery, Cited, Refusal
@@ -33,6 +34,7 @@ from kb_core.sentences import Unit
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from threading import Event
 
     from kb_app._ask.writing import Written
@@ -44,7 +46,10 @@ if TYPE_CHECKING:
     from kb_core.ports import CloseReader, LanguageModel
     from kb_core.wire import types
 
-__all__ = ["RULES", "Asking"]
+__all__ = ["RULES", "Asking", "Step", "last", "told"]
+
+Step: TypeAlias = "tuple[Hit, ...] | str | Answer"
+"""What was found, first and once; then pieces of the answer as they come; the answer, last."""
 
 RULES = "extractive-1"
 """The version of how sentences are chosen; part of every answer that is made of them."""
@@ -86,20 +91,35 @@ class Asking:
         self._parts = parts
         self._is_stopped = never if stop is None else stop.is_set
 
-    def events(self, question: AskQuery) -> Iterator[types.AnswerEvent]:
-        """Search now, and yield answer_event.v1: what was found, the answer, one ``final``."""
-        return self._told(self._search(question))
+    @property
+    def now(self) -> datetime:
+        """The time by the clock of the knowledge base."""
+        return self._parts.clock()
+
+    def is_stopped(self) -> bool:
+        """Say whether nobody waits any more."""
+        return self._is_stopped()
+
+    def language_model(self) -> LanguageModel | None:
+        """Return what writes answers, if anything does."""
+        return self._parts.language_model()
+
+    def weight_of(self, word: str) -> float:
+        """Say how telling a word is among all that is indexed."""
+        known = self._engine.snapshot.known_words(parse_query(word).lexical)
+        return max((each.weight for each in known.words), default=0.0)
+
+    def steps(self, question: AskQuery) -> Iterator[Step]:
+        """Search now, and yield what was found, the pieces of the answer, and the answer."""
+        return self._begun(self._search(question))
 
     def answer(self, question: AskQuery) -> Answer:
-        """Return the answer, or the refusal."""
-        *_, answer = self._steps(self._search(question))
-        assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
-        return answer
+        """Return the answer, or the refusal: what the steps end in."""
+        return last(self.steps(question))
 
-    def _told(self, asked: _Asked) -> Iterator[types.AnswerEvent]:
-        yield wire.answer_retrieved(asked.response.hits)
-        for step in self._steps(asked):
-            yield wire.answer_token(step) if isinstance(step, str) else wire.answer_final(step)
+    def _begun(self, asked: _Asked) -> Iterator[Step]:
+        yield asked.response.hits
+        yield from self._steps(asked)
 
     def _search(self, question: AskQuery) -> _Asked:
         started = time.perf_counter()
@@ -269,6 +289,24 @@ class Asking:
         control = self._engine.snapshot.control
         state = (asked.question, control.corpus_revision, control.vector_revision, RULES)
         return blake2b(repr(state).encode(), digest_size=_ID_BYTES).hexdigest()
+
+
+def last(steps: Iterator[Step]) -> Answer:
+    """Return the answer that *steps* end in."""
+    *_, answer = steps
+    assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
+    return answer
+
+
+def told(steps: Iterator[Step]) -> Iterator[types.AnswerEvent]:
+    """Yield answer_event.v1 for each step; the last is the one ``final``."""
+    for step in steps:
+        if isinstance(step, str):
+            yield wire.answer_token(step)
+        elif isinstance(step, Answer):
+            yield wire.answer_final(step)
+        else:
+            yield wire.answer_retrieved(step)
 
 
 def _text(cited: Sequence[Cited]) -> str:

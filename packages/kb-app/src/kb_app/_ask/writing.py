@@ -15,17 +15,18 @@ from typing import Literal
 
 from kb_app._ask.checking import Checked, Nearness, Support, check, settled, supports
 from kb_app._ask.packing import Packed
-from kb_app._ask.prompts import NOT_ENOUGH, says_not_enough
+from kb_app._ask.prompts import NOT_ENOUGH, rewriting, says_not_enough
 from kb_core.errors import KbError
 from kb_core.language import Delta, End, Message, Usage
 from kb_core.ports import LanguageModel, never
 from kb_core.values import dataclass
 
-__all__ = ["Draft", "Failing", "Judging", "Written", "write"]
+__all__ = ["Draft", "Failing", "Judging", "Written", "rewrite", "write"]
 
 Failing = Literal["llm_self_judge", "llm_stream_aborted", "verification_failed"]
 """Those of ``kb_core.answers.Refusal`` that are decided here."""
 _DECORATION = " \t\n\"'*_`"
+_REWRITTEN_TOKENS = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +115,26 @@ def write(
     if shown := draft.rest():
         yield shown
     yield _written(draft, packed, error, judging)
+
+
+def rewrite(
+    model: LanguageModel,
+    history: Sequence[tuple[str, str]],
+    question: str,
+    stop: Callable[[], bool] = never,
+) -> str:
+    """Return *question* as it stands alone after *history*; empty where the model gave none.
+
+    Raises what the model raises.
+    """
+    told = rewriting(question, history)
+    draft = Draft()
+    for delta in model.generate(told, max_tokens=_REWRITTEN_TOKENS, stop=stop):
+        draft.take(delta)
+    if draft.end is None or says_not_enough(draft.said):
+        return ""
+    lines = (line.strip(_DECORATION) for line in draft.said.splitlines())
+    return next(filter(None, lines), "")
 
 
 def _written(draft: Draft, packed: Packed, error: KbError | None, judging: Judging) -> Written:

@@ -1,16 +1,21 @@
-"""``kebab ask``: an answer in the words of the documents, with its places, or a refusal."""
+"""``kebab ask`` and ``session``: an answer with its places, or a refusal, and what is kept of it.
+
+An answer is in the words of the documents, unless a model is configured that writes it.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kb_app.shown import count, flat, printable
-from kb_cli._command import command
-from kb_cli._context import CliContext, pass_cli
+from kb_app.shown.answers import session_markdown
+from kb_cli._answers import answer_lines, conversation_rows, explanation, session_lines
+from kb_cli._command import command, subgroup
+from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._options import (
     filter_options,
     filters_of,
@@ -19,37 +24,26 @@ from kb_cli._options import (
     mode_option,
     only_text,
 )
-from kb_cli._text import terminal_width, wrap
+from kb_cli._text import terminal_width
+from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["ask"]
+__all__ = ["ask", "session"]
 
 _ASK = """
 kebab ask "how long may a worker take for one file"
 kebab ask "when was the lease signed" --tag contracts --json
 kebab ask "who takes the writer lock" --in ~/src/some-clone
+kebab ask "and how long does it wait" --session last
+"""
+_DELETE = """
+kebab session delete lease
+kebab session delete --all --yes
 """
 
 _REFUSED = 1
-_REASONS = {
-    "no_chunks": "No passage was found for this question.",
-    "score_gate": "Nothing here answers this question.",
-    "llm_stream_aborted": "The answer was stopped.",
-    "llm_self_judge": "The evidence is not enough to answer this, says the model.",
-    "verification_failed": "What the model wrote is not what the evidence says.",
-    "no_model": "Answers are switched off ([ask] provider is none).",
-}
-_HINTS = {
-    "no_chunks": 'search more widely: fewer filters, other words; or kebab search "…"',
-    "score_gate": "the passages that come nearest are below",
-    "no_model": "kebab config: set [ask] provider to extractive",
-}
-_INDENT = "    "
-_FENCES = ("```", "~~~")
-_LINED = ("\t", "|", *_FENCES)
-"""What has one of these is read line by line."""
 
 
 @command("ask", example=_ASK)
@@ -61,6 +55,11 @@ _LINED = ("\t", "|", *_FENCES)
     "citations",
     default=True,
     help="Print where each part of the answer stands.  [default: show]",
+)
+@click.option(
+    "--session",
+    metavar="NAME",
+    help="Go on with this conversation; new begins one, last is the one of before.",
 )
 @click.option("--stream", is_flag=True, help="With --json: print events on stderr as they happen.")
 @click.option("--explain", is_flag=True, help="Say what was searched, read and decided.")
@@ -89,6 +88,7 @@ def ask(
         text=only_text(words, "question", "ask"),
         mode=SearchMode(options.pop("mode")),
         k=options.pop("k") or cli.config.search.default_k,
+        conversation=options.pop("session"),
         filters=filters_of(options),
     )
     with cli.open() as kb:
@@ -96,12 +96,16 @@ def ask(
     if cli.as_json:
         cli.print_json(answer)
     else:
-        columns = terminal_width()
-        click.echo("\n".join(_lines(answer, columns, places=shown)), color=cli.color)
+        if rewritten := answer.get("rewritten_question"):
+            cli.note(f"asked as: {flat(rewritten)}")
+        click.echo("\n".join(answer_lines(answer, terminal_width(), places=shown)), color=cli.color)
         cli.note(*(f"degraded: {printable(reason)}" for reason in answer.get("degraded", ())))
         cli.warn(*answer.get("warnings", ()))
+        if "turn_index" in answer:
+            name, number = answer["conversation_id"], answer["turn_index"]
+            cli.note(f"conversation: {name}, turn {number} (--session {name} goes on)")
         if explain:
-            cli.note(*_explained(answer))
+            cli.note(*explanation(answer))
     if not answer["grounded"]:
         ctx.exit(_REFUSED)
 
@@ -119,70 +123,77 @@ def _last(events: Iterator[types.AnswerEvent], *, stream: bool) -> types.Answer:
     raise RuntimeError("an answer ended without its last event")
 
 
-def _lines(answer: types.Answer, columns: int, *, places: bool) -> Iterator[str]:
-    reason = answer["refusal_reason"]
-    if reason is None:
-        for cited in answer["citations"]:
-            yield from _said(cited, columns)
-        yield ""
+# ------------------------------------------------------------------- conversations
+
+
+@subgroup("session", example="kebab session show last")
+def session() -> None:
+    """Show, export or delete conversations.
+
+    They are begun and gone on with by `kebab ask --session`; `kebab list sessions` lists them.
+    """
+
+
+@command("show", example="kebab session show last")
+@click.argument("name", metavar="NAME")
+@pass_cli
+def _show(cli: CliContext, name: str) -> None:
+    """Show a conversation: each question with its answer, or why there was none."""
+    with cli.open() as kb:
+        found = kb.conversation(name)
+    cli.show(found, session_lines)
+    cli.warn(*found.get("warnings", ()))
+
+
+@command("export", example="kebab session export lease > lease.md")
+@click.argument("name", metavar="NAME")
+@pass_cli
+def _export(cli: CliContext, name: str) -> None:
+    """Print a conversation as Markdown; with --json, all that is kept of it."""
+    with cli.open() as kb:
+        found = kb.conversation(name)
+    if cli.as_json:
+        cli.print_json(found)
     else:
-        yield click.style(_REASONS.get(reason, reason), fg="yellow")
-        if hint := _HINTS.get(reason):
-            yield click.style(f"hint: {hint}", dim=True)
-    for number, cited in enumerate(answer["citations"] if places else (), start=1):
-        yield from _place(number, cited, columns, near=reason is not None)
+        click.echo(session_markdown(found), nl=False)
 
 
-def _said(cited: Mapping[str, Any], columns: int) -> Iterator[str]:
-    marker = click.style(f" {cited['marker']}", fg="cyan")
-    if lead := cited.get("lead"):
-        yield from (click.style(part, dim=True) for part in wrap(printable(flat(lead)), columns))
-    *before, last = _quoted(cited, columns)
-    yield from before
-    yield last + marker
+@command("delete", example=_DELETE)
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All conversations.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_cli
+def _delete(cli: CliContext, names: tuple[str, ...], everything: bool, yes: bool) -> None:
+    """Delete conversations, for good.
+
+    Shows first what would go, and asks.
+    """
+    cli.writes("session delete")
+    if bool(names) is everything:
+        raise InvalidInput(
+            "which conversations? either their names or --all",
+            hint="kebab list sessions",
+            details={"field": "names"},
+        )
+    with cli.open() as kb:
+        kept = kb.conversations()["items"]
+        wanted = names or tuple(row["session_id"] for row in kept)
+        if not yes:
+            _confirm(cli, [row for row in kept if row["session_id"] in wanted])
+        gone = kb.delete_conversations(wanted)
+    cli.show(gone, lambda found: [f"deleted: {count(found['total'], 'conversation')}"])
 
 
-def _quoted(cited: Mapping[str, Any], columns: int) -> list[str]:
-    """Return the quote in lines: prose flows, rows and code keep theirs, without fences."""
-    quote, span = cited["quote"], cited.get("span")
-    is_flowing = cited["citation"]["kind"] != "code" and not any(sign in quote for sign in _LINED)
-    lines = [flat(quote)]
-    if not is_flowing:
-        kept = printable(quote, keep="\n\t").splitlines()
-        lines = [line for line in kept if not line.lstrip().startswith(_FENCES)]
-    parts = [part for line in lines for part in wrap(line.expandtabs(4), columns - 5)] or [""]
-    if not span:
-        return parts
-    strong = click.style(printable(span), bold=True)
-    return [part.replace(printable(span), strong, 1) for part in parts]
+def _confirm(cli: CliContext, rows: Sequence[Shown]) -> None:
+    if cli.as_json or not cli.can_ask():
+        raise InvalidInput(
+            "nobody can be asked here whether to delete",
+            hint="kebab session delete … --yes",
+            details={"field": "yes"},
+        )
+    cli.note(*conversation_rows(rows))
+    click.confirm("delete this?", err=True, abort=True)
 
 
-def _place(number: int, cited: Mapping[str, Any], columns: int, *, near: bool) -> Iterator[str]:
-    from kb_cli._hits import place_of
-    from kb_core.citations import parse_citation
-
-    path, where, line = place_of(parse_citation(cited["citation"]["uri"]))
-    head = click.style(path, fg="cyan") + (
-        where if line is None else ":" + click.style(str(line), fg="green")
-    )
-    heading = flat(cited.get("section_label") or cited.get("title") or "")
-    marks = [mark for mark in ("stale" if cited["stale"] else "", *cited.get("flags", ())) if mark]
-    marked = "".join(f"  [{flat(mark)}]" for mark in marks)
-    label = f"{number:>2}. " if near else f"[{number}] "
-    yield f"{label}{head}" + (click.style(f" · {heading}", dim=True) if heading else "") + marked
-    if near and cited.get("quote"):
-        yield from (_INDENT + part for part in wrap(flat(cited["quote"]), columns - len(_INDENT)))
-
-
-def _explained(answer: types.Answer) -> Iterator[str]:
-    found, usage, model = answer["retrieval"], answer["usage"], answer["model"]
-    vectors = answer["embedding"]
-    yield (
-        f"searched: {found['mode']}, {count(found['chunks_returned'], 'passage')} found"
-        + (f", vectors of {vectors['id']}" if vectors else ", no vectors")
-    )
-    gate, sure = found["score_gate"], answer.get("confidence")
-    judged = "no gate for this model" if gate is None else f"answers from {gate:.2f} on"
-    yield f"judged: {'confidence unknown' if sure is None else f'confidence {sure:.2f}'}, {judged}"
-    yield f"written by: {model['id']} ({answer['prompt_template_version']})"
-    yield f"took: {usage['latency_ms']} ms"
+for _part in (_show, _export, _delete):
+    session.add_command(_part)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kb_app.shown import as_given, bytes_text, count, flat, local_time, printable
+from kb_cli._answers import conversation_rows
 from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, Shown, pass_cli
 from kb_cli._options import filter_options, filters_of, in_option
@@ -98,8 +99,21 @@ def _workspaces(cli: CliContext) -> None:
     click.echo(count(found["total"], "workspace"))
 
 
-list_.add_command(_docs)
-list_.add_command(_workspaces)
+@command("sessions", example="kebab list sessions")
+@pass_cli
+def _sessions(cli: CliContext) -> None:
+    """List conversations, the one that was used last first."""
+    with cli.open() as kb:
+        cli.show(kb.conversations(), _session_lines)
+
+
+def _session_lines(found: Shown) -> Iterator[str]:
+    yield from conversation_rows(found["items"])
+    yield count(found["total"], "conversation")
+
+
+for _part in (_docs, _sessions, _workspaces):
+    list_.add_command(_part)
 
 
 @subgroup("inspect", example="kebab inspect doc 1c0ffee5")

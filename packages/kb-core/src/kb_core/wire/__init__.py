@@ -16,7 +16,15 @@ import, since a cold search on the command line waits for it.
 
 from __future__ import annotations
 
-from kb_core.wire._answers import answer, answer_final, answer_retrieved, answer_token
+from kb_core.wire._answers import (
+    answer,
+    answer_final,
+    answer_retrieved,
+    answer_token,
+    session,
+    session_list,
+    session_turn,
+)
 from kb_core.wire._documents import (
     chunk,
     chunk_inspection,
@@ -35,6 +43,7 @@ from kb_core.wire._documents import (
     ingest_report,
     outline,
 )
+from kb_core.wire._evals import eval_case, eval_check, eval_compare, eval_run, eval_run_list
 from kb_core.wire._json import Json, dumps, error
 from kb_core.wire._operations import (
     CAPABILITIES,
@@ -94,6 +103,11 @@ __all__ = [
     "doctor",
     "dumps",
     "error",
+    "eval_case",
+    "eval_check",
+    "eval_compare",
+    "eval_run",
+    "eval_run_list",
     "explain_miss",
     "fetch_chunk",
     "fetch_doc",
@@ -115,6 +129,9 @@ __all__ = [
     "reset_report",
     "schema_report",
     "search_response",
+    "session",
+    "session_list",
+    "session_turn",
     "source",
     "source_list",
     "stats",

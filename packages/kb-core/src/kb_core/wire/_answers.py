@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kb_core.version import __version__
 from kb_core.wire._json import decimal, timestamp
 from kb_core.wire._search import citation, hit
 
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
     from kb_core.search import Hit
     from kb_core.wire import types
 
-__all__ = ["answer", "answer_final", "answer_retrieved", "answer_token"]
+__all__ = [
+    "answer",
+    "answer_final",
+    "answer_retrieved",
+    "answer_token",
+    "session",
+    "session_list",
+    "session_turn",
+]
 
 
 def answer(given: Answer) -> types.Answer:
@@ -55,13 +64,23 @@ def answer(given: Answer) -> types.Answer:
             "provider": model.provider,
             "dimensions": model.dimensions,
         }
+    _add_what_there_is(out, given)
+    return out
+
+
+def _add_what_there_is(out: types.Answer, given: Answer) -> None:
+    if given.rewritten is not None:
+        out["rewritten_question"] = given.rewritten
+    if given.conversation is not None:
+        out["conversation_id"] = given.conversation
+    if given.turn is not None:
+        out["turn_index"] = given.turn
     if given.confidence is not None:
         out["confidence"] = given.confidence
     if given.degraded:
         out["degraded"] = list(given.degraded)
     if given.warnings:
         out["warnings"] = list(given.warnings)
-    return out
 
 
 def _cited(given: Cited) -> types.AnswerCited:
@@ -103,3 +122,52 @@ def answer_token(delta: str) -> types.AnswerEvent:
 def answer_final(given: Answer) -> types.AnswerEvent:
     """Return answer_event.v1: the end."""
     return {"schema_version": "answer_event.v1", "kind": "final", "answer": answer(given)}
+
+
+def session_turn(given: Answer, number: int) -> types.SessionTurn:
+    """Return session_turn.v1 of the answer that has this number in its conversation."""
+    return {
+        "schema_version": "session_turn.v1",
+        "turn_index": number,
+        "kebab_version": __version__,
+        "evidence": [hit.chunk_id for hit in given.hits],
+        "answer": answer(given),
+    }
+
+
+def session(
+    name: str, turns: Sequence[types.SessionTurn], warnings: Sequence[str] = ()
+) -> types.Session:
+    """Return session.v1."""
+    out: types.Session = {
+        "schema_version": "session.v1",
+        "session_id": name,
+        "turns": list(turns),
+    }
+    if warnings:
+        out["warnings"] = list(warnings)
+    return out
+
+
+def session_list(kept: Sequence[tuple[types.Session, int]]) -> types.SessionList:
+    """Return session_list.v1 of conversations with the bytes of their journals."""
+    items = [_listed(one, size) for one, size in kept]
+    items.sort(key=lambda item: (item["used_at"] or "", item["session_id"]), reverse=True)
+    return {
+        "schema_version": "session_list.v1",
+        "items": items,
+        "total": len(items),
+        "next_cursor": None,
+    }
+
+
+def _listed(kept: types.Session, size: int) -> types.SessionListItems:
+    answers = [turn["answer"] for turn in kept["turns"]]
+    return {
+        "session_id": kept["session_id"],
+        "question": answers[0]["question"] if answers else None,
+        "turns": len(answers),
+        "started_at": answers[0]["created_at"] if answers else None,
+        "used_at": answers[-1]["created_at"] if answers else None,
+        "bytes": size,
+    }

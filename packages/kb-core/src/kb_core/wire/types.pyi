@@ -50,6 +50,9 @@ class Answer(TypedDict):
     citations: list[AnswerCited]
     grounded: bool
     refusal_reason: str | None
+    rewritten_question: NotRequired[str]
+    conversation_id: NotRequired[str]
+    turn_index: NotRequired[int]
     confidence: NotRequired[float]
     model: AnswerModel
     embedding: AnswerEmbedding | None
@@ -348,6 +351,158 @@ class Error(TypedDict):
     message: str
     hint: str | None
     details: dict[str, Any]
+
+class EvalCaseExpectedPlaces(TypedDict):
+    uri: str
+    source: NotRequired[str]
+    content_hash: NotRequired[str]
+    quote: NotRequired[str]
+    grade: NotRequired[int]
+
+class EvalCase(TypedDict):
+    id: str
+    query: str
+    expected_docs: NotRequired[str | list[str] | dict[str, int]]
+    expected_chunks: NotRequired[str | list[str] | dict[str, int]]
+    expected_places: NotRequired[list[str | EvalCaseExpectedPlaces]]
+    answer: NotRequired[str]
+    must_contain: NotRequired[str | list[str]]
+    forbidden: NotRequired[str | list[str]]
+    filters: NotRequired[dict[str, Any]]
+    group: NotRequired[str]
+    tags: NotRequired[str | list[str]]
+
+class EvalCheckItems(TypedDict):
+    case: str
+    expected: str
+    kind: str
+    status: str
+    now: NotRequired[str]
+    detail: NotRequired[str]
+
+class EvalCheck(TypedDict):
+    schema_version: Literal["eval_check.v1"]
+    path: str
+    cases: int
+    broken: list[str]
+    counts: dict[str, int]
+    items: list[EvalCheckItems]
+    corpus_revision: int
+
+class EvalCompareSide(TypedDict):
+    run_id: str
+    name: NotRequired[str]
+    variant: str
+
+class EvalCompareFigures(TypedDict):
+    name: str
+    count: int
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    verdict: str
+
+class EvalCompareStanding(TypedDict):
+    rank: int
+    lexical_rank: int | None
+    vector_rank: int | None
+
+class EvalCompareQueryTargets(TypedDict):
+    expected: str
+    before: EvalCompareStanding | None
+    after: EvalCompareStanding | None
+
+class EvalCompareQuery(TypedDict):
+    case: str
+    query: str
+    figure: str
+    before: float
+    after: float
+    targets: list[EvalCompareQueryTargets]
+    hits_before: list[str]
+    hits_after: list[str]
+
+class EvalCompareChanged(TypedDict):
+    name: str
+    before: Any
+    after: Any
+
+class EvalCompare(TypedDict):
+    schema_version: Literal["eval_compare.v1"]
+    before: EvalCompareSide
+    after: EvalCompareSide
+    tolerance: float
+    strict: bool
+    regressed: bool
+    paired: int
+    only_before: list[str]
+    only_after: list[str]
+    figures: list[EvalCompareFigures]
+    lost: list[EvalCompareQuery]
+    won: list[EvalCompareQuery]
+    changed: list[EvalCompareChanged]
+
+class EvalRunCases(TypedDict):
+    path: str
+    digest: str
+    total: int
+    judged: int
+    unanswerable: int
+    broken: list[str]
+
+class EvalRunVariantsFigures(TypedDict):
+    name: str
+    mean: float
+    low: float
+    high: float
+    count: int
+
+class EvalRunVariants(TypedDict):
+    name: str
+    mode: str
+    asked: int
+    empty: int
+    failed: int
+    p50_ms: float | None
+    p95_ms: float | None
+    degraded: NotRequired[list[str]]
+    figures: list[EvalRunVariantsFigures]
+
+class EvalRunIndex(TypedDict):
+    store_id: str
+    corpus_revision: int
+    vector_revision: int
+    index_version: str
+    documents: int
+    chunks: int
+    model: NotRequired[str]
+
+class EvalRun(TypedDict):
+    schema_version: Literal["eval_run.v1"]
+    run_id: str
+    name: NotRequired[str]
+    path: NotRequired[str]
+    state: str
+    started_at: str
+    duration_ms: int
+    depth: int
+    ask: bool
+    cases: EvalRunCases
+    variants: list[EvalRunVariants]
+    kebab_version: str
+    index: EvalRunIndex
+    settings: dict[str, Any]
+    machine: dict[str, str]
+
+class EvalRunList(TypedDict):
+    schema_version: Literal["eval_run_list.v1"]
+    items: list[EvalRun]
+    total: int
+    next_cursor: None
 
 class ExplainMissFile(TypedDict):
     state: str
@@ -805,6 +960,33 @@ class SearchResponse(TypedDict):
     about: NotRequired[list[SearchResponseAbout]]
     missing: NotRequired[SearchResponseMissing]
     trace: NotRequired[SearchResponseTrace]
+
+class Session(TypedDict):
+    schema_version: Literal["session.v1"]
+    session_id: str
+    turns: list[SessionTurn]
+    warnings: NotRequired[list[str]]
+
+class SessionListItems(TypedDict):
+    session_id: str
+    question: str | None
+    turns: int
+    started_at: str | None
+    used_at: str | None
+    bytes: int
+
+class SessionList(TypedDict):
+    schema_version: Literal["session_list.v1"]
+    items: list[SessionListItems]
+    total: int
+    next_cursor: str | None
+
+class SessionTurn(TypedDict):
+    schema_version: Literal["session_turn.v1"]
+    turn_index: int
+    kebab_version: str
+    evidence: list[str]
+    answer: Answer
 
 class SourceAbout(TypedDict):
     path: NotRequired[str]

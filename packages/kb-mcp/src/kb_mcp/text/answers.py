@@ -5,29 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from kb_app.shown.answers import refusal_text
 from kb_mcp.text import indented, joined, marks_of, named, short
 
 __all__ = ["answer_text"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
-_REASONS = {
-    "no_chunks": "no answer: no passage was found; search with other words or fewer filters",
-    "score_gate": "no answer: nothing here answers this; what comes nearest:",
-    "llm_stream_aborted": "no answer: it was stopped",
-    "no_model": "no answer: the person has switched answers off",
+_NEXT = {
+    "no_chunks": "Search with other words or fewer filters.",
+    "score_gate": "What comes nearest:",
 }
 
 
 def answer_text(answer: _Json) -> str:
     """Return answer.v1 as text."""
     reason = answer["refusal_reason"]
-    cited = answer["citations"]
-    lines = [_REASONS.get(reason, f"no answer: {reason}")] if reason else ["answer, verbatim:"]
-    for one in cited:
+    asked = answer.get("rewritten_question")
+    lines = [f"asked as: {short(asked, 400)}"] if asked else []
+    lines += [_refused(reason)] if reason else [f"answer, {_whose(answer['model'])}:"]
+    if answer["model"]["provider"] != "extractive":
+        lines += indented(answer["answer"])
+    for one in answer["citations"]:
         lines += _quoted(one)
+    if "turn_index" in answer:
+        lines.append(f"session: {answer['conversation_id']}")
     lines += [f"warning: {short(one, 300)}" for one in answer.get("warnings", ())]
     return "\n".join(lines)
+
+
+def _refused(reason: str) -> str:
+    return " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
+
+
+def _whose(model: _Json) -> str:
+    is_quoted = model["provider"] == "extractive"
+    return "verbatim" if is_quoted else f"written by {short(model['id'])}, with what it cites"
 
 
 def _quoted(cited: _Json) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import mcp_types as types
 from pydantic import Field
 
-from kb_app.wire_models import FilteredInput, MaybeWhole, choice, read, whole
+from kb_app.wire_models import FilteredInput, MaybeWhole, Text, choice, read, whole
 from kb_core import wire
 from kb_core.answers import AskQuery
 from kb_core.media import SearchMode
@@ -27,6 +27,7 @@ class AskInput(FilteredInput):
         "path": "path_glob",
         "q": "query",
         "question": "query",
+        "session_id": "session",
         "text": "query",
     }
 
@@ -37,12 +38,18 @@ class AskInput(FilteredInput):
     k: Annotated[MaybeWhole, whole(1, MAX_K)] = Field(
         default=None, description="How many passages are found."
     )
+    session: Text = Field(
+        default=None,
+        description="The conversation that a follow-up belongs to: conversation_id of its first "
+        "answer; new begins one. Only for questions that need those before them.",
+    )
 
 
 def _ask(call: Call) -> Answer:
     asked = read(AskInput, call.arguments)
     given: dict[str, Any] = {} if asked.k is None else {"k": asked.k}
-    question = AskQuery(text=asked.query, mode=asked.mode, filters=asked.to_filters(), **given)
+    given |= {"conversation": asked.session, "filters": asked.to_filters()}
+    question = AskQuery(text=asked.query, mode=asked.mode, **given)
     return wire.answer(call.kb.answer(question, stop=call.stop))
 
 

@@ -1,122 +1,53 @@
 """The ask pane: a conversation of questions, each with its answer or the refusal.
 
-An answer is sentences of the documents, word for word, each with its place; of a refusal, what
-comes near stands there. What is chosen among them can be opened.
+An answer is sentences of the documents, word for word, each with its place, unless a model is
+configured that writes it; of a refusal, what comes near stands there. What is chosen among them
+can be opened. Conversations are kept, and can be gone on with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
-from kb_app.shown import NO_ANSWER, count
+from kb_app.shown import count, flat, local_time
+from kb_app.shown.answers import answer_markdown
 from kb_core.answers import Answer, AskQuery
 from kb_core.search import Hit
-from kb_core.values import dataclass
 from kb_tui._keys import ASK, Key, bindings
 from kb_tui._pane import Failed, HitPane, Reply, Shared
-from kb_tui._passage import Line, plain
-from kb_tui._rendering import rendered
-from kb_tui.widgets.hit_list import place_of
+from kb_tui._turns import Turn, kept_turn, transcript, turn_of
+from kb_tui.popups import Chooser
 from kb_tui.widgets.lines import Lines, Row
 
-__all__ = ["NOTICE", "AskPane", "Turn", "transcript"]
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
-NOTICE = (
-    "Ask a question: the sentences that answer it come back, with their places. "
-    "What is shown is text of your documents and nothing else."
-)
-_ANSWER = "Answer, word for word:"
-_REFUSED = {
-    "no_chunks": "No passage speaks of this.",
-    "no_model": "Answers are switched off: [ask] provider is none.",
-}
-_BAR = "  ┃ "
+__all__ = ["AskPane"]
 
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A question and what came of it: what is quoted, or why nothing is."""
-
-    question: str
-    hits: tuple[Hit, ...] | None = None
-    """What is quoted; ``None`` until it is there."""
-    refusal: str | None = None
-    remark: str = ""
-
-
-def transcript(
-    turns: Sequence[Turn], *, explain: bool, chosen: tuple[int, int] | None = None
-) -> list[Row]:
-    """Return the whole conversation; *chosen* is a turn and a passage of it."""
-    if not turns:
-        return [Row(NOTICE, "note")]
-    at, passage = chosen or (-1, -1)
-    return [
-        row
-        for number, turn in enumerate(turns)
-        for row in _turn(turn, explain=explain, chosen=passage if number == at else None)
-    ]
-
-
-def _turn(turn: Turn, *, explain: bool, chosen: int | None) -> Iterator[Row]:
-    yield Row(f"> {turn.question}", "head")
-    if turn.hits is None:
-        yield Row(turn.remark or "searching…", "note")
-    else:
-        said = _REFUSED.get(turn.refusal, NO_ANSWER) if turn.refusal else _ANSWER
-        yield Row(said, "note")
-        if turn.remark:
-            yield Row(turn.remark, "note")
-        for number, hit in enumerate(turn.hits, start=1):
-            sign = "▌" if number - 1 == chosen else " "
-            yield from _passage(f"{sign}[{number}]", hit, turn.question, explain=explain)
-    yield Row("")
-
-
-def _passage(sign: str, hit: Hit, question: str, *, explain: bool) -> Iterator[Row]:
-    yield Row("")
-    stale = "  [stale]" if hit.stale else ""
-    yield Row(f"{sign} {hit.title or hit.doc_path}{stale}", "head")
-    above = f"  {' › '.join(hit.heading_path)}" if hit.heading_path else ""
-    yield Row(f"{hit.doc_path}{place_of(hit)}{above}", "note", indent="    ")
-    if explain:
-        yield Row(_why(hit), "note", indent="    ")
-    for line in _read(hit.snippet.strip("\n"), hit.media, hit.code_lang):
-        yield Row(line.text, "quote", indent=_BAR, query=question, spans=line.spans)
-
-
-@lru_cache(maxsize=256)
-def _read(text: str, media: str, code_lang: str | None) -> tuple[Line, ...]:
-    """Return the lines of a passage as they are read: a conversation is drawn again and again."""
-    return tuple(rendered(plain(text), media, code_lang))
-
-
-def _why(hit: Hit) -> str:
-    """Say how both channels saw the hit."""
-    found = hit.retrieval
-    parts = [f"why: score {hit.score:.2f}"]
-    for name, rank, score in (
-        ("words", found.lexical_rank, found.lexical_score),
-        ("meaning", found.vector_rank, found.vector_score),
-    ):
-        if rank is None:
-            parts.append(f"not found by {name}")
-        else:
-            at = f" ({score:.2f})" if score is not None else ""
-            parts.append(f"place {rank} by {name}{at}")
-    return "; ".join(parts)
+_NEW = "new"
 
 
 class Answered(Reply[Answer]):
     """The answer to the last question."""
+
+
+class Listed(Reply["types.SessionList"]):
+    """The conversations that are kept."""
+
+
+class Recalled(Reply["types.Session"]):
+    """A conversation to go on with."""
+
+
+class Deleted(Reply["types.SessionList"]):
+    """The conversation that was deleted."""
 
 
 class AskPane(HitPane):
@@ -130,6 +61,10 @@ class AskPane(HitPane):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._turns: list[Turn] = []
+        self._conversation: str | None = None
+        """Its name; ``None`` before its first answer."""
+        self._is_sure = False
+        """Whether the next key that deletes is meant."""
         self._is_waiting = False
         self._explain = False
         self._chosen: tuple[int, int] | None = None
@@ -157,33 +92,34 @@ class AskPane(HitPane):
         if self._is_waiting:
             self._stop()
         field.value = ""
+        self._is_sure = False
         self.forget_error()
         self._is_waiting = True
         self._turns.append(Turn(question))
         self.query_one(Lines).follow = True
         self._draw()
         self.state("searching…")
-        self.ask(Answered, lambda: self.kb.answer(AskQuery(text=question)))
+        name = self._conversation or (None if self.kb.readonly else _NEW)
+        query = AskQuery(text=question, conversation=name)
+        self.ask(Answered, lambda: self.kb.answer(query))
 
     @on(Answered)
     def show_answered(self, reply: Answered) -> None:
         if self.is_stale(reply):
             return
         answer = reply.value
-        quoted = tuple(
-            replace(cited.hit, citation=cited.citation, snippet=cited.quote)
-            for cited in answer.citations
-        )
-        remark = "; ".join([*answer.degraded, *answer.warnings])
+        self._conversation = answer.conversation
+        turn = turn_of(answer)
+        quoted = turn.hits or ()
         self._chosen = (len(self._turns) - 1, 0) if quoted else self._chosen
-        self._end(hits=quoted, remark=remark, refusal=answer.refusal)
+        self._end(turn)
         what = "refused" if answer.refusal else count(len(quoted), "quote")
         sure = "" if answer.confidence is None else f", confidence {answer.confidence:.2f}"
         self.state(f"{what}{sure}, in {answer.latency_ms:.0f} ms")
 
     def failed(self, reply: Failed) -> None:
         if reply.kind is Answered:
-            self._end(hits=None, remark=f"failed: {reply.error}")
+            self._end(replace(self._turns[-1], remark=f"failed: {reply.error}"))
 
     def action_escape(self) -> None:
         """Stop waiting for the question, and leave INSERT."""
@@ -193,15 +129,12 @@ class AskPane(HitPane):
 
     def _stop(self) -> None:
         self.forget(Answered)
-        self._end(hits=None, remark="stopped")
+        self._end(replace(self._turns[-1], remark="stopped"))
         self.state("stopped")
 
-    def _end(
-        self, *, hits: tuple[Hit, ...] | None, remark: str, refusal: str | None = None
-    ) -> None:
+    def _end(self, turn: Turn) -> None:
         self._is_waiting = False
-        last = self._turns[-1]
-        self._turns[-1] = replace(last, hits=hits, remark=remark, refusal=refusal)
+        self._turns[-1] = turn
         self._draw()
 
     def action_explain(self) -> None:
@@ -214,9 +147,75 @@ class AskPane(HitPane):
         """Begin a new conversation."""
         self.forget(Answered)
         self._is_waiting = False
-        self._turns, self._chosen = [], None
-        self._draw()
+        self._show(None, [])
         self.state("new conversation")
+
+    # ---------------------------------------------------------------- conversations
+
+    def action_conversations(self) -> None:
+        """Ask for the conversations that are kept."""
+        self.ask(Listed, self.kb.conversations)
+
+    @on(Listed)
+    def show_listed(self, reply: Listed) -> None:
+        """Let one of them be chosen."""
+        if self.is_stale(reply):
+            return
+        items = reply.value["items"]
+        names = [_named(item) for item in items]
+        chooser = Chooser("Conversations", names, "no conversation is kept yet")
+
+        def take(chosen: str | None) -> None:
+            if chosen is not None:
+                name = items[names.index(chosen)]["session_id"]
+                self.ask(Recalled, lambda: self.kb.conversation(name))
+
+        self.app.push_screen(chooser, take)
+
+    @on(Recalled)
+    def show_recalled(self, reply: Recalled) -> None:
+        if self.is_stale(reply):
+            return
+        self.forget(Answered)
+        self._is_waiting = False
+        turns = [kept_turn(turn["answer"]) for turn in reply.value["turns"]]
+        self._show(reply.value["session_id"], turns)
+        self.state("; ".join(reply.value.get("warnings", ())) or count(len(turns), "turn"))
+
+    def action_delete(self) -> None:
+        """Delete the conversation, where the key is pressed twice."""
+        name = self._conversation
+        if name is None:
+            self.state("this conversation is not kept")
+        elif not self._is_sure:
+            self._is_sure = True
+            self.state("press d again to delete this conversation")
+        else:
+            self.ask(Deleted, lambda: self.kb.delete_conversations([name]))
+
+    @on(Deleted)
+    def show_deleted(self, reply: Deleted) -> None:
+        if not self.is_stale(reply):
+            self.action_forget()
+            self.state("the conversation is deleted")
+
+    def _show(self, name: str | None, turns: Sequence[Turn]) -> None:
+        self._conversation, self._turns = name, list(turns)
+        places = [(n, 0) for n, turn in enumerate(turns) if turn.hits]
+        self._chosen = places[-1] if places else None
+        self._is_sure = False
+        self.query_one(Lines).follow = True
+        self._draw()
+
+    def action_copy_answer(self) -> None:
+        """Copy the answer of the chosen turn, or of the last one, with its sources."""
+        at = self._chosen[0] if self._chosen is not None else len(self._turns) - 1
+        answer = self._turns[at].answer if self._turns else None
+        if answer is None:
+            self.state("there is no answer to copy")
+            return
+        self.app.copy_to_clipboard(answer_markdown(answer))
+        self.state("copied the answer with its sources")
 
     # ---------------------------------------------------------------- passages
 
@@ -259,3 +258,9 @@ class AskPane(HitPane):
         before = transcript(self._turns[:-1], explain=self._explain) if self._turns[1:] else []
         # The best passage comes first: who waits for the evidence sees the turn from its top.
         self.query_one(Lines).show(self._rows(), anchor=len(before))
+
+
+def _named(item: types.SessionListItems) -> str:
+    """Return a conversation in one line, as it is chosen by; its name tells it from others."""
+    when = local_time(item["used_at"])
+    return f"{when}  {flat(item['question'] or '')} ({item['turns']})  {item['session_id']}"

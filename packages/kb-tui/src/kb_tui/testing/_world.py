@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app.config import Config
 from kb_app.editors import FilePlace
@@ -34,6 +34,9 @@ from kb_core.search import (
     Trace,
 )
 from kb_core.testing.documents import document, file_row
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 __all__ = ["CODE", "HITS", "KOREAN", "PAPER", "TuiKnowledgeBase", "finished"]
 
@@ -224,6 +227,9 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
         self.jobs_told = Jobs(None, (_run("completed", {"new": 12, "embedded": 96}),))
         self.answers = {
             "answer": self._answered,
+            "conversations": lambda: wire.session_list([(self._conversation(), 9)]),
+            "conversation": lambda name: self._conversation(),  # noqa: ARG005 - as it is called
+            "delete_conversations": lambda names: wire.session_list([]),  # noqa: ARG005
             "search": self._found,
             "stats": self._counted,
             "jobs": lambda: self.jobs_told,
@@ -278,7 +284,16 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
             latency_ms=12,
             corpus_revision=self.revision,
             degraded=self.degraded,
+            conversation=question.conversation and "trip",
         )
+
+    def _conversation(self) -> types.Session:
+        """Return a conversation of before: a question and its follow-up."""
+        first = self._answered(AskQuery(text="when was it built", conversation="trip"))
+        asked = replace(first.question, text="and the bridge?")
+        second = replace(first, question=asked, rewritten="when was the bridge built?")
+        answers = enumerate((first, second), start=1)
+        return wire.session("trip", [wire.session_turn(one, at) for at, one in answers])
 
     def _counted(self) -> Mapping[str, Any]:
         counts = wire.stats(self.counts, index_bytes={}, corpus_revision=self.revision)

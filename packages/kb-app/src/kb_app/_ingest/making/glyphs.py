@@ -16,7 +16,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 __all__ = ["BULLET", "CELL_GAP", "ENDS", "Box", "Glyphs", "Line", "Run"]
-__all__ += ["hull", "is_wide", "lines_of"]
+__all__ += ["hull", "is_wide", "lines_of", "reads_on"]
 
 CELL_GAP = 1.2
 """From this many sizes of type on, what lies between two words is the border of a cell."""
@@ -237,6 +237,11 @@ def _between(before: _Word | None, word: _Word, border: float) -> str:
 def is_wide(character: str) -> bool:
     """Say whether a character is one of those that no blank parts from their like."""
     return character > "\u1100" and unicodedata.east_asian_width(character) in "WF"
+
+
+def reads_on(last: str, first: str) -> bool:
+    """Say whether a line may go on in mid-sentence with another one, elsewhere on the page."""
+    return first[:1].islower() and not ENDS.search(last)
 
 
 def _composed(glyphs: Glyphs, word: str, start: int) -> str:

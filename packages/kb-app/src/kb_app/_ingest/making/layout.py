@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kb_app._ingest.making.glyphs import BULLET, CELL_GAP, ENDS, Box, Line, hull, is_wide
+from kb_app._ingest.making.glyphs import BULLET, CELL_GAP, Box, Line, hull, is_wide, reads_on
 
 __all__ = ["TextBlock", "blocks_of", "joined"]
 
@@ -143,8 +143,7 @@ def _goes_over(left: _Open, right: _Open) -> bool:
     last, first = left.lines[-1], right.lines[0]
     return (
         len(left.lines) > 1
-        and first.text[:1].islower()
-        and not ENDS.search(last.text)
+        and reads_on(last.text, first.text)
         and last.turn == first.turn
         and last.cells == first.cells == 1
         and abs(last.size - first.size) < 0.1 * last.size

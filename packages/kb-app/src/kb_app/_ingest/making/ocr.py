@@ -15,12 +15,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kb_app._ingest.making.columns import Row, Word, in_columns
+from kb_app._ingest.making.columns import Row, Word, in_reading_order, initials
 from kb_app._trained import ENGLISH, SCRIPTS, Trained
 from kb_core.ports import Results
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OCR", "Box", "Line", "Page", "Recogniser"]
 
-OCR = "ocr-1"
+OCR = "ocr-2"
 """The version of how pages are read."""
 
 Box = tuple[int, int, int, int]
@@ -41,6 +41,8 @@ _CONVINCING = 70.0
 _LEAST_PAGE = 50.0
 _LEAST_LINE = 40.0
 _LEAST_LETTERS = 2
+_LEAST_LETTER = 60
+"""How sure one has to be of a large first letter."""
 _LEAST_SEEN = 20
 """How many letters have to be seen before it is worth saying that they were not understood."""
 _SMALL, _ZOOM = 17, 2
@@ -171,8 +173,8 @@ class Recogniser:
             missing = ", ".join(self._unknown)
             doubt = f"there is no trained data of {missing}, which [ocr] languages names"
         lines = page.lines if page.confidence >= _LEAST_PAGE else ()
-        kept = tuple(line for line in lines if line.confidence >= _LEAST_LINE)
-        return Page(kept, page.confidence, doubt)
+        kept = _kept(lines, lambda line: line.confidence >= _LEAST_LINE)
+        return Page(tuple(kept), page.confidence, doubt)
 
     def _reading(self, source: _Source, way: _Way) -> Page:
         """Return a reading, made before or now, in pixels of the picture as it was given."""
@@ -299,14 +301,29 @@ def _recognised(api: Any, image: Image, dpi: float | None, secs: float) -> Page:
     try:
         if not api.Recognize(round(secs * 1000)):
             raise TooSlowError
-        rows = in_columns(list(_rows(api)))
-        lines = [_line(row, image.size) for row in rows if _letters(row.text) >= _LEAST_LETTERS]
+        rows = _kept(_rows(api), lambda row: _letters(row.text) >= _LEAST_LETTERS)
+        rows = in_reading_order(_with_initials(api, rows, image))
+        lines = [_line(row, image.size) for row in rows]
     finally:
         api.Clear()
     weights = [_letters(line.text) for line in lines]
     weighed = sum(n * line.confidence for n, line in zip(weights, lines, strict=True))
     mean = weighed / sum(weights) if lines else 0.0
     return Page(tuple(lines), round(mean, 1))
+
+
+_Opening = TypeVar("_Opening", Row, Line)
+
+
+def _kept(lines: Iterable[_Opening], is_wanted: Callable[[_Opening], bool]) -> list[_Opening]:
+    """Return the lines that are wanted; what follows one that opens a paragraph opens it."""
+    kept, opens = list[_Opening](), False
+    for line in lines:
+        opens = opens or line.opens
+        if is_wanted(line):
+            kept.append(line._replace(opens=opens))
+            opens = False
+    return kept
 
 
 def _letters(text: str) -> int:
@@ -324,9 +341,31 @@ def _rows(api: Any) -> Iterator[Row]:  # noqa: ANN401 - its library has no types
         if box := found.BoundingBox(RIL.WORD):
             words.append(Word(found.GetUTF8Text(RIL.WORD) or "", box, found.Confidence(RIL.WORD)))
         if words and found.IsAtFinalElement(RIL.TEXTLINE, RIL.WORD):
-            row = Row(tuple(words), opens, whole=found.BoundingBox(RIL.TEXTLINE))
+            size = (found.RowAttributes() or {}).get("row_height")
+            row = Row(tuple(words), opens, None, found.BoundingBox(RIL.TEXTLINE), size)
             yield row._replace(spaced=_as_said(row, said)) if is_spaced else row
             opens, words = False, []
+
+
+def _with_initials(api: Any, rows: list[Row], image: Image) -> list[Row]:  # noqa: ANN401
+    """Return *rows* with the large first letters of paragraphs before their words."""
+    from PIL import ImageOps
+    from tesserocr import PSM
+
+    for at, edges in initials(rows):
+        left, top, right, bottom = (edge - _BORDER for edge in edges)
+        letter = image.crop((left, top, right, bottom))
+        api.SetPageSegMode(PSM.SINGLE_CHAR)
+        try:
+            api.SetImage(ImageOps.expand(letter, _BORDER, fill=255))
+            api.Recognize()
+            said, sure = api.GetUTF8Text().strip(), api.MeanTextConf()
+        finally:
+            api.SetPageSegMode(PSM.AUTO)
+        if len(said) == 1 and said.isupper() and sure >= _LEAST_LETTER:
+            rows[at] = rows[at].behind(Word(said, edges, float(sure)))
+            rows[at + 1] = rows[at + 1]._replace(opens=False)
+    return rows
 
 
 def _as_said(row: Row, said: Iterator[str]) -> str | None:

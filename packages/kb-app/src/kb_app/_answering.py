@@ -1,0 +1,103 @@
+"""The part of the facade that answers questions, and keeps conversations."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from threading import Event
+
+    from kb_app._ask.asking import Asking
+    from kb_app._ask.conversing import Conversing
+    from kb_app._ask.journals import Journal, Journals
+    from kb_core.answers import Answer, AskQuery
+    from kb_core.wire import types
+
+__all__ = ["Answering"]
+
+
+class Answering:
+    """Operations of ``KnowledgeBase`` that answer; the rest of it has the engine."""
+
+    @abstractmethod
+    def _asking(self, stop: Event | None) -> Asking: ...
+
+    @abstractmethod
+    def _refuse_readonly(self, what: str) -> None: ...
+
+    @property
+    @abstractmethod
+    def _data_dir(self) -> Path:
+        """Where what a person says is kept."""
+
+    @property
+    @abstractmethod
+    def _keeps(self) -> bool:
+        """Whether what a person says may be written."""
+
+    def ask(self, question: AskQuery, *, stop: Event | None = None) -> Iterator[types.AnswerEvent]:
+        """Answer *question*; yield answer_event.v1, of which the last is the one ``final``.
+
+        A refusal is an answer, and setting *stop* ends in one; closing the iterator ends in
+        nothing. Errors of a search are raised before the first event, and those of a language
+        model that said nothing, such as ``ModelUnreachable``, in place of the last. With a
+        ``conversation``, the question is asked as what it means there, and what came of it is
+        kept; read-only, nothing is, and the answer says so.
+        """
+        from kb_app._ask.asking import told
+
+        return told(self._conversing(stop).steps(question))
+
+    def answer(self, question: AskQuery, *, stop: Event | None = None) -> Answer:
+        """Return the answer to *question*, or the refusal: what ``ask`` ends in."""
+        from kb_app._ask.asking import last
+
+        return last(self._conversing(stop).steps(question))
+
+    def conversations(self) -> types.SessionList:
+        """Return session_list.v1, the conversation that was used last first."""
+        from kb_core import wire
+
+        journals = self._journals()
+        return wire.session_list([_with_size(journals.read(name)) for name in journals.names()])
+
+    def conversation(self, name: str) -> types.Session:
+        """Return session.v1 of a conversation: every question with what came of it.
+
+        ``last`` is the one that was used last; ``InvalidInput`` for one that is not there.
+        """
+        from kb_app._ask.journals import LAST
+
+        journals = self._journals()
+        return _with_size(journals.kept(journals.last() if name == LAST else name))[0]
+
+    def delete_conversations(self, names: Sequence[str]) -> types.SessionList:
+        """Delete conversations, all of which have to be there; return what they were."""
+        self._refuse_readonly("session delete")
+        from kb_core import wire
+
+        journals = self._journals()
+        gone = [_with_size(journals.kept(name)) for name in dict.fromkeys(names)]
+        for one, _ in gone:
+            journals.delete(one["session_id"])
+        return wire.session_list(gone)
+
+    def _conversing(self, stop: Event | None) -> Conversing:
+        from kb_app._ask.conversing import Conversing
+
+        return Conversing(self._asking(stop), self._journals(), keeps=self._keeps)
+
+    def _journals(self) -> Journals:
+        from kb_app._ask.journals import Journals
+        from kb_app._data_dir import DataDir
+
+        return Journals(DataDir(self._data_dir).journal)
+
+
+def _with_size(kept: Journal) -> tuple[types.Session, int]:
+    from kb_core import wire
+
+    return wire.session(kept.name, kept.turns, kept.remarks), kept.size

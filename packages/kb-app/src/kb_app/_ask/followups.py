@@ -1,0 +1,421 @@
+"""Follow-ups: a question that only makes sense after those before it, made to stand alone.
+
+Such a question refers back (*when was it painted*), leaves out what was asked (*and in 2020?*),
+or has next to no words of its own (*why?*). What it lacks is carried over from the questions
+before, and nothing is made up:
+
+* what begins with a preposition, or is a number, takes the place of what was asked with the
+  same one: *how many were sold in 2019* and then *and in 2020?* asks how many were sold in 2020,
+* another thing (*what about films?*) takes the place of what was named before,
+* in English, Japanese and Korean, the topic takes the place of the pronoun,
+* else the topic, or all words that tell something, are put behind the question in brackets,
+  and with *he* or *she* the name that was answered.
+
+The topic is what the last question named that did not refer back itself, so that it stays
+for as long as questions go on about it. A language is told by the words of a question that
+mean nothing by themselves. Where none is known, a question stands alone. Pure; for the
+languages that are asked most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from kb_core.values import dataclass
+
+__all__ = ["standalone"]
+
+_MOST_CARRIED = 6
+_MOST_CHARS = 400
+"""Of what is made here: a question that was carried on for long begins to forget."""
+_FEW = 1
+"""A question with so many words of its own, or fewer, asks about what was asked before."""
+_WORD = re.compile(r"[^\W_]+(?:[-_.'’][^\W_]+)*")
+_NUMBER = re.compile(r"\b\d[\d.,:/]*\b")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_HANGUL = re.compile(r"[\uac00-\ud7a3]")
+_END = " \t\n?？!.。¿¡"
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """The words of a language that tell nothing by themselves, by what they do."""
+
+    refers: frozenset[str]
+    """Stand for something that was named before."""
+    persons: frozenset[str]
+    """Stand for somebody."""
+    opens: re.Pattern[str]
+    """How a question begins that leaves out what was asked."""
+    places: frozenset[str]
+    """Say how what follows belongs to the question: prepositions."""
+    asks: frozenset[str]
+    articles: frozenset[str]
+    known: frozenset[str]
+    """All of these, and other words that tell nothing."""
+
+
+def _language(  # noqa: PLR0913 - a row of a table
+    *, refers: str, persons: str, opens: str, places: str, asks: str, articles: str, empty: str
+) -> _Language:
+    sets = [frozenset(words.split()) for words in (refers, persons, places, asks, articles, empty)]
+    beginning = re.compile(rf"[\s¿]*(?:{opens})(?:\s*,)?(?=[\s?,]|$)\s*", re.IGNORECASE)
+    back, people, before, asking, short, _ = sets
+    return _Language(back, people, beginning, before, asking, short, frozenset().union(*sets))
+
+
+_LANGUAGES = (
+    _language(
+        refers="it its itself they them their theirs these those this",
+        persons="he him his she her hers",
+        opens="(?:and |but )?(?:what|how) about|and|but|or",
+        places="in on at for of with from to by after before during under over about between "
+        "without into",
+        asks="what which who whom whose when where why how",
+        articles="a an the",
+        empty="is are was were be been do does did has have had can could may might must shall "
+        "should will would many much long old often there that than then so and or but not i you "
+        "we me my your our us one please exactly else also again if",
+    ),
+    _language(
+        refers="es sie ihm ihn ihr ihre ihrer ihrem ihren deren dessen dies dieser diese dieses "
+        "diesem diesen davon dafür damit dazu daran darauf darin darüber dabei dort",
+        persons="er seine seiner seinem seinen",
+        opens="(?:und )?(?:was ist|wie ist es|wie steht es) mit|und|aber|oder",
+        places="in im am an auf für von vom mit aus zu zum zur bei nach vor während unter über "
+        "zwischen ohne seit",
+        asks="was welche welcher welches welchem welchen wer wem wen wann wo warum wieso weshalb "
+        "wie wozu wohin woher",
+        articles="der die das den dem des ein eine einer einem einen eines",
+        empty="ist sind war waren wird werden wurde wurden hat haben hatte kann können darf muss "
+        "soll sollte viel viele lange oft alt hoch und oder aber nicht auch man ich du wir noch "
+        "denn genau bitte sich dann sein",
+    ),
+    _language(
+        refers="ello eso esto esa ese este esta estos estas aquello lo su sus les",
+        persons="él ella ellos ellas",
+        opens="(?:y )?qué (?:hay de|pasa con|tal)|y|pero|o",
+        places="en a de del al con por para sin sobre entre desde hasta durante tras según",
+        asks="qué cuál cuáles quién quiénes cuándo dónde cómo cuánto cuánta cuántos cuántas",
+        articles="el la los las un una unos unas",
+        empty="es son era eran fue fueron ser está están ha han había puede pueden debe hay que "
+        "se y o no también más me te nos",
+    ),
+    _language(
+        refers="cela ça ceci celui celle ceux celles ce cet cette ces leur leurs y en son sa ses",
+        persons="il elle ils elles lui",
+        opens="(?:et )?qu[’']en est-il de|et|mais|ou",
+        places="à au aux de du des avec pour par sans sur sous entre dans en depuis pendant avant "
+        "après vers chez",
+        asks="qui que quoi quel quelle quels quelles quand où comment pourquoi combien",
+        articles="le la les l un une",
+        empty="est sont était étaient a ont avait peut peuvent doit se et ou ne pas aussi on je tu "
+        "nous vous est-ce qu'est-ce t",
+    ),
+    _language(
+        refers="esso essa essi questo questa questi queste quello quella ciò lo suo sua suoi sue",
+        persons="lui lei loro",
+        opens="(?:e )?che dire di|e|ma|o",
+        places="in a di da con su per tra fra del della dei delle al alla nel nella dal dalla sul "
+        "sulla",
+        asks="chi che cosa quale quali quando dove come perché quanto quanta quanti quante",
+        articles="il la i gli le l un uno una",
+        empty="è sono era erano fu ha hanno può deve si e o non anche",
+    ),
+    _language(
+        refers="isso isto aquilo este esta esse essa estes estas seu sua seus suas",
+        persons="ele ela eles elas dele dela",
+        opens="(?:e )?(?:quanto a|que tal)|e|mas|ou",
+        places="em de do da dos das no na nos nas com por para sem sobre entre desde até ao à",
+        asks="que qual quais quem quando onde como quanto quanta quantos quantas",
+        articles="o a os as um uma",
+        empty="é são era eram foi foram tem têm pode deve se e ou não também",
+    ),
+    _language(
+        refers="dit dat deze die hun ervan ermee daarvan daarmee daar",
+        persons="hij zij ze hem haar zijn",
+        opens="(?:en )?hoe zit het met|en|maar|of",
+        places="in op aan voor van met uit naar bij na onder over tussen zonder sinds door",
+        asks="wat welke wie wanneer waar waarom hoe",
+        articles="de het een",
+        empty="is was waren wordt worden werd heeft hebben had kan mag moet veel lang vaak en of "
+        "niet ook er men ik je we",
+    ),
+    _language(
+        refers="это этого этому этом этот эта эти их них там",
+        persons="он она они его её ее ему ей им неё нее ней",
+        opens="(?:а )?что (?:насчёт|насчет)|а|и|но",
+        places="в на с из для от до по о об при после перед под над между без у к за",
+        asks="что какой какая какое какие кто когда где почему зачем как сколько",
+        articles="",
+        empty="был была было были есть ли и или не же бы можно",
+    ),
+    _language(
+        refers="to ten ta te tego tym jego ich nim nich tam",
+        persons="on ona oni jej jemu",
+        opens="(?:a )?co z|a|i|ale",
+        places="w we na z ze do dla od po o przy przed pod nad między bez u za",
+        asks="co jaki jaka jakie który która które kto kiedy gdzie dlaczego jak ile",
+        articles="",
+        empty="jest są był była było były czy i lub nie się może",
+    ),
+    _language(
+        refers="그것은 그것이 그것을 그건 그게 이것은 이것이 이건 그곳은 거기 그때",
+        persons="그는 그가 그녀는 그녀가",
+        opens="그럼|그러면|그리고",
+        places="",
+        asks="무엇 무엇을 무엇이 누가 누구 언제 어디 어디에 어디서 왜 어떻게 몇 얼마나",
+        articles="",
+        empty="",
+    ),
+)
+_ENGLISH = _LANGUAGES[0]
+_JAPANESE = re.compile(r"[\u3040-\u30ff]")
+_OF_JAPANESE = re.compile(
+    r"(?:それ|これ|あれ|そこ|ここ|彼女|彼|その人)(?=は|が|を|に|の|で|から|も)"
+    r"|(?:その|この)(?=[\u4e00-\u9fff\u30a0-\u30ff])"
+)
+_OF_CHINESE = re.compile(r"它们?|他们?|她们?|这个?|那个?|其(?!他|它|实|中)")
+_ALSO_CHINESE = re.compile(r"^(?:那么?|还有|那)?(.+?)呢[?？]?$")
+_TOPIC_JAPANESE = re.compile(r"^(.{1,30}?)(?:は(?!じ)|について)")
+_TOPIC_KOREAN = re.compile(r"^\s*(\S(?:[^?？]{0,30}?\S)?)(?:은|는|이|가)\s")
+_PRONOUN_KOREAN = re.compile(r"(?:그것|그건|그게|이것|이건|그녀|그)(?=[은는이가을를의]?\s)")
+_SHORT_JAPANESE = 6
+
+_PRONOUN = re.compile(r"\b(?:it|they|them|he|she|him|(?:one|ones)(?=\s*\W*$))\b", re.IGNORECASE)
+_OWNER = re.compile(r"\b(?:its|their|his|her)\b(?=\s+\w)", re.IGNORECASE)
+_SAYS_NOTHING = re.compile(
+    r"\b(?:is|was|does|did|would|will|can|has) it (?:\w+ ){1,2}(?:to|that|if|when|for)\b",
+    re.IGNORECASE,
+)
+"""*Is it possible to* and the like, where *it* stands for nothing."""
+_ALL_OF_IT = re.compile(r"\b(?:that|this)\W*$", re.IGNORECASE)
+"""*What happens after that*, which refers to all that was asked."""
+_INVERTED = frozenset(
+    ("do", "does", "did", "has", "have", "can", "could", "may", "might", "must", "shall")
+) | {"should", "will", "would"}
+_BEING = frozenset(["is", "are", "was", "were"])
+_COPIED = frozenset(["what", "who", "which"])
+_JOINS = frozenset({"of"})
+
+
+def standalone(
+    question: str,
+    before: Sequence[tuple[str, str]],
+    weight: Callable[[str], float],
+    name: str | None = None,
+) -> str | None:
+    """Return *question* with what it leaves to those *before* it.
+
+    *before* are questions in order, each as it was asked and as what it meant. ``None`` where
+    the question stands alone. *weight* says how telling a word is, and *name* is the name that
+    was answered, if one was.
+    """
+    asked, last = question.strip(), before[-1][1].strip(_END) if before else ""
+    if not asked or not last:
+        return None
+    made: str | None
+    if _HANGUL.search(asked):
+        made = _korean(asked, last)
+        if made in {None, asked}:
+            made = _spaced(asked, before, weight, name)
+    elif not _CJK.search(asked):
+        made = _spaced(asked, before, weight, name)
+    elif _JAPANESE.search(asked):
+        made = _japanese(asked, last)
+    else:
+        made = _chinese(asked, last)
+    return None if made is None or made == asked else made[:_MOST_CHARS]
+
+
+def _spaced(
+    question: str,
+    turns: Sequence[tuple[str, str]],
+    weight: Callable[[str], float],
+    name: str | None,
+) -> str | None:
+    before = turns[-1][1].strip(_END)
+    language = _language_of(question, before)
+    if language is None:
+        return None
+    opening = language.opens.match(question)
+    rest = question[opening.end() :] if opening else question
+    own = _telling(rest, language)
+    words = {word.casefold() for word in _WORD.findall(_SAYS_NOTHING.sub("", rest))}
+    people = words & language.persons
+    is_back = bool(people or words & language.refers or _is_one(rest, language))
+    if not (opening or is_back or len(own) <= _FEW):
+        return None
+    spoken = _language_of(before, "") or language
+    about = _topic_of(turns)
+    is_thing = opening and own and not is_back and language.asks.isdisjoint(words)
+    if is_thing and (made := _in_its_place(rest.strip(_END), before, spoken, about, weight)):
+        return made
+    known_name = name if people and name and name not in question else None
+    if is_back and about and language is _ENGLISH and not known_name:
+        named = _with_topic(rest, about)
+        if named != rest:
+            return named
+    carried = _carried(before, spoken, weight, own)
+    if about and own and not _ALL_OF_IT.search(rest):
+        carried = [about]
+    carried += [known_name] if known_name else []
+    return f"{rest.strip() or question} ({' '.join(carried)})" if carried else None
+
+
+def _is_one(question: str, language: _Language) -> bool:
+    match = _PRONOUN.search(question) if language is _ENGLISH else None
+    return match is not None and match.group().casefold().startswith("one")
+
+
+def _with_topic(question: str, topic: str) -> str:
+    """Return *question* with the topic in place of the first word that stands for it."""
+    owned, count = _OWNER.subn(lambda _: f"{topic}'s", question, count=1)
+    return owned if count else _PRONOUN.sub(lambda _: topic, question, count=1)
+
+
+def _topic_of(turns: Sequence[tuple[str, str]]) -> str | None:
+    """Return what is talked about: what the last question named that did not refer back."""
+    topic: str | None = None
+    for asked, meant in turns:
+        bare = topic.partition(" ")[2] or topic if topic else None
+        if bare and asked != meant and bare in meant and bare not in asked:
+            continue
+        language = _language_of(meant, "")
+        topic = _topic(meant.strip(_END), language) if language else None
+    return topic
+
+
+def _topic(question: str, language: _Language) -> str | None:
+    """Return the first thing that a question names, with its article."""
+    if language is not _ENGLISH:
+        return _phrase(question, language)
+    words = _WORD.findall(question)
+    low = [word.casefold() for word in words]
+    things = [n for n, word in enumerate(low) if word not in language.known]
+    if not things:
+        return None
+    named = (n for n in things if n and low[n - 1] in language.articles)
+    at = next(named, things[0])
+    start = at - 1 if at and low[at - 1] in language.articles else at
+    end = at
+    while end < len(low) and (low[end] not in language.known or _goes_on(low, end, language)):
+        end += 1
+    is_verb_last = _has_verb_behind(low[:start]) and low[end : end + 1] != ["do"]
+    if end - at > 1 and is_verb_last and low[end - 2] not in _JOINS:
+        end -= 1
+    return " ".join(words[start:end])
+
+
+def _goes_on(low: Sequence[str], at: int, language: _Language) -> bool:
+    """Say whether a thing goes on here: *the default number of hits*."""
+    return low[at] in _JOINS and at + 1 < len(low) and low[at + 1] not in language.known
+
+
+def _has_verb_behind(before: Sequence[str]) -> bool:
+    """Say whether a thing stands between the parts of the verb: *when was the tower built*."""
+    *asks, auxiliary = before or ("",)
+    is_being = auxiliary in _BEING and not (asks and asks[-1] in _COPIED)
+    return auxiliary in _INVERTED or is_being
+
+
+def _phrase(question: str, language: _Language) -> str | None:
+    """Return an article with the word behind it, where a language puts nouns first."""
+    named = [pair for pair in _named(question, language) if pair[0]]
+    return "".join(named[0]) if named else None
+
+
+def _language_of(question: str, before: str) -> _Language | None:
+    """Return the language of a question; what was asked before it tells, too, if less."""
+
+    def known(language: _Language) -> tuple[int, int]:
+        counts = [
+            sum(word.casefold() in language.known for word in _WORD.findall(text))
+            + 2 * bool(language.opens.match(text))
+            for text in (question, before)
+        ]
+        return 2 * counts[0] + counts[1], counts[0]
+
+    best = max(_LANGUAGES, key=known)
+    return best if known(best)[0] else None
+
+
+def _telling(text: str, language: _Language) -> list[str]:
+    return [word for word in _WORD.findall(text) if word.casefold() not in language.known]
+
+
+def _carried(
+    before: str, language: _Language, weight: Callable[[str], float], own: Sequence[str]
+) -> list[str]:
+    """Return the words of *before* that tell most, in their order, but for *own*."""
+    there = {word.casefold() for word in own}
+    words = [word for word in _telling(before, language) if word.casefold() not in there]
+    words = list(dict.fromkeys(words))
+    best = sorted(words, key=lambda word: -weight(word))[:_MOST_CARRIED]
+    return [word for word in words if word in best]
+
+
+def _in_its_place(
+    other: str, before: str, language: _Language, about: str | None, weight: Callable[[str], float]
+) -> str | None:
+    """Return *before*, asked of *other*: a number, a phrase with a preposition, or a thing."""
+    numbers = _NUMBER.findall(before)
+    if _NUMBER.fullmatch(other) and len(numbers) == 1:
+        return before.replace(numbers[0], other) + _mark(before)
+    first, _, phrase = other.partition(" ")
+    if first.casefold() in language.places and phrase:
+        found = list(re.finditer(rf"\b{re.escape(first)}\b", before, re.IGNORECASE))
+        end = found[-1].start() if found else len(before)
+        return f"{before[:end].rstrip()} {other}?"
+    has_own = first.casefold() in language.articles
+    if about and before.count(about) == 1:
+        article, _, thing = about.partition(" ")
+        is_with = bool(thing) and article.casefold() in language.articles
+        return before.replace(thing if is_with and not has_own else about, other) + _mark(before)
+    place = max(_named(before, language), key=lambda found: weight(found[1]), default=None)
+    if place is None:
+        return None
+    article, thing = place
+    taken = f"{article}{thing}" if has_own else thing
+    return re.sub(rf"\b{re.escape(taken)}\b", lambda _: other, before, count=1) + _mark(before)
+
+
+def _mark(question: str) -> str:
+    return "" if question.endswith(")") else "?"
+
+
+def _named(before: str, language: _Language) -> list[tuple[str, str]]:
+    """Return what a question names, each with its article: words behind one, or else any."""
+    found, last = [], ""
+    for match in _WORD.finditer(before):
+        word = match.group().removesuffix("'s")
+        if word.casefold() not in language.known:
+            found.append((last if last.strip().casefold() in language.articles else "", word))
+        last = f"{word} "
+    return [named for named in found if named[0]] or found
+
+
+def _korean(question: str, before: str) -> str | None:
+    topic = _TOPIC_KOREAN.match(f"{before} ")
+    return _PRONOUN_KOREAN.sub(topic.group(1), question) if topic else None
+
+
+def _japanese(question: str, before: str) -> str | None:
+    topic = _TOPIC_JAPANESE.match(before)
+    if not _OF_JAPANESE.search(question):
+        return None if len(question.strip(_END)) > _SHORT_JAPANESE else f"{question} ({before})"
+    if topic is None:
+        return f"{question} ({before})"
+    return _OF_JAPANESE.sub(lambda match: _standing(match, topic.group(1)), question)
+
+
+def _standing(match: re.Match[str], topic: str) -> str:
+    return f"{topic}の" if match.group() in {"その", "この"} else topic
+
+
+def _chinese(question: str, before: str) -> str | None:
+    also = _ALSO_CHINESE.match(question)
+    if also and not _OF_CHINESE.search(also.group(1)):
+        return f"{also.group(1)} ({before})"
+    return f"{question} ({before})" if _OF_CHINESE.search(question) else None

@@ -1,0 +1,1 @@
+"""How well this knowledge base answers: golden questions, runs over them, what differs."""

@@ -1,0 +1,118 @@
+"""The part of the facade that says how good its answers are."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threading import Event
+
+    from kb_app._parts import Parts
+    from kb_app.config import Config
+    from kb_core.evals import EvalCase, EvalEvent, EvalOptions
+    from kb_core.ports import IndexSnapshot
+    from kb_core.search import Hit, SearchQuery
+    from kb_core.wire import types
+
+__all__ = ["Measuring"]
+
+
+class Measuring:
+    """Operations of ``KnowledgeBase`` that measure it; the rest of it has the index.
+
+    *cases* is a file of golden questions; left out, it is ``golden.yaml`` beside the
+    configuration.
+    """
+
+    _config: Config
+    _parts: Parts
+    _readonly: bool
+
+    @abstractmethod
+    def _snapshot(self) -> IndexSnapshot: ...
+
+    @abstractmethod
+    def _refuse_readonly(self, what: str) -> None: ...
+
+    def check_cases(self, cases: str | None = None) -> types.EvalCheck:
+        """Return eval_check.v1: whether golden questions still stand in what is indexed."""
+        from kb_app._evals.binding import check
+        from kb_app._evals.cases import read_cases
+
+        path = self._cases_file(cases)
+        return check(self._snapshot(), read_cases(path), path)
+
+    def add_case(  # noqa: PLR0913 - what a case has
+        self,
+        query: SearchQuery,
+        hits: Sequence[Hit],
+        *,
+        id: str | None = None,  # noqa: A002 - the word that people read
+        group: str | None = None,
+        tags: Sequence[str] = (),
+        must_contain: Sequence[str] = (),
+        cases: str | None = None,
+    ) -> EvalCase:
+        """Add a golden question that *hits* answer, or without any that nothing answers.
+
+        An *id* that is left out is made of the query; the filters of that are kept, too.
+        """
+        self._refuse_readonly("eval add")
+        from kb_app._evals.binding import place_of
+        from kb_app._evals.cases import add_case, fresh_id, read_cases
+        from kb_core.evals import EvalCase
+
+        path, snapshot = self._cases_file(cases), self._snapshot()
+        known = [case.id for case in read_cases(path)] if path.exists() else []
+        case = EvalCase(
+            id=id or fresh_id(query.text, known),
+            query=query.text,
+            filters=query.filters,
+            expected_places=tuple(place_of(snapshot, hit) for hit in hits),
+            must_contain=tuple(must_contain),
+            group=group,
+            tags=tuple(tags),
+        )
+        add_case(path, case)
+        return case
+
+    def evaluate(self, options: EvalOptions, *, stop: Event | None = None) -> Iterator[EvalEvent]:
+        """Ask all golden questions under every variant; the last event carries eval_run.v1.
+
+        The run is kept in a folder, but where nothing may be written. Setting *stop*, or closing
+        the iterator, leaves a run that ``EvalOptions.resume`` goes on with.
+        """
+        from kb_app._evals.running import Running, resumed
+
+        if options.into or options.resume:
+            self._refuse_readonly("eval run into a folder")
+        options = resumed(self._config.storage.data_dir, options)
+        cases = self._cases_file(options.cases)
+        running = Running(self._snapshot(), self._config, self._parts, options, cases)
+        return running.events(keep=not self._readonly, stop=stop)
+
+    def compare_runs(
+        self, before: str, after: str, *, tolerance: float = 0.01, strict: bool = False
+    ) -> types.EvalCompare:
+        """Return eval_compare.v1: what differs between two runs, and whether that is luck.
+
+        A run is named by its id or the beginning of that, its name, ``last`` or ``last~1``, or
+        its folder; ``RUN:VARIANT`` names another than its first variant.
+        """
+        from kb_app._evals.comparing import compare_runs
+
+        data_dir = self._config.storage.data_dir
+        return compare_runs(data_dir, before, after, tolerance=tolerance, strict=strict)
+
+    def eval_runs(self) -> types.EvalRunList:
+        """Return eval_run_list.v1: the runs that are kept, the newest first."""
+        from kb_app._evals.stored import runs_in
+        from kb_core import wire
+
+        return wire.eval_run_list(run.run() for run in runs_in(self._config.storage.data_dir))
+
+    def _cases_file(self, given: str | None) -> Path:
+        return Path(given) if given else self._config.file.parent / "golden.yaml"

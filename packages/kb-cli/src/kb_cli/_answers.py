@@ -1,0 +1,133 @@
+"""Answers as a person reads them: what is quoted with its places, or why there is no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kb_app.shown import count, flat, local_time, printable
+from kb_app.shown.answers import refusal_text
+from kb_cli._context import Shown
+from kb_cli._text import shorten, table, terminal_width, wrap
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
+
+__all__ = ["answer_lines", "conversation_rows", "explanation", "session_lines"]
+
+_HINTS = {
+    "no_chunks": 'search more widely: fewer filters, other words; or kebab search "…"',
+    "score_gate": "the passages that come nearest are below",
+    "no_model": "kebab config: set [ask] provider to extractive",
+}
+_INDENT = "    "
+_FENCES = ("```", "~~~")
+_LINED = ("\t", "|", *_FENCES)
+"""What has one of these is read line by line."""
+_QUESTION_COLUMNS = 60
+
+
+def answer_lines(answer: types.Answer, columns: int, *, places: bool) -> Iterator[str]:
+    """Yield what a person reads of answer.v1, with its *places* if they are wanted."""
+    reason = answer["refusal_reason"]
+    if answer["model"]["provider"] == "extractive":
+        for cited in answer["citations"] if reason is None else ():
+            yield from _said(cited, columns)
+    else:
+        for line in printable(answer["answer"], keep="\n").splitlines():
+            yield from wrap(line, columns) or [""]
+    if reason is None:
+        yield ""
+    else:
+        yield click.style(refusal_text(reason), fg="yellow")
+        if hint := _HINTS.get(reason):
+            yield click.style(f"hint: {hint}", dim=True)
+    for number, cited in enumerate(answer["citations"] if places else (), start=1):
+        yield from _place(number, cited, columns, near=reason is not None)
+
+
+def _said(cited: Mapping[str, Any], columns: int) -> Iterator[str]:
+    marker = click.style(f" {cited['marker']}", fg="cyan")
+    if lead := cited.get("lead"):
+        yield from (click.style(part, dim=True) for part in wrap(printable(flat(lead)), columns))
+    *before, last = _quoted(cited, columns)
+    yield from before
+    yield last + marker
+
+
+def _quoted(cited: Mapping[str, Any], columns: int) -> list[str]:
+    """Return the quote in lines: prose flows, rows and code keep theirs, without fences."""
+    quote, span = cited["quote"], cited.get("span")
+    is_flowing = cited["citation"]["kind"] != "code" and not any(sign in quote for sign in _LINED)
+    lines = [flat(quote)]
+    if not is_flowing:
+        kept = printable(quote, keep="\n\t").splitlines()
+        lines = [line for line in kept if not line.lstrip().startswith(_FENCES)]
+    parts = [part for line in lines for part in wrap(line.expandtabs(4), columns - 5)] or [""]
+    if not span:
+        return parts
+    strong = click.style(printable(span), bold=True)
+    return [part.replace(printable(span), strong, 1) for part in parts]
+
+
+def _place(number: int, cited: Mapping[str, Any], columns: int, *, near: bool) -> Iterator[str]:
+    from kb_cli._hits import place_of
+    from kb_core.citations import parse_citation
+
+    path, where, line = place_of(parse_citation(cited["citation"]["uri"]))
+    head = click.style(path, fg="cyan") + (
+        where if line is None else ":" + click.style(str(line), fg="green")
+    )
+    heading = flat(cited.get("section_label") or cited.get("title") or "")
+    marks = [mark for mark in ("stale" if cited["stale"] else "", *cited.get("flags", ())) if mark]
+    marked = "".join(f"  [{flat(mark)}]" for mark in marks)
+    label = f"{number:>2}. " if near else f"[{number}] "
+    yield f"{label}{head}" + (click.style(f" · {heading}", dim=True) if heading else "") + marked
+    if near and cited.get("quote"):
+        yield from (_INDENT + part for part in wrap(flat(cited["quote"]), columns - len(_INDENT)))
+
+
+def explanation(answer: types.Answer) -> Iterator[str]:
+    """Yield what was searched, judged and written, and how long it took."""
+    found, usage, model = answer["retrieval"], answer["usage"], answer["model"]
+    vectors = answer["embedding"]
+    yield (
+        f"searched: {found['mode']}, {count(found['chunks_returned'], 'passage')} found"
+        + (f", vectors of {vectors['id']}" if vectors else ", no vectors")
+    )
+    gate, sure = found["score_gate"], answer.get("confidence")
+    judged = "no gate for this model" if gate is None else f"answers from {gate:.2f} on"
+    yield f"judged: {'confidence unknown' if sure is None else f'confidence {sure:.2f}'}, {judged}"
+    yield f"written by: {model['id']} ({answer['prompt_template_version']})"
+    yield f"took: {usage['latency_ms']} ms"
+
+
+def session_lines(found: Shown) -> Iterator[str]:
+    """Yield session.v1: each question with what came of it."""
+    columns = terminal_width()
+    for turn in found["turns"]:
+        answer = turn["answer"]
+        yield click.style(f"{turn['turn_index']}. {flat(answer['question'])}", bold=True)
+        if rewritten := answer.get("rewritten_question"):
+            yield click.style(f"asked as: {flat(rewritten)}", dim=True)
+        yield from answer_lines(answer, columns, places=True)
+        yield ""
+    yield count(len(found["turns"]), "turn")
+
+
+def conversation_rows(items: Sequence[Shown]) -> list[str]:
+    """Return the items of session_list.v1 as a table; no line for none."""
+    if not items:
+        return []
+    rows = [
+        (
+            row["session_id"],
+            local_time(row["used_at"]),
+            row["turns"],
+            shorten(flat(row["question"] or "-"), _QUESTION_COLUMNS),
+        )
+        for row in items
+    ]
+    return list(table(("NAME", "USED", "TURNS", "FIRST QUESTION"), rows))
