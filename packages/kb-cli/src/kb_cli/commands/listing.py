@@ -254,7 +254,7 @@ def status(
 def _status_lines(status: Shown) -> Iterator[str]:
     if rows := [_row(file) for file in status["files"]]:
         yield from table(("STATE", "CHANGED", "SIZE", "SOURCE", "PATH", "WHY"), rows)
-        if more := status["total"] - len(rows):
+        if more := status.get("total", len(rows)) - len(rows):
             yield f"and {more:,} more files: name some, or a --state"
     yield from _coverage(status["coverage"])
 
