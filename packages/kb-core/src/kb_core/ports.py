@@ -155,7 +155,6 @@ class IndexSnapshot(Protocol):
 
     def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
         """Return documents that pass *where*, by source and path; each is read when it is taken."""
-        ...
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return ledger rows, likewise; ``path`` globs, ``source_id`` and ``state`` narrow them."""
