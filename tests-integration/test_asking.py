@@ -129,6 +129,16 @@ def test_a_question_that_nothing_answers_is_refused_with_what_comes_near(
 
 
 @pytest.mark.model
+def test_a_name_that_nothing_mentions_is_said_beside_the_answer(library: InstalledKebab) -> None:
+    known = ask(library, "when was the tower built for a fair")
+    stranger = library.run("ask", "when was the tower built for the fair of Valencia", "--json")
+    answer = json.loads(stranger.stdout)
+
+    assert not any("not mentioned" in said for said in known.get("warnings", ()))
+    assert "not mentioned by the evidence: Valencia" in answer["warnings"]
+
+
+@pytest.mark.model
 def test_the_question_again_is_no_answer(library: InstalledKebab) -> None:
     quotes = [one["quote"] for one in ask(library, "how high is the lighthouse")["citations"]]
 
@@ -216,6 +226,23 @@ def test_an_answer_that_nobody_waits_for_ends_in_one_final_refusal() -> None:
     assert events[-1]["kind"] == "final"
 
 
+def test_it_is_explained_step_by_step_where_that_is_asked_for(kebab: InstalledKebab) -> None:
+    kebab.write("tower.md", NOTES["tower.md"])
+    kebab.ingest()
+
+    told = kebab.run("ask", "when was the tower built", "--explain").stderr
+    answer = ask(kebab, "when was the tower built", "--explain")
+    plain = ask(kebab, "when was the tower built")
+    refused = ask(kebab, "who won the world cup in 2014", "--explain", code=1)
+
+    assert [stage["name"] for stage in answer["stages"]] == ["search", "read", "gate", "choose"]
+    assert [stage["name"] for stage in refused["stages"]] == ["search", "read", "gate"]
+    assert "1 passage found, no vectors" in told
+    assert "1 quote out of" in told
+    assert "stages" not in plain
+    assert answer["retrieval"]["trace_id"] == plain["retrieval"]["trace_id"]
+
+
 # ------------------------------------------------------- a language model
 
 
@@ -249,6 +276,19 @@ def test_what_the_evidence_does_not_say_is_no_answer(kebab: InstalledKebab) -> N
         answer = ask(kebab, "when was the tower built", code=1)
 
     assert answer["refusal_reason"] == "verification_failed"
+
+
+def test_what_is_packed_written_and_wrong_is_explained(kebab: InstalledKebab) -> None:
+    reply = Reply(pieces=["It was built in 1889 [1]. It is made of 500 tons of iron [1]."])
+    with served(kebab, reply):
+        answer = ask(kebab, "when was the tower built", "--explain")
+
+    assert answer["answer"] == "It was built in 1889 [1]."
+    assert answer["verification"] == {"score": 0.5, "threshold": 1.0, "passed": False}
+    said = {stage["name"]: stage["said"] for stage in answer["stages"]}
+    assert list(said) == ["search", "read", "gate", "pack", "write"]
+    assert said["pack"].startswith("1 passage as 1 item; ")
+    assert "2 statements, 50% stand; wrong: figure '500" in said["write"]
 
 
 def test_a_model_that_declines_refuses(kebab: InstalledKebab) -> None:

@@ -31,7 +31,7 @@ from kb_mcp.testing import KOREAN, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
 from kb_mcp.text.lines import grep_text
-from kb_mcp.tools import TOOLS
+from kb_mcp.tools import TOOLS, offered
 
 
 async def test_a_text_server_declares_no_output_schema_and_one_of_json_keeps_its_own() -> None:
@@ -40,9 +40,15 @@ async def test_a_text_server_declares_no_output_schema_and_one_of_json_keeps_its
     async with client_of(knowledge_base()) as client:
         objects = (await client.list_tools()).tools
 
-    assert [tool.name for tool in text] == list(TOOLS)
+    assert [tool.name for tool in text] == [
+        "search",
+        "ask",
+        "fetch",
+        "grep",
+        "codebase_search",
+        "list_docs",
+    ]
     assert all(tool.output_schema is None for tool in text)
-    assert all(tool.input_schema["properties"]["format"] for tool in text)
     assert [tool.model_dump() for tool in objects] == [
         tool.definition.model_dump() for tool in TOOLS.values()
     ]
@@ -86,16 +92,119 @@ async def test_the_list_of_tools_is_cheap_and_leaves_room_for_more() -> None:
         ensure_ascii=False,
         separators=(",", ":"),
     )
-    assert len(text) / CHARACTERS_PER_TOKEN < 4000
+    assert len(text) / CHARACTERS_PER_TOKEN < 1150
     told = {tool.name: tool.description or "" for tool in listed.tools}
     assert "5 %" in told["codebase_search"]
     assert all(form in told["codebase_search"] for form in ('"query": "', '"queries": ["', "max"))
-    filters = {"tag", "lang", "path_glob", "media", "source", "since", "until", "repo"}
+    filters = {"tag", "lang", "path_glob", "media", "source", "since", "until"}
     assert filters <= set(listed.tools[0].input_schema["properties"])
     for tool in listed.tools[1:]:
-        shown = len(filters & set(tool.input_schema["properties"]))
-        assert shown < 3
+        assert len(filters & set(tool.input_schema["properties"])) < 4
         assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+
+
+async def test_every_tool_is_listed_in_a_few_words_where_that_is_asked_for() -> None:
+    server = create_server(knowledge_base(), form=Form.TEXT, offer=["all"])
+    async with Client(server) as client:
+        listed = (await client.list_tools()).tools
+
+    assert [tool.name for tool in listed] == list(TOOLS)
+    assert all(10 < len(tool.description or "") < 450 for tool in listed)
+    taken = {tool.name: set(tool.input_schema["properties"]) for tool in listed}
+    for name, shown in taken.items():
+        known = {*TOOLS[name].definition.input_schema["properties"], "seen", "max_tokens"}
+        assert shown <= known | {"queries"}
+
+
+@pytest.mark.parametrize("form", Form)
+async def test_tools_are_listed_by_their_names_and_the_others_answer_all_the_same(
+    form: Form,
+) -> None:
+    server = create_server(knowledge_base(), form=form, offer=["schema", "status"])
+    async with Client(server) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        other = await client.call_tool("list_docs", {})
+
+    assert listed == ["schema", "status"]
+    assert not other.is_error
+
+
+def test_a_set_of_tools_and_more_are_offered_but_none_that_writes_where_that_is_refused() -> None:
+    names = ["reading", "similar", "wait_for_fresh"]
+
+    assert [tool.name for tool in offered(TOOLS, names, readonly=True)] == [
+        "search",
+        "ask",
+        "fetch",
+        "grep",
+        "codebase_search",
+        "similar",
+        "list_docs",
+    ]
+    assert "wait_for_fresh" in [tool.name for tool in offered(TOOLS, names, readonly=False)]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("serch", "did you mean 'search'?"), ("x", "tools are search, ask, fetch, grep, ")],
+)
+def test_a_tool_that_there_is_not_is_refused_before_anything_is_served(
+    name: str, hint: str
+) -> None:
+    with pytest.raises(InvalidInput, match=f"there is no tool '{name}'") as refused:
+        serve(knowledge_base(), form="text", offer=f"search, {name}")
+
+    assert (refused.value.hint or "").startswith(hint)
+
+
+async def test_several_questions_of_a_call_are_answered_apart_and_share_the_rest() -> None:
+    kb = knowledge_base()
+    asked = {"queries": ["parse", "바이그램"], "mode": "lexical", "k": 1}
+
+    text = await told(kb, "search", asked)
+
+    assert text == (
+        "# 1. parse\nsrc/parse.py:1-2 of 2\n"
+        "1 def parse(text):\n2     return text.split()\n"
+        "# 2. 바이그램\n노트/검색 기록.md:3 of 3 · 검색\n"
+        "  한국어 형태소와 바이그램을 함께 찾는다. 😀"
+    )
+    assert await told(kb, "search", {"query": "parse", **asked, "queries": "바이그램"}) == text
+
+
+async def test_of_many_questions_about_code_each_has_results_of_its_own() -> None:
+    kb = knowledge_base()
+    for more in ({}, {"maxResults": 7}):
+        asked = {"queries": ["parse"] * 30, "group": True, **more}
+        text = await told(kb, "codebase_search", asked)
+        assert text.startswith("# 1. parse\n")
+
+    numbers = [call[1]["maxResults"] for call in kb.asked if call[0] == "codebase_search"]
+    assert numbers == [90, 7]
+
+
+@pytest.mark.parametrize("tool", ["search", "ask"])
+@pytest.mark.parametrize("queries", [[], ["x"] * 101])
+async def test_no_questions_and_too_many_are_refused(tool: str, queries: list[str]) -> None:
+    said = await told(knowledge_base(), tool, {"queries": queries})
+
+    assert said.startswith(f"error invalid_input: queries holds {len(queries)} questions, and ")
+
+
+async def test_answers_to_several_questions_stand_apart_and_an_error_is_of_its_own() -> None:
+    kb = knowledge_base(document("a.md", "# Otters\n\nAn otter sleeps eleven hours a day.\n"))
+
+    text = await told(kb, "ask", {"queries": ["How long does an otter sleep?", " "]})
+
+    first, second = text.split("\n# 2. ")
+    assert first.startswith("# 1. How long does an otter sleep?\n")
+    assert "a.md:3" in first
+    assert "  An otter sleeps eleven hours a day." in first
+    assert "error invalid_input: " in second
+    short = await told(kb, "ask", {"queries": ["otters?"] * 20, "max_tokens": 100})
+    assert re.search(r"… \d+ questions left out: give max_tokens$", short)
+    assert tokens_of(short) <= 100
 
 
 @pytest.mark.parametrize(

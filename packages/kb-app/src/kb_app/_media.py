@@ -18,8 +18,11 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from kb_core.ports import Chunker, Parser, StoredDoc
 
-__all__ = ["AUDIO", "MEDIA", "OCR", "OFFICE", "PHASES", "VIDEO", "Extra", "Later", "Medium"]
+__all__ = ["AUDIO", "MEDIA", "OCR", "OFFICE", "PHASES", "UNLOCKING", "VIDEO"]
 __all__ += [
+    "Extra",
+    "Later",
+    "Medium",
     "chunker_for",
     "extras_of",
     "has_lines",
@@ -137,6 +140,8 @@ class Medium:
 
 
 OFFICE = Extra("office", ("python_calamine",), ("python-calamine",))
+UNLOCKING = Extra("office", ("msoffcrypto",), ("msoffcrypto-tool",))
+"""What opens files of office programs that are locked with a password."""
 OCR = Extra("ocr", ("tesserocr", "PIL", "pi_heif"), ("tesserocr",))
 """What reads pictures of text."""
 

@@ -27,6 +27,8 @@ class Preferences:
     """What the person says of sources and of folders in them, by ``source`` or ``source/path``."""
     follows_roots: bool = False
     """Whether the folders that a host of models announces may be asked."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools that a host of models is shown; none: the usual ones."""
     token_file: Path
     """Where the token is that hosts send over HTTP; there or not."""
 
@@ -44,5 +46,6 @@ def preferences_of(config: Config) -> Preferences:
             for said in source.about
         ),
         follows_roots=config.mcp.workspace_roots,
+        tools=config.mcp.tools,
         token_file=DataDir(config.storage.data_dir).token,
     )

@@ -90,18 +90,15 @@ def _place(number: int, cited: Mapping[str, Any], columns: int, *, near: bool) -
 
 
 def explanation(answer: types.Answer) -> Iterator[str]:
-    """Yield what was searched, judged and written, and how long it took."""
-    found, usage, model = answer["retrieval"], answer["usage"], answer["model"]
-    vectors = answer["embedding"]
-    yield (
-        f"searched: {found['mode']}, {count(found['chunks_returned'], 'passage')} found"
-        + (f", vectors of {vectors['id']}" if vectors else ", no vectors")
-    )
-    gate, sure = found["score_gate"], answer.get("confidence")
-    judged = "no gate for this model" if gate is None else f"answers from {gate:.2f} on"
-    yield f"judged: {'confidence unknown' if sure is None else f'confidence {sure:.2f}'}, {judged}"
-    yield f"written by: {model['id']} ({answer['prompt_template_version']})"
-    yield f"took: {usage['latency_ms']} ms"
+    """Yield how the answer came about, step by step, and how long each step took."""
+    stages = answer.get("stages", ())
+    longest = max((len(stage["name"]) for stage in stages), default=0)
+    for stage in stages:
+        yield f"{stage['name']:<{longest}}  {stage['took_ms']:>6} ms  {flat(stage['said'])}"
+    model, usage = answer["model"], answer["usage"]
+    used = answer["retrieval"]["chunks_used"]
+    by = f"{flat(model['id'])} ({answer['prompt_template_version']})"
+    yield f"cited: {count(used, 'passage')}; by {by}; all in {usage['latency_ms']} ms"
 
 
 def session_lines(found: Shown) -> Iterator[str]:

@@ -10,7 +10,7 @@ from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchFilters, SearchQuery
 from kb_core.values import dataclass
 
-__all__ = ["Answer", "AskQuery", "Cited", "Refusal"]
+__all__ = ["Answer", "AskQuery", "Cited", "Refusal", "Stage", "Verification"]
 
 Refusal: TypeAlias = Literal[
     "no_chunks",
@@ -34,6 +34,8 @@ class AskQuery:
     filters: SearchFilters = SearchFilters()
     conversation: str | None = None
     """The conversation that it goes on with, by its name; ``new`` begins one."""
+    explain: bool = False
+    """Whether the answer is to say how it came about."""
 
     def __post_init__(self) -> None:
         self.search()  # refuses what no search takes
@@ -58,6 +60,27 @@ class Cited:
     """What is read before the quote: a table's header, or what leads into its list."""
     span: str | None = None
     """The part of the quote that is the answer itself, where that is clear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of the way from a question to its answer."""
+
+    name: str
+    """``rewrite``, ``search``, ``read``, ``gate``, ``choose``, ``pack``, or ``write``."""
+    milliseconds: int
+    said: str
+    """What it came to, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How what a model wrote stood against what it cites."""
+
+    score: float
+    """The share of its statements that stand."""
+    passed: bool
+    """Whether all of them do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,5 +116,9 @@ class Answer:
     rewritten: str | None = None
     """What was asked in place of a question that only makes sense after the ones before it."""
     conversation: str | None = None
+    verification: Verification | None = None
+    """``None`` where no model wrote it, or nothing was checked."""
+    stages: tuple[Stage, ...] = ()
+    """In order, where the question asks for them."""
     turn: int | None = None
     """Its number in the conversation, from 1; ``None`` where it is not kept."""

@@ -129,7 +129,6 @@ class IndexSnapshot(Protocol):
 
     def doc_chunks(self, doc_id: str, /) -> Sequence[StoredChunk]:
         """Return a document's chunks by ordinal."""
-        ...
 
     def find_docs(self, id_prefix: str, limit: int, /) -> Sequence[StoredDoc]:
         """Return documents whose id starts with *id_prefix*; aliases of moved files count."""
@@ -137,7 +136,6 @@ class IndexSnapshot(Protocol):
 
     def doc_text(self, doc_id: str, /) -> str | None:
         """Return a document's text."""
-        ...
 
     def texts(
         self, where: Filter | None, needs: Sequence[Sequence[str]], /
@@ -151,10 +149,12 @@ class IndexSnapshot(Protocol):
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
-        ...
 
     def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
         """Return documents that pass *where*, by source and path; each is read when it is taken."""
+
+    def docs_of(self, keys: Sequence[int], /) -> Mapping[int, StoredDoc]:
+        """Return those documents that exist, by key."""
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return ledger rows, likewise; ``path`` globs, ``source_id`` and ``state`` narrow them."""

@@ -27,6 +27,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "show_default": True,
         "help": "How tools answer: wire objects, or text for a model to read.",
     },
+    "offer": {
+        "flag": "--tools",
+        "metavar": "NAMES",
+        "help": "Which tools are listed: names, or all, or reading (the default as text).",
+    },
     "workspace": {
         "flag": "--workspace",
         "metavar": "[DIR]",

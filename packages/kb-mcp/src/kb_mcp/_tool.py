@@ -21,12 +21,13 @@ from kb_app.wire_models import Input, MaybeWhole, Text, choice, read
 from kb_core import schemas
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
-from kb_core.search import MIN_SNIPPET_CHARS, SearchQuery
+from kb_core.search import MAX_QUERIES, MIN_SNIPPET_CHARS, SearchQuery
 from kb_core.values import dataclass
 from kb_mcp._memory import Given, Memory
 from kb_mcp.text import SEEN
 
 __all__ = [
+    "ONE_OR_SEVERAL",
     "READ_ONLY",
     "REPLACES",
     "TEXTS",
@@ -39,6 +40,7 @@ __all__ = [
     "Tool",
     "as_asked",
     "at_least",
+    "each_of",
     "in_passages",
     "in_text",
     "input_schema",
@@ -119,8 +121,9 @@ class Tool:
 
     ``tell`` answers the same call as text for a model to read, within ``call.max_tokens``;
     without it, what ``call`` returns is told as it is. ``brief`` is what a model is told of
-    the tool then, and ``hidden`` what it is not shown of the input, though it may be given.
-    ``gives`` says that it gives passages, and leaves out what was given already.
+    the tool then, and ``shown`` what of the input, each with as much as has to be said of it;
+    the rest may be given all the same. ``also`` is what only text takes, and none of the input
+    is required beside it. ``seldom`` says that text offers the tool only where it is named.
     """
 
     definition: types.Tool
@@ -128,8 +131,9 @@ class Tool:
     render: Callable[[Answer], str] | None = None
     tell: Callable[[Call], str] | None = None
     brief: str | None = None
-    gives: bool = False
-    hidden: Collection[str] = ()
+    shown: Mapping[str, str] = field(default_factory=dict)
+    also: Mapping[str, Any] = field(default_factory=dict)
+    seldom: bool = False
 
     @property
     def name(self) -> str:
@@ -151,53 +155,40 @@ class _Common(Input):
     seen: Text = None
 
 
-_COMMON = {
-    "max_tokens": {"type": "integer"},
-    "format": {"type": "string", "enum": [form.value for form in reversed(Form)]},
-}
-_SEEN = {"type": "string", "description": "Of an earlier answer: leave out what that gave."}
+_COMMON = {"seen": {"type": "string"}, "max_tokens": {"type": "integer"}}
+"""What text takes, by name, where a tool shows it."""
 _FILTERS = frozenset(row.name for row in FILTERS)
-_MANY_FILTERS = 5
-"""A tool with so many takes them all, and search has shown them."""
-_SEARCH = "search"
-_BRIEF_HINTS = {"read_only_hint", "open_world_hint"}
 
 
 def in_text(tool: Tool) -> types.Tool:
     """Return the definition of a tool as a server shows it that answers with text.
 
     A model pays for the list of tools before it asks anything. So there are no output schemas,
-    which hosts would hold the text against; no bounds, which an error names; no title; the
-    filters are shown once, with search; and an input is open, so that a host lets through
-    what it is not shown.
+    which hosts would hold the text against; no bounds, which an error names; no title; of the
+    input what is mostly given, by name and type; and an input is open, so that a host lets
+    through what it is not shown.
     """
-    shown = tool.definition
-    own = dict(shown.input_schema["properties"])
-    description = tool.brief or shown.description or ""
-    if tool.name != _SEARCH and len(own.keys() & _FILTERS) >= _MANY_FILTERS:
-        own = {name: schema for name, schema in own.items() if name not in _FILTERS}
-        description += " Takes the filters of search."
-    own = {name: _plain(schema) for name, schema in own.items() if name not in tool.hidden}
-    if "cursor" in own:
-        own["cursor"]["description"] = "From the last line of an answer, to go on."
-    if tool.gives:
-        own["seen"] = _SEEN
-    schema = {"type": "object", "properties": {**own, **_COMMON}}
-    if required := shown.input_schema.get("required"):
+    own = tool.definition.input_schema
+    known = {**_COMMON, **{name: _plain(name, one) for name, one in own["properties"].items()}}
+    shown: dict[str, Any] = {**tool.also}
+    for name, said in tool.shown.items():
+        shown[name] = {**known[name], "description": said} if said else known[name]
+    schema: dict[str, Any] = {"type": "object", "properties": shown}
+    if not tool.also and (required := own.get("required")):
         schema["required"] = required
-    hints = shown.annotations
-    if hints is not None and hints.read_only_hint:
-        hints = types.ToolAnnotations(**hints.model_dump(include=_BRIEF_HINTS))
+    hints = tool.definition.annotations
+    if not tool.writes:
+        hints = types.ToolAnnotations(read_only_hint=True)
     return types.Tool(
-        name=tool.name, description=description, input_schema=schema, annotations=hints
+        name=tool.name, description=tool.brief, input_schema=schema, annotations=hints
     )
 
 
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a field without bounds; of one value or several, the value: commas part them."""
-    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") == "string"]
-    kept = {key: schema[key] for key in ("type", "enum", "items", "description") if key in schema}
-    return kept if kept.keys() & {"type", "items"} or not kinds else {**kinds[0], **kept}
+def _plain(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a field by its type alone; a filter as one value, since commas part several."""
+    if name in _FILTERS:
+        return {"type": "string"}
+    return {key: schema[key] for key in ("type", "enum", "items") if key in schema}
 
 
 def as_asked(call: Call) -> Call:
@@ -220,6 +211,24 @@ def as_asked(call: Call) -> Call:
         )
     most = None if common.max_tokens is None else common.max_tokens - SEEN
     return replace(call, arguments=own, max_tokens=most, given=known)
+
+
+def each_of(arguments: Arguments) -> list[dict[str, Any]]:
+    """Return arguments with ``queries`` as those of one question each, which share the others.
+
+    ``InvalidInput`` where these are none, or too many.
+    """
+    shared = {name: value for name, value in arguments.items() if name not in ONE_OR_SEVERAL}
+    given = arguments["queries"]
+    queries = [*given] if isinstance(given, list) else [given]
+    if "query" in arguments:
+        queries.insert(0, arguments["query"])
+    if not 0 < len(queries) <= MAX_QUERIES:
+        raise InvalidInput(
+            f"queries holds {len(queries)} questions, and takes 1 to {MAX_QUERIES}",
+            details={"field": "queries"},
+        )
+    return [{**shared, **(one if isinstance(one, dict) else {"query": one})} for one in queries]
 
 
 def in_passages(query: SearchQuery) -> SearchQuery:
@@ -320,6 +329,12 @@ def _reachable(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:  
 class NoInput(Input):
     """The input of a tool that needs none."""
 
+
+ONE_OR_SEVERAL: Mapping[str, Any] = {
+    "query": {"type": "string"},
+    "queries": {"type": "array", "items": {"type": "string"}},
+}
+"""What text takes for a question, or for several that are answered apart."""
 
 TEXTS = WithJsonSchema({"type": "array", "items": {"type": "string"}})
 """Shows one text or several as a list."""

@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -51,7 +51,7 @@ from kb_mcp._memory import Memory
 from kb_mcp._results import failure
 from kb_mcp._roots import Roots
 from kb_mcp._tool import Call, Form, Tool, in_text
-from kb_mcp.tools import TOOLS, offered, refusal
+from kb_mcp.tools import TOOLS, offered, refusal, usual
 
 __all__ = ["create_server", "serve"]
 
@@ -78,28 +78,44 @@ class Answers:
     memory: Memory
 
 
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """The tools that answer, by name, and those of them that a host is shown."""
+
+    answering: Mapping[str, Tool]
+    listed: Sequence[Tool]
+
+
 def create_server(  # noqa: PLR0913 - the options of a server
     kb: KnowledgeBase,
     tools: Mapping[str, Tool] = TOOLS,
     threads: Threads | None = None,
     *,
     form: Form = Form.JSON,
+    offer: Collection[str] = (),
     readonly: bool = False,
     remembers: bool = False,
     roots: Roots | None = None,
 ) -> Server[Any]:
     """Return a server over an open knowledge base, connected to nothing yet.
 
-    Its tools answer in *form*; as text, a call may ask for the other. Those that write are
-    not offered if it, or the knowledge base, is read-only, or where *roots* of a host may
+    Its tools answer in *form*; as text, a call may ask for the other. Those of *offer* are
+    listed, by default what ``usual`` says; another one answers, too. Those that write are
+    refused if it, or the knowledge base, is read-only, or where *roots* of a host may
     answer. One that *remembers* gives no text twice, whoever asks.
     """
     threads, roots = threads or Threads(), roots or Roots(kb, is_wanted=False)
-    shown = offered(tools, readonly=readonly or kb.readonly or roots.is_wanted)
+    readonly = readonly or kb.readonly or roots.is_wanted
+    offering = Offering(
+        {tool.name: tool for tool in offered(tools, ("all",), readonly=readonly)},
+        offered(tools, offer or usual(form), readonly=readonly),
+    )
     server: Server[Any] = Server(
         "kebab",
         version=__version__,
-        **_tool_handlers(roots, tools, shown, threads, Answers(form, Memory(remembers=remembers))),
+        **_tool_handlers(
+            roots, tools, offering, threads, Answers(form, Memory(remembers=remembers))
+        ),
         **_resource_handlers(roots, threads),
         **_prompt_handlers(),
     )
@@ -120,14 +136,14 @@ def create_server(  # noqa: PLR0913 - the options of a server
 def _tool_handlers(
     roots: Roots,
     tools: Mapping[str, Tool],
-    shown: Sequence[Tool],
+    offering: Offering,
     threads: Threads,
     answers: Answers,
 ) -> dict[str, Any]:
     form = answers.form
-    definitions = [tool.definition for tool in shown]
+    definitions = [tool.definition for tool in offering.listed]
     if form is Form.TEXT:
-        definitions = [in_text(tool) for tool in shown]
+        definitions = [in_text(tool) for tool in offering.listed]
 
     async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=definitions)
@@ -135,11 +151,11 @@ def _tool_handlers(
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(params.name)
         if tool is None:
-            known = ", ".join(tool.name for tool in shown)
+            known = ", ".join(offering.answering)
             raise MCPError(
                 types.INVALID_PARAMS, f"unknown tool {params.name[:_NAMED]!r}; tools are {known}"
             )
-        if tool not in shown:
+        if tool.name not in offering.answering:
             return failure(refusal(tool), form)
         try:
             kb = await roots.knowledge_base(ctx)
@@ -215,12 +231,16 @@ def serve(  # noqa: PLR0913 - the options of a command
     allow_writing: bool = False,
     allow_remote: bool = False,
     remember: bool = False,
+    offer: str | None = None,
 ) -> None:
     """Serve *kb* until the input ends, or with *http*, a place to listen at, until a signal.
 
     The arguments by name are those of ``kb_mcp.OPTIONS``. Raises ``InvalidInput`` where they
-    do not go together, and ``IoError`` where the place cannot be listened at.
+    do not go together or name no tool, and ``IoError`` where the place cannot be listened at.
     """
+    named = [name.strip() for name in (offer or "").split(",") if name.strip()]
+    named = named or [*kb.preferences().tools]
+    offered(tools, named, readonly=False)  # before anything is served
     if remember and (http is not None or form != Form.TEXT.value):
         raise InvalidInput(
             "--remember is for a server of text over pipes, which one conversation has alone",
@@ -228,16 +248,21 @@ def serve(  # noqa: PLR0913 - the options of a command
             details={"field": "--remember"},
         )
     if http is not None:
-        _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote))
+        _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote), named)
     elif allow_writing or allow_remote:
         name = "--allow-writing" if allow_writing else "--allow-remote"
         raise InvalidInput(f"{name} is for a server with --http", details={"field": name})
     else:
-        _serve_pipes(kb, tools, Form(form), remembers=remember)
+        _serve_pipes(kb, tools, Form(form), named, remembers=remember)
 
 
 def _serve_pipes(
-    kb: KnowledgeBase, tools: Mapping[str, Tool], form: Form, *, remembers: bool
+    kb: KnowledgeBase,
+    tools: Mapping[str, Tool],
+    form: Form,
+    offer: Collection[str],
+    *,
+    remembers: bool,
 ) -> None:
     # The thread that waits for input cannot be interrupted, so that Python's own handling of
     # Ctrl-C would wait for the next line. Nothing here needs to be put in order: let go.
@@ -245,7 +270,9 @@ def _serve_pipes(
     threads, log = Threads(), LogAside(logging.getLogger())
     signal.signal(signal.SIGTERM, lambda *_: _terminate(threads, log))
     roots = Roots(kb, is_wanted=kb.preferences().follows_roots)
-    server = create_server(kb, tools, threads, form=form, remembers=remembers, roots=roots)
+    server = create_server(
+        kb, tools, threads, form=form, offer=offer, remembers=remembers, roots=roots
+    )
     try:
         anyio.run(_serve, server, partial(_leave, threads, log))
     except* BrokenPipeError:
@@ -257,7 +284,12 @@ def _serve_pipes(
 
 
 def _serve_http(
-    kb: KnowledgeBase, tools: Mapping[str, Tool], form: Form, http: str, allow: tuple[bool, bool]
+    kb: KnowledgeBase,
+    tools: Mapping[str, Tool],
+    form: Form,
+    http: str,
+    allow: tuple[bool, bool],
+    offer: Collection[str],
 ) -> None:
     from kb_mcp import _http  # uvicorn and starlette: not for a server over pipes
 
@@ -280,7 +312,7 @@ def _serve_http(
         sys.stderr.write(f"serving {url}{mode}; token: {where}{made}\n")
         sys.stderr.flush()
 
-    server = create_server(kb, tools, threads, form=form, readonly=readonly)
+    server = create_server(kb, tools, threads, form=form, offer=offer, readonly=readonly)
     _http.run(server, token, place, told=tell, at_end=partial(threads.finish_writing, _GRACE_S))
     if not threads.wait(_GRACE_S) or kb.is_working:
         _leave(threads, LogAside(logging.getLogger()))

@@ -13,12 +13,12 @@ import tantivy
 from tantivy import FieldType, Occur, Query
 
 from kb_core.control import Control, VectorFiles
-from kb_core.filters import Filter
+from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
-from kb_search.opening import SIGNPOST, Segments, payload_of, translate_errors
+from kb_search.opening import SIGNPOST, Rows, Segments, payload_of, translate_errors
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
@@ -37,6 +37,9 @@ _LANGUAGE_SHARE = 0.01
 _MOST_LANGUAGES = 6
 _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
+_BATCH = 500
+_BLOCKS_KEPT = 100_000
+"""Blocks of documents that are kept, of some 200 bytes each."""
 
 Part = tuple[tantivy.Schema, tantivy.Searcher]
 
@@ -59,29 +62,6 @@ class VectorSet:
         from kb_search.vectors import VectorView  # numpy: not on the lexical path
 
         return VectorView(self._maps, self.files)
-
-
-class Rows(Sequence[Any]):
-    """Rows of the index in their order, each read when it is taken; a slice is a list."""
-
-    def __init__(self, searcher: tantivy.Searcher, places: Sequence[tantivy.DocAddress]) -> None:
-        self._searcher = searcher
-        self._places = places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __getitem__(self, at: int | slice) -> Any:  # noqa: ANN401 - a row, or rows
-        if isinstance(at, slice):
-            return [self._read(place) for place in self._places[at]]
-        return self._read(self._places[at])
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self._read, self._places)
-
-    def _read(self, place: tantivy.DocAddress) -> Any:  # noqa: ANN401 - a row
-        with translate_errors("read a record"):
-            return payload_of(self._searcher.doc(place))
 
 
 class Snapshot:
@@ -110,6 +90,7 @@ class Snapshot:
         self._vectors = vectors
         self._shelf = shelf or Shelf()
         self._addresses: dict[int, tantivy.DocAddress] = {}
+        self._docs_kept: dict[int, StoredDoc] = {}
         self._farther: dict[str, Marks | None] = {}
 
     # ---------------------------------------------------------------- ranking
@@ -244,15 +225,21 @@ class Snapshot:
         """Yield the texts of documents that pass *where*, but for some that lack a need."""
         places = self._texts
         keys = set(places) if where is None else self._doc_keys(where) & places.keys()
-        if needs and not self._shelf.has_all((key, places[key][0]) for key in keys):
-            keys = self._holding(keys, needs)
+        if missing := self._shelf.lacks((key, places[key][0]) for key in keys):
+            # Who asks again asks for other words: then it is cheaper to have read them all.
+            for key, _ in self._shelf.worth_reading(missing):
+                self._text(key)
+            keys = self._holding(keys, needs) if needs else keys
         for key in sorted(keys):
-            rev, address = places[key]
-            text = self._shelf.get((key, rev))
-            if text is None:
-                text = self._read_text(key, address)
-                self._shelf.put((key, rev), text)
-            yield text
+            yield self._text(key)
+
+    def _text(self, key: int) -> StoredText:
+        rev, address = self._texts[key]
+        text = self._shelf.get((key, rev))
+        if text is None:
+            text = self._read_text(key, address)
+            self._shelf.put((key, rev), text)
+        return text
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
@@ -263,6 +250,19 @@ class Snapshot:
     def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
         """Return documents that pass *where*, by source and path; read when taken."""
         return Rows(self._records, [at for _, at in self._listed("doc", where, "place")])
+
+    def docs_of(self, keys: Sequence[int], /) -> dict[int, StoredDoc]:
+        """Return those documents that exist, by key; the last ones asked for are kept."""
+        kept = self._docs_kept
+        if missing := [key for key in keys if key not in kept]:
+            for at in range(0, len(missing), _BATCH):
+                part = OneOf("doc_key", tuple(missing[at : at + _BATCH]))
+                kept = {**kept, **{doc["doc_key"]: doc for doc in self.docs(part)}}
+        found = {key: kept[key] for key in keys if key in kept}
+        blocks = sum(len(doc["blocks"]) for doc in kept.values())
+        # Replaced, never changed: several threads may ask at once.
+        self._docs_kept = kept if blocks <= _BLOCKS_KEPT else found
+        return found
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return rows of the ledger, by source and path; read when taken."""

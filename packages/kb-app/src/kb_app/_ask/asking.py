@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
 from kb_app._ask.extract import Extract, extracts, ranked
-from kb_app._ask.gate import Gate, chance_of, gate_of
+from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
 from kb_app._ask.kinds import marked
 from kb_app._search.channels import Channel
 from kb_app._search.query import parse_query
 from kb_app._search.ranking import page_of
+from kb_app.shown import count
 from kb_core import wire
-from kb_core.answers import Answer, AskQuery, Cited, Refusal
+from kb_core.answers import Answer, AskQuery, Cited, Refusal, Stage, Verification
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
 from kb_core.clock import to_epoch
 from kb_core.errors import InvalidInput, ModelMissing
@@ -37,12 +38,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from threading import Event
 
+    from kb_app._ask.packing import Packed
     from kb_app._ask.writing import Written
     from kb_app._parts import Parts
     from kb_app._search.engine import Engine, RankedList
     from kb_app._search.ranking import Row
     from kb_app.config import Config
     from kb_core.control import EmbeddingModel
+    from kb_core.language import ModelName
     from kb_core.ports import CloseReader, LanguageModel
     from kb_core.wire import types
 
@@ -59,12 +62,31 @@ _NEAR = 3
 _ID_BYTES = 8
 
 
+class _Watch:
+    """Notes what each part of the way came to, and how long it took."""
+
+    def __init__(self) -> None:
+        self.started = self._last = time.perf_counter()
+        self.stages: list[Stage] = []
+
+    def note(self, name: str, said: str) -> None:
+        """Note that a part is done, which began when the one before was noted."""
+        now = time.perf_counter()
+        self.stages.append(Stage(name, round((now - self._last) * 1000), said))
+        self._last = now
+
+    @property
+    def milliseconds(self) -> int:
+        """Since the beginning."""
+        return round((time.perf_counter() - self.started) * 1000)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     """A question for which the search is done."""
 
     question: AskQuery
-    started: float
+    watch: _Watch
     ranking: RankedList
     response: SearchResponse
 
@@ -78,6 +100,7 @@ class _Read:
     gate: Gate | None = None
     confidence: float | None = None
     degraded: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Asking:
@@ -122,10 +145,12 @@ class Asking:
         yield from self._steps(asked)
 
     def _search(self, question: AskQuery) -> _Asked:
-        started = time.perf_counter()
+        watch = _Watch()
         ranking = self._engine.ranking(question.search())
         response = self._engine.answer(ranking)
-        return _Asked(question=question, started=started, ranking=ranking, response=response)
+        asked = _Asked(question=question, watch=watch, ranking=ranking, response=response)
+        watch.note("search", _searched(question, len(response.hits), self._searched_by(asked)))
+        return asked
 
     def _steps(self, asked: _Asked) -> Iterator[str | Answer]:
         """Yield the pieces of the answer as they come, and the answer last."""
@@ -145,6 +170,8 @@ class Asking:
             yield from self._written(asked, read, model)
         else:
             chosen = extracts(read.evidence)
+            units = sum(len(passage.pieces) for passage in read.evidence.passages)
+            asked.watch.note("choose", f"{count(len(chosen), 'quote')} out of {units:,} units")
             answer = self._said(asked, read, None if chosen else "score_gate", chosen)
             yield from answer.text.splitlines(keepends=True)
             yield answer
@@ -163,6 +190,7 @@ class Asking:
         room = room_of(ask.context_tokens, question, counted)
         chunks = [chunk for _, chunk in self._found(asked)]
         packed = pack(chunks, room.evidence, counted)
+        asked.watch.note("pack", _packed(packed, len(chunks), room.evidence))
         for step in write(
             model,
             prompt(question, packed),
@@ -197,9 +225,12 @@ class Asking:
         warnings = [f"the evidence was sent to {model.name.remote}"] if model.name.remote else []
         if written.error is not None:
             warnings.append(str(written.error))
+        asked.watch.note("write", _wrote(model.name, written))
         said = self._said(asked, read, written.refusal)
+        checked = written.checked
         return replace(
             said,
+            verification=None if checked is None else Verification(checked.score, checked.passed),
             text=written.text,
             citations=said.citations if written.refusal else cited,
             writer=model.name.id,
@@ -231,9 +262,21 @@ class Asking:
         if evidence is None:
             return _Read(degraded=remarks)
         model = self._parts.model()
-        gate = gate_of(model.name if model else "", evidence)
+        name = model.name if model else ""
+        by = f"closely, by {name}" if evidence.is_read else "by words alone"
+        asked.watch.note("read", f"{count(len(found), 'passage')} {by}")
+        gate = gate_of(name, evidence)
+        if gate is None:
+            remarks = (*remarks, f"gate: {name} was not measured; no answer is refused")
         confidence = chance_of(evidence, gate) if gate else None
-        return _Read(evidence=evidence, gate=gate, confidence=confidence, degraded=remarks)
+        asked.watch.note("gate", _judged(gate, confidence, is_foreign=evidence.is_foreign))
+        return _Read(
+            evidence=evidence,
+            gate=gate,
+            confidence=confidence,
+            degraded=remarks,
+            warnings=tuple(doubts(evidence, gate, confidence)),
+        )
 
     def _reader(self) -> tuple[CloseReader | None, tuple[str, ...]]:
         """Return what reads closely, or why nothing does."""
@@ -275,10 +318,11 @@ class Asking:
             embedding=self._searched_by(asked),
             hits=hits,
             created_at=to_epoch(self._parts.clock()),
-            latency_ms=round((time.perf_counter() - asked.started) * 1000),
+            latency_ms=asked.watch.milliseconds,
+            stages=tuple(asked.watch.stages) if asked.question.explain else (),
             corpus_revision=response.corpus_revision,
             degraded=(*response.degraded, *read.degraded),
-            warnings=response.warnings,
+            warnings=(*response.warnings, *read.warnings),
         )
 
     def _searched_by(self, asked: _Asked) -> EmbeddingModel | None:
@@ -287,7 +331,8 @@ class Asking:
 
     def _trace_id(self, asked: _Asked) -> str:
         control = self._engine.snapshot.control
-        state = (asked.question, control.corpus_revision, control.vector_revision, RULES)
+        plain = replace(asked.question, explain=False)
+        state = (plain, control.corpus_revision, control.vector_revision, RULES)
         return blake2b(repr(state).encode(), digest_size=_ID_BYTES).hexdigest()
 
 
@@ -296,6 +341,33 @@ def last(steps: Iterator[Step]) -> Answer:
     *_, answer = steps
     assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
     return answer
+
+
+def _searched(question: AskQuery, found: int, model: EmbeddingModel | None) -> str:
+    vectors = f"vectors of {model.key}" if model else "no vectors"
+    return f"{question.mode.value}, {count(found, 'passage')} found, {vectors}"
+
+
+def _judged(gate: Gate | None, confidence: float | None, *, is_foreign: bool) -> str:
+    if gate is None or confidence is None:
+        return "no gate for this model: confidence unknown"
+    foreign = ", as for a question in another language" if is_foreign else ""
+    return f"confidence {confidence:.2f}, answers from {gate.threshold:.2f} on{foreign}"
+
+
+def _packed(packed: Packed, chunks: int, budget: int) -> str:
+    cut = f", {len(packed.left_out)} left out" if packed.left_out else ""
+    items = f"{count(chunks, 'passage')} as {count(len(packed.items), 'item')}{cut}"
+    return f"{items}; {packed.tokens:,} of {budget:,} tokens"
+
+
+def _wrote(name: ModelName, written: Written) -> str:
+    if written.checked is None:
+        return f"by {name.id}: {written.refusal or 'nothing to check'}"
+    stating = [each for each in written.checked.judged if each.statement.states]
+    faults = [f"{kind} {text!r}" for each in stating for kind, text in each.faults]
+    said = f"by {name.id}: {count(len(stating), 'statement')}, {written.checked.score:.0%} stand"
+    return f"{said}; wrong: {', '.join(faults)}" if faults else said
 
 
 def told(steps: Iterator[Step]) -> Iterator[types.AnswerEvent]:

@@ -8,16 +8,16 @@ question, as always (``asking``): earlier answers are no evidence.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb_app._ask.asking import Asking, Step
-from kb_app._ask.followups import standalone
 from kb_app._ask.journals import LAST, NEW, Journal, Journals
 from kb_app._ask.kinds import expected
 from kb_core import wire
-from kb_core.answers import Answer, AskQuery
+from kb_core.answers import Answer, AskQuery, Stage
 from kb_core.errors import InvalidInput, IoError, KbError
 from kb_core.values import dataclass
 
@@ -41,6 +41,15 @@ class _Turn:
     rewritten: str | None = None
     rules: str = _BY_RULES
     warnings: tuple[str, ...] = ()
+    milliseconds: int = 0
+    """That reading the journal and rewriting took."""
+
+    @property
+    def stage(self) -> Stage:
+        """What was made of the question."""
+        before = f"turn {self.journal.next_number} of {self.journal.name}"
+        said = f"asked as: {self.rewritten} ({self.rules})" if self.rewritten else "stands alone"
+        return Stage("rewrite", self.milliseconds, f"{before}; {said}")
 
 
 class Conversing:
@@ -61,7 +70,9 @@ class Conversing:
         """
         if question.conversation is None:
             return self._asking.steps(question)
+        started = time.perf_counter()
         turn = self._turn(question, question.conversation)
+        turn = replace(turn, milliseconds=round((time.perf_counter() - started) * 1000))
         asked = replace(question, conversation=None, text=turn.rewritten or question.text)
         return self._ended(turn, self._asking.steps(asked))
 
@@ -86,6 +97,8 @@ class Conversing:
         return replace(turn, rewritten=self._by_rules(turn))
 
     def _by_rules(self, turn: _Turn) -> str | None:
+        from kb_app._ask.followups import standalone
+
         answers, name = [each["answer"] for each in turn.journal.turns], None
         before = [(one["question"], _meant(one)) for one in answers]
         if expected(before[-1][1])[2] is not None:
@@ -123,6 +136,7 @@ class Conversing:
             rewritten=turn.rewritten,
             conversation=turn.journal.name,
             rules=rules,
+            stages=(turn.stage, *answer.stages) if turn.question.explain else (),
             warnings=(*turn.warnings, *answer.warnings),
         )
         if not self._keeps:

@@ -288,6 +288,10 @@ class Mcp:
         "Folder of a source that takes what a model hands in, as files; none: kept in _added.",
         kind="file",
     )
+    tools: tuple[str, ...] = setting(
+        (),
+        "Tools that are listed: names, all, or reading; none: all, and as text reading.",
+    )
     workspace_roots: bool = setting(
         default=False, doc="Answer from the folders that a host announces, as with --workspace."
     )

@@ -62,7 +62,11 @@ _REFUSED = 1
     help="Go on with this conversation; new begins one, last is the one of before.",
 )
 @click.option("--stream", is_flag=True, help="With --json: print events on stderr as they happen.")
-@click.option("--explain", is_flag=True, help="Say what was searched, read and decided.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Say what was searched, read, judged, packed, checked, and how long each took.",
+)
 @filter_options
 @in_option
 @click.pass_context
@@ -89,6 +93,7 @@ def ask(
         mode=SearchMode(options.pop("mode")),
         k=options.pop("k") or cli.config.search.default_k,
         conversation=options.pop("session"),
+        explain=explain,
         filters=filters_of(options),
     )
     with cli.open() as kb:

@@ -393,12 +393,12 @@ class MemorySnapshot:
         ]
         return [stored_doc(doc) for doc in _in_order(found, lambda d: (d.source_id, d.path))]
 
+    def docs_of(self, keys: Sequence[int], /) -> dict[int, StoredDoc]:
+        return {doc["doc_key"]: doc for doc in self.docs(OneOf("doc_key", tuple(keys)))}
+
     def files(self, where: Filter | None, /) -> list[StoredFile]:
-        rows = [
-            row
-            for row in self._state.files.values()
-            if passes(Facts(_standing(row), _no_text), where)
-        ]
+        files = self._state.files.values()
+        rows = [row for row in files if passes(Facts(_standing(row), _no_text), where)]
         return [stored_file(row) for row in _in_order(rows, lambda r: (r.source_id, r.path))]
 
     def ledger(self, where: Filter | None, /) -> Ledger:

@@ -69,18 +69,30 @@ def answer(given: Answer) -> types.Answer:
 
 
 def _add_what_there_is(out: types.Answer, given: Answer) -> None:
-    if given.rewritten is not None:
-        out["rewritten_question"] = given.rewritten
-    if given.conversation is not None:
-        out["conversation_id"] = given.conversation
-    if given.turn is not None:
-        out["turn_index"] = given.turn
+    _add_conversation(out, given)
+    if given.verification is not None:
+        score, passed = decimal(given.verification.score), given.verification.passed
+        out["verification"] = {"score": score, "threshold": 1.0, "passed": passed}
+    if given.stages:
+        out["stages"] = [
+            {"name": stage.name, "took_ms": stage.milliseconds, "said": stage.said}
+            for stage in given.stages
+        ]
     if given.confidence is not None:
         out["confidence"] = given.confidence
     if given.degraded:
         out["degraded"] = list(given.degraded)
     if given.warnings:
         out["warnings"] = list(given.warnings)
+
+
+def _add_conversation(out: types.Answer, given: Answer) -> None:
+    if given.rewritten is not None:
+        out["rewritten_question"] = given.rewritten
+    if given.conversation is not None:
+        out["conversation_id"] = given.conversation
+    if given.turn is not None:
+        out["turn_index"] = given.turn
 
 
 def _cited(given: Cited) -> types.AnswerCited:

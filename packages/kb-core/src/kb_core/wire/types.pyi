@@ -20,6 +20,16 @@ class AnswerCited(TypedDict):
     stale: bool
     flags: NotRequired[list[str]]
 
+class AnswerVerification(TypedDict):
+    score: float
+    threshold: float
+    passed: bool
+
+class AnswerStages(TypedDict):
+    name: str
+    took_ms: int
+    said: str
+
 class AnswerModel(TypedDict):
     id: str
     provider: str
@@ -53,6 +63,8 @@ class Answer(TypedDict):
     rewritten_question: NotRequired[str]
     conversation_id: NotRequired[str]
     turn_index: NotRequired[int]
+    verification: NotRequired[AnswerVerification]
+    stages: NotRequired[list[AnswerStages]]
     confidence: NotRequired[float]
     model: AnswerModel
     embedding: AnswerEmbedding | None
@@ -364,7 +376,7 @@ class EvalCase(TypedDict):
     query: str
     expected_docs: NotRequired[str | list[str] | dict[str, int]]
     expected_chunks: NotRequired[str | list[str] | dict[str, int]]
-    expected_places: NotRequired[list[str | EvalCaseExpectedPlaces]]
+    expected_places: NotRequired[str | list[str | EvalCaseExpectedPlaces] | dict[str, Any]]
     answer: NotRequired[str]
     must_contain: NotRequired[str | list[str]]
     forbidden: NotRequired[str | list[str]]
@@ -453,6 +465,7 @@ class EvalRunCases(TypedDict):
     judged: int
     unanswerable: int
     broken: list[str]
+    gone: NotRequired[int]
 
 class EvalRunVariantsFigures(TypedDict):
     name: str
@@ -503,6 +516,50 @@ class EvalRunList(TypedDict):
     items: list[EvalRun]
     total: int
     next_cursor: None
+
+class EvalSelfFigures(TypedDict):
+    difficulty: str
+    mode: str
+    name: str
+    mean: float
+    low: float
+    high: float
+    count: int
+
+class EvalSelfBreakdown(TypedDict):
+    by: str
+    value: str
+    mean: float
+    low: float
+    high: float
+    count: int
+
+class EvalSelfFindingsExamples(TypedDict):
+    what: str
+    detail: NotRequired[str]
+
+class EvalSelfFindings(TypedDict):
+    kind: str
+    count: int
+    of: int
+    says: str
+    advice: str
+    examples: list[EvalSelfFindingsExamples]
+
+class EvalSelf(TypedDict):
+    schema_version: Literal["eval_self.v1"]
+    documents: int
+    sampled: int
+    questions: int
+    seed: int
+    complete: bool
+    duration_ms: int
+    modes: list[str]
+    figures: list[EvalSelfFigures]
+    breakdown: list[EvalSelfBreakdown]
+    findings: list[EvalSelfFindings]
+    note: str
+    corpus_revision: int
 
 class ExplainMissFile(TypedDict):
     state: str

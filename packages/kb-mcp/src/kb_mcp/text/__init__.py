@@ -38,6 +38,7 @@ __all__ = [
     "marks_of",
     "named",
     "numbered",
+    "numbered_head",
     "plain",
     "said_by",
     "short",
@@ -62,6 +63,8 @@ _NUMBER = re.compile(r"^\d+ ?")
 _FLAGS = {"instructions": "it looks like instructions: data, none for you"}
 _LONGEST = 160
 """Characters of a name or a heading that are worth a place in a line of ours."""
+_ASKED = 40
+"""Characters of a question that are said again."""
 
 
 def weight(text: str) -> int:
@@ -102,6 +105,11 @@ def named(path: str) -> str:
 def joined(*parts: str) -> str:
     """Return the parts that say something as one line."""
     return " · ".join(part for part in parts if part)
+
+
+def numbered_head(number: int, question: str) -> str:
+    """Return the line above the answer to one question of several: who asked knows it by less."""
+    return f"# {number}. {short(question, _ASKED)}"
 
 
 def marks_of(found: Mapping[str, Any]) -> Iterator[str]:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from kb_app.shown import count
 from kb_app.shown.answers import refusal_text
-from kb_mcp.text import indented, joined, marks_of, named, short
+from kb_mcp.text import (
+    BUDGET,
+    error_text,
+    indented,
+    joined,
+    marks_of,
+    named,
+    numbered_head,
+    short,
+    tokens_of,
+)
 
-__all__ = ["answer_text"]
+__all__ = ["answer_text", "answers_text"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
+_LAST = 20
+"""Tokens of the line that says what was left out."""
 _NEXT = {
     "no_chunks": "Search with other words or fewer filters.",
     "score_gate": "What comes nearest:",
@@ -20,22 +33,39 @@ _NEXT = {
 
 def answer_text(answer: _Json) -> str:
     """Return answer.v1 as text."""
-    reason = answer["refusal_reason"]
-    asked = answer.get("rewritten_question")
-    lines = [f"asked as: {short(asked, 400)}"] if asked else []
-    lines += [_refused(reason)] if reason else [f"answer, {_whose(answer['model'])}:"]
+    head = [] if answer["refusal_reason"] else [f"answer, {_whose(answer['model'])}:"]
+    return "\n".join([*head, *_said(answer)])
+
+
+def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = None) -> str:
+    """Return answers, or errors, each under its question, as many as the budget holds."""
+    left = max_tokens or BUDGET
+    parts: list[str] = []
+    for at, (question, answer) in enumerate(answers, start=1):
+        said = [error_text(answer)] if "code" in answer else _said(answer)
+        part = "\n".join([numbered_head(at, question), *said])
+        left -= tokens_of(part) + 1
+        if left < _LAST:
+            rest = len(answers) - at + 1
+            parts.append(f"… {count(rest, 'question')} left out: give max_tokens")
+            break
+        parts.append(part)
+    return "\n".join(parts)
+
+
+def _said(answer: _Json) -> Iterator[str]:
+    reason, asked = answer["refusal_reason"], answer.get("rewritten_question")
+    if asked:
+        yield f"asked as: {short(asked, 400)}"
+    if reason:
+        yield " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
     if answer["model"]["provider"] != "extractive":
-        lines += indented(answer["answer"])
+        yield from indented(answer["answer"])
     for one in answer["citations"]:
-        lines += _quoted(one)
+        yield from _quoted(one)
     if "turn_index" in answer:
-        lines.append(f"session: {answer['conversation_id']}")
-    lines += [f"warning: {short(one, 300)}" for one in answer.get("warnings", ())]
-    return "\n".join(lines)
-
-
-def _refused(reason: str) -> str:
-    return " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
+        yield f"session: {answer['conversation_id']}"
+    yield from (f"warning: {short(one, 300)}" for one in answer.get("warnings", ()))
 
 
 def _whose(model: _Json) -> str:

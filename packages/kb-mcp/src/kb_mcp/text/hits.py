@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from kb_app.shown import NO_ANSWER, count, is_doubtful
 from kb_core.search import CHARS_PER_TOKEN
 from kb_core.values import dataclass
-from kb_mcp.text import BUDGET, INDENT, error_text, few, short, weight
+from kb_mcp.text import BUDGET, INDENT, error_text, few, numbered_head, short, weight
 from kb_mcp.text.pieces import LABEL, Page, Piece
 from kb_mcp.text.telling import Telling
 
@@ -37,14 +37,18 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _WORTH_CUTTING = 150 * CHARS_PER_TOKEN
 """What must be left of a budget for a part of a passage that does not fit into it."""
-_BEST, _OTHERS = 600, 300
-"""Characters of the first passage, and of those after it, that are shown where what tells is
-enough; decision 0027 says what that costs."""
+_OTHERS, _FIRST = 200, 3
+"""Characters of a passage that are shown where what tells is enough, and how many times that of
+the first one; decision 0027 says what that costs."""
 _MANY, _LAST = 8, 120
 """After so many passages, each has so few characters."""
+_EACH = 1_100
+"""Characters for one query of several where what tells is enough: what is above tells hardly
+more, by ``tools/bench/telling.py``."""
 _BY = {"hybrid": "words and meaning", "lexical": "words", "vector": "meaning"}
 _ALSO = "also:"
 _OVER = "… {} more of these: give max_tokens, or a smaller k"
+_OVER_EACH = "… {} more"
 _BRIEFS = 40
 """Per cent of a budget that lines alone may take: text is what was asked for."""
 
@@ -75,6 +79,8 @@ class _View:
     tokens: int
     given: Container[int] = ()
     about: str | None = None
+    over: str = _OVER
+    """What is said of hits that have no room."""
 
 
 # ----------------------------------------------------------------- whole answers
@@ -94,6 +100,8 @@ def search_text(
 def _search(response: _Json, view: _View, *, is_alone: bool) -> Told:
     hits = response["hits"]
     first = [_found(hits, hits[0]["rank"] if hits else 1)] if is_alone or not hits else []
+    if not is_alone:  # who wants more of one of several queries asks it alone
+        response = {**response, "next_cursor": None}
     return _answer([*first, *_missing(response)], hits, _remarks(response), view)
 
 
@@ -179,14 +187,17 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
     parts: list[str] = []
     shown: set[int] = set()
     for at, (query, answer) in enumerate(answers, start=1):
-        head = f"# {at}. {short(query)}"
+        head = numbered_head(at, query)
         share = left // (len(answers) - at + 1) - weight(head) - 2
+        if not is_whole:
+            share = min(share, _EACH)
         part = "" if "hits" in answer else f"failed: {_error(answer)}"
         if not part and share > 0:
             own = _View(
                 tokens=share // CHARS_PER_TOKEN,
                 given=_Both(view.given, shown),
                 about=None if is_whole else query,
+                over=_OVER if is_whole else _OVER_EACH,
             )
             told = _search(answer, own, is_alone=is_whole)
             shown |= set(told.lines)
@@ -271,7 +282,7 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
     if view.about is None:
         laid = _whole(page, hits, room, view.given)
     else:
-        laid = _telling(page, hits, room, view.given, view.about)
+        laid = _telling(page, hits, room, view, view.about)
     blocks = [line for block in _blocks(page, laid.shown) for line in block]
     also = [_ALSO, *(f"{INDENT}{line}" for line in laid.briefs)] if laid.briefs else []
     said = tuple(line for piece in laid.shown for line in piece.said())
@@ -301,25 +312,24 @@ def _whole(page: Page, hits: Sequence[_Json], room: int, given: Container[int]) 
     return _Laid(whole, rest, over)
 
 
-def _telling(
-    page: Page, hits: Sequence[_Json], room: int, given: Container[int], about: str
-) -> _Laid:
+def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: str) -> _Laid:
     """Lay out passages by the lines that tell, as many as there is room for."""
     pieces = [Piece.of(hit) for hit in hits]
     telling = Telling(about, pieces)
     usual = max(_LAST, min(_OTHERS, room // 6))
-    room -= weight(_OVER) + 4
+    room -= weight(view.over) + 4
     shown: list[Piece] = []
     briefs: list[str] = []
     texts: set[str] = set()
     for at, piece in enumerate(pieces):
-        size = _LAST if len(shown) >= _MANY else usual if shown else 2 * usual
+        size = _LAST if len(shown) >= _MANY else usual if shown else _FIRST * usual
         told = telling.lines(piece, min(room, size))
-        line = f"{page.head(piece, is_whole=False)}{' · seen' if told.is_in(given) else ''}"
-        is_brief = page.is_weak(piece) or piece.text in texts or told.is_in(given)
+        is_seen = told.is_in(view.given)
+        line = f"{page.head(piece, is_whole=False)}{' · seen' if is_seen else ''}"
+        is_brief = page.is_weak(piece) or piece.text in texts or is_seen
         cost = _cost(line) if is_brief else _whole_cost(page, told)
         if cost > room:
-            return _Laid(shown, briefs, [_OVER.format(len(pieces) - at)])
+            return _Laid(shown, briefs, [view.over.format(len(pieces) - at)])
         room -= cost
         if is_brief:
             briefs.append(line)

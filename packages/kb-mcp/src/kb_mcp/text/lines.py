@@ -4,7 +4,8 @@ The first line counts all of them. A file has a head, its path and, unless all a
 many lines match; then its lines: ``12: text`` for one that matches, ``13- text`` for one beside
 it; where the document has no lines that one could ask for, the place stands there. A file of one
 line is that line, ``path:12: text``. Of a long line there is what stands around the match.
-Lines without others around them have no margin, and those that say the same are one. What does
+Lines without others around them have no margin, and those that say the same are one; others
+stand around them where a file has room for all of these. What does
 not fit is counted: lines of a file in its head, files at the end.
 """
 
@@ -47,7 +48,7 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     parts = list(first)
     for at, file in enumerate(files[:listed]):
         share = max(room // (listed - at), room // _LARGEST_SHARE)
-        rows = list(_rows(file["lines"]))
+        rows = _shown(file["lines"], share)
         lines = _fitting(rows, share)
         if file["omitted"] or len(lines) < len(rows) or not lines:
             parts += [heads[at], *lines]
@@ -97,6 +98,14 @@ def _listed(heads: Sequence[str], room: int) -> int:
         if spent > room // 2:
             return max(1, at - 1)
     return at
+
+
+def _shown(lines: Sequence[_Json], room: int) -> list[str]:
+    """Return the rows of a file; where there is no room for what is around matches, without."""
+    rows = list(_rows(lines))
+    if sum(weight(row) + 1 for row in rows) > room:
+        rows = list(_rows([line for line in lines if line["is_match"]]))
+    return rows
 
 
 def _fitting(rows: Sequence[str], room: int) -> list[str]:

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import log
 
 from kb_app.shown.marks import marks
@@ -31,6 +31,15 @@ _BEFORE = 4
 """One part in so many of a cut line is what stands before its first match."""
 _GAP = "…"
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
+_VALUE = re.compile(r"[=:]\s*[-+(\[{]?[\"'\d]")
+_OF_VALUES = 1.5
+"""How much more a line says that gives a name a value, which is what is mostly looked for."""
+_COMMENTS, _STRINGS = ("#", "//", "--", ";", "*/"), ('"""', "'''")
+_SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
+_FOLLOWING, _LEADING = 0.4, 0.3
+"""How much of what a sentence is worth those after and before it are."""
+_OPENING = 2
+"""So many lines that say something tell what a passage is."""
 _WORD = 4
 """Characters by which two forms of a word are one, as ``excerpts`` has it."""
 
@@ -68,14 +77,18 @@ class Telling:
         if piece.cost <= room or not parts:
             return piece
         kept: list[int] = []
-        for at in sorted(range(len(parts)), key=lambda at: (-self._says(parts[at]), at)):
-            if not kept or parts[at].cost <= room:
+        worth = [self._says(part) for part in parts]
+        worth = _with_what_is_meant(parts, worth) if piece.is_code else _with_neighbours(worth)
+        opening = _opening(parts)
+        for at in sorted(range(len(parts)), key=lambda at: (-worth[at], at)):
+            if not kept or (parts[at].cost <= room and (worth[at] or at in opening)):
                 kept.append(at)
                 room -= parts[at].cost
         return replace(piece, told=tuple(_shown(piece, parts, sorted(kept))))
 
     def _says(self, part: _Part) -> float:
-        return sum(self._worth[word] for word in part.words)
+        said = sum(self._worth[word] for word in part.words)
+        return said * _OF_VALUES if said and _VALUE.search(part.text) else said
 
     def _split(self, piece: Piece) -> Iterator[_Part]:
         for number, line in enumerate(piece.text.split("\n")):
@@ -88,6 +101,39 @@ class Telling:
     def _words(self, text: str) -> Iterator[str]:
         for start, end in marks(text, self._query):
             yield text[start:end].casefold()[:_WORD]
+
+
+def _with_what_is_meant(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
+    """Return what lines of code are worth: one with a value as much as what is said of it.
+
+    That is a comment before it or a string after it.
+    """
+    own = list(worth)
+    for at, part in enumerate(parts):
+        if not _VALUE.search(part.text):
+            continue
+        if at and parts[at - 1].text.lstrip().startswith(_COMMENTS):
+            own[at] = max(own[at], worth[at - 1])
+        if at + 1 < len(parts) and parts[at + 1].text.lstrip().startswith(_STRINGS):
+            own[at] = max(own[at], worth[at + 1])
+    return own
+
+
+def _with_neighbours(worth: Sequence[float]) -> list[float]:
+    """Return what sentences are worth in prose: what stands beside one that tells does, too.
+
+    Above all what follows: an answer seldom says the words of its question again.
+    """
+    return [
+        own + _FOLLOWING * before + _LEADING * after
+        for before, own, after in zip([0.0, *worth[:-1]], worth, [*worth[1:], 0.0], strict=True)
+    ]
+
+
+def _opening(parts: Sequence[_Part]) -> list[int]:
+    """Return the first parts that have words, such as a signature and what is said of it."""
+    saying = (at for at, part in enumerate(parts) if not at or _SAYING.search(part.text))
+    return list(islice(saying, _OPENING))
 
 
 def around(text: str, query: str) -> str:
@@ -114,9 +160,9 @@ def _shown(piece: Piece, parts: Sequence[_Part], kept: Sequence[int]) -> Iterato
     """Yield the lines that the kept parts make."""
     if piece.is_code:
         first = piece.first or 1
-        yield from (
-            line for at in kept for line in numbered(parts[at].text, first + parts[at].line)
-        )
+        margin = min(len(said) - len(said.lstrip()) for said in (parts[at].text for at in kept))
+        for at in kept:
+            yield from numbered(parts[at].text[margin:], first + parts[at].line)
         return
     said = ""
     for before, at in pairwise([-1, *kept]):

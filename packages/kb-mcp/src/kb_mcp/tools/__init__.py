@@ -5,13 +5,14 @@ Rooms by subject; none knows another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 
-from kb_core.errors import ReadonlyMode
-from kb_mcp._tool import Tool
-from kb_mcp.tools import adding, asking, checking, grepping, reading, searching, several
+from kb_core.errors import InvalidInput, ReadonlyMode
+from kb_mcp._tool import Form, Tool
+from kb_mcp.tools import adding, asking, checking, codebase, grepping, reading, searching
 
-__all__ = ["TOOLS", "offered", "refusal"]
+__all__ = ["TOOLS", "offered", "refusal", "usual"]
 
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
@@ -20,8 +21,8 @@ TOOLS: Mapping[str, Tool] = {
         asking.ASK,
         reading.FETCH,
         grepping.GREP,
-        several.BULK_SEARCH,
-        several.CODEBASE_SEARCH,
+        searching.BULK_SEARCH,
+        codebase.CODEBASE_SEARCH,
         searching.SIMILAR,
         reading.LIST_DOCS,
         reading.CITE_VERIFY,
@@ -36,9 +37,36 @@ TOOLS: Mapping[str, Tool] = {
 }
 
 
-def offered(tools: Mapping[str, Tool], *, readonly: bool) -> list[Tool]:
-    """Return the tools that a host is shown: read-only, none that writes."""
-    return [tool for tool in tools.values() if not (readonly and tool.writes)]
+_ALL, _READING = "all", "reading"
+
+
+def offered(tools: Mapping[str, Tool], names: Collection[str], *, readonly: bool) -> list[Tool]:
+    """Return the tools that a host is shown, of those that are named; read-only, none that writes.
+
+    ``all`` names every tool, ``reading`` those that reading mostly takes. ``InvalidInput`` for
+    another name.
+    """
+    for name in names:
+        if name not in tools and name not in {_ALL, _READING}:
+            nearest = get_close_matches(name, [*tools, _ALL, _READING], n=1)
+            raise InvalidInput(
+                f"there is no tool {name!r}",
+                hint=f"did you mean {nearest[0]!r}?"
+                if nearest
+                else f"tools are {', '.join(tools)}; {_READING} and {_ALL} name several",
+                details={"field": "tools", "value": name},
+            )
+    return [
+        tool
+        for tool in tools.values()
+        if (_ALL in names or tool.name in names or (_READING in names and not tool.seldom))
+        and not (readonly and tool.writes)
+    ]
+
+
+def usual(form: Form) -> tuple[str, ...]:
+    """Return the names of what is offered where nobody names any: as text, what reading takes."""
+    return (_READING,) if form is Form.TEXT else (_ALL,)
 
 
 def refusal(tool: Tool) -> ReadonlyMode:

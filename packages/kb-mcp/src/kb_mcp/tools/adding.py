@@ -49,10 +49,9 @@ INGEST_FILE = Tool(
     ),
     call=_ingest_file,
     tell=lambda call: ingest_text(_ingest_file(call), call.max_tokens),
-    brief=(
-        "Index a file that the person asks to add or has changed, in the folders that they "
-        "allowed. What is ignored or secret stays out, and the answer says why."
-    ),
+    brief="Index a file that the person asks to add or has changed, in a folder they allowed.",
+    shown={"path": "Absolute."},
+    seldom=True,
 )
 
 
@@ -118,8 +117,15 @@ INGEST_STDIN = Tool(
     tell=lambda call: ingest_text(_ingest_stdin(call), call.max_tokens),
     brief=(
         "Keep a text as a document when the person asks for that; say that you wrote it, and from "
-        "what. The same source_uri, or title, replaces. A file on disk is for ingest_file."
+        "what. The same title replaces."
     ),
+    shown={
+        "content": "",
+        "title": "",
+        "written_by": "You: model and program.",
+        "based_on": "Citations or paths.",
+    },
+    seldom=True,
 )
 
 

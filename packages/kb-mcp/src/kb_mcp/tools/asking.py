@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import mcp_types as types
@@ -11,10 +12,20 @@ from pydantic import Field
 from kb_app.wire_models import FilteredInput, MaybeWhole, Text, choice, read, whole
 from kb_core import wire
 from kb_core.answers import AskQuery
+from kb_core.errors import KbError
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K
-from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, input_schema, outline
-from kb_mcp.text.answers import answer_text
+from kb_mcp._tool import (
+    ONE_OR_SEVERAL,
+    READ_ONLY,
+    Answer,
+    Call,
+    Tool,
+    each_of,
+    input_schema,
+    outline,
+)
+from kb_mcp.text.answers import answer_text, answers_text
 
 __all__ = ["ASK", "AskInput"]
 
@@ -53,6 +64,27 @@ def _ask(call: Call) -> Answer:
     return wire.answer(call.kb.answer(question, stop=call.stop))
 
 
+def _tell_ask(call: Call) -> str:
+    if "queries" not in call.arguments:
+        return answer_text(_ask(call))
+    asked = each_of(call.arguments)
+    answers: list[tuple[str, Answer]] = []
+    for one in asked:
+        if call.stop.is_set():
+            break  # nobody waits for the rest
+        answers.append((str(one.get("query")), _answered(replace(call, arguments=one))))
+        call.progress.message = f"{len(answers)} of {len(asked)} questions answered"
+    return answers_text(answers, call.max_tokens)
+
+
+def _answered(call: Call) -> Answer:
+    """Return the answer, or the error of this question, which leaves the others alone."""
+    try:
+        return _ask(call)
+    except KbError as error:
+        return wire.error(error)
+
+
 ASK = Tool(
     definition=types.Tool(
         name="ask",
@@ -69,10 +101,12 @@ ASK = Tool(
         annotations=READ_ONLY,
     ),
     call=_ask,
-    tell=lambda call: answer_text(_ask(call)),
+    tell=_tell_ask,
     brief=(
-        "The sentences of the person's files that answer a question, word for word with their "
-        "places, or a refusal. Use it for one fact; for more, or for code, search and read."
+        "The sentences of the person's files that answer a question of fact (when, who, how many, "
+        "which), with their places, or a refusal; several questions in one call. The cheapest: "
+        "begin with it. For more, or for code: search."
     ),
-    hidden=("ingested_after", "source_type"),
+    also=ONE_OR_SEVERAL,
+    shown={"path_glob": "", "source": "", "session": "Of an earlier answer, to go on."},
 )

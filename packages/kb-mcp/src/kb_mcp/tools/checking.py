@@ -82,7 +82,9 @@ EXPLAIN_MISS = Tool(
     ),
     call=_explain_miss,
     tell=lambda call: miss_text(_explain_miss(call), call.max_tokens),
-    brief=("Why a document is not among the hits of a query, and a query that finds it."),
+    brief="Why a document is not among the hits of a query, and a query that finds it.",
+    shown={"query": "", "doc": "Its path."},
+    seldom=True,
 )
 
 
@@ -107,7 +109,8 @@ SCHEMA = Tool(
     ),
     call=_schema,
     tell=lambda call: schema_text(_schema(call), call.max_tokens),
-    brief=("How much there is, by source, medium and language: the values that filters take."),
+    brief="How much there is, by source, medium and language: the values that filters take.",
+    seldom=True,
 )
 
 
@@ -155,7 +158,9 @@ STATUS = Tool(
     ),
     call=_status,
     tell=_tell_status,
-    brief=("What became of every file, and why: for one that should be found and is not."),
+    brief="What became of every file, and why: for one that should be found and is not.",
+    shown={"path_glob": "", "state": "", "changed_since": "A time, or as_of of before."},
+    seldom=True,
 )
 
 
@@ -180,10 +185,8 @@ DOCTOR = Tool(
     ),
     call=_doctor,
     tell=lambda call: doctor_text(_doctor(call), call.max_tokens),
-    brief=(
-        "Health checks, each with what the person can do. Use it when something fails, not before "
-        "every search."
-    ),
+    brief="Health checks, each with what the person can do: when something fails.",
+    seldom=True,
 )
 
 
@@ -223,7 +226,9 @@ FRESH = Tool(
     call=_wait_for_fresh,
     tell=lambda call: files_text(_wait_for_fresh(call), 0, call.max_tokens),
     brief=(
-        "After your own edits: have these files of the sources indexed, and return when searches "
-        "know them as they are on disk."
+        "After your own edits: index these files of the sources, and return when searches know "
+        "them as they are on disk."
     ),
+    shown={"paths": "", "seconds": ""},
+    seldom=True,
 )

@@ -89,9 +89,16 @@ GREP = Tool(
     call=_grep,
     tell=lambda call: grep_text(_grep(call), call.max_tokens),
     brief=(
-        "Lines that match a pattern, in all that is indexed; the file that defines it first. Use "
-        "it for a name, a setting, an error message: where it is defined, called, read; several "
-        "at once as a|b|c. Not for a question: that is search."
+        "Lines that match a pattern (RE2), the file that defines it first: where a name, a "
+        "setting, a message is defined, called, read; several at once as a|b|c."
     ),
-    hidden=("multiline", "max_lines"),
+    shown={
+        "pattern": "",
+        "path": "Folders or files.",
+        "path_glob": "",
+        "fixed": "",
+        "context": "",
+        "files_only": "",
+        "max_tokens": "",
+    },
 )

@@ -251,13 +251,20 @@ FETCH = Tool(
     ),
     call=_fetch,
     tell=_tell_fetch,
-    gives=True,
     brief=(
-        "Read text as it stands: lines of a file, what a citation names, or several places at "
-        "once; outline: true gives a file's headings or symbols with their lines, for a fraction "
-        "of its text. Use it where a passage is not enough. Not for looking for something."
+        "Read lines of files as they stand, several places at once; with outline, a file's "
+        "headings or symbols with their lines, for a fraction of its text."
     ),
-    hidden=("kind", "chunk_id", "doc_id", "line_start", "line_end"),
+    shown={
+        "places": "a.md:12-30, or a citation",
+        "path": "",
+        "lines": "40-80",
+        "outline": "",
+        "chunk": "An id.",
+        "context": "Chunks around it.",
+        "image": "Of a page: how it looks.",
+        "max_tokens": "",
+    },
 )
 
 
@@ -304,10 +311,8 @@ LIST_DOCS = Tool(
     ),
     call=_list_docs,
     tell=_tell_list_docs,
-    brief=(
-        "See what documents there are under a path, tag or date. It looks at no text: that is "
-        "search."
-    ),
+    brief="What documents there are under a path, tag or date, by their names.",
+    shown={"path_glob": "", "tag": "", "since": "", "limit": ""},
 )
 
 
@@ -361,9 +366,7 @@ CITE_VERIFY = Tool(
     ),
     call=_cite_verify,
     tell=lambda call: verified_text(_cite_verify(call), call.max_tokens),
-    brief=(
-        "Whether citations still say the same: unchanged, moved, changed (with a diff) or gone. "
-        "Use it on those that you did not get just now, and on stale hits."
-    ),
-    hidden=("source",),
+    brief="Whether older citations still say the same: unchanged, moved, changed or gone.",
+    shown={"citations": ""},
+    seldom=True,
 )
