@@ -193,7 +193,8 @@ def lines(program: str) -> list[Line]:
 def parse(words: list[str]) -> None:
     """Have the commands read *words*, as far as that is possible without running one."""
     command: click.Command = cli
-    context = click.Context(cli, info_name="kebab")
+    # The settings of the command itself: click keeps the help option that a first context makes.
+    context = click.Context(cli, info_name="kebab", **cli.context_settings)
     while isinstance(command, click.Group):
         _, rest, _ = command.make_parser(context).parse_args(list(words))
         if not rest:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from kb_app._search import explaining
 from kb_app._search.engine import Engine
 from kb_app._search.explaining import explain_miss
 from kb_app._search.lookup import document_named, origin_of
@@ -203,3 +204,14 @@ def test_what_is_suggested_is_what_a_person_would_type(world: SearchWorld) -> No
 
     assert words["query"] == "harbour"
     assert numbers["query"] in {"20260102", "1234567"}
+
+
+def test_a_document_far_down_is_not_looked_for_in_a_list_of_everything(
+    world: SearchWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explaining, "DEEPEST", 120)
+
+    report = explained(world.engine(), "note.md", LEXICAL)
+
+    assert report["lexical"]["rank"] == 121
+    assert report["verdict"] == "beyond_candidates"

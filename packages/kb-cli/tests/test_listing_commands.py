@@ -112,6 +112,17 @@ def test_an_empty_list_is_one_line() -> None:
     assert run("list", "docs", kb=ScriptedKnowledgeBase()).stdout == "0 documents\n"
 
 
+def test_status_of_everything_is_a_page_and_says_how_much_more_there_is() -> None:
+    answer = {"schema_version": "file_status.v1", "files": FILES, "coverage": COVERAGE}
+    kb = knowledge_base({"status": {**answer, "total": len(FILES) + 1234}})
+
+    assert "and 1,234 more files: name some, or a --state" in run("status", kb=kb).stdout
+    run("status", "--json", kb=kb)
+    run("status", "**", kb=kb)
+
+    assert [limit for *_, limit, _ in kb.asked] == [200, None, None]
+
+
 def test_status_shows_every_file_and_the_coverage() -> None:
     answer = {"schema_version": "file_status.v1", "files": FILES, "coverage": COVERAGE}
     kb = knowledge_base({"status": answer})

@@ -382,7 +382,9 @@ def test_the_ledger() -> None:
     index.publish(Corpus().publication(files=list(states.values())))
     rows = index.snapshot().files(None)
 
-    out = wire.file_status(rows[:4], wire.coverage(rows, chunks=7, embedded=5))
+    out = wire.file_status(
+        rows[:4], wire.coverage(index.snapshot().ledger(None).counts, chunks=7, embedded=5)
+    )
 
     check("file_status", out)
     assert out["files"][0] == {
@@ -408,7 +410,7 @@ def test_the_ledger() -> None:
         "chunks": 7,
         "embedded": 5,
     }
-    check("file_status", wire.file_status([], wire.coverage([])))
+    check("file_status", wire.file_status([], wire.coverage({})))
 
 
 def shown() -> tuple[Sequence[StoredChunk], StoredDoc, str]:

@@ -19,6 +19,7 @@ from kb_core.filters import Filter, all_of
 if TYPE_CHECKING:
     from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile
     from kb_core.search import LexicalQuery, Scored
+    from kb_core.stored import Ledger
 
 __all__ = ["Narrowed"]
 
@@ -82,6 +83,9 @@ class _NarrowSnapshot:
 
     def files(self, where: Filter | None) -> Sequence[StoredFile]:
         return self._whole.files(self._both(where))
+
+    def ledger(self, where: Filter | None) -> Ledger:
+        return self._whole.ledger(self._both(where))
 
     def _both(self, where: Filter | None) -> Filter | None:
         return all_of([self._where, where])

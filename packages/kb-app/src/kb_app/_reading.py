@@ -17,7 +17,7 @@ from kb_app._search.query import compile_filters, epoch_of, filter_warnings, glo
 from kb_core import wire
 from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, SpanNotSupported
-from kb_core.filters import And, Glob, OneOf, Or, literal_glob
+from kb_core.filters import And, Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ids import enclosed_path
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
@@ -25,6 +25,7 @@ from kb_core.search import CHARS_PER_TOKEN, SearchFilters
 from kb_core.text import LineIndex
 
 if TYPE_CHECKING:
+    from kb_core.stored import Ledger
     from kb_core.wire import types
 
 __all__ = [
@@ -200,31 +201,30 @@ def status(
         raise InvalidInput(
             f"state {state!r} is not one of {known}", details={"field": "state", "value": state}
         )
-    everything = snapshot.files(None)
-    shown = everything if path_glob is None else _files(snapshot, path_glob)
-    if state is not None:
-        shown = [row for row in shown if row["state"] == state]
+    where = None if path_glob is None else _files_named(snapshot, path_glob)
+    where = all_of([where, None if state is None else OneOf("state", (state,))])
+    shown = snapshot.files(where)
     if changed_since is not None:
         since = epoch_of("changed_since", changed_since)
         recent = (row for row in shown if _changed_at(row) >= since)
         shown = sorted(recent, key=_changed_at, reverse=True)
-    totals = _coverage(snapshot, everything)
+    ledger = snapshot.ledger(None)
     page = shown[offset : None if limit is None else offset + limit]
-    last = max(map(_changed_at, everything), default=None)
-    return wire.file_status(page, totals, total=len(shown), as_of=last)
+    totals = _coverage(snapshot, ledger)
+    return wire.file_status(page, totals, total=len(shown), as_of=ledger.changed)
 
 
 def coverage_of(snapshot: IndexSnapshot | None) -> types.FileStatusCoverage:
     """Return the totals over the whole ledger."""
     if snapshot is None:
-        return wire.coverage([], chunks=0, embedded=0)
-    return _coverage(snapshot, snapshot.files(None))
+        return wire.coverage({}, chunks=0, embedded=0)
+    return _coverage(snapshot, snapshot.ledger(None))
 
 
-def _coverage(snapshot: IndexSnapshot, files: Sequence[StoredFile]) -> types.FileStatusCoverage:
+def _coverage(snapshot: IndexSnapshot, ledger: Ledger) -> types.FileStatusCoverage:
     stats = snapshot.control.stats
     embedded = max(stats.get("embedded", {}).values(), default=0)
-    return wire.coverage(files, chunks=stats.get("chunk_count", 0), embedded=embedded)
+    return wire.coverage(ledger.counts, chunks=stats.get("chunk_count", 0), embedded=embedded)
 
 
 def _changed_at(row: StoredFile) -> int:
@@ -232,23 +232,23 @@ def _changed_at(row: StoredFile) -> int:
     return max(row["processed_at"] or 0, row["changed_at"] or 0)
 
 
-def _files(snapshot: IndexSnapshot, path_glob: str) -> Sequence[StoredFile]:
-    """Return the rows of a pattern, or of what else names a file or a folder."""
+def _files_named(snapshot: IndexSnapshot, path_glob: str) -> Filter:
+    """Return the filter for the rows of a pattern, or of what else names a file or a folder."""
     pattern = glob_of("path_glob", path_glob)
-    if found := snapshot.files(pattern):
-        return found
+    if snapshot.files(pattern):
+        return pattern
     named = paths_named(snapshot, path_glob)
-    if found := snapshot.files(OneOf("path", tuple(named))):
-        return found
+    if snapshot.files(paths := OneOf("path", tuple(named))):
+        return paths
     # What is within a file has no row but that of its file.
     enclosed = snapshot.docs(OneOf("path", tuple(named)))
     files = tuple(container for doc in enclosed if (container := doc.get("container")))
-    if files and (found := snapshot.files(OneOf("path", files))):
-        return found
+    if files and snapshot.files(containers := OneOf("path", files)):
+        return containers
     literal = map(literal_glob, named)
     short = [path for path in literal if path.strip("/") and len(path) < _LONGEST_PATH]
     inside = [Glob(p) for path in short for p in (f"/{path}/**", f"**/{path.lstrip('/')}")]
-    return snapshot.files(Or(tuple(inside)))
+    return Or(tuple(inside))
 
 
 def _enclosed(snapshot: IndexSnapshot, doc: StoredDoc) -> list[StoredDoc]:

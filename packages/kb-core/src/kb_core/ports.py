@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kb_core.language import Delta, Message, ModelName
     from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
     from kb_core.search import KnownWords, LexicalQuery, PartReading, Relaxation, Scored
+    from kb_core.stored import Ledger
 
 __all__ = ["Chunker", "Clock", "CloseReader", "Content", "Embedder", "IndexReader"]
 __all__ += ["IndexSnapshot", "IndexWriter", "LanguageModel", "Parser", "Reranker", "Results"]
@@ -114,7 +115,6 @@ class IndexSnapshot(Protocol):
 
     def doc_chunks(self, doc_id: str, /) -> Sequence[StoredChunk]:
         """Return a document's chunks by ordinal."""
-        ...
 
     def find_docs(self, id_prefix: str, limit: int, /) -> Sequence[StoredDoc]:
         """Return documents whose id starts with *id_prefix*; aliases of moved files count."""
@@ -122,7 +122,6 @@ class IndexSnapshot(Protocol):
 
     def doc_text(self, doc_id: str, /) -> str | None:
         """Return a document's text."""
-        ...
 
     def texts(
         self, where: Filter | None, needs: Sequence[Sequence[str]], /
@@ -136,18 +135,19 @@ class IndexSnapshot(Protocol):
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
-        ...
 
     def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
-        """Return documents that pass *where*, by source and path."""
-        ...
+        """Return documents that pass *where*, by source and path; each is read when it is taken."""
 
     def docs_of(self, keys: Sequence[int], /) -> Mapping[int, StoredDoc]:
         """Return those documents that exist, by key."""
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
-        """Return ledger rows; only ``path`` globs and ``source_id`` can narrow them."""
+        """Return ledger rows, likewise; ``path`` globs, ``source_id`` and ``state`` narrow them."""
         ...
+
+    def ledger(self, where: Filter | None, /) -> Ledger:
+        """Return what ``files`` would, summed up, and read none of them."""
 
 
 class IndexReader(Protocol):

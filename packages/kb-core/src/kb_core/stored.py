@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-__all__ = ["StoredChunk", "StoredDoc", "StoredFile", "StoredText"]
+__all__ = ["Ledger", "StoredChunk", "StoredDoc", "StoredFile", "StoredText"]
 
 
 class StoredChunk(TypedDict):
@@ -116,6 +116,15 @@ class StoredFile(TypedDict):
     error_code: str | None
     processed_at: int | None
     changed_at: int | None
+
+
+class Ledger(NamedTuple):
+    """What the ledger holds, summed up."""
+
+    counts: Mapping[tuple[str, str | None], int]
+    """How many files there are of each state and reason."""
+    changed: int | None
+    """When the last of them was processed or came into another state, in epoch seconds."""
 
 
 class StoredText(NamedTuple):

@@ -25,7 +25,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import tantivy
@@ -48,6 +48,7 @@ __all__ = [
     "Ranking",
     "Requirement",
     "Weights",
+    "better_of",
     "build_ranking",
     "describe",
     "holding",
@@ -461,3 +462,11 @@ def _excluded(schema: tantivy.Schema, query: LexicalQuery, langs: Sequence[str])
             holds = holding(schema, clause, langs)
             if holds is not None:
                 yield holds
+
+
+def better_of(lists: Iterable[Sequence[tuple[float, int]]], limit: int) -> list[tuple[float, int]]:
+    """Merge lists of negative scores and keys, each cut at *limit*; a chunk has its best score."""
+    best: dict[int, float] = {}
+    for below, key in sorted(chain.from_iterable(lists)):
+        best.setdefault(key, below)
+    return [(below, key) for key, below in islice(best.items(), limit)]

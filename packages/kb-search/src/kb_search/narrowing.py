@@ -24,6 +24,7 @@ __all__ = [
     "build_filter",
     "glob_regex",
     "in_order",
+    "inside",
     "lone_character",
     "only",
     "phrase_of",
@@ -187,3 +188,8 @@ def lone_character(schema: tantivy.Schema, character: str) -> Query:
     """Find one CJK character at either end of any bigram."""
     known = _literal(character)
     return Query.regex_query(schema, "cjk", f"{known}.?|.{known}")
+
+
+def inside(schema: tantivy.Schema, part: str) -> Query:
+    """Return the query for chunks with a word that has *part*, as written, anywhere in it."""
+    return Query.regex_query(schema, "exact", f".*{part}.*")

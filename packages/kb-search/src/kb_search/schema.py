@@ -104,8 +104,21 @@ def records_schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in ("title", "path_words"):
         builder.add_text_field(name, tokenizer_name=TERMS, index_option="basic")
+    builder.add_integer_field("changed", fast=True)
+    for name in ("place", "standing"):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic", fast=True)
     builder.add_bytes_field("payload", stored=True)
     return builder.build()
+
+
+def place_of(source_id: str, path: str) -> str:
+    """Return what documents and files are listed by, so that a page reads no other."""
+    return f"{source_id}\0{path}"
+
+
+def standing_of(state: str, reason: str | None) -> str:
+    """Return what files are counted by, without reading them: a state, perhaps with a reason."""
+    return f"{state}\0{reason or ''}"
 
 
 def key_of(kind: str, *parts: str) -> int:
@@ -189,6 +202,7 @@ def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
     """Return a document's metadata as a record."""
     made = _record("doc", doc.doc_key, rev)
     made.add_integer("doc_key", doc.doc_key)
+    made.add_text("place", place_of(doc.source_id, doc.path))
     _add_filters(made, doc)
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
@@ -212,9 +226,12 @@ def file_document(file: FileRecord, rev: int) -> tantivy.Document:
     made.add_text("source_id", file.source_id)
     made.add_text("path", file.path)
     made.add_text("state", file.state)
+    made.add_text("place", place_of(file.source_id, file.path))
+    made.add_text("standing", standing_of(file.state, file.reason))
     fields = {name: getattr(file, name) for name in FileRecord.__dataclass_fields__}
     for name in ("processed_at", "changed_at"):
         fields[name] = to_epoch(fields[name]) if fields[name] else None
+    made.add_integer("changed", max(fields["processed_at"] or 0, fields["changed_at"] or 0))
     made.add_bytes("payload", _json(fields))
     return made
 

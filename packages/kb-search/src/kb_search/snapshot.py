@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,15 @@ from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
 from kb_search.analysis import STEMMED
-from kb_search.lexical import build_ranking, describe, known_words
-from kb_search.narrowing import build_filter, only
-from kb_search.opening import SIGNPOST, Segments, damaged, payload_of, translate_errors
+from kb_search.lexical import better_of, build_ranking, describe, known_words
+from kb_search.narrowing import build_filter, inside, only
+from kb_search.opening import SIGNPOST, Rows, Segments, damaged, payload_of, translate_errors
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
-    from kb_core.stored import StoredChunk, StoredDoc, StoredFile, StoredText
+    from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
     from kb_search.vectors import Marks, VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
@@ -106,7 +107,7 @@ class Snapshot:
                 return []
             narrow = None if where is None else build_filter(self._schema, where)
             lists = [self._ranked(wanted, limit) for wanted in ranking.searches(narrow)]
-        best = lists[0] if len(lists) == 1 else _better_of(lists, limit)
+        best = lists[0] if len(lists) == 1 else better_of(lists, limit)
         return [Scored(key, -below) for below, key in best]
 
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
@@ -251,11 +252,9 @@ class Snapshot:
         with translate_errors("count documents"):
             return sum(1 for _ in self._newest_places("doc", narrow, _most(self._records)))
 
-    def docs(self, where: Filter | None, /) -> list[StoredDoc]:
-        """Return documents that pass *where*, by source and path."""
-        narrow = None if where is None else build_filter(self._record_schema, where)
-        found = self._newest("doc", narrow, _most(self._records))
-        return sorted(found, key=lambda doc: (doc["source_id"], doc["path"]))
+    def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
+        """Return documents that pass *where*, by source and path; read when taken."""
+        return Rows(self._records, [at for _, at in self._listed("doc", where, "place")])
 
     def docs_of(self, keys: Sequence[int], /) -> dict[int, StoredDoc]:
         """Return those documents that exist, by key; the last ones asked for are kept."""
@@ -270,11 +269,19 @@ class Snapshot:
         self._docs_kept = kept if blocks <= _BLOCKS_KEPT else found
         return found
 
-    def files(self, where: Filter | None, /) -> list[StoredFile]:
-        """Return rows of the ledger, by source and path."""
-        narrow = None if where is None else build_filter(self._record_schema, where)
-        found = self._newest("file", narrow, _most(self._records))
-        return sorted(found, key=lambda file: (file["source_id"], file["path"]))
+    def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
+        """Return rows of the ledger, by source and path; read when taken."""
+        return Rows(self._records, [at for _, at in self._listed("file", where, "place")])
+
+    def ledger(self, where: Filter | None, /) -> Ledger:
+        """Return the rows of the ledger that pass *where*, summed up."""
+        from kb_core.stored import Ledger  # a search by words needs none
+
+        found = self._listed("file", where, "standing")
+        counts = Counter(standing for standing, _ in found)
+        changed = self._records.fast_field_values("changed", [at for _, at in found])
+        parted = {_state_of(standing): n for standing, n in counts.items()}
+        return Ledger(parted, max(map(_int, changed), default=None))
 
     # ---------------------------------------------------------------- private
 
@@ -394,7 +401,7 @@ class Snapshot:
         found: set[int] = set()
         for literal in literals:
             parts, pairs = words_of(literal)
-            queries = [_inside(self._schema, part) for part in parts[:_MOST_WORDS]]
+            queries = [inside(self._schema, part) for part in parts[:_MOST_WORDS]]
             queries += [Query.term_query(self._schema, "cjk", pair) for pair in pairs[:_MOST_WORDS]]
             if not queries:
                 return set(self._texts)  # nothing that the index knows
@@ -409,21 +416,42 @@ class Snapshot:
         values = self._chunks.fast_field_values("doc_key", [address for _, address in hits])
         return set(map(_int, values))
 
-    def _newest_places(
-        self, kind: str, narrow: Query | None, limit: int
-    ) -> Iterator[tantivy.DocAddress]:
+    def _listed(
+        self, kind: str, where: Filter | None, field: str
+    ) -> list[tuple[str, tantivy.DocAddress]]:
+        """Return what the newest records of a kind have in a fast field, in that order."""
+        narrow = None if where is None else build_filter(self._record_schema, where)
+        with translate_errors(f"list {kind} records"):
+            hits: Any = self._records.search(
+                self._of_kind(kind, narrow),
+                _most(self._records),
+                count=False,
+                order_by_field=field,
+                order=tantivy.Order.Asc,
+            ).hits
+            newest = self._are_newest(kind, [address for _, address in hits])
+            return [hit for hit, is_newest in zip(hits, newest, strict=True) if is_newest]
+
+    def _of_kind(self, kind: str, narrow: Query | None) -> Query:
         parts = [only(kind, self._record_schema), self._published, self._alive]
-        query = Query.boolean_query(
+        return Query.boolean_query(
             [(Occur.Must, part) for part in (*parts, narrow) if part is not None]
         )
-        hits = self._records.search(query, limit, count=False).hits
-        addresses = [address for _, address in hits]
+
+    def _are_newest(self, kind: str, addresses: list[tantivy.DocAddress]) -> Iterator[bool]:
+        """Say of each record whether there is none of the same key that is newer."""
         keys = self._records.fast_field_values("key", addresses)
         revs = self._records.fast_field_values("rev", addresses)
         recent = self._recent[kind]
-        for key, rev, address in zip(keys, revs, addresses, strict=True):
-            if _int(rev) >= recent.get(_int(key), _int(rev)):
-                yield address
+        for key, rev in zip(keys, revs, strict=True):
+            yield _int(rev) >= recent.get(_int(key), _int(rev))
+
+    def _newest_places(
+        self, kind: str, narrow: Query | None, limit: int
+    ) -> Iterator[tantivy.DocAddress]:
+        hits = self._records.search(self._of_kind(kind, narrow), limit, count=False).hits
+        addresses = [address for _, address in hits]
+        return compress(addresses, self._are_newest(kind, addresses))
 
     @cached_property
     def _published(self) -> Query:
@@ -455,16 +483,9 @@ class Snapshot:
         return recent
 
 
-def _inside(schema: tantivy.Schema, part: str) -> Query:
-    return Query.regex_query(schema, "exact", f".*{part}.*")
-
-
-def _better_of(lists: Iterable[Sequence[tuple[float, int]]], limit: int) -> list[tuple[float, int]]:
-    """Merge lists that are cut at *limit*; a chunk in several has its best score."""
-    best: dict[int, float] = {}
-    for below, key in sorted(chain.from_iterable(lists)):
-        best.setdefault(key, below)
-    return [(below, key) for key, below in islice(best.items(), limit)]
+def _state_of(standing: str) -> tuple[str, str | None]:
+    state, _, reason = standing.partition("\0")
+    return state, reason or None
 
 
 def _rounded(hit: tuple[Any, tantivy.DocAddress]) -> float:

@@ -36,7 +36,7 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["Standing", "explain_miss", "shortest_query", "standings"]
+__all__ = ["DEEPEST", "Standing", "explain_miss", "shortest_query", "standings"]
 
 Json = dict[str, Any]
 
@@ -121,7 +121,7 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
     lane = where if passing else None
     chunks = snapshot.doc_chunks(doc["doc_id"])
     keys = {chunk["chunk_key"] for chunk in chunks}
-    lexical, vector = standings(engine, query, lane, keys)
+    lexical, vector = standings(engine, query, lane, own, keys)
     words = words_of(query.text)
     found = [word for word in words if snapshot.lexical(_one_word(word), own, 1)]
     key = engine.settings.model_key
@@ -288,6 +288,11 @@ def _one_word(word: str) -> LexicalQuery:
     return LexicalQuery((Clause(word),))
 
 
+DEEPEST = 100_000
+"""How far down a list a document is looked for."""
+_DEEPER = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The best chunk of a document in one list, ranks from 1."""
@@ -298,21 +303,45 @@ class Standing:
 
 
 def standings(
-    engine: Engine, query: SearchQuery, where: Filter | None, keys: set[int]
+    engine: Engine, query: SearchQuery, where: Filter | None, own: Filter, keys: set[int]
 ) -> tuple[Standing | None, Standing | None]:
-    """Return the standings of *keys* in the exhaustive lists of both channels."""
-    everything = max(1, engine.snapshot.count(None))
-    found = propose(
-        engine.snapshot,
-        parse_query(query.text),
-        where,
-        everything,
-        wanted=Channel.of(query.mode),
-        model_key=engine.settings.model_key,
-        embed=engine.embed,
-        deadline=Deadline(None),
+    """Return the standings of *keys*, which *own* lets pass, in the lists of both channels.
+
+    The lists are asked for deeper and deeper until *keys* come, since a list of everything
+    takes gigabytes where there are a million passages; what comes later than ``DEEPEST`` has
+    the rank behind that.
+    """
+
+    def asked(narrow: Filter | None, pool: int) -> tuple[Sequence[Scored], Sequence[Scored]]:
+        found = propose(
+            engine.snapshot,
+            parse_query(query.text),
+            narrow,
+            pool,
+            wanted=Channel.of(query.mode),
+            model_key=engine.settings.model_key,
+            embed=engine.embed,
+            deadline=Deadline(None),
+        )
+        return found.lexical, found.vector
+
+    inside = asked(all_of([where, own]), max(1, len(keys)))
+    most = min(max(1, engine.snapshot.count(None)), DEEPEST)
+    depth = min(pool_size(query.k), most)
+    while True:
+        found = [_first(ranked, keys) for ranked in asked(where, depth)]
+        if depth == most or all(found[at] or not inside[at] for at in range(2)):
+            break
+        depth = min(_DEEPER * depth, most)
+    by_words, by_meaning = (
+        one or _behind(rest, most) for one, rest in zip(found, inside, strict=True)
     )
-    return _first(found.lexical, keys), _first(found.vector, keys)
+    return by_words, by_meaning
+
+
+def _behind(inside: Sequence[Scored], depth: int) -> Standing | None:
+    """Return the standing of what is found by itself, and not among the first *depth*."""
+    return Standing(inside[0].chunk_key, depth + 1, inside[0].score) if inside else None
 
 
 def _first(ranked: Sequence[Scored], keys: set[int]) -> Standing | None:

@@ -16,6 +16,9 @@ from kb_cli._text import pairs, table
 
 __all__ = ["inspect", "list_", "status"]
 
+_MOST_FILES = 200
+"""Nobody reads as many lines: who names no files is told how many more there are."""
+
 
 @subgroup("list", example="kebab list docs --media code")
 def list_() -> None:
@@ -239,8 +242,10 @@ def status(
 
     Every file that a run of ingest saw is here, the skipped and the failed ones too.
     """
+    is_narrowed = not (path_glob is state is changed_since is None)
+    limit = None if cli.as_json or is_narrowed else _MOST_FILES
     with cli.open() as kb:
-        found = kb.status(path_glob, state, changed_since=changed_since)
+        found = kb.status(path_glob, state, changed_since=changed_since, limit=limit)
     cli.show(found, _status_lines)
     if not found["files"] and path_glob is not None:
         cli.note(f"no file that was seen matches '{printable(path_glob)}'")
@@ -249,6 +254,8 @@ def status(
 def _status_lines(status: Shown) -> Iterator[str]:
     if rows := [_row(file) for file in status["files"]]:
         yield from table(("STATE", "CHANGED", "SIZE", "SOURCE", "PATH", "WHY"), rows)
+        if more := status.get("total", len(rows)) - len(rows):
+            yield f"and {more:,} more files: name some, or a --state"
     yield from _coverage(status["coverage"])
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import timedelta
 
 from kb_core.clock import to_epoch
 from kb_core.filters import Glob, OneOf
@@ -259,6 +260,34 @@ class RecordsContract(Contract):
             7,
         )
         assert shown[2]["processed_at"] == to_epoch(NOW)
+
+    def test_files_are_counted_by_state_and_reason_as_they_are_now(self) -> None:
+        world = self.world()
+        later = NOW + timedelta(hours=2)
+        world.put(files=[file_row("a.md"), file_row("b.md"), file_row("gone.md")])
+        empty = file_row("b.md", FileState.SKIPPED, reason="empty", changed_at=later)
+        world.put(files=[empty, file_row("c.md")], forgotten=[("notes", "gone.md")])
+
+        everything = world.snapshot().ledger(None)
+        below = world.snapshot().ledger(Glob("a.md"))
+
+        assert everything.counts == {("indexed", None): 2, ("skipped", "empty"): 1}
+        assert everything.changed == to_epoch(later)
+        assert below == ({("indexed", None): 1}, to_epoch(NOW))
+        assert world.snapshot().ledger(Glob("none/**")) == ({}, None)
+
+    def test_a_page_of_documents_is_that_of_all_of_them(self) -> None:
+        world = self.world()
+        world.put(*(world.corpus.document(f"{n % 7}/{n}.md", "text") for n in range(30)))
+        world.put(world.corpus.document("3/3.md", "newer"))
+
+        found = world.snapshot().docs(None)
+
+        paths = [doc["path"] for doc in found]
+        assert len(found) == 30
+        assert paths == sorted(paths)
+        assert [doc["path"] for doc in found[10:14]] == paths[10:14]
+        assert found[-1] == list(found)[-1]
 
 
 _TOLERANCE = 2e-3

@@ -31,7 +31,8 @@ from kb_core.search import (
     Relaxation,
     Scored,
 )
-from kb_core.testing.documents import stored_chunk, stored_doc, stored_file
+from kb_core.stored import Ledger
+from kb_core.testing.documents import ledger_of, stored_chunk, stored_doc, stored_file
 from kb_core.values import dataclass
 
 __all__ = [
@@ -400,12 +401,12 @@ class MemorySnapshot:
         return {doc["doc_key"]: doc for doc in self.docs(OneOf("doc_key", tuple(keys)))}
 
     def files(self, where: Filter | None, /) -> list[StoredFile]:
-        rows = [
-            row
-            for row in self._state.files.values()
-            if passes(Facts({"path": (row.path,), "source_id": (row.source_id,)}, _no_text), where)
-        ]
+        files = self._state.files.values()
+        rows = [row for row in files if passes(Facts(_standing(row), _no_text), where)]
         return [stored_file(row) for row in _in_order(rows, lambda r: (r.source_id, r.path))]
+
+    def ledger(self, where: Filter | None, /) -> Ledger:
+        return ledger_of(self.files(where))
 
     def _follow(self, doc_id: str) -> str:
         seen = set[str]()
@@ -487,6 +488,10 @@ def _values(doc: DocumentRecord) -> dict[str, tuple[str | int, ...]]:
 def _text_of(doc: DocumentRecord, body: str) -> Callable[[str], list[str]]:
     texts = {"body": body, "title": doc.title, "path": doc.path}
     return lambda field: words(texts[field])
+
+
+def _standing(row: FileRecord) -> dict[str, tuple[str | int, ...]]:
+    return {"path": (row.path,), "source_id": (row.source_id,), "state": (str(row.state),)}
 
 
 def _no_text(field: str) -> list[str]:

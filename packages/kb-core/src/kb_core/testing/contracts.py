@@ -232,6 +232,7 @@ class FilterContract(Contract):
             (Glob("*.md"), [("notes", "a.md"), ("x", "a.md")]),
             (OneOf("source_id", ("notes",)), [("notes", "a.md"), ("notes", "b/c.py")]),
             (And((Glob("b/**"), OneOf("source_id", ("notes",)))), [("notes", "b/c.py")]),
+            (OneOf("state", ("failed",)), []),
         ):
             shown = [(row["source_id"], row["path"]) for row in world.snapshot().files(where)]
             assert shown == places, where

@@ -11,6 +11,7 @@ revisions as a store does, and works out which chunks died::
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from kb_core.records import (
     Publication,
     VectorRecord,
 )
+from kb_core.stored import Ledger
 from kb_core.text import LineIndex
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "Corpus",
     "document",
     "file_row",
+    "ledger_of",
     "publication",
     "stored_chunk",
     "stored_doc",
@@ -107,6 +110,16 @@ def stored_doc(doc: DocumentRecord, **fields: Any) -> StoredDoc:  # noqa: ANN401
 def stored_file(row: FileRecord, **fields: Any) -> StoredFile:  # noqa: ANN401
     """Return a row of the ledger as an index shows it; *fields* override."""
     return cast("StoredFile", _shown(row, StoredFile) | fields)
+
+
+def ledger_of(rows: Iterable[StoredFile]) -> Ledger:
+    """Return rows of the ledger, summed up."""
+    counts: Counter[tuple[str, str | None]] = Counter()
+    changed = None
+    for row in rows:
+        counts[str(row["state"]), row["reason"]] += 1
+        changed = max(changed or 0, row["processed_at"] or 0, row["changed_at"] or 0)
+    return Ledger(counts, changed)
 
 
 def _shown(record: object, row: type) -> dict[str, Any]:

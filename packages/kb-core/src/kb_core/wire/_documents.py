@@ -401,15 +401,18 @@ def file_status(
 
 
 def coverage(
-    files: Iterable[StoredFile], *, chunks: int | None = None, embedded: int | None = None
+    counts: Mapping[tuple[str, str | None], int],
+    *,
+    chunks: int | None = None,
+    embedded: int | None = None,
 ) -> types.FileStatusCoverage:
-    """Count ledger rows by state and skipped ones by reason; add what is given."""
+    """Sum up files by state, of *counts* by state and reason; add what is given."""
     states: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for row in files:
-        states[str(row["state"])] += 1
-        if row["state"] == "skipped":
-            reasons[row["reason"] or "unknown"] += 1
+    for (state, reason), count in counts.items():
+        states[state] += count
+        if state == "skipped":
+            reasons[reason or "unknown"] += count
     out: types.FileStatusCoverage = {
         "files": states.total(),
         "indexed": states["indexed"],

@@ -39,7 +39,7 @@ def knowledge_base(
 
     They are in no folder, so there is no file that it could wait for.
     """
-    answers = {"wait_for_fresh": wire.file_status([], wire.coverage([])), **(answers or {})}
+    answers = {"wait_for_fresh": wire.file_status([], wire.coverage({})), **(answers or {})}
     return ScriptedKnowledgeBase(*(documents or (KOREAN, CODE)), answers=answers, **options)
 
 
