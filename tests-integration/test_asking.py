@@ -129,6 +129,16 @@ def test_a_question_that_nothing_answers_is_refused_with_what_comes_near(
 
 
 @pytest.mark.model
+def test_a_name_that_nothing_mentions_is_said_beside_the_answer(library: InstalledKebab) -> None:
+    known = ask(library, "when was the tower built for a fair")
+    stranger = library.run("ask", "when was the tower built for the fair of Valencia", "--json")
+    answer = json.loads(stranger.stdout)
+
+    assert not any("not mentioned" in said for said in known.get("warnings", ()))
+    assert "not mentioned by the evidence: Valencia" in answer["warnings"]
+
+
+@pytest.mark.model
 def test_the_question_again_is_no_answer(library: InstalledKebab) -> None:
     quotes = [one["quote"] for one in ask(library, "how high is the lighthouse")["citations"]]
 

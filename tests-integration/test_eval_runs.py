@@ -27,7 +27,10 @@ TOPICS = ("lock", "reader", "index", "chunk", "query")
 def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     kebab = KebabHere(tmp_path_factory.mktemp("runs"))
     for topic in TOPICS:
-        kebab.write(f"{topic}.md", f"# The {topic}\n\nThis says what a {topic} is and does.\n")
+        kebab.write(
+            f"{topic}.md",
+            f"# The {topic}\n\nThis page says what a {topic} is, and what it does for all.\n",
+        )
     kebab.ingest()
     for topic in TOPICS:
         kebab.run("eval", "add", f"what does a {topic} do", "--hit", "1", "--group", "what")
@@ -147,10 +150,13 @@ def test_a_case_of_which_nothing_is_left_takes_no_part_and_is_named(
 
     run = kebab.json("eval", "run", "--mode", "lexical", "--cases", str(golden))
 
-    assert run["cases"]["broken"] == ["a"]
+    assert (run["cases"]["broken"], run["cases"]["gone"]) == (["a"], 1)
     assert run["variants"][0]["asked"] == 1
+    golden.write_text("- {id: a, query: lock, expected_docs: [gone.md, lock.md]}\n")
+    half = kebab.run("eval", "run", "--mode", "lexical", "--cases", str(golden))
     golden.write_text("- {id: a, query: lock, expected_docs: gone.md}\n")
     told = kebab.run("eval", "run", "--cases", str(golden), code=2)
+    assert "1 thing that a case expects is gone, and left out: kebab eval check" in half.stderr
     assert "has no case that can be asked" in told.stderr
 
 
@@ -218,3 +224,22 @@ def test_a_weight_that_is_set_to_nothing_is_caught_and_a_harmless_change_is_not(
     assert len(harmful["lost"]) == 5
     assert "regressed" in told
     assert "lost amber-" in told
+
+
+def test_without_golden_questions_documents_are_asked_for_in_their_own_words(
+    kebab: InstalledKebab,
+) -> None:
+    kebab.write("twin.md", (kebab.notes / "lock.md").read_text("utf-8"))
+    kebab.ingest()
+
+    found = kebab.json("eval", "self", "--documents", "20")
+    told = kebab.run("eval", "self", "--documents", "2").stdout
+
+    Draft202012Validator(closed_schema("eval_self")).validate(found)
+    assert found["complete"]
+    assert "upper bounds" in found["note"]
+    assert {"duplicate", "same_title"} <= {row["kind"] for row in found["findings"]}
+    assert {row["difficulty"] for row in found["figures"]} >= {"title", "hard"}
+    assert "by a sentence without its rarest words" in told
+    assert "also twin.md" in told
+    assert "leave the others out by .kebabignore" in " ".join(told.split())

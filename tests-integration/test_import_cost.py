@@ -47,6 +47,21 @@ COLLECTED = COMMAND.replace("import json, sys", "import gc, json, sys").replace(
     ]""",
 )
 
+# As COMMAND, with the numbers of our modules, and of our values that were ever made.
+COUNTED = COMMAND.replace(
+    "sorted(sys.modules)",
+    """[
+        f"{sum(name.startswith('kb_') for name in sys.modules)} of ours",
+        "%d values" % sum(
+            value.__init__.__qualname__ == "__init__"
+            for module in [m for n, m in sys.modules.items() if n.startswith("kb_")]
+            for value in vars(module).values()
+            if getattr(value, "__module__", None) == module.__name__
+            and "__fields_in_order__" in getattr(value, "__dict__", {})
+        ),
+    ]""",
+)
+
 HEAVY = {
     "_duckdb",
     "duckdb",
@@ -172,6 +187,25 @@ def test_a_cold_search_makes_its_values_quickly(
     words = ("--config", str(config), "search", "--mode", "lexical", "readable")
 
     assert told_by(SLOWLY_MADE, *words, env=env) == set()
+
+
+def test_a_cold_search_loads_and_makes_no_more_than_it_uses(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    """Whoever raises a number here makes every search from a shell slower, and says why."""
+    config, env = small_knowledge_base
+
+    words = ("--config", str(config), "search", "--mode", "lexical", "readable")
+    loaded = told_by(COMMAND, *words, env=env)
+    counted = told_by(COUNTED, *words, env=env)
+
+    # OpenSSL, what ports and records look like, and what finds a parser by its name.
+    unwanted = {"_hashlib", "kb_core.ports", "kb_core.records", "kb_core.stored", "pkgutil"}
+    assert loaded.isdisjoint(unwanted)
+    numbers = {what: int(number) for number, _, what in (one.partition(" ") for one in counted)}
+    most = {"of ours": 68, "values": 64}
+    assert numbers.keys() == most.keys()
+    assert {what: n for what, n in numbers.items() if n > most[what]} == {}
 
 
 def test_a_cold_search_is_not_looked_through_for_garbage(

@@ -76,12 +76,14 @@ def area(high: Sequence[float], low: Sequence[float]) -> float:
     return above / (len(high) * len(low)) if high and low else 0.5
 
 
-def opened(home: Path, collection: Collection) -> tuple[Engine, LazyEmbedder, dict[str, set[str]]]:
+def opened(
+    home: Path, collection: Collection, model: str | None = None
+) -> tuple[Engine, LazyEmbedder, dict[str, set[str]]]:
     """Return what searches an ingested collection, its model, and by query what is relevant.
 
     Queries of which nothing relevant was ingested are left out.
     """
-    config = config_of(home)
+    config = config_of(home, model=model)
     embedder = LazyEmbedder(config)
     snapshot = open_snapshot(config.storage.data_dir)
     engine = Engine(

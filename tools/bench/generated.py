@@ -11,7 +11,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,7 @@ from kb_search.reader import Reader
 
 __all__ = [
     "build",
+    "build_of_words",
     "config_of",
     "documents",
     "fts_file",
@@ -44,8 +45,12 @@ __all__ = [
 
 SOURCE = "made-up"
 CHUNKS_PER_DOC = 10
+WORDS = 90
+"""Of a passage, about."""
 BUILD_DOCS = 400
 """Documents of a batch while building; nobody waits for those."""
+SHORT_WORDS = 30
+"""Of a passage where many documents matter more than long ones."""
 PUBLISHED_DOCS, PUBLISHED_BATCHES = 64, 15
 """Batches as large as those of an ingest by default."""
 _CLUSTERS = 3000
@@ -55,6 +60,20 @@ _SEPARATOR = "\n\n"
 def config_of(home: Path) -> Config:
     """Return the configuration of a knowledge base below *home*."""
     return Config.inside(home, Source(id=SOURCE, root=home / "files"))
+
+
+def build_of_words(config: Config, n_docs: int) -> None:
+    """Make a knowledge base of *n_docs* documents without vectors, unless it is there."""
+    data_dir = config.storage.data_dir
+    try:
+        if Reader(data_dir).snapshot().control.stats["doc_count"] >= n_docs:
+            return
+    except NotIndexed:
+        pass
+    shutil.rmtree(data_dir.parent, ignore_errors=True)
+    with _session(config) as session:
+        for batch in _batches(config, range(n_docs), BUILD_DOCS, SHORT_WORDS):
+            session.commit(_changes(batch, config))
 
 
 def fts_file(config: Config) -> Path:
@@ -81,7 +100,7 @@ def build(config: Config, n_chunks: int) -> dict[str, float]:
     with _session(config) as session:
         for batch in _batches(config, range(n_chunks // CHUNKS_PER_DOC), BUILD_DOCS):
             begun = time.perf_counter()
-            changes = _changes(batch, config, model, vectors)
+            changes = _with_vectors(_changes(batch, config), model, vectors)
             texts.add(chunk.text for document in batch for chunk in document.chunks)
             made = time.perf_counter()
             session.commit(changes)
@@ -134,11 +153,13 @@ def publish_more(config: Config, beyond: int) -> dict[str, float]:
     }
 
 
-def documents(config: Config, numbers: Sequence[int]) -> Iterator[DocumentRecord]:
-    """Yield documents as records, and write their files."""
+def documents(
+    config: Config, numbers: Sequence[int], words: int = WORDS
+) -> Iterator[DocumentRecord]:
+    """Yield documents as records, with passages of so many *words*, and write their files."""
     root = config.sources[0].root
     for number in numbers:
-        yield _document(number, root)
+        yield _document(number, root, words)
 
 
 def sizes(config: Config) -> dict[str, int]:
@@ -161,16 +182,16 @@ def _session(config: Config) -> WriteSession:
     return open_session(config.storage.data_dir, lock_wait_secs=1.0, clock=utc_now)
 
 
-def _batches(config: Config, numbers: range, size: int) -> Iterator[list[DocumentRecord]]:
+def _batches(
+    config: Config, numbers: range, size: int, words: int = WORDS
+) -> Iterator[list[DocumentRecord]]:
     for start in range(0, len(numbers), size):
-        yield list(documents(config, numbers[start : start + size]))
+        yield list(documents(config, numbers[start : start + size], words))
 
 
-def _changes(
-    batch: Sequence[DocumentRecord], config: Config, model: EmbeddingModel, vectors: _Vectors
-) -> Changes:
+def _changes(batch: Sequence[DocumentRecord], config: Config) -> Changes:
+    """Return what makes documents known, without vectors."""
     source = config.sources[0]
-    hashes = [chunk.passage_hash for document in batch for chunk in document.chunks]
     return Changes(
         documents=tuple(batch),
         files=tuple(map(_file_record, batch)),
@@ -182,16 +203,23 @@ def _changes(
                 "verified_at": int(utc_now().timestamp()),
             }
         },
+    )
+
+
+def _with_vectors(changes: Changes, model: EmbeddingModel, vectors: _Vectors) -> Changes:
+    hashes = [chunk.passage_hash for doc in changes.documents for chunk in doc.chunks]
+    return replace(
+        changes,
         embeddings={model.key: dict(zip(hashes, vectors.draw(len(hashes)), strict=True))},
         models={model.key: asdict(model)},
     )
 
 
-def _document(number: int, root: Path) -> DocumentRecord:
+def _document(number: int, root: Path, length: int) -> DocumentRecord:
     words = Words(number)
     path = f"{number // 1000:03}/{number:06}.md"
     title = words.title()
-    passages = [words.passage() for _ in range(CHUNKS_PER_DOC)]
+    passages = [words.passage(length) for _ in range(CHUNKS_PER_DOC)]
     text = _SEPARATOR.join(passages)
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import parser_for
 from kb_core.documents import SourceFile
 
-__all__ = ["KINDS", "made", "main", "score"]
+__all__ = ["KINDS", "made", "main", "read_page", "score"]
 
 _RUN = 4
 
@@ -413,7 +413,8 @@ def _runs(text: str) -> Counter[tuple[str, ...]]:
     return Counter(tuple(words[at : at + size]) for at in range(len(words) - size + 1))
 
 
-def _read(data: bytes) -> str:
+def read_page(data: bytes) -> str:
+    """Return the text that is read of a page."""
     file = SourceFile(source_id="bench", path="page.html", media="html")
     return parser_for("html")(FileContent(data), file).text
 
@@ -423,7 +424,7 @@ def _table(count: int) -> str:
     for kind in KINDS:
         pages = [made(kind, seed) for seed in range(count)]
         started = time.process_time()
-        texts = [_read(page.source.encode()) for page in pages]
+        texts = [read_page(page.source.encode()) for page in pages]
         spent = time.process_time() - started
         scores = [score(text, page.wanted) for text, page in zip(texts, pages, strict=True)]
         all_scores += scores
@@ -443,7 +444,7 @@ def _folder(folder: Path) -> str:
     files = sorted(folder.rglob("*.html"))[:2_000]
     data = [file.read_bytes() for file in files]
     started = time.process_time()
-    kept = sum(len(_read(each)) for each in data)
+    kept = sum(len(read_page(each)) for each in data)
     spent = time.process_time() - started
     size = sum(map(len, data)) / 1e6
     return (
@@ -478,7 +479,7 @@ def _hostile() -> str:
         spent = []
         for count in (20_000, 40_000):
             started = time.process_time()
-            _read((piece * count).encode())
+            read_page((piece * count).encode())
             spent.append(time.process_time() - started)
         rows.append([piece[:40], *(f"{each:.2f}" for each in spent), f"{spent[1] / spent[0]:.1f}"])
     return render_table(["20,000 times", "CPU-s", "twice as much", "times"], rows)
@@ -486,7 +487,7 @@ def _hostile() -> str:
 
 def _shown(kind: str, seed: int) -> str:
     page = made(kind, seed)
-    found = _read(page.source.encode())
+    found = read_page(page.source.encode())
     wanted = set(page.wanted.split("\n"))
     extra = [line for line in found.split("\n") if line and line.removeprefix("- ") not in wanted]
     missing = [line for line in wanted if line and line not in found]

@@ -1,19 +1,25 @@
 r"""PDF files: pages in a second of processor time, and whether boxes hold what they say.
 
     python tools/bench/pdf.py FOLDER_OR_FILE… [--chunks 200] [--seed 13]
+    python tools/bench/pdf.py FOLDER_OR_FILE… --ingest 300
 
 Speed is that of our parser (characters, boxes, lines, order, headings, places) beside PDFium's
 plain text of the same pages, which has no places. Boxes are judged by cutting them out of the
 page and asking PDFium for the text that it finds there: which share of a chunk's words is in
 its boxes, and which share of the words in the boxes is not the chunk's. Every other file is
 also turned and cropped, and judged so. Files that are locked or damaged are counted by reason.
+
+With ``--ingest``, so many papers of eight pages are made of the pages with text that there are,
+each of others, and read by ``kebab ingest --no-embed``: all new, then unchanged.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import re
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,6 +29,7 @@ from typing import NamedTuple
 
 import pypdfium2
 from machine import describe_machine, machine_line
+from startup import KEBAB, SETTINGS, run_process
 from tables import render_table
 
 from kb_app._ingest.judging.decode import FileContent
@@ -42,6 +49,8 @@ _WORD = re.compile(
 )
 """A word, or a character of a script that does not part words."""
 _LEAST_CHUNKS = 10
+_PAGES, _LEAST_LETTERS = 8, 800
+"""How many pages a paper has that is made of others, and how many letters each of them."""
 _CUT_WORD = re.compile("[\x02\ufffe]\\s*|-\r?\n")
 
 
@@ -127,10 +136,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--chunks", type=int, default=200)
     parser.add_argument("--seed", type=int, default=13)
+    parser.add_argument("--ingest", type=int, metavar="PAPERS")
     options = parser.parse_args(arguments)
     files = sorted({file for path in options.paths for file in
                     (path.rglob("*.pdf") if path.is_dir() else [path])})  # fmt: skip
     print(machine_line(describe_machine()))
+    if options.ingest:
+        print(_ingested(files, options.ingest, random.Random(options.seed)))  # noqa: S311
+        return
     print(_speed(files))
     print(_truth(files, options.chunks, random.Random(options.seed)))  # noqa: S311 - repeatable
 
@@ -179,6 +192,42 @@ def _truth(files: Sequence[Path], most: int, chance: random.Random) -> str:
         f"{foreign / max(1, inside + foreign):.1%} of the words in the boxes are of others\n\n"
     )
     return head + render_table(["the worst", "words", "in its boxes", "of others"], rows)
+
+
+def papers(files: Sequence[Path], count: int, chance: random.Random) -> Iterator[bytes]:
+    """Yield files of some pages each, drawn from all pages of *files* that have much text."""
+    pages: list[tuple[pypdfium2.PdfDocument, int]] = []
+    for file in files:
+        if parsed(file.read_bytes(), file.name).refused is None:
+            document = pypdfium2.PdfDocument(file)
+            texts = (document[index].get_textpage() for index in range(len(document)))
+            pages += [(document, index) for index, text in enumerate(texts)
+                      if text.count_chars() >= _LEAST_LETTERS]  # fmt: skip
+    for _ in range(count):
+        made, out = pypdfium2.PdfDocument.new(), BytesIO()
+        for document, index in chance.sample(pages, _PAGES):
+            made.import_pages(document, [index])
+        made.save(out)
+        made.close()
+        yield out.getvalue()
+
+
+def _ingested(files: Sequence[Path], count: int, chance: random.Random) -> str:
+    with tempfile.TemporaryDirectory(prefix="kebab-papers-") as folder:
+        home = Path(folder)
+        (home / "papers").mkdir()
+        for number, data in enumerate(papers(files, count, chance)):
+            (home / "papers" / f"{number:04}.pdf").write_bytes(data)
+        settings = SETTINGS.format(root=json.dumps(str(home / "papers")))
+        (home / "config.toml").write_text(settings, "utf-8")
+        command = [str(KEBAB), "--config", str(home / "config.toml"), "ingest", "--no-embed"]
+        rows = []
+        for name in ("all new", "nothing changed"):
+            usage = run_process([*command, "--no-ocr"])
+            speed = [f"{_PAGES * count / seconds:.0f}" for seconds in (usage.wall, usage.cpu)]
+            rows.append([name, f"{usage.wall:.1f}", f"{usage.cpu:.2f}", *speed])
+    head = f"\n{count} papers of {_PAGES} pages\n"
+    return head + render_table(["", "wall s", "CPU s", "pages/s", "pages/CPU-s"], rows)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ that count, and the characters of all answers.
 
     python tools/bench/telling.py --config config.toml
     python tools/bench/telling.py --questions questions.json
+    python tools/bench/telling.py --config config.toml --ranks
 
 Without ``--questions``, the questions are about this repository, which the configuration has
 to index. A file of others is ``{"config.toml": [["query", "end of path", "expression"], …]}``.
@@ -29,6 +30,8 @@ from tables import render_table
 
 from kb_app import KnowledgeBase
 from kb_app.config import load_config
+from kb_core.media import SearchMode
+from kb_core.search import MAX_K, SearchQuery
 from kb_mcp._tool import Form
 from kb_mcp.server import create_server
 
@@ -51,6 +54,16 @@ QUESTIONS: Sequence[Question] = (
     ("who reads mcp.ingest_roots", "placing.py", "ingest_roots"),
     ("longest query that is accepted", "kb_core/search.py", "MAX_QUERY_CHARS"),
 )
+WEAK: Sequence[tuple[str, str]] = (
+    ("aggregate bulk search boost score of hit found by several queries", "/aggregate.py"),
+    ("cite verify exit code 3 changed or gone", "/reading.py"),
+    ("file moved or renamed: same content hash", "/pipeline.py"),
+    ("search never opens DuckDB", "/test_import_cost.py"),
+    ("ranking penalty for very short passages", "kb_search/schema.py"),
+    ("allow files suspected of secrets setting", "reference/configuration.md"),
+    ("telemetry", "embed/runtime.py"),
+)
+"""Queries about this repository whose file was found too late, and the end of its path."""
 _AT_ONCE = 6
 _PLACE = re.compile(r"(?:  )?([\w./-]+\.\w+)(?=:\d|#| ·|, page)")
 _PART = re.compile(r"^# \d+\. ", re.MULTILINE)
@@ -103,14 +116,35 @@ async def measure(kb: KnowledgeBase, questions: Sequence[Question]) -> Mapping[s
     return found
 
 
+def ranks(kb: KnowledgeBase) -> list[tuple[str, ...]]:
+    """Return, of each of ``WEAK``, the rank of the first hit of its file by each way, or none."""
+    rows = []
+    for text, end in WEAK:
+        row = [text]
+        for mode in SearchMode:
+            hits = kb.search(SearchQuery(text=text, mode=mode, k=MAX_K)).hits
+            row.append(next((str(hit.rank) for hit in hits if hit.doc_path.endswith(end)), "-"))
+        found = kb.codebase_search({"query": text, "maxResults": MAX_K})["hits"]
+        paths = enumerate((hit["doc_path"] for hit in found), start=1)
+        row.append(next((str(at) for at, path in paths if path.endswith(end)), "-"))
+        rows.append(tuple(row))
+    return rows
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Ask, count and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--config", type=Path, help="of a knowledge base of this repository")
     parser.add_argument("--questions", type=Path, help="a file of other questions")
+    parser.add_argument("--ranks", action="store_true", help="only ranks of files found too late")
     options = parser.parse_args(words)
     if (options.config is None) == (options.questions is None):
         parser.error("give --config or --questions")
+    if options.ranks and options.config:
+        with KnowledgeBase.open(load_config(options.config), readonly=True) as kb:
+            heads = ("query", *map(str, SearchMode), "codebase_search")
+            print(render_table(heads, ranks(kb)))
+        return 0
     asked: Mapping[str, Sequence[Question]] = {str(options.config): QUESTIONS}
     if options.questions:
         asked = json.loads(options.questions.read_text("utf-8"))

@@ -63,6 +63,14 @@ def test_a_case_is_read_with_all_that_it_has() -> None:
     assert not case.wants_refusal
 
 
+def test_one_place_need_not_be_a_list() -> None:
+    (one,) = read_text("- {id: a, query: b, expected_places: a.md#L1}", YAML)
+    (other,) = read_text("- {id: a, query: b, expected_places: {uri: a.md#L1}}", YAML)
+
+    assert one == other
+    assert one.expected_places == (ExpectedPlace(uri="a.md#L1"),)
+
+
 def test_a_case_that_expects_nothing_wants_a_refusal() -> None:
     (case,) = read_text("- {id: tea, query: what is the price of tea}", YAML)
 

@@ -17,6 +17,7 @@ from kb_app.testing.facade import ScriptedKnowledgeBase, event, report, script
 from kb_app.testing.parts import writable_parts
 from kb_core.answers import AskQuery
 from kb_core.errors import ReadonlyMode
+from kb_core.evals import SelfOptions
 from kb_core.ingest import IngestOptions
 from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 from kb_core.testing.documents import document
@@ -34,6 +35,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "codebase_search": ({"query": "walrus"},),
     "doctor": (),
     "eval_runs": (),
+    "examine": (SelfOptions(),),
     "explain_miss": ("a.md", QUERY),
     "facets": (QUERY,),
     "fetch": ("a.md:3",),
@@ -84,6 +86,7 @@ def test_every_operation_is_tried_here() -> None:
     of_files |= {"keep_queries", "recent_queries", "wait_for_fresh"}
     of_files |= {"conversation", "conversations", "delete_conversations"}
     of_files |= {"add_case", "check_cases", "compare_runs", "evaluate"}
+    of_files |= {"export_run", "import_cases"}
 
     assert operations().keys() - of_files == READING.keys() | RUNS.keys()
 
@@ -134,6 +137,13 @@ def test_a_scripted_run_stops_as_a_real_one_does(steps: int, stopped_at: int) ->
     assert [one.report is not None for one in run[-1:]] == [True]
     assert run[-1].kind == "aborted"
     assert run[:-1] == events[:stopped_at]
+
+
+def test_of_a_model_that_nobody_measured_the_doctor_says_that_no_answer_is_judged() -> None:
+    with ScriptedKnowledgeBase(WALRUS) as kb:
+        checks = {each["name"]: each["detail"] for each in kb.doctor()["checks"]}
+
+    assert "was not measured: kebab ask refuses nothing" in checks["answers"]
 
 
 def test_an_answer_that_is_no_wire_object_of_ours_is_refused() -> None:

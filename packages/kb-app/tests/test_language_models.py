@@ -510,7 +510,8 @@ def test_a_provider_without_a_model_says_which_key_is_missing() -> None:
         language_model(Ask(provider="ollama"), {})
 
 
-def test_a_file_of_weights_says_what_to_do_instead() -> None:
+def test_a_file_of_weights_says_what_to_do_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="gguf") as failed:
         language_model(Ask(provider="gguf", model="/m.gguf"), {})
 

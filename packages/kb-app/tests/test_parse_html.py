@@ -152,6 +152,20 @@ def test_teasers_of_other_pages_are_left_out_of_an_article_and_are_a_list_page()
     assert parse(f"<nav><a href=/>Home</a></nav><div>{card * 8}</div>").text.count("another") == 8
 
 
+def test_of_a_book_on_one_page_every_chapter_is_read() -> None:
+    chapters = "".join(
+        f"<div class=chapter><div class=titlepage><h1>{number}. Part</h1></div>"
+        f"{f'<div class=sect1><h2>Section</h2><p>{PROSE}</p></div>' * sections}</div>"
+        for number, sections in enumerate((3, 4, 40, 3), 1)
+    )
+    teaser = "<div class=more><h1>Elsewhere</h1><p>Another book, in short.</p></div>"
+
+    text = parse(f"<div class=book>{chapters}</div>{teaser}").text
+
+    assert [f"{number}. Part" in text for number in range(1, 5)] == [True] * 4
+    assert "Another book" not in text
+
+
 def test_a_section_that_is_called_like_its_heading_is_no_menu() -> None:
     sections = "".join(
         f"<{tag}><h2 id=tags>{title}<a href='#{name}'>¶</a></h2><p>{PROSE}</p></{tag.split()[0]}>"

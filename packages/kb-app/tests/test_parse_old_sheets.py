@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 import pytest
 
 from kb_app import _media
@@ -9,7 +11,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Caps
 from kb_app._ingest.settings import Settings, settings_hash
 from kb_app._media import OFFICE, parser_for
-from kb_app.testing.office_files import archive, relations, xls
+from kb_app.testing.office_files import archive, relations, xls, xlsb
 from kb_core.citations import CellSpan
 from kb_core.documents import ChunkLimits, ParsedDocument, ReadingLimits, SourceFile
 
@@ -26,14 +28,17 @@ def parse(data: bytes, path: str = "plan.xls", cells: int = 100) -> ParsedDocume
 
 
 @needs_calamine
-def test_cells_are_read_with_their_places_and_hidden_sheets_flagged() -> None:
+@pytest.mark.parametrize("make", [xls, xlsb])
+def test_cells_are_read_with_their_places_and_hidden_sheets_flagged(
+    make: Callable[[Mapping[str, Sequence[Sequence[str | float]]]], bytes],
+) -> None:
     rows: list[list[str | float]] = [
         ["Month", "Sales", "Note"],
         ["May", 900.5, "é"],
         [],
         ["June", 7],
     ]
-    document = parse(xls({"Plan": rows, "hidden": [["x"]]}))
+    document = parse(make({"Plan": rows, "hidden": [["x"]]}), f"plan.{make.__name__}")
 
     assert document.text.split("\n")[2:6] == [
         "Month\tSales\tNote",

@@ -130,7 +130,7 @@ def test_defaults_are_of_each_value_alone() -> None:
     assert second.words == []
 
 
-def test_what_may_change_is_left_to_the_standard_library() -> None:
+def test_a_value_may_be_declared_to_change() -> None:
     @values.dataclass(slots=True)
     class Count:
         n: int = 0
@@ -139,3 +139,34 @@ def test_what_may_change_is_left_to_the_standard_library() -> None:
     count.n += 1
 
     assert count == Count(1)
+    with pytest.raises(TypeError):
+        hash(count)
+    with pytest.raises(AttributeError):
+        count.m = 1  # type: ignore[attr-defined]
+
+
+def test_what_has_no_slots_is_left_to_the_standard_library() -> None:
+    @values.dataclass(frozen=True)
+    class Count:
+        n: int = 0
+
+    assert "n" in vars(Count(1))
+    assert Count() == Count(0)
+
+
+def test_a_class_that_nobody_asks_of_has_only_been_made() -> None:
+    place, found, _ = declared(values.dataclass)
+    untouched = {name: vars(place)[name] for name in ("__dataclass_fields__", "__init__")}
+
+    found(place=place)
+
+    assert {name: vars(place)[name] for name in untouched} == untouched
+    place("a.md")
+    assert dataclasses.is_dataclass(place)
+    assert vars(place)["__init__"] is not untouched["__init__"]
+    assert isinstance(vars(place)["__dataclass_fields__"], dict)
+
+
+def test_fields_are_not_inherited() -> None:
+    with pytest.raises(TypeError, match="not inherited"):
+        values.dataclass(frozen=True, slots=True)(type("Longer", (OURS[0],), {}))

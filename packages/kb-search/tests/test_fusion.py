@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_core.search import Scored
-from kb_search.fusion import reciprocal_rank_fusion
+from kb_search.fusion import FUSIONS, alone, fuse, reciprocal_rank_fusion
 
 
 def ranking(keys: str) -> list[Scored]:
@@ -50,3 +50,20 @@ def test_the_fused_list_is_the_union_within_bounds(words: list[int], meaning: li
     assert sorted(row.chunk_key for row in fused) == sorted({*words, *meaning})
     assert all(0 < row.score <= 1 for row in fused)
     assert [row.score for row in fused] == sorted((row.score for row in fused), reverse=True)
+
+
+@given(
+    st.lists(st.integers(0, 40), max_size=120),
+    st.sampled_from(FUSIONS),
+    st.booleans(),
+)
+def test_a_ranking_alone_is_scored_as_it_is_when_fused_with_nothing(
+    scores: list[int], method: str, is_words: bool
+) -> None:
+    rows = [Scored(key, score / 7) for key, score in enumerate(sorted(scores, reverse=True))]
+
+    found = alone(method, rows, is_words=is_words, rrf_k=60)
+
+    assert [row.chunk_key for row in found] == [row.chunk_key for row in rows]
+    fused = fuse(method, rows, []) if is_words else fuse(method, [], rows)
+    assert sorted(found, key=lambda row: (-row.score, row.chunk_key)) == fused

@@ -104,8 +104,19 @@ def test_any_pattern_finds_the_lines_of_the_standard_library(pattern: str, text:
 @given(pattern=st.lists(patterns, min_size=1, max_size=2).map("|".join), text=texts)
 def test_every_line_that_matches_has_what_the_pattern_needs(pattern: str, text: str) -> None:
     for line in found(pattern, text):
-        for one in compile_pattern(pattern).needs:
+        compiled = compile_pattern(pattern)
+        for one in compiled.needs:
             assert any(literal in line for literal in one)
+        assert not compiled.is_absent(text.encode(), form_of(text))
+
+
+@pytest.mark.parametrize("pattern", ["otter", "(?i)otter", "(?i:o)tter"])
+def test_a_text_is_left_out_by_its_letters_only_where_case_matters(pattern: str) -> None:
+    compiled = compile_pattern(pattern)
+
+    assert compiled.is_absent(b"the Otter\n", "ascii") is (pattern == "otter")
+    assert compiled.is_absent(b"the heron\n", "ascii")
+    assert not compiled.is_absent(b"the otter\n", "ascii")
 
 
 @given(text=texts, word=st.text(st.sampled_from("ab.(+ é한[\\"), min_size=1, max_size=4))
@@ -222,6 +233,7 @@ def test_a_pattern_that_is_none_is_refused_with_what_to_write(pattern: str, mess
 
 @given(pattern=st.text(st.sampled_from("ab()[]{}|*+?\\^$.-,1:<PQEwdxpu=!é"), max_size=12))
 @example(pattern="[a-\\d]")
+@example(pattern="[\\Q11")
 @example(pattern="\\Q\\E*")
 @example(pattern="(?i)*")
 @example(pattern="\\b*")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -45,3 +47,24 @@ def test_19_short_words_match_only_at_the_start_of_a_word() -> None:
     text = f"happy apples {FILLER} the app is here {FILLER}"
 
     assert "the app is" in Highlighter("app is").snippet(text, 60)[0]
+
+
+WORDS = ["cat", "cats", "catalog", "c++", "foo_bar", "foo.bar", "dec-0054", "über", "日本語", "本"]
+AS_TYPED = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+TEXTS = st.lists(st.sampled_from([*WORDS, " ", "-", "_", "x", ", "]), max_size=20).map("".join)
+
+
+@given(TEXTS, AS_TYPED)
+def test_matches_are_those_of_one_regular_expression(text: str, query: str) -> None:
+    """Words where they begin, the longest first, to the end of what they begin; pairs anywhere."""
+    matches = Highlighter(query).matches(text)
+    terms = {match.term for match in matches}
+    words = sorted((term for term in terms if term.isascii() or term == "uber"), key=len)[::-1]
+    parts = [f"(?<![^\\W_])(?:{'|'.join(map(re.escape, words))})[^\\W_]*"] if words else []
+    parts += sorted(re.escape(term) for term in terms - {*words})
+    folded = text.replace("ü", "u")
+    found = [m.span() for m in re.finditer("|".join(parts), folded)] if parts else []
+
+    assert [(match.start, match.end) for match in matches] == found or not any(
+        match.start == 0 or not folded[match.start - 1].isalnum() for match in matches
+    )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kb_app._parts import Parts
     from kb_app.config import Config
-    from kb_core.evals import EvalCase, EvalEvent, EvalOptions
+    from kb_core.evals import EvalCase, EvalEvent, EvalOptions, SelfOptions
     from kb_core.ports import IndexSnapshot
     from kb_core.search import Hit, SearchQuery
     from kb_core.wire import types
@@ -106,6 +106,54 @@ class Measuring:
 
         data_dir = self._config.storage.data_dir
         return compare_runs(data_dir, before, after, tolerance=tolerance, strict=strict)
+
+    def import_cases(
+        self,
+        *,
+        beir: str | None = None,
+        split: str = "test",
+        queries: str | None = None,
+        qrels: str | None = None,
+        documents: str | None = None,
+        cases: str | None = None,
+    ) -> int:
+        """Add the judged queries of a BEIR folder, or of TREC files, to the golden questions.
+
+        With *documents*, those of the folder are written there as Markdown files, to be made a
+        source. Return how many cases were added.
+        """
+        self._refuse_readonly("eval import")
+        from kb_app._evals import exchange
+        from kb_app._evals.cases import write_cases
+
+        if beir is not None:
+            into = Path(documents) if documents else None
+            if into is not None:
+                exchange.write_documents(Path(beir), into)
+            found = exchange.read_beir(Path(beir), split=split, are_written=into is not None)
+        else:
+            found = exchange.read_trec(Path(queries or ""), Path(qrels or ""))
+        path = self._cases_file(cases)
+        write_cases(path, found, before=path.read_text("utf-8") if path.exists() else "")
+        return len(found)
+
+    def export_run(self, run: str, into: str) -> list[str]:
+        """Write a run as TREC files: a run for each variant, judgements and queries."""
+        from kb_app._evals.exchange import export_run
+        from kb_app._evals.stored import find_run
+
+        folder = find_run(self._config.storage.data_dir, run)
+        return [str(path) for path in export_run(folder, Path(into))]
+
+    def examine(self, options: SelfOptions, *, stop: Event | None = None) -> Iterator[EvalEvent]:
+        """Ask for documents in their own words; the last event carries eval_self.v1.
+
+        It needs no golden questions, and keeps nothing.
+        """
+        from kb_app._evals.examining import Examining
+
+        examining = Examining(self._snapshot(), self._config, self._parts, options)
+        return examining.events(stop=stop)
 
     def eval_runs(self) -> types.EvalRunList:
         """Return eval_run_list.v1: the runs that are kept, the newest first."""

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from functools import cache
-from importlib.util import find_spec
-from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_core.media import Media
-from kb_core.ports import Chunker, Parser, StoredDoc
 from kb_core.values import dataclass
 
-__all__ = ["AUDIO", "MEDIA", "OCR", "OFFICE", "PHASES", "VIDEO", "Extra", "Later", "Medium"]
+if TYPE_CHECKING:
+    from kb_core.ports import Chunker, Parser, StoredDoc
+
+__all__ = ["AUDIO", "MEDIA", "OCR", "OFFICE", "PHASES", "UNLOCKING", "VIDEO"]
 __all__ += [
+    "Extra",
+    "Later",
+    "Medium",
     "chunker_for",
     "extras_of",
     "has_lines",
@@ -137,6 +140,8 @@ class Medium:
 
 
 OFFICE = Extra("office", ("python_calamine",), ("python-calamine",))
+UNLOCKING = Extra("office", ("msoffcrypto",), ("msoffcrypto-tool",))
+"""What opens files of office programs that are locked with a password."""
 OCR = Extra("ocr", ("tesserocr", "PIL", "pi_heif"), ("tesserocr",))
 """What reads pictures of text."""
 
@@ -269,12 +274,18 @@ def versions_of(media: str) -> list[str]:
 
 
 def _languages(row: Medium) -> Mapping[str | None, str]:
-    return resolve_name(row.by_language) if row.by_language else {}
+    return _named(row.by_language) if row.by_language else {}
 
 
 @cache
 def _made(name: str) -> Any:  # noqa: ANN401 - a parser or a chunker, as the row says
-    return resolve_name(name)()
+    return _named(name)()
+
+
+def _named(name: str) -> Any:  # noqa: ANN401 - as above
+    from pkgutil import resolve_name  # a search reads no file
+
+    return resolve_name(name)
 
 
 @cache
@@ -295,4 +306,6 @@ def _is_on_path(program: str) -> bool:
 
 @cache
 def _is_there(module: str) -> bool:
+    from importlib.util import find_spec  # as above
+
     return find_spec(module) is not None

@@ -150,6 +150,7 @@ def doctor(
         *_check_truth(config),
         *_check_index(config, parts, snapshot),
         *_check_model(config, parts.embedder),
+        *_check_gate(parts),
         *_check_writer(parts),
         _check_recognition(config),
         _check_extras(),
@@ -198,6 +199,19 @@ def _model_key(config: Config, parts: Parts) -> str | None:
     except KbError:
         return config.embedding.model
     return model.key if model else None
+
+
+def _check_gate(parts: Parts) -> Iterator[Check]:
+    """Say where nothing is known of how well a model tells that there is no answer."""
+    from kb_app._ask.gate import is_measured  # what answers need is theirs alone
+
+    if _can_rerank(parts) and (model := parts.model()) and not is_measured(model.name):
+        yield {
+            "name": "answers",
+            "ok": True,
+            "detail": f"{model.name} was not measured: kebab ask refuses nothing with it, "
+            "and says no confidence",
+        }
 
 
 def _check_configuration(config: Config) -> Iterator[Check]:

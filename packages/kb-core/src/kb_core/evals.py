@@ -14,7 +14,7 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["EvalCase", "EvalEvent", "EvalOptions", "EvalVariant", "ExpectedPlace"]
+__all__ = ["EvalCase", "EvalEvent", "EvalOptions", "EvalVariant", "ExpectedPlace", "SelfOptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +117,21 @@ class EvalOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SelfOptions:
+    """How a knowledge base is examined without golden questions: so many documents, so long."""
+
+    documents: int = 60
+    seconds: float = 120.0
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvalEvent:
-    """One step of a run: so many of all questions are asked; the last one carries the run."""
+    """One step: so many of all questions or documents; the last one carries what came of it."""
 
     kind: Literal["asked", "completed", "stopped"]
     done: int
     total: int
     case: str | None = None
     run: types.EvalRun | None = None
+    examined: types.EvalSelf | None = None

@@ -19,14 +19,23 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
-from hashlib import blake2b
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
 from kb_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
+else:
+    try:
+        # What hashlib hands on, without OpenSSL, which takes a short command long to load.
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
 
 __all__ = [
     "ChunkId",
     "DocId",
+    "blake2b",
     "bytes_hash",
     "canonical_json",
     "chunk_id",

@@ -156,6 +156,9 @@ class IndexSnapshot(Protocol):
         """Return documents that pass *where*, by source and path."""
         ...
 
+    def docs_of(self, keys: Sequence[int], /) -> Mapping[int, StoredDoc]:
+        """Return those documents that exist, by key."""
+
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return ledger rows; only ``path`` globs and ``source_id`` can narrow them."""
         ...

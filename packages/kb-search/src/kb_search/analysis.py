@@ -25,7 +25,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import tantivy
 
@@ -72,6 +72,7 @@ _MAX_TERM_BYTES = 255
 
 _REMEMBERED_LENGTH = 40
 _REMEMBERED_TOKENS = 200_000
+_REMEMBERED_QUERIES = 64
 
 # Scripts that are written without spaces between words.
 _CJK = (
@@ -79,7 +80,6 @@ _CJK = (
     "\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_CJK_RUN = re.compile(f"[{_CJK}]+")
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[._\-'’]|::)+[^\W_]+)*")
 """A word, or words joined by what identifiers are joined by; one pass over the text."""
 _WORD = re.compile(r"[^\W_]+")
@@ -129,9 +129,15 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
 
 
+@cache
+def _cjk() -> re.Pattern[str]:
+    # As many ranges take longer to compile than most searches, which hold none of them.
+    return re.compile(f"[{_CJK}]+")
+
+
 def cjk_runs(text: str) -> list[str]:
     """Return the runs of *text* in scripts that are written without spaces."""
-    return _CJK_RUN.findall(text)
+    return [] if text.isascii() else _cjk().findall(text)
 
 
 def analyze(text: str, lang: str | None = None) -> Streams:
@@ -156,13 +162,19 @@ def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
     *langs* are the languages that documents are stemmed by; a word has the stems of
     all of them, since a question is too short to tell its language.
     """
+    return list(_query_terms(text, tuple(langs)))
+
+
+@lru_cache(maxsize=_REMEMBERED_QUERIES)
+def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
+    """Return the terms of a query; one search asks for those of the same text four times."""
     plain = _plain(text)
     seen: Counter[Term] = Counter()
     for token in _TOKEN.findall(_part(plain)[0]):
-        seen.update(_token_terms(token, tuple(langs)))
+        seen.update(_token_terms(token, langs))
     seen.update(Term("whole", fold(name)) for name in _SYMBOLIC.findall(plain))
-    seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in _CJK_RUN.findall(plain))
-    return [replace(term, count=n) if n > 1 else term for term, n in seen.items()]
+    seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in cjk_runs(plain))
+    return tuple(replace(term, count=n) if n > 1 else term for term, n in seen.items())
 
 
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
@@ -191,9 +203,9 @@ def _part(text: str) -> tuple[str, list[str]]:
     if text.isascii():
         return text, []
     grams: list[str] = []
-    for run in _CJK_RUN.findall(text):
+    for run in _cjk().findall(text):
         grams += _bigrams(run)
-    return (_CJK_RUN.sub(" ", text) if grams else text), grams
+    return (_cjk().sub(" ", text) if grams else text), grams
 
 
 def _bigrams(run: str) -> list[str]:

@@ -41,6 +41,7 @@ __all__ = [
     "FUSIONS",
     "Basis",
     "Fused",
+    "alone",
     "convex_combination",
     "fuse",
     "is_lookup",
@@ -143,6 +144,21 @@ def fuse(
         return reciprocal_rank_fusion(lexical, vector, k=rrf_k)
     msg = f"fusion {method!r} is none of {', '.join(FUSIONS)}"
     raise ValueError(msg)
+
+
+def alone(method: str, rows: Sequence[Scored], *, is_words: bool, rrf_k: int = 60) -> list[Fused]:
+    """Return what ``fuse`` makes of one ranking where the other is empty, in its own order."""
+    if method == "rrf":
+        half = (rrf_k + 1) / 2
+        shares = [half / (rrf_k + rank) for rank in range(1, len(rows) + 1)]
+    else:
+        shares = [0.5 * share for share in (_words(rows) if is_words else _meaning(rows))]
+    ranked = enumerate(zip(rows, shares, strict=True), 1)
+    if is_words:
+        return [Fused(row.chunk_key, round(s, 6), rank, row.score) for rank, (row, s) in ranked]
+    return [
+        Fused(row.chunk_key, round(s, 6), None, None, rank, row.score) for rank, (row, s) in ranked
+    ]
 
 
 def is_lookup(text: str) -> bool:

@@ -15,7 +15,6 @@ import os
 import weakref
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ import tantivy
 
 from kb_core.control import Control, VectorFiles
 from kb_core.errors import IoError, NotIndexed, StoreBusy
+from kb_core.ids import blake2b
 from kb_core.values import dataclass
 from kb_search.analysis import ANALYSIS_VERSION
 

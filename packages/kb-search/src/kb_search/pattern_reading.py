@@ -283,7 +283,10 @@ class _Parser:
         if self._text.startswith("\\b", self._at):
             self._at += 2
             return "\b"
-        (node,) = self._escape() or [Node("raw")]
+        nodes = self._escape() or [Node("raw")]
+        if len(nodes) > 1:
+            raise self._wrong("has \\Q in brackets", "write the characters one by one")
+        (node,) = nodes
         if node.kind == "lit":
             return node.lit
         if node.kind != "raw" or not node.text.startswith(("[", "\\p", "\\P")):

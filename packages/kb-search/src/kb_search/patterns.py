@@ -39,6 +39,8 @@ __all__ = ["MAX_PATTERN", "Needs", "Pattern", "compile_pattern", "form_of"]
 
 _MAX_PROGRAM = 50_000
 """Instructions of the program that RE2 makes of it."""
+_CASELESS = "(?"
+"""What may begin a part in which case does not matter."""
 _SPECIAL = frozenset("\\.+*?()|[]{}^$")
 _STEP_WORK = 40_000_000
 """Instructions times bytes between two looks at the clock."""
@@ -102,8 +104,20 @@ class Pattern:
         """What every match has; nothing where that cannot be told."""
         return tuple(sorted({tuple(sorted(one)) for one in _needs(self._tree) if all(one)}))
 
+    @cached_property
+    def _literals(self) -> tuple[tuple[bytes, ...], ...]:
+        """What of its needs stands in the bytes of every match, letter by letter."""
+        if self.ignore_case or (not self._options.fixed and _CASELESS in self.text):
+            return ()
+        plain = (one for one in self.needs if all(map(str.isascii, one)))
+        return tuple(tuple(text.encode() for text in one) for one in plain)
+
     def is_absent(self, data: bytes, form: Form) -> bool:
         """Say whether no line matches, where that is quick to tell; most texts end here."""
+        if form != "other":  # letters of ASCII are themselves, and finding bytes is quicker
+            for one in self._literals:
+                if not any(text in data for text in one):
+                    return True
         quick = self._quick.get(form)
         if quick is None:
             program = self._program(form)

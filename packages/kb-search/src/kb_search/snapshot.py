@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,8 @@ import tantivy
 from tantivy import FieldType, Occur, Query
 
 from kb_core.control import Control, VectorFiles
-from kb_core.filters import Filter
+from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
-from kb_core.stored import StoredText
 from kb_search.analysis import STEMMED
 from kb_search.lexical import build_ranking, describe, known_words
 from kb_search.narrowing import build_filter, only
@@ -24,7 +23,7 @@ from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
 
 if TYPE_CHECKING:
-    from kb_core.stored import StoredChunk, StoredDoc, StoredFile
+    from kb_core.stored import StoredChunk, StoredDoc, StoredFile, StoredText
     from kb_search.vectors import Marks, VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
@@ -37,6 +36,9 @@ _LANGUAGE_SHARE = 0.01
 _MOST_LANGUAGES = 6
 _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
+_BATCH = 500
+_BLOCKS_KEPT = 100_000
+"""Blocks of documents that are kept, of some 200 bytes each."""
 
 Part = tuple[tantivy.Schema, tantivy.Searcher]
 
@@ -87,6 +89,7 @@ class Snapshot:
         self._vectors = vectors
         self._shelf = shelf or Shelf()
         self._addresses: dict[int, tantivy.DocAddress] = {}
+        self._docs_kept: dict[int, StoredDoc] = {}
         self._farther: dict[str, Marks | None] = {}
 
     # ---------------------------------------------------------------- ranking
@@ -100,7 +103,8 @@ class Snapshot:
                 return []
             narrow = None if where is None else build_filter(self._schema, where)
             lists = [self._ranked(wanted, limit) for wanted in ranking.searches(narrow)]
-        return lists[0] if len(lists) == 1 else _better_of(lists, limit)
+        best = lists[0] if len(lists) == 1 else _better_of(lists, limit)
+        return [Scored(key, -below) for below, key in best]
 
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
         """Return what the index knows of the words of *query*."""
@@ -220,15 +224,21 @@ class Snapshot:
         """Yield the texts of documents that pass *where*, but for some that lack a need."""
         places = self._texts
         keys = set(places) if where is None else self._doc_keys(where) & places.keys()
-        if needs and not self._shelf.has_all((key, places[key][0]) for key in keys):
-            keys = self._holding(keys, needs)
+        if missing := self._shelf.lacks((key, places[key][0]) for key in keys):
+            # Who asks again asks for other words: then it is cheaper to have read them all.
+            for key, _ in self._shelf.worth_reading(missing):
+                self._text(key)
+            keys = self._holding(keys, needs) if needs else keys
         for key in sorted(keys):
-            rev, address = places[key]
-            text = self._shelf.get((key, rev))
-            if text is None:
-                text = self._read_text(key, address)
-                self._shelf.put((key, rev), text)
-            yield text
+            yield self._text(key)
+
+    def _text(self, key: int) -> StoredText:
+        rev, address = self._texts[key]
+        text = self._shelf.get((key, rev))
+        if text is None:
+            text = self._read_text(key, address)
+            self._shelf.put((key, rev), text)
+        return text
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
@@ -242,6 +252,19 @@ class Snapshot:
         found = self._newest("doc", narrow, _most(self._records))
         return sorted(found, key=lambda doc: (doc["source_id"], doc["path"]))
 
+    def docs_of(self, keys: Sequence[int], /) -> dict[int, StoredDoc]:
+        """Return those documents that exist, by key; the last ones asked for are kept."""
+        kept = self._docs_kept
+        if missing := [key for key in keys if key not in kept]:
+            for at in range(0, len(missing), _BATCH):
+                part = OneOf("doc_key", tuple(missing[at : at + _BATCH]))
+                kept = {**kept, **{doc["doc_key"]: doc for doc in self.docs(part)}}
+        found = {key: kept[key] for key in keys if key in kept}
+        blocks = sum(len(doc["blocks"]) for doc in kept.values())
+        # Replaced, never changed: several threads may ask at once.
+        self._docs_kept = kept if blocks <= _BLOCKS_KEPT else found
+        return found
+
     def files(self, where: Filter | None, /) -> list[StoredFile]:
         """Return rows of the ledger, by source and path."""
         narrow = None if where is None else build_filter(self._record_schema, where)
@@ -250,8 +273,11 @@ class Snapshot:
 
     # ---------------------------------------------------------------- private
 
-    def _ranked(self, query: Query, limit: int) -> list[Scored]:
-        """Search deep enough that the cut at *limit* never splits a tie arbitrarily."""
+    def _ranked(self, query: Query, limit: int) -> list[tuple[float, int]]:
+        """Return the best as negative scores and chunk keys, in the order of these.
+
+        The search is deep enough that the cut at *limit* never splits a tie arbitrarily.
+        """
         asked = limit + _SPARE
         while True:
             hits = self._chunks.search(query, asked, count=False).hits
@@ -259,16 +285,11 @@ class Snapshot:
                 break
             asked *= 4
         addresses = [address for _, address in hits]
-        keys = self._chunks.fast_field_values("chunk_key", addresses)
-        scored = [Scored(_int(key), _rounded(hit)) for key, hit in zip(keys, hits, strict=True)]
-        self._remember(scored, addresses)
-        return sorted(scored, key=_best_first)[:limit]
-
-    def _remember(self, scored: Sequence[Scored], addresses: Sequence[tantivy.DocAddress]) -> None:
+        keys = list(map(_int, self._chunks.fast_field_values("chunk_key", addresses)))
         if len(self._addresses) > _REMEMBERED:
             self._addresses.clear()
-        for row, address in zip(scored, addresses, strict=True):
-            self._addresses[row.chunk_key] = address
+        self._addresses.update(zip(keys, addresses, strict=True))
+        return sorted(zip((-_rounded(hit) for hit in hits), keys, strict=True))[:limit]
 
     def _signposts_of(self, model_key: str) -> Marks | None:
         """Return which vectors are of chunks that only name what stands elsewhere."""
@@ -321,7 +342,8 @@ class Snapshot:
         return found
 
     def _read_text(self, key: int, address: tantivy.DocAddress) -> StoredText:
-        from kb_search.patterns import form_of  # a search by words needs none
+        from kb_core.stored import StoredText  # a search by words needs neither
+        from kb_search.patterns import form_of
 
         with translate_errors("read a text"):
             text = str(payload_of(self._records.doc(address))["text"])
@@ -414,16 +436,12 @@ def _inside(schema: tantivy.Schema, part: str) -> Query:
     return Query.regex_query(schema, "exact", f".*{part}.*")
 
 
-def _best_first(row: Scored) -> tuple[float, int]:
-    return -row.score, row.chunk_key
-
-
-def _better_of(lists: Iterable[Sequence[Scored]], limit: int) -> list[Scored]:
+def _better_of(lists: Iterable[Sequence[tuple[float, int]]], limit: int) -> list[tuple[float, int]]:
     """Merge lists that are cut at *limit*; a chunk in several has its best score."""
-    best: dict[int, Scored] = {}
-    for row in chain.from_iterable(lists):
-        best[row.chunk_key] = min(best.get(row.chunk_key, row), row, key=_best_first)
-    return sorted(best.values(), key=_best_first)[:limit]
+    best: dict[int, float] = {}
+    for below, key in sorted(chain.from_iterable(lists)):
+        best.setdefault(key, below)
+    return [(below, key) for key, below in islice(best.items(), limit)]
 
 
 def _rounded(hit: tuple[Any, tantivy.DocAddress]) -> float:

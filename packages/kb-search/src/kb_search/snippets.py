@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from kb_core.text import snap_to_grapheme
 from kb_core.values import dataclass
@@ -21,7 +21,7 @@ __all__ = ["Highlighter", "Match"]
 _MOST_MATCHES = 400
 _SHORTEST_INSIDE = 4
 _CONTEXT_SHARE = 4
-_BOUNDARY = r"(?<![^\W_])"
+_REST = re.compile(r"[^\W_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Highlighter:
             else:
                 shared = [_shared_prefix(term.exact, stem) for stem in term.stems]
                 words.append(min(shared, key=len, default="") or term.exact)
-        self._at_word_starts = _pattern(_BOUNDARY, words, grams)
-        self._anywhere = _pattern("", [w for w in words if len(w) >= _SHORTEST_INSIDE], [])
+        self._words = sorted(dict.fromkeys(words), key=len, reverse=True)
+        self._grams = list(dict.fromkeys(grams))
 
     def matches(self, text: str) -> list[Match]:
         """Return where words of the query stand in *text*, in order.
@@ -54,7 +54,17 @@ class Highlighter:
         Words count where they begin; where none does, inside identifiers, too.
         """
         folded = _same_length_fold(text)
-        return _found(self._at_word_starts, folded) or _found(self._anywhere, folded)
+        starting = [word for word in self._words if word in folded]
+        found = chain(
+            ((at, n, word) for n, word in enumerate(starting) for at in _starts(folded, word)),
+            ((at, len(starting), gram) for gram in self._grams for at in _places(folded, gram)),
+        )
+        return _apart(folded, found, len(starting)) or self._inside(folded, starting)
+
+    def _inside(self, folded: str, words: Sequence[str]) -> list[Match]:
+        long = [word for word in words if len(word) >= _SHORTEST_INSIDE]
+        found = ((at, n, word) for n, word in enumerate(long) for at in _places(folded, word))
+        return _apart(folded, found, len(long))
 
     def snippet(self, text: str, limit: int) -> tuple[str, bool]:
         """Return at most *limit* characters of *text*, and whether that is all of it."""
@@ -73,22 +83,37 @@ def _shared_prefix(word: str, stem: str) -> str:
     return word[: min(len(word), len(stem)) if same is None else same]
 
 
-def _pattern(boundary: str, words: Sequence[str], grams: Sequence[str]) -> re.Pattern[str] | None:
-    """Return one pattern for all: what it captures tells which word matched."""
-    parts = []
-    if words:
-        longest_first = sorted(dict.fromkeys(words), key=len, reverse=True)
-        parts.append(f"{boundary}({'|'.join(map(re.escape, longest_first))})[^\\W_]*")
-    if grams:
-        parts.append(f"({'|'.join(map(re.escape, dict.fromkeys(grams)))})")
-    return re.compile("|".join(parts)) if parts else None
+def _places(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
-def _found(pattern: re.Pattern[str] | None, folded: str) -> list[Match]:
-    if pattern is None:
-        return []
-    matches = islice(pattern.finditer(folded), _MOST_MATCHES)
-    return [Match(m.start(), m.end(), m[m.lastindex or 0]) for m in matches]
+def _starts(text: str, word: str) -> Iterator[int]:
+    """Yield where *word* stands and no letter or digit is before it."""
+    return (at for at in _places(text, word) if not at or not text[at - 1].isalnum())
+
+
+def _apart(folded: str, found: Iterable[tuple[int, int, str]], n_words: int) -> list[Match]:
+    """Return matches that do not overlap, the first and then the longest first.
+
+    *found* has places, numbers in the order of preference, and what stands there; what has a
+    number below *n_words* is a word, and goes on to the end of what it begins. No regular
+    expression is made of them: to compile one takes longer than to look through ten passages.
+    """
+    matches: list[Match] = []
+    end = 0
+    for at, number, part in sorted(found):
+        if at < end:
+            continue
+        end = at + len(part)
+        if number < n_words and (rest := _REST.match(folded, end)):
+            end = rest.end()
+        matches.append(Match(at, end, part))
+        if len(matches) == _MOST_MATCHES:
+            break
+    return matches
 
 
 def _window(matches: Sequence[Match], limit: int) -> tuple[int, int]:

@@ -62,6 +62,7 @@ _ALIKE = 2e-7
 """What the engine's single precision leaves unsure."""
 
 _FREE = 24
+_REMEMBERED = 100_000
 
 
 def _tellable(code: int) -> int:
@@ -179,15 +180,20 @@ class TermStatistics:
 
     def frequency(self, field: str, term: str) -> int:
         """Return how many live passages hold *term* in *field*."""
+        known = self._live.get((field, term))
+        if known is None:
+            if len(self._live) >= _REMEMBERED:
+                self._live.clear()
+            known = self._live[field, term] = self._counted(field, term)
+        return known
+
+    def _counted(self, field: str, term: str) -> int:
         counted = self._searcher.doc_freq(field, term)
         if not counted or not self._segments.has_deleted:
             return counted
-        known = self._live.get((field, term))
-        if known is None:
-            query = Query.term_query(self._schema, field, term, "basic")
-            found: Any = self._searcher.search(query, 1, count=True)
-            known = self._live[field, term] = int(found.count)
-        return known
+        query = Query.term_query(self._schema, field, term, "basic")
+        found: Any = self._searcher.search(query, 1, count=True)
+        return int(found.count)
 
     def factor(self, field: str, terms: Sequence[str]) -> float:
         """Return what to multiply the engine's score of *terms* by; 0 where nothing holds them.

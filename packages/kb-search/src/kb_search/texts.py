@@ -12,12 +12,15 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from kb_core.records import DocumentRecord
-from kb_core.stored import StoredText
 from kb_search.analysis import cjk_runs, fold
+
+if TYPE_CHECKING:
+    from kb_core.records import DocumentRecord
+    from kb_core.stored import StoredText
 
 __all__ = ["WHOLE", "Shelf", "is_whole", "words_of"]
 
@@ -25,6 +28,8 @@ WHOLE = "whole"
 """The state of a text of which every word is a term, and every pair of CJK letters."""
 
 _ROOM = 64 << 20
+_AT_ONCE = 400
+"""Texts that are read in advance by one call."""
 _LONGEST = 60
 _LONG_WORD = re.compile(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
 """Terms are cut at 255 bytes; what is joined by apostrophes is one word."""
@@ -85,6 +90,8 @@ class Shelf:
         self._lock = threading.Lock()
         self._texts: dict[tuple[int, int], StoredText] = {}
         self._size = 0
+        self._asked = 0
+        self._is_full = False
 
     def get(self, key: tuple[int, int]) -> StoredText | None:
         """Return the text of a document as it was at a sequence, if it is here."""
@@ -93,7 +100,8 @@ class Shelf:
     def put(self, key: tuple[int, int], text: StoredText) -> None:
         """Keep a text, if there is room."""
         with self._lock:
-            if key not in self._texts and self._size + len(text.data) <= self._room:
+            self._is_full = self._size + len(text.data) > self._room
+            if key not in self._texts and not self._is_full:
                 self._texts[key] = text
                 self._size += len(text.data)
 
@@ -102,7 +110,18 @@ class Shelf:
         with self._lock:
             for key in self._texts.keys() - set(keys):
                 self._size -= len(self._texts.pop(key).data)
+                self._is_full = False
 
-    def has_all(self, keys: Iterable[tuple[int, int]]) -> bool:
-        """Say whether nothing has to be read."""
-        return all(key in self._texts for key in keys)
+    def lacks(self, keys: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return those of *keys* that have to be read."""
+        return [key for key in keys if key not in self._texts]
+
+    def worth_reading(self, missing: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+        """Return what of that to read in advance: from the second time on a part of it.
+
+        A process that asks once reads nothing in vain, and none waits long for it.
+        """
+        self._asked += 1
+        if self._asked == 1 or self._is_full:
+            return ()
+        return missing[:_AT_ONCE]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
 from kb_app._ask.extract import Extract, extracts, ranked
-from kb_app._ask.gate import Gate, chance_of, gate_of
+from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
 from kb_app._ask.kinds import marked
 from kb_app._search.channels import Channel
 from kb_app._search.query import parse_query
@@ -103,6 +103,7 @@ class _Read:
     gate: Gate | None = None
     confidence: float | None = None
     degraded: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Asking:
@@ -305,9 +306,17 @@ class Asking:
         by = f"closely, by {name}" if evidence.is_read else "by words alone"
         asked.watch.note("read", f"{count(len(found), 'passage')} {by}")
         gate = gate_of(name, evidence)
+        if gate is None:
+            remarks = (*remarks, f"gate: {name} was not measured; no answer is refused")
         confidence = chance_of(evidence, gate) if gate else None
         asked.watch.note("gate", _judged(gate, confidence, is_foreign=evidence.is_foreign))
-        return _Read(evidence=evidence, gate=gate, confidence=confidence, degraded=remarks)
+        return _Read(
+            evidence=evidence,
+            gate=gate,
+            confidence=confidence,
+            degraded=remarks,
+            warnings=tuple(doubts(evidence, gate, confidence)),
+        )
 
     def _reader(self) -> tuple[CloseReader | None, tuple[str, ...]]:
         """Return what reads closely, or why nothing does."""
@@ -354,7 +363,7 @@ class Asking:
             stages=tuple(asked.watch.stages) if asked.question.explain else (),
             corpus_revision=response.corpus_revision,
             degraded=(*response.degraded, *read.degraded),
-            warnings=response.warnings,
+            warnings=(*response.warnings, *read.warnings),
         )
 
     def _searched_by(self, asked: _Asked) -> EmbeddingModel | None:
@@ -366,6 +375,13 @@ class Asking:
         plain = replace(asked.question, explain=False)
         state = (plain, control.corpus_revision, control.vector_revision, RULES)
         return blake2b(repr(state).encode(), digest_size=_ID_BYTES).hexdigest()
+
+
+def last(steps: Iterator[Step]) -> Answer:
+    """Return the answer that *steps* end in."""
+    *_, answer = steps
+    assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
+    return answer
 
 
 def _searched(question: AskQuery, found: int, model: EmbeddingModel | None) -> str:
@@ -393,13 +409,6 @@ def _wrote(name: ModelName, written: Written) -> str:
     faults = [f"{kind} {text!r}" for each in stating for kind, text in each.faults]
     said = f"by {name.id}: {count(len(stating), 'statement')}, {written.checked.score:.0%} stand"
     return f"{said}; wrong: {', '.join(faults)}" if faults else said
-
-
-def last(steps: Iterator[Step]) -> Answer:
-    """Return the answer that *steps* end in."""
-    *_, answer = steps
-    assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
-    return answer
 
 
 def told(steps: Iterator[Step]) -> Iterator[types.AnswerEvent]:

@@ -9,13 +9,15 @@ What is measured of a unit and of a passage here is what both the choice of sent
   (MaxSim, as in ``kb_search.rerank``). A passage is read once, whole, and its sentences are
   told apart afterwards, so that each is read with what stands around it. Where no model can
   read, words alone decide.
+* **Names and figures** of the question, and which of them no passage has.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from kb_app._ask.facts import particulars, read
 from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading
@@ -95,6 +97,21 @@ class Evidence:
     """Whether no passage of all holds most of the question's words, as where it is asked in
     another language."""
 
+    unnamed: tuple[frozenset[str], ...] = ()
+    """For each passage, the names and figures of the question that it does not have."""
+    named: int = 0
+    """How many the question has."""
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """The names and figures of the question that no passage has, as it writes them."""
+        return self.unnamed[0].intersection(*self.unnamed[1:]) if self.unnamed else frozenset()
+
+    @property
+    def lacking(self) -> float:
+        """Their share that the passage lacks which has most of them; 0..1."""
+        return min(map(len, self.unnamed), default=0) / self.named if self.named else 0.0
+
     def share(self, held: frozenset[int]) -> float:
         """Return the share that the words *held* have of the weight of all; 0..1."""
         return _share(self.weights, held)
@@ -122,13 +139,26 @@ def evidence_of(
         read = readings[number] if readings is not None else [_NO_READING] * len(parts)
         passages.append(_passage(chunk, score, parts, read, holding))
     weights = tuple(word.weight for word in known.words)
+    asked = [particulars(question, chunk["lang"]) for chunk in chunks]
     return Evidence(
         question,
         tuple(passages),
         weights,
         is_read=readings is not None,
         is_foreign=known.share < _KNOWN,
+        unnamed=tuple(map(_unnamed, asked, chunks)),
+        named=max(map(len, asked), default=0),
     )
+
+
+def _unnamed(asked: Mapping[str, str], chunk: StoredChunk) -> frozenset[str]:
+    """Return what of *asked* neither a chunk nor what stands over it has."""
+    if not asked:
+        return frozenset()
+    over = " ".join((chunk["title"], *chunk["heading_path"], chunk["path"]))
+    found = read(f". {over} {chunk['text']}", chunk["lang"])
+    has = {*found.names, *found.words, *(value for value, _ in found.figures)}
+    return frozenset(word for form, word in asked.items() if form not in has)
 
 
 def mean(values: Sequence[float], otherwise: float = 0.0) -> float:

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from kb_core.values import dataclass
 from kb_search.analysis import analyze, fold
 
-__all__ = ["Reading", "read"]
+__all__ = ["Reading", "particulars", "read"]
 
 _SIGNS = "·\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff66-\uff9d"
 _SIGN_RUN = re.compile(rf"[{_SIGNS}]+")
@@ -31,6 +31,8 @@ _HIRAGANA = re.compile(r"[\u3040-\u309f]")
 _TOKEN = re.compile(
     r"\d+(?:[.,:/’'\u00a0-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*\d*[^\W_]*|[%‰°€$£¥₩]", re.UNICODE
 )
+_WITH_CAPITALS = frozenset(("de", "lb"))
+_TIED = re.compile(r"\d+-[^\W\d_]+")
 _FAR = 12
 """How far before a negation the sign may stand that it turns round, behind its ending."""
 _REACH = 3
@@ -189,6 +191,31 @@ def read(text: str, lang: str | None = None) -> Reading:
     )
 
 
+def particulars(text: str, lang: str | None = None) -> Mapping[str, str]:
+    """Return what *text* names that is one of its kind: names, dates and numbers.
+
+    Each as ``read`` has it, with the word as it is written. What is tied to a number, as the
+    letter of ``10-Q`` is, tells nothing by itself, nor does the number. Where all nouns have a
+    capital, names are those with a digit or several capitals.
+    """
+    text = unicodedata.normalize("NFKC", text)
+    for tied in (_SIGN_RUN, _TIED):
+        text = tied.sub(lambda found: " " * len(found.group()), text)
+    tokens = list(_TOKEN.finditer(text))
+    found = {}
+    for at, token in enumerate(tokens):
+        word = token.group()
+        if figure := _figure(tokens, at):
+            found[figure[0]] = word
+        elif _is_name(text, token) and not _is_dull(word) and _is_telling(word, lang):
+            found[stem_of(word, lang)] = word
+    return found
+
+
+def _is_telling(name: str, lang: str | None) -> bool:
+    return len(name) > 1 and not (lang in _WITH_CAPITALS and name[1:].islower())
+
+
 def stem_of(word: str, lang: str | None) -> str:
     """Return the stem of one word, as the index has it."""
     return analyze(_CONTRACTED.sub("", word), lang).stem or fold(word)
@@ -209,7 +236,7 @@ def _is_name(text: str, token: re.Match[str]) -> bool:
         return False
     if any(c.isdigit() for c in word) or sum(c.isupper() for c in word) > 1:
         return True
-    before = text[: token.start()].rstrip(" \"'“„«»(‘[*_")
+    before = text[: token.start()].rstrip(" \"'“„«»(‘[*_¿¡")
     return word[0].isupper() and bool(before) and before[-1] not in ".!?:;\n…。！？"
 
 

@@ -4,18 +4,45 @@ It goes by the best passage and the best unit of ``evidence``, not by scores of 
 that it says the same whichever way they were found. The constants are those of a logistic
 regression over development collections: each question asked as it is, and with every
 document taken out that answers it, its near neighbours left; each collection weighs the same.
-``tools/bench/answers.py`` fits and measures them, by collection, language and model.
+
+What the same figure means depends on the kind of what is read. Where every report of a series
+says nearly the same, nearness tells nothing and the names and dates of the question tell which
+one is meant; talk comes near a question with every other sentence; of code there is mostly
+another piece that does the same. So for each kind the odds are bent: stretched or flattened,
+and lowered by the share of the names and figures asked about that no passage has.
+
+Below a first line there is no answer; below a second, it is given as weak.
+``tools/bench/answers.py`` fits and measures all of it, by collection, language and model.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
+from itertools import combinations
 from operator import mul
+from typing import Literal, TypeAlias
 
 from kb_app._ask.evidence import Evidence, mean
+from kb_core.media import Media
 from kb_core.values import dataclass
 
-__all__ = ["FEATURES", "Gate", "chance_of", "features", "gate_of"]
+__all__ = [
+    "FEATURES",
+    "Gate",
+    "Kind",
+    "chance_of",
+    "doubts",
+    "features",
+    "gate_of",
+    "is_measured",
+    "kind_of",
+    "odds_of",
+]
+
+Kind: TypeAlias = Literal["prose", "series", "talk", "code"]
+"""What is read: ``series`` are passages that repeat each other, as reports and versions do."""
 
 FEATURES = (
     "nearness of the best unit", "its farthest token", "its share of the words",
@@ -24,42 +51,111 @@ FEATURES = (
 )  # fmt: skip
 
 
+_ALIKE = 0.4
+"""The share of their words that two passages of a series have in common."""
+_WORD = re.compile(r"\w+")
+_TURN = re.compile(r"[^\W\d_a-z][\w.'’-]*(?: [^\W\d_a-z][\w.'’-]*){0,2}:\s")
+"""Whose turn it is to speak, at the start of a line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The constants of one way to read."""
+    """The constants of one way to read one kind of passages."""
 
     weights: tuple[float, ...]
     """The constant, then one for each of ``FEATURES``."""
     threshold: float
     """Below it, there is no answer."""
+    sure: float
+    """Below it, there is one, and it is weak."""
+    bend: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    """How the odds are bent: a constant, what they are multiplied with, and what is added for
+    names and figures of which no passage has any."""
 
 
 _GATES: dict[str, Gate] = {
     "multilingual-e5-small": Gate(
-        (-23.1, 13.8, 2.3, 1.07, 48.6, -3.94, 11, 24.5, 7.11, -1.82), 0.49
+        (-23.1, 13.8, 2.3, 1.07, 48.6, -3.94, 11, 24.5, 7.11, -1.82), 0.35, 0.6
     ),
     "multilingual-e5-small, foreign": Gate(
-        (-15.8, 8.41, -8.03, 4.22, 77.1, 2.55, 16.5, 10.8, -6.25, -1.04), 0.68
+        (-15.8, 8.41, -8.03, 4.22, 77.1, 2.55, 16.5, 10.8, -6.25, -1.04), 0.68, 0.68
     ),
-    "": Gate((-2.47, 0, 0, 2.71, 0, 0, 0, 0, 5.81, -1.46), 0.52),
+    "": Gate((-2.47, 0, 0, 2.71, 0, 0, 0, 0, 5.81, -1.46), 0.52, 0.52),
 }
 """By the name of the model that reads, and for questions most of whose words no passage
 holds, such as those in another language; ``""``: words alone."""
+
+_BENDS: dict[str, dict[Kind, tuple[float, float, float]]] = {
+    "multilingual-e5-small": {
+        "series": (0.69, 0.0, -3.3),
+        "talk": (0.05, 0.418, -1.47),
+        "code": (-0.2, 0.2, 0.0),
+    },
+}
+_BENT_LINES = 0.35, 0.6
+_ELSEWHERE = -5.0
+"""Odds below which the evidence is about something else, of whatever kind it is: of questions
+with an answer one in twenty lies there, of those made for other documents three in four."""
+
+
+def is_measured(model: str) -> bool:
+    """Say whether there is a gate for what *model* reads."""
+    return model in _GATES
 
 
 def gate_of(model: str, evidence: Evidence) -> Gate | None:
     """Return the gate for what *model* read; ``None`` for a model that nobody measured."""
     if not evidence.is_read:
         return _GATES[""]
-    return _GATES.get(f"{model}, foreign" if evidence.is_foreign else model)
+    if evidence.is_foreign:
+        return _GATES.get(f"{model}, foreign")
+    plain, bend = _GATES.get(model), _BENDS.get(model, {}).get(kind_of(evidence))
+    if plain is None or bend is None:
+        return plain
+    return Gate(plain.weights, *_BENT_LINES, bend)
+
+
+def kind_of(evidence: Evidence) -> Kind:
+    """Return what most of the passages are, or that some of them repeat each other."""
+    chunks = [passage.chunk for passage in evidence.passages]
+    if sum(chunk["media"] == Media.CODE.value for chunk in chunks) * 2 > len(chunks):
+        return "code"
+    lines = [
+        line
+        for chunk in chunks
+        for line in chunk["text"].splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
+    if sum(bool(_TURN.match(line)) for line in lines) * 2 > len(lines):
+        return "talk"
+    words = [frozenset(_WORD.findall(chunk["text"].casefold())) for chunk in chunks]
+    alike = (len(one & two) > _ALIKE * len(one | two) for one, two in combinations(words, 2))
+    return "series" if any(alike) else "prose"
 
 
 def chance_of(evidence: Evidence, gate: Gate) -> float:
     """Return about how likely *evidence* answers its question."""
     if not any(passage.pieces for passage in evidence.passages):
         return 0.0
-    odds = gate.weights[0] + math.fsum(map(mul, gate.weights[1:], features(evidence)))
+    constant, slope, lacking = gate.bend
+    odds = odds_of(evidence, gate)
+    if odds >= _ELSEWHERE:
+        odds = constant + slope * odds + lacking * evidence.lacking
     return round(1 / (1 + math.exp(-odds)), 3)
+
+
+def doubts(evidence: Evidence, gate: Gate | None, chance: float | None) -> Iterator[str]:
+    """Yield what a reader of the answer has to know of its evidence."""
+    if gate is not None and chance is not None and gate.threshold <= chance < gate.sure:
+        yield f"weak evidence: confidence {chance:.2f}"
+    if evidence.missing and not evidence.is_foreign:
+        names = ", ".join(sorted(evidence.missing, key=evidence.question.find))
+        yield f"not mentioned by the evidence: {names}"
+
+
+def odds_of(evidence: Evidence, gate: Gate) -> float:
+    """Return the odds before they are bent; *evidence* has a unit at least."""
+    return gate.weights[0] + math.fsum(map(mul, gate.weights[1:], features(evidence)))
 
 
 def features(evidence: Evidence) -> tuple[float, ...]:

@@ -2,7 +2,7 @@
 
 Both stream. Ollama answers with a line of JSON for each piece, and says itself that it is
 done; the other sends events, of which one has the reason why it ends, and ``[DONE]`` follows
-the last. An answer without either was cut off.
+the last. An answer without either was cut off. A file of weights is run by ``gguf``.
 
 A key comes from ``KEBAB_ASK_API_KEY``, else from the file that ``[ask] api_key_file`` names,
 else, for OpenAI's own address alone, from ``OPENAI_API_KEY``.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from kb_app._ask.endpoint import Answer, Endpoint, Refused, Stopped, parsed_endpoint
-from kb_core.errors import ConfigInvalid, KbError, MissingExtra, ModelNotPulled, Timeout
+from kb_core.errors import ConfigInvalid, KbError, ModelNotPulled, Timeout
 from kb_core.language import Delta, End, Message, ModelName, Usage
 from kb_core.ports import LanguageModel, never
 from kb_core.values import dataclass
@@ -65,17 +65,17 @@ def language_model(
             hint="set [ask] model to the name of a model that the server has",
             details={"key": "ask.model"},
         )
-    if ask.provider == "gguf":
-        raise MissingExtra(
-            f"[ask] provider = 'gguf' needs a library that runs {ask.model}, and none is installed",
-            hint="serve the file with Ollama or llama.cpp and set provider = 'ollama' or 'openai'",
-        )
     sampling = Sampling(
         temperature=ask.temperature,
         seed=ask.seed,
         context_tokens=ask.context_tokens,
         keep_alive_secs=ask.keep_alive_secs,
     )
+    if ask.provider == "gguf":
+        from kb_app._ask.gguf import GgufModel, require_library
+
+        require_library()
+        return GgufModel(Path(ask.model).expanduser(), sampling, ask.timeout_secs)
     is_ollama = ask.provider == "ollama"
     url = parsed_endpoint(ask.endpoint or (OLLAMA if is_ollama else OPENAI), "[ask] endpoint")
     if not is_ollama and not url.path.strip("/"):

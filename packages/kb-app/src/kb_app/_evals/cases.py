@@ -45,6 +45,11 @@ def _number(value: object) -> object:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
+def _places(value: object) -> object:
+    """Return one place as a list of one."""
+    return (value,) if isinstance(value, str | Mapping) else value
+
+
 _Grade = Annotated[Whole, BeforeValidator(_number), Field(ge=0)]
 _Graded = Annotated[Mapping[str, _Grade], BeforeValidator(_grades)]
 
@@ -74,7 +79,7 @@ class _CaseInput(Input):
     query: Annotated[str, Field(pattern=r"\S")]
     expected_docs: _Graded = Field(default={})
     expected_chunks: _Graded = Field(default={})
-    expected_places: tuple[str | Mapping[str, Any], ...] = ()
+    expected_places: Annotated[tuple[str | Mapping[str, Any], ...], BeforeValidator(_places)] = ()
     answer: Text = None
     must_contain: OneOrMore = ()
     forbidden: OneOrMore = ()

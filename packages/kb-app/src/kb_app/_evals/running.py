@@ -311,6 +311,7 @@ class Running:
             "judged": sum(bool(bound.grades) for bound in self._bound),
             "unanswerable": sum(case.wants_refusal for case in cases),
             "broken": [bound.case.id for bound in self._bound if bound.is_broken],
+            "gone": sum(one.status == "gone" for bound in self._bound for one in bound.targets),
         }
 
     def _index(self) -> dict[str, Any]:

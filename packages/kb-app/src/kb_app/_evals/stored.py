@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from kb_app._data_dir import DataDir, making_private_files
-from kb_app._evals.cases import write_cases
+from kb_app._evals.cases import read_cases, write_cases
 from kb_app.paths import make_private_folder
 from kb_core import wire
 from kb_core.errors import InvalidInput, IoError
@@ -101,6 +101,10 @@ class RunFolder:
             new.write_text("".join(f"{wire.dumps(one)}\n" for one in asked), "utf-8")
         new.replace(self._lines)
         return asked
+
+    def cases(self) -> list[EvalCase]:
+        """Return the cases as they were asked."""
+        return read_cases(self.path / "cases.jsonl")
 
     def run(self) -> types.EvalRun:
         """Return what ``finish`` wrote."""

@@ -26,6 +26,7 @@ from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import (
     MEDIA,
     OCR,
+    UNLOCKING,
     chunker_for,
     later_versions,
     medium_of,
@@ -179,6 +180,7 @@ def _options(config: Config) -> Mapping[str, Mapping[str, object]]:
     return {
         Media.IMAGE: ocr,
         Media.PDF: {**ocr, **locked},
+        Media.OFFICE: locked,
         Media.AUDIO: speech,
         Media.VIDEO: speech,
     }
@@ -288,11 +290,13 @@ def locked_hash(file: SourceFile, settings: Settings) -> str:
     """Return the hash of what shapes the output for a file that none of the passwords opens.
 
     Of these it takes in 16 bits: they tell that others are known now, and too little to tell
-    which.
+    which. What could open it is a part of it, too.
     """
     known = [told["passwords"] for told in settings.options.values() if "passwords" in told]
     digits = fingerprint({"passwords": known})[:_CHECK_DIGITS]
-    return fingerprint({"settings": settings_hash(file, settings), "locked": digits})
+    by = UNLOCKING.version if file.media == Media.OFFICE and UNLOCKING.is_installed else ""
+    told = {"settings": settings_hash(file, settings), "locked": digits, "by": by}
+    return fingerprint(told)
 
 
 def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:

@@ -123,14 +123,15 @@ class Channel(IntFlag):
     @classmethod
     def of(cls, mode: SearchMode) -> Channel:
         """Return the channels of a mode."""
-        return {
-            SearchMode.LEXICAL: cls.LEXICAL,
-            SearchMode.VECTOR: cls.VECTOR,
-            SearchMode.HYBRID: cls.LEXICAL | cls.VECTOR,
-        }[mode]
+        return _OF_MODES[mode]
 
 
 _NONE = Channel(0)
+_OF_MODES = {
+    SearchMode.LEXICAL: Channel.LEXICAL,
+    SearchMode.VECTOR: Channel.VECTOR,
+    SearchMode.HYBRID: Channel.LEXICAL | Channel.VECTOR,
+}
 
 
 @dataclass(slots=True)

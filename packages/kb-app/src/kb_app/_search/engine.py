@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,6 @@ from kb_app._search.trace import trace_of
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
-from kb_core.ports import never
 from kb_core.search import Missing, SaidAbout, SearchQuery, SearchResponse, Trace
 from kb_core.values import dataclass
 
@@ -161,7 +160,7 @@ class Engine:
         self.snapshot = snapshot
         self.settings = settings
         self.embed = embed
-        self._is_stopped = never if stop is None else stop.is_set
+        self._stop = stop
         self._reranker = reranker
         self.renderer = Renderer(
             snapshot,
@@ -267,10 +266,10 @@ class Engine:
 
     def question(self, query: SearchQuery, wanted: Channel, **more: str) -> Question:
         """Return all that decides the order of the list, but for what is indexed."""
-        filters = {
-            name: sorted(set(value)) if isinstance(value, tuple) else value
-            for name, value in asdict(query.filters).items()
-        }
+        given = (
+            (field.name, getattr(query.filters, field.name)) for field in fields(query.filters)
+        )
+        filters = {name: sorted(set(v)) if isinstance(v, tuple) else v for name, v in given}
         asked = {
             "text": query.text,
             "mode": query.mode.value,
@@ -316,7 +315,7 @@ class Engine:
 
     def _read(self, run: _Run, passages: Sequence[str]) -> Sequence[float] | None:
         def stop() -> bool:
-            return self._is_stopped() or run.deadline.is_over()
+            return run.deadline.is_over() or (self._stop is not None and self._stop.is_set())
 
         return self._reranker().rerank(run.parsed.text, passages, stop=stop)
 

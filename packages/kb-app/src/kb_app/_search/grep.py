@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from threading import Event
 from typing import TYPE_CHECKING
@@ -45,7 +45,6 @@ _KEPT = 2_000
 _LONGEST_LINE = 400
 _BEFORE = 80
 """Characters before the first match that are shown of a longer line."""
-_BATCH = 500
 _HEAD_BYTES = 2_000
 """How far from the start of a symbol its name stands at most: decorators come before it."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
@@ -238,20 +237,13 @@ def _ranked(
     to see what they define.
     """
     often = sorted(found, key=lambda each: -each.count)[: max(most, _MOST_READ)]
-    docs = _docs(snapshot, [each.text.doc_key for each in often])
+    docs = snapshot.docs_of([each.text.doc_key for each in often])
     matches = [
         _Match(each, doc, frozenset(_defined(each, doc, pattern)))
         for each in often
         if (doc := docs.get(each.text.doc_key))
     ]
     return sorted(matches, key=lambda match: match.order)
-
-
-def _docs(snapshot: IndexSnapshot, keys: Sequence[int]) -> Mapping[int, StoredDoc]:
-    batches = [tuple(keys[at : at + _BATCH]) for at in range(0, len(keys), _BATCH)]
-    return {
-        doc["doc_key"]: doc for batch in batches for doc in snapshot.docs(OneOf("doc_key", batch))
-    }
 
 
 def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
@@ -268,6 +260,10 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
             char, byte = (char, byte) if char <= start else (0, 0)
             byte += len(text[char:start].encode("utf-8", "replace"))
             char, start = start, byte
+        near = bisect_right(starts, start)
+        is_before = near and data.find(b"\n", starts[near - 1], start) < 0
+        if not is_before and (near == len(starts) or starts[near] >= start + _HEAD_BYTES):
+            continue  # most symbols stand in lines that do not match
         start = max(start, data.find(name, start, start + _HEAD_BYTES))
         at = bisect_right(starts, start) - 1
         if at < 0 or data.find(b"\n", starts[at], start) >= 0:

@@ -8,9 +8,9 @@ bytes. Of a document from outside the sources the file is our asset, wherever it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb_app._media import medium_of
@@ -74,16 +74,16 @@ class Freshness:
         if not root:
             return False
         if asset := doc["asset"]:
-            return not _holds(Path(root, asset), doc)
+            return not _holds(_below(root, asset), doc)
         path = file_of(doc)
-        if _same(Path(root, path), doc):
+        if _same(_below(root, path), doc):
             return False
         from kb_app._ingest.seeing.files import location  # only where the plain path did not do
 
         # The name on disk may be spelled otherwise, or the file was only touched.
         where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (path,))))
         for file in self._snapshot.files(where):
-            return not _same(Path(location(root, path, file["raw_path"])), file)
+            return not _same(location(root, path, file["raw_path"]), file)
         return True
 
 
@@ -92,17 +92,21 @@ def file_of(doc: StoredChunk | StoredDoc) -> str:
     return doc.get("container") or doc["path"]
 
 
-def _holds(asset: Path, doc: StoredChunk | StoredDoc) -> bool:
+def _below(root: str, path: str) -> str:
+    return os.path.join(root, path)  # noqa: PTH118 - a Path for each hit takes longer than its stat
+
+
+def _holds(asset: str, doc: StoredChunk | StoredDoc) -> bool:
     # An asset is called by its content and never changes; its times say nothing.
     try:
-        return bool(asset.stat().st_size == doc["size"])
+        return bool(os.stat(asset).st_size == doc["size"])  # noqa: PTH116 - as above
     except OSError:
         return False
 
 
-def _same(path: Path, seen: StoredChunk | StoredDoc | StoredFile) -> bool:
+def _same(path: str, seen: StoredChunk | StoredDoc | StoredFile) -> bool:
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - as above
     except (OSError, ValueError):
         return False
     modified = clamp_ns(status.st_mtime_ns)

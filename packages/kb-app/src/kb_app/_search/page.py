@@ -20,7 +20,6 @@ import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any, Self, TypeVar
 
 from kb_app._search.channels import Channel
@@ -28,6 +27,7 @@ from kb_app._search.hits import Renderer
 from kb_app._search.ranking import LeftOut, Row, as_ranked, page_of, with_more
 from kb_core.control import Control
 from kb_core.errors import InvalidInput, StaleCursor
+from kb_core.ids import blake2b
 from kb_core.media import SearchMode
 from kb_core.search import (
     CHARS_PER_TOKEN,

@@ -7,19 +7,20 @@ reordered. Equal scores stand in the order of source, path and position in the d
 
 from __future__ import annotations
 
+import math
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import TypeVar
 
 from kb_app._search.channels import Proposals
+from kb_core.ids import blake2b
 from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchQuery
 from kb_core.values import dataclass
-from kb_search.fusion import Fused, fuse, is_lookup, score_kind
+from kb_search.fusion import Fused, alone, fuse, is_lookup, score_kind
 
 __all__ = [
     "LeftOut",
@@ -62,6 +63,10 @@ def rank_proposals(
 ) -> list[Row]:
     """Return the union of the proposals, best first; order among equals is not final yet."""
     lexical, vector, mode = proposals.lexical, proposals.vector, query.mode
+    if mode is SearchMode.LEXICAL and not vector:
+        # They are in their order already: by scores that are rounded, then by keys.
+        found = alone(fusion, lexical, is_words=True, rrf_k=rrf_k)
+        return [Row(row, row.lexical_score or 0.0, "bm25") for row in found]
     basis = replace(proposals.basis, lookup=is_lookup(query.text))
     fused = fuse(fusion, lexical, vector, rrf_k=rrf_k, basis=basis)
     if mode is SearchMode.LEXICAL:
@@ -142,10 +147,14 @@ def list_digest(rows: Sequence[Row], offset: int, places: Places) -> bytes:
     start, end = _whole_ties(rows, offset, offset)
     cut = page_of(rows, start, end - start, places) if start < end else []
     groups: list[int] = []
+    before = math.inf
     for at, row in enumerate(rows):
-        is_new = at == offset or not at or not _ties(rows[at - 1], row)
+        # Scores that are far apart, as almost all are, tell without a call.
+        is_apart = before - row.score > _NO_TIE or not _ties(rows[at - 1], row)
+        is_new = is_apart or at == offset
         groups.append(at if is_new else groups[-1])
-    keys = [row.chunk_key for row in chain(rows[:start], cut, rows[end:])]
+        before = row.score
+    keys = [row.fused.chunk_key for row in chain(rows[:start], cut, rows[end:])]
     members = sorted(zip(groups, keys, strict=True))
     packed = struct.pack(f">{2 * len(members)}q", *chain.from_iterable(members))
     return blake2b(packed, digest_size=_DIGEST_BYTES, person=b"kebab list").digest()
@@ -153,11 +162,13 @@ def list_digest(rows: Sequence[Row], offset: int, places: Places) -> bytes:
 
 def as_ranked(row: Row, mode: SearchMode, rank: int) -> Row:
     """Return the row with its rank in the one channel that ranks alone."""
-    if mode is SearchMode.LEXICAL:
-        return replace(row, fused=replace(row.fused, lexical_rank=rank))
-    if mode is SearchMode.VECTOR:
-        return replace(row, fused=replace(row.fused, vector_rank=rank))
-    return row
+    if mode is SearchMode.HYBRID:
+        return row
+    fused, lexical, vector = row.fused, row.fused.lexical_rank, row.fused.vector_rank
+    ranks = (rank, vector) if mode is SearchMode.LEXICAL else (lexical, rank)
+    scores = fused.lexical_score, fused.vector_score
+    ranked = Fused(fused.chunk_key, fused.score, ranks[0], scores[0], ranks[1], scores[1])
+    return Row(ranked, row.score, row.kind, row.rerank_score)
 
 
 def _whole_ties(rows: Sequence[Row], start: int, end: int) -> tuple[int, int]:

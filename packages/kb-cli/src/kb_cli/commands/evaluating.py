@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,32 +10,28 @@ import click
 from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, pass_cli
+from kb_cli._evals import checked, compared, examined, listed, measured
 from kb_cli._options import filter_options, filters_of, mode_option, only_text
-from kb_cli._text import table
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from kb_core.evals import EvalEvent
     from kb_core.search import Hit
-    from kb_core.wire import types
 
 __all__ = ["eval_"]
 
 _UNHEALTHY = 3
 _SHOWN_BY_ADD = 10
 _LONGEST = 60
-_CELLS = 10
-_EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
-_NAMED = 5
-_ALMOST_ONE = 0.9995
 
 _EVAL = """
 kebab eval add "who takes the writer lock"
 kebab eval check
 kebab eval run --mode hybrid --mode lexical
 kebab eval compare last~1 last
+kebab eval self
 """
 
 
@@ -161,24 +156,9 @@ def check(cli: CliContext, ctx: click.Context, /, cases: str | None) -> None:
     """
     with cli.open() as kb:
         found = kb.check_cases(cases)
-    cli.show(found, lambda _: _checked(found))
+    cli.show(found, lambda _: checked(found))
     if found["counts"].get("gone"):
         ctx.exit(_UNHEALTHY)
-
-
-def _checked(found: types.EvalCheck) -> Iterator[str]:
-    rows = [
-        (row["status"], row["case"], row["expected"], row.get("now") or row.get("detail", ""))
-        for row in found["items"]
-        if row["status"] != "unchanged"
-    ]
-    if rows:
-        yield from table(("STATUS", "CASE", "EXPECTED", "NOW"), rows)
-    said = ", ".join(f"{number:,} {status}" for status, number in found["counts"].items() if number)
-    yield f"{count(found['cases'], 'case')}: {said or 'nothing is expected'}"
-    if found["broken"]:
-        names = ", ".join(map(printable, found["broken"]))
-        yield f"left out of runs, as nothing that they expect is left: {names}"
 
 
 _RUN = """
@@ -242,68 +222,29 @@ def run(
     wanted = tuple(map(read_variant, (*modes, *variants))) or (EvalVariant(),)
     asked = EvalOptions(variants=wanted, ask=options.pop("asks"), **options)
     with cli.open() as kb, stopped_by_interrupt(cli, "stopping after this question") as stop:
-        found = _run(cli, kb.evaluate(asked, stop=stop))
-    cli.show(found, lambda _: _measured(found))
+        found = _last(cli, kb.evaluate(asked, stop=stop)).run
+    assert found is not None  # noqa: S101 - what the last event carries
+    cli.show(found, lambda _: measured(found))
+    if gone := found["cases"].get("gone"):
+        told = "things that cases expect are" if gone > 1 else "thing that a case expects is"
+        cli.warn(f"{gone:,} {told} gone, and left out: kebab eval check")
     if found["state"] == "stopped" and "path" in found:
         cli.note(f"stopped: kebab eval run --resume {found['run_id']}")
     elif "path" not in found:
         cli.note("nothing was kept: this is read-only mode")
 
 
-def _run(cli: CliContext, events: Iterator[EvalEvent]) -> types.EvalRun:
-    """Return the run that *events* end in; on a terminal, say how far it is."""
+def _last(cli: CliContext, events: Iterator[EvalEvent]) -> EvalEvent:
+    """Return the event that *events* end in; on a terminal, say how far they are."""
     is_drawn = cli.has_terminal and not cli.quiet and not cli.as_json
-    for event in events:
-        if event.run is not None:
-            if is_drawn:
-                click.echo("\r\x1b[2K", nl=False, err=True)
-            return event.run
+    last = None
+    for last in events:
         if is_drawn:
-            click.echo(f"\r\x1b[2Kasked {event.done:,} of {event.total:,}", nl=False, err=True)
-    raise RuntimeError("a run ended without its last event")
-
-
-def _measured(found: types.EvalRun) -> Iterator[str]:
-    cases, index = found["cases"], found["index"]
-    left_out = f", {len(cases['broken'])} broken and left out" if cases["broken"] else ""
-    yield (
-        f"run {printable(found.get('name') or found['run_id'])}: {count(cases['total'], 'case')}"
-        f"{left_out}, {count(index['documents'], 'document')}, {count(index['chunks'], 'chunk')}"
-    )
-    for variant in found["variants"]:
-        yield ""
-        yield click.style(_headed(variant), bold=True)
-        yield from _figures(variant["figures"])
-        yield from (f"  degraded: {printable(why)}" for why in variant.get("degraded", ()))
-
-
-def _headed(variant: types.EvalRunVariants) -> str:
-    times = (variant["p50_ms"], variant["p95_ms"])
-    took = "" if None in times else " · p50 {:.0f} ms, p95 {:.0f} ms".format(*times)
-    lost = [f"{variant[what]} {what}" for what in ("empty", "failed") if variant[what]]
-    return " · ".join([f"{variant['name']} · {variant['asked']} asked{took}", *lost])
-
-
-def _figures(figures: Sequence[types.EvalRunVariantsFigures]) -> Iterator[str]:
-    longest = max((len(figure["name"]) for figure in figures), default=0)
-    for figure in figures:
-        drawn = click.style(_bar(figure["mean"]), fg="cyan")
-        yield (
-            f"  {figure['name']:<{longest}}  {_share(figure['mean'])}  {drawn}  "
-            f"{_share(figure['low'])} … {_share(figure['high'])}  of {figure['count']:,}"
-        )
-
-
-def _bar(share: float) -> str:
-    """Return a share of one as a bar of ten cells, in eighths."""
-    full, rest = divmod(round(share * _CELLS * len(_EIGHTHS)), len(_EIGHTHS))
-    drawn = "█" * full + _EIGHTHS[rest]
-    return drawn.ljust(_CELLS)
-
-
-def _share(value: float) -> str:
-    """Return a figure with three digits: ``.812``, ``1.00``."""
-    return f"{value:.3f}".removeprefix("0") if value < _ALMOST_ONE else f"{value:.2f}"
+            told = f"{last.done:,} of {last.total:,}" if last.kind == "asked" else ""
+            click.echo(f"\r\x1b[2K{told}", nl=False, err=True)
+    if last is None:
+        raise RuntimeError("measuring ended without its last event")
+    return last
 
 
 @command("list", example="kebab eval list")
@@ -312,20 +253,7 @@ def list_(cli: CliContext) -> None:
     """List the runs that are kept, the newest first."""
     with cli.open() as kb:
         found = kb.eval_runs()
-    cli.show(found, lambda _: _listed(found))
-
-
-def _listed(found: types.EvalRunList) -> Iterator[str]:
-    rows = []
-    for run in found["items"]:
-        best = {f["name"]: f["mean"] for v in run["variants"][:1] for f in v["figures"]}
-        names = " ".join(variant["name"] for variant in run["variants"])
-        ndcg = _share(best["ndcg@10"]) if "ndcg@10" in best else "-"
-        rows.append(
-            (run["run_id"], run.get("name", ""), run["state"], run["cases"]["total"], ndcg, names)
-        )
-    head = ("RUN", "NAME", "STATE", "CASES", "NDCG@10", "VARIANTS")
-    yield from table(head, rows) if rows else ["no runs yet: kebab eval run"]
+    cli.show(found, lambda _: listed(found))
 
 
 _COMPARE = """
@@ -360,66 +288,127 @@ def compare(
     """
     with cli.open() as kb:
         found = kb.compare_runs(before, after, tolerance=tolerance, strict=strict)
-    cli.show(found, lambda _: _compared(found))
+    cli.show(found, lambda _: compared(found))
     if found["regressed"]:
         ctx.exit(_UNHEALTHY)
 
 
-def _compared(found: types.EvalCompare) -> Iterator[str]:
-    sides = [found["before"], found["after"]]
-    names = [f"{side.get('name') or side['run_id']}:{side['variant']}" for side in sides]
-    both = count(found["paired"], "question")
-    yield f"{printable(names[0])} → {printable(names[1])}, {both} in both"
-    for which, cases in (("before", found["only_before"]), ("after", found["only_after"])):
-        if cases:
-            yield f"  only {which}: {', '.join(map(printable, cases[:_NAMED]))}"
-    rows = [
-        (
-            row["name"],
-            _share(row["before"]),
-            _share(row["after"]),
-            f"{row['difference']:+.3f}",
-            f"{row['low']:+.3f} … {row['high']:+.3f}",
-            f"{row['p_holm']:.3f}",
-            row["verdict"],
+_SELF = """
+kebab eval self
+kebab eval self --documents 200 --seconds 600
+"""
+
+
+@command("self", example=_SELF)
+@click.option(
+    "--documents",
+    metavar="N",
+    type=click.IntRange(1, 100_000),
+    default=60,
+    show_default=True,
+    help="Of how many, drawn at random, questions are made.",
+)
+@click.option(
+    "--seconds",
+    metavar="S",
+    type=click.FloatRange(0),
+    default=120,
+    show_default=True,
+    help="How long it may take.",
+)
+@click.option(
+    "--seed",
+    metavar="N",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Another one draws other documents.",
+)
+@pass_cli
+def self_(cli: CliContext, documents: int, seconds: float, seed: int) -> None:
+    """Say how well documents are found by their own words, and what is not found.
+
+    It needs no golden questions: they are made of titles, headings and sentences of your own
+    documents, also without their rarest words. That is easier than what people ask, so the
+    figures are upper bounds; what is missed even so is named, with what can be done.
+    """
+    from kb_cli._follow import stopped_by_interrupt
+    from kb_core.evals import SelfOptions
+
+    options = SelfOptions(documents=documents, seconds=seconds, seed=seed)
+    with cli.open() as kb, stopped_by_interrupt(cli, "stopping after this document") as stop:
+        found = _last(cli, kb.examine(options, stop=stop)).examined
+    assert found is not None  # noqa: S101 - what the last event carries
+    cli.show(found, lambda _: examined(found))
+    if not found["complete"]:
+        cli.note("not all documents that were drawn were asked for: --seconds for more time")
+
+
+_IMPORT = """
+kebab eval import --beir cranfield --documents ~/collections/cranfield
+kebab eval import --queries topics.tsv --qrels qrels.txt --cases golden.jsonl
+"""
+
+
+@command("import", example=_IMPORT)
+@click.option(
+    "--beir",
+    metavar="FOLDER",
+    shell_complete=completed_by("dir"),
+    help="A collection in BEIR layout.",
+)
+@click.option(
+    "--split", metavar="NAME", default="test", show_default=True, help="Which of its judgements."
+)
+@click.option(
+    "--documents",
+    metavar="FOLDER",
+    shell_complete=completed_by("dir"),
+    help="Write its documents there, to be added as a source.",
+)
+@click.option(
+    "--queries",
+    metavar="FILE",
+    shell_complete=completed_by("file"),
+    help="Queries, an id and a text a line, parted by a tab.",
+)
+@click.option(
+    "--qrels",
+    metavar="FILE",
+    shell_complete=completed_by("file"),
+    help="Their judgements, as TREC has them.",
+)
+@_cases_option
+@pass_cli
+def import_(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401
+    """Add judged queries of others to the golden questions.
+
+    Documents are expected by the ids that the judgements have, which have to be paths here;
+    with --documents, by the names of the files that are written.
+    """
+    cli.writes("eval import")
+    if (options["beir"] is None) == (None in {options["queries"], options["qrels"]}):
+        raise InvalidInput(
+            "give a folder with --beir, or two files with --queries and --qrels",
+            hint="kebab eval import --help",
+            details={"field": "beir"},
         )
-        for row in found["figures"]
-    ]
-    yield from table(("FIGURE", "BEFORE", "AFTER", "CHANGE", "95 % BETWEEN", "P", ""), rows)
-    for word, queries in (("lost", found["lost"]), ("won", found["won"])):
-        for query in queries:
-            yield ""
-            yield from _moved(word, query)
-    if found["changed"]:
-        yield ""
-        yield from table(
-            ("CHANGED", "BEFORE", "AFTER"),
-            [(row["name"], row["before"], row["after"]) for row in found["changed"]],
-            limit={"BEFORE": 40, "AFTER": 40},
-        )
-    if found["regressed"]:
-        yield click.style("regressed", fg="red", bold=True)
+    with cli.open() as kb:
+        number = kb.import_cases(**options)
+    click.echo(f"added {count(number, 'case')}")
 
 
-def _moved(word: str, query: types.EvalCompareQuery) -> Iterator[str]:
-    """Show a question that lost or won: where what it expects stood, and what stands first."""
-    scores = f"{query['figure']} {_share(query['before'])} → {_share(query['after'])}"
-    asked = f"{printable(query['case'])}: {printable(flat(query['query']))}"
-    yield f"{click.style(word, bold=True)} {asked}  ({scores})"
-    for target in query["targets"]:
-        stood = f"{_stood(target['before'])} → {_stood(target['after'])}"
-        yield f"  {printable(target['expected'])}: {stood}"
-    for number, (old, new) in enumerate(zip_longest(query["hits_before"], query["hits_after"]), 1):
-        same = "=" if old == new else f"→ {printable(new or '-')}"
-        yield f"  {number}. {printable(old or '-')}  {same}"
+@command("export", example="kebab eval export last trec")
+@click.argument("run")
+@click.argument("folder", shell_complete=completed_by("dir"))
+@pass_cli
+def export(cli: CliContext, run: str, folder: str) -> None:
+    """Write a run as TREC files: a run for each variant, judgements, and queries."""
+    cli.writes("eval export")
+    with cli.open() as kb:
+        files = kb.export_run(run, folder)
+    click.echo("\n".join(map(printable, files)))
 
 
-def _stood(place: types.EvalCompareStanding | None) -> str:
-    if place is None:
-        return "not found"
-    words, meaning = place["lexical_rank"] or "-", place["vector_rank"] or "-"
-    return f"rank {place['rank']} (words {words}, meaning {meaning})"
-
-
-for _each in (add, check, run, compare, list_):
+for _each in (add, check, run, compare, list_, self_, import_, export):
     eval_.add_command(_each)

@@ -294,6 +294,8 @@ def _pair(world: World, number: int) -> None:
 def _everything(snapshot: IndexSnapshot) -> object:
     """Return all that a snapshot says, in a form that compares."""
     docs = list(snapshot.docs(None))
+    keys = [doc["doc_key"] for doc in docs]
+    assert snapshot.docs_of([*keys, max(keys, default=0) + 1]) == dict(zip(keys, docs, strict=True))
     words = snapshot.lexical(query("text apples pears nuts"), None, 100)
     vectors = snapshot.vector(EMBEDDER.embed_query("text apples"), MODEL, None, 100)
     chunks = [snapshot.doc_chunks(doc["doc_id"]) for doc in docs]

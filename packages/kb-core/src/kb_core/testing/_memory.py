@@ -392,6 +392,9 @@ class MemorySnapshot:
         ]
         return [stored_doc(doc) for doc in _in_order(found, lambda d: (d.source_id, d.path))]
 
+    def docs_of(self, keys: Sequence[int], /) -> dict[int, StoredDoc]:
+        return {doc["doc_key"]: doc for doc in self.docs(OneOf("doc_key", tuple(keys)))}
+
     def files(self, where: Filter | None, /) -> list[StoredFile]:
         rows = [
             row

@@ -43,7 +43,14 @@ from kb_core.wire._documents import (
     ingest_report,
     outline,
 )
-from kb_core.wire._evals import eval_case, eval_check, eval_compare, eval_run, eval_run_list
+from kb_core.wire._evals import (
+    eval_case,
+    eval_check,
+    eval_compare,
+    eval_run,
+    eval_run_list,
+    eval_self,
+)
 from kb_core.wire._json import Json, dumps, error
 from kb_core.wire._operations import (
     CAPABILITIES,
@@ -108,6 +115,7 @@ __all__ = [
     "eval_compare",
     "eval_run",
     "eval_run_list",
+    "eval_self",
     "explain_miss",
     "fetch_chunk",
     "fetch_doc",

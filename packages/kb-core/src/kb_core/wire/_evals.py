@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kb_core.evals import EvalCase, ExpectedPlace
     from kb_core.wire import types
 
-__all__ = ["eval_case", "eval_check", "eval_compare", "eval_run", "eval_run_list"]
+__all__ = ["eval_case", "eval_check", "eval_compare", "eval_run", "eval_run_list", "eval_self"]
 
 
 def eval_case(case: EvalCase) -> types.EvalCase:
@@ -104,3 +104,9 @@ def eval_compare(found: Mapping[str, Any]) -> types.EvalCompare:
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: decimal(v) if isinstance(v, float) else v for name, v in row.items()}
+
+
+def eval_self(found: Mapping[str, Any]) -> types.EvalSelf:
+    """Return eval_self.v1; fields as the schema names them."""
+    rounded = {name: list(map(_rounded, found[name])) for name in ("figures", "breakdown")}
+    return cast("types.EvalSelf", {"schema_version": "eval_self.v1", **found, **rounded})

@@ -382,7 +382,7 @@ class EvalCase(TypedDict):
     query: str
     expected_docs: NotRequired[str | list[str] | dict[str, int]]
     expected_chunks: NotRequired[str | list[str] | dict[str, int]]
-    expected_places: NotRequired[list[str | EvalCaseExpectedPlaces]]
+    expected_places: NotRequired[str | list[str | EvalCaseExpectedPlaces] | dict[str, Any]]
     answer: NotRequired[str]
     must_contain: NotRequired[str | list[str]]
     forbidden: NotRequired[str | list[str]]
@@ -471,6 +471,7 @@ class EvalRunCases(TypedDict):
     judged: int
     unanswerable: int
     broken: list[str]
+    gone: NotRequired[int]
 
 class EvalRunVariantsFigures(TypedDict):
     name: str
@@ -521,6 +522,50 @@ class EvalRunList(TypedDict):
     items: list[EvalRun]
     total: int
     next_cursor: None
+
+class EvalSelfFigures(TypedDict):
+    difficulty: str
+    mode: str
+    name: str
+    mean: float
+    low: float
+    high: float
+    count: int
+
+class EvalSelfBreakdown(TypedDict):
+    by: str
+    value: str
+    mean: float
+    low: float
+    high: float
+    count: int
+
+class EvalSelfFindingsExamples(TypedDict):
+    what: str
+    detail: NotRequired[str]
+
+class EvalSelfFindings(TypedDict):
+    kind: str
+    count: int
+    of: int
+    says: str
+    advice: str
+    examples: list[EvalSelfFindingsExamples]
+
+class EvalSelf(TypedDict):
+    schema_version: Literal["eval_self.v1"]
+    documents: int
+    sampled: int
+    questions: int
+    seed: int
+    complete: bool
+    duration_ms: int
+    modes: list[str]
+    figures: list[EvalSelfFigures]
+    breakdown: list[EvalSelfBreakdown]
+    findings: list[EvalSelfFindings]
+    note: str
+    corpus_revision: int
 
 class ExplainMissFile(TypedDict):
     state: str

@@ -1,6 +1,6 @@
 """The tools, in the order of their use: the order in which hosts show them to a model.
 
-Rooms by subject; none knows another, but that one search may be several.
+Rooms by subject; none knows another.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from kb_core.errors import InvalidInput, ReadonlyMode
 from kb_mcp._tool import Form, Tool
-from kb_mcp.tools import adding, asking, checking, grepping, reading, searching, several
+from kb_mcp.tools import adding, asking, checking, codebase, grepping, reading, searching
 
 __all__ = ["TOOLS", "offered", "refusal", "usual"]
 
@@ -21,8 +21,8 @@ TOOLS: Mapping[str, Tool] = {
         asking.ASK,
         reading.FETCH,
         grepping.GREP,
-        several.BULK_SEARCH,
-        several.CODEBASE_SEARCH,
+        searching.BULK_SEARCH,
+        codebase.CODEBASE_SEARCH,
         searching.SIMILAR,
         reading.LIST_DOCS,
         reading.CITE_VERIFY,

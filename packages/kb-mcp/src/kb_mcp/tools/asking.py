@@ -116,5 +116,5 @@ ASK = Tool(
         "begin with it. For more, or for code: search."
     ),
     also=ONE_OR_SEVERAL,
-    shown={"path_glob": "", "source": ""},
+    shown={"path_glob": "", "source": "", "session": "Of an earlier answer, to go on."},
 )

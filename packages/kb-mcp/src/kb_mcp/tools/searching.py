@@ -1,31 +1,45 @@
-"""Searching tools: ranked passages for a query, and what is like one."""
+"""Searching tools: ranked passages for a query or several, and what is like one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import mcp_types as types
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
-from kb_app.wire_models import FilteredInput, MaybeWhole, SearchInput, Text, read, whole
+from kb_app.wire_models import (
+    FilteredInput,
+    Flag,
+    Input,
+    MaybeWhole,
+    SearchInput,
+    Text,
+    read,
+    read_queries,
+    sharing,
+    whole,
+)
 from kb_core import wire
-from kb_core.search import MAX_K, MIN_SNIPPET_CHARS, SearchQuery
+from kb_core.errors import InvalidInput, KbError
+from kb_core.search import MAX_K, MAX_QUERIES, MIN_SNIPPET_CHARS, SearchQuery
 from kb_mcp._tool import (
     ONE_OR_SEVERAL,
     READ_ONLY,
     Answer,
     Call,
     Tool,
+    each_of,
     in_passages,
     input_schema,
     outline,
     output_schema,
 )
-from kb_mcp.text.hits import search_text
-from kb_mcp.tools.several import tell_searches
+from kb_mcp.text.hits import aggregated_text, bulk_text, search_text
 
-__all__ = ["SEARCH", "SIMILAR", "SimilarInput"]
+__all__ = ["BULK_SEARCH", "SEARCH", "SIMILAR", "BulkInput", "SimilarInput"]
 
 
 def _query(call: Call) -> SearchQuery:
@@ -40,7 +54,7 @@ def _search(call: Call) -> Answer:
 
 def _tell_search(call: Call) -> str:
     if "queries" in call.arguments:
-        return tell_searches(call)
+        return _tell_searches(call)
     query = in_passages(_query(call))
     found = call.kb.search(query, stop=call.stop)
     return _told(call, wire.search_response(found), query.text)
@@ -161,5 +175,137 @@ SIMILAR = Tool(
     tell=_tell_similar,
     brief="Passages of other documents that are like one: related notes, copies, translations.",
     shown={"origin": "A path or an id.", "k": "", "path_glob": ""},
+    seldom=True,
+)
+
+
+_Queries: TypeAlias = "Sequence[SearchQuery | KbError]"
+
+
+_QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+"""What is shown of one query; the rest of it is told by the schema of search."""
+
+
+class BulkInput(Input):
+    """The queries, as they come: what is wrong in one is an error of that query alone."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "limit": "k",
+        "query": "queries",
+        "searches": "queries",
+    }
+
+    queries: Annotated[
+        list[Any],
+        WithJsonSchema({"type": "array", "maxItems": MAX_QUERIES, "items": _QUERY}),
+    ] = Field(description="Each an object with parameters of search.")
+    aggregate: Flag = Field(
+        default=False, description="Make one list of all hits; what several queries find rises."
+    )
+    k: Annotated[MaybeWhole, whole(1, MAX_K)] = Field(
+        default=None, description="aggregate: how many hits in all."
+    )
+    per_doc: Annotated[MaybeWhole, whole(0, MAX_K)] = Field(
+        default=None, description="aggregate: most hits of one document."
+    )
+    max_tokens: Annotated[MaybeWhole, whole(1, 10_000_000)] = Field(
+        default=None, description="Of the whole response; apart, each query has an equal share."
+    )
+
+
+def _bulk_search(call: Call, *, passages: bool = False) -> Answer:
+    given = read(BulkInput, call.arguments)
+    asked = [_object(call, at, one) for at, one in enumerate(given.queries)]
+    usual = call.kb.preferences()
+    queries = read_queries(asked, k=usual.default_k, snippet_chars=usual.snippet_chars)
+    if passages:
+        queries = [_in_passages(query) for query in queries]
+    if given.aggregate:
+        shape = {"k": given.k, "per_doc": given.per_doc, "max_tokens": given.max_tokens}
+        found = call.kb.search_aggregated(queries, asked=asked, stop=call.stop, **shape)
+        return wire.aggregated_search_response(asked, found)
+    _refuse_shared(given)
+    if given.max_tokens is not None:
+        queries = sharing(queries, given.max_tokens)
+    return _search_each(call, asked, queries)
+
+
+def _in_passages(query: SearchQuery | InvalidInput) -> SearchQuery | InvalidInput:
+    try:
+        return query if isinstance(query, InvalidInput) else in_passages(query)
+    except InvalidInput as error:
+        return error
+
+
+def _tell_bulk_search(call: Call) -> str:
+    found = _bulk_search(call, passages=True)
+    for one in found["results"]:
+        if (response := one["response"]) and (cursor := response["next_cursor"]):
+            response["next_cursor"] = call.memory.short(cursor)
+    tell = aggregated_text if "aggregated" in found else bulk_text
+    told = tell(found, call.max_tokens, call.given, is_whole=call.max_tokens is not None)
+    call.shown.extend(told.lines)
+    return told.text
+
+
+def _tell_searches(call: Call) -> str:
+    """Return the text of a search with ``queries``, each answered apart."""
+    return _tell_bulk_search(replace(call, arguments={"queries": each_of(call.arguments)}))
+
+
+def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries) -> Answer:
+    outcomes = []
+    with closing(call.kb.search_many(queries, stop=call.stop)) as answers:
+        for outcome in answers:
+            outcomes.append(outcome)
+            call.progress.message = f"{len(outcomes)} of {len(queries)} queries answered"
+            if call.stop.is_set():
+                break  # nobody waits for the rest
+    return wire.bulk_search_response(asked[: len(outcomes)], outcomes)
+
+
+def _object(call: Call, at: int, value: object) -> dict[str, Any]:
+    if isinstance(value, dict):
+        cursor = value.get("cursor")
+        return {**value, "cursor": call.memory.cursor(cursor)} if isinstance(cursor, str) else value
+    raise InvalidInput(
+        f"queries.{at} is not an object",
+        hint='a query looks like {"query": "how are chunks cut", "k": 5}',
+        details={"field": f"queries.{at}", "value": value},
+    )
+
+
+def _refuse_shared(given: BulkInput) -> None:
+    """Raise ``InvalidInput`` for what only one list for all can have."""
+    for name in ("k", "per_doc"):
+        if getattr(given, name) is not None:
+            raise InvalidInput(
+                f"{name} of all queries goes with aggregate: true",
+                hint=f"or give each query a {name} of its own",
+                details={"field": name, "value": getattr(given, name)},
+            )
+
+
+BULK_SEARCH = Tool(
+    definition=types.Tool(
+        name="bulk_search",
+        title="Search for several things at once",
+        description=(
+            "Up to 100 searches in one call, over one state of the index. Use it for questions "
+            "that have several parts, or, with aggregate, for one question in several wordings: "
+            "one list. Do not use it for a single "
+            "query; that is search. A query that fails has its own error, and the others go on."
+        ),
+        input_schema=input_schema(BulkInput),
+        output_schema=outline("bulk_search_response"),
+        annotations=READ_ONLY,
+    ),
+    call=_bulk_search,
+    tell=_tell_bulk_search,
+    brief=(
+        "Several searches in one call, each with parameters of its own, or, with aggregate, one "
+        "list for several wordings of a question."
+    ),
+    shown={"queries": "", "aggregate": "", "k": "", "per_doc": "", "max_tokens": ""},
     seldom=True,
 )

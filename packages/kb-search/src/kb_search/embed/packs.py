@@ -26,7 +26,6 @@ that comes with most models::
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import re
@@ -138,6 +137,8 @@ def _dimensions(directory: Path) -> int:
 
 def _digest(directory: Path, values: dict[str, Any]) -> str:
     """Digest of each file's size and ends: another model differs there, and it is quick."""
+    import hashlib  # loads OpenSSL, and packages say who they are themselves
+
     digest = hashlib.sha256()
     names = [values.get("model", "model.onnx"), values.get("tokenizer", "tokenizer.json")]
     graph = str(names[0])
@@ -320,6 +321,8 @@ def locate(pack: ModelPack) -> Path:
 
 def check_pins(pack: ModelPack, root: Path) -> None:
     """Refuse files that are not the pinned ones; reads all of them."""
+    import hashlib  # as above
+
     for file in pack.files:
         if not file.sha256:
             continue

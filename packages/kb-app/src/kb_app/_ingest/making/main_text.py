@@ -147,10 +147,13 @@ class _Choice:
         """Return *best* with what stands beside it and belongs to it, for some levels up."""
         roots, at = [best], best
         for _ in range(_UP):
-            is_headed = self._reading.has_top(at) and at.tag != "article"
-            if is_headed or at.tag in _WHOLE or at.tag == "main":
-                break  # what is outside of its headline is outside of it
+            if at.tag in _WHOLE or at.tag == "main":
+                break
             parent = self._elements[at.parent]
+            if self._reading.has_top(at) and at.tag != "article":
+                # What is outside of its headline is outside of it, but for other chapters.
+                roots += [each for each in self._children(parent) if self._is_chapter(each, at)]
+                break
             roots += [each for each in self._children(parent) if self._belongs(each, at)]
             at = parent
         return sorted(roots, key=lambda root: root.number)
@@ -174,6 +177,12 @@ class _Choice:
         if like(child) == name and (name[1] or child.tag == "article"):
             return self._good[number] > 0
         return best.tag != "article" and self._says_as_much(child, best)
+
+    def _is_chapter(self, child: Element, best: Element) -> bool:
+        """Say whether a page is a book, of which both are chapters with a headline of their own."""
+        name = like(best)
+        is_like = child is not best and like(child) == name and bool(name[1])
+        return is_like and self._reading.has_top(child) and self._belongs(child, best)
 
     def _says_as_much(self, child: Element, best: Element) -> bool:
         number, good = child.number, self._good[child.number]

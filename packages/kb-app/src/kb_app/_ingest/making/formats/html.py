@@ -29,7 +29,7 @@ from kb_core.text import nfc
 
 __all__ = ["HtmlParser"]
 
-_PARSER = "html-2"
+_PARSER = "html-3"
 _HEAD = 4_096
 _CHARSET = re.compile(rb"<meta\b[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")

@@ -15,6 +15,7 @@ from kb_app._ingest.judging.kinds import missing_extra
 from kb_app._ingest.making.containers import Refused
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid
+from kb_app._ingest.making.formats.office.locked import LOCKED, unlocked
 from kb_app._media import OFFICE
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
@@ -27,8 +28,11 @@ __all__ = ["read_old_sheets"]
 _FATAL = (MemoryError, KeyboardInterrupt, SystemExit)
 
 
-def read_old_sheets(data: bytes, book: Book) -> None:
-    """Write down sheet after sheet; raise ``Refused`` where nothing here can read them."""
+def read_old_sheets(data: bytes, book: Book, passwords: Sequence[str] | None = None) -> None:
+    """Write down sheet after sheet; raise ``Refused`` where nothing here can read them.
+
+    A locked one is tried with *passwords*, which are None where it was unlocked already.
+    """
     if not OFFICE.is_installed:
         skip = missing_extra(Media.OFFICE, OFFICE)
         raise Refused(skip.reason, skip.detail)
@@ -42,7 +46,9 @@ def read_old_sheets(data: bytes, book: Book) -> None:
     except (Refused, *_FATAL):
         raise
     except PasswordError:
-        raise Refused(SkipReason.ENCRYPTED, "it is locked with a password") from None
+        if passwords is None:
+            raise Refused(SkipReason.ENCRYPTED, LOCKED) from None
+        read_old_sheets(unlocked(data, passwords), book)
     except BaseException as error:  # noqa: BLE001 - its panics are no ``Exception``
         detail = " ".join(f"it is damaged: {error}".split())
         raise Refused(SkipReason.UNREADABLE, detail) from None

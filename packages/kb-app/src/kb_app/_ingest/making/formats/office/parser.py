@@ -14,6 +14,7 @@ from typing import NamedTuple
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Package, Refused
 from kb_app._ingest.making.formats.office.grid import Book
+from kb_app._ingest.making.formats.office.locked import LOCKED, passwords_for, unlocked
 from kb_app._ingest.making.formats.office.old import read_old_sheets
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.opendocument import OpenDocument
@@ -30,12 +31,12 @@ __all__ = ["OfficeParser"]
 _PARSER = "office-1"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _UNKNOWN = "no file of an office program that is read here"
+_LOCK = "EncryptedPackage"
 _STREAMS = {
-    "EncryptedPackage": (SkipReason.ENCRYPTED, "it is locked with a password"),
     "WordDocument": (SkipReason.UNSUPPORTED, "a text of Word before 2007; save it as .docx"),
     "PowerPoint Document": (SkipReason.UNSUPPORTED, "slides of before 2007; save them as .pptx"),
 }
-"""Names of streams that tell what an old file, or a locked one, is."""
+"""Names of streams that tell what an old file is; a locked one has that of ``_LOCK``."""
 _BOOKS = ("Workbook", "Book")
 _LOOKED_AT = 20_000
 """So many characters tell the language of a text."""
@@ -103,14 +104,19 @@ def _read_parts(parts: Parts, draft: Draft, data: bytes, limits: ReadingLimits) 
 
 
 def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:
-    """Return the document of a file of the kind that came before; most are refused."""
+    """Return the document of a file of the kind that came before, or of a locked one."""
+    if _LOCK.encode("utf-16-le") in data:
+        plain = unlocked(data, passwords_for(file))
+        if plain.startswith(_OLE):
+            raise Refused(SkipReason.ENCRYPTED, LOCKED)
+        return _read(plain, file)
     for name, (reason, detail) in _STREAMS.items():
         if name.encode("utf-16-le") in data:
             raise Refused(reason, detail)
     if not any(name.encode("utf-16-le") in data for name in _BOOKS):
         raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
     book = Book(Draft(), file.limits.cells)
-    read_old_sheets(data, book)
+    read_old_sheets(data, book, passwords_for(file))
     book.draft.opening = ""
     return _document(file, book.draft, _Beside(Properties({}), book.known(), (), ()))
 

@@ -1,0 +1,175 @@
+"""What the gate makes of evidence: its kind, what it lacks, and when an answer is weak."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kb_app._ask.evidence import Evidence, evidence_of
+from kb_app._ask.facts import particulars
+from kb_app._ask.gate import Gate, Kind, chance_of, doubts, gate_of, is_measured, kind_of
+from kb_core.ports import StoredChunk
+from kb_core.search import KnownWord, KnownWords, PartReading
+
+MODEL = "multilingual-e5-small"
+REPORT = (
+    "Net sales of the quarter rose by {} percent against the same quarter of the year before, "
+    "which was mostly due to higher prices and to more customers in every region that we serve."
+)
+PROSE = "The tower was built in 1889 for a fair. It is made of iron."
+
+
+class Near:
+    """A close reader that finds every part equally near."""
+
+    def __init__(self, nearness: float) -> None:
+        self._nearness = nearness
+
+    def read(
+        self, _query: str, passages: Sequence[Sequence[str]], /, **_: object
+    ) -> list[tuple[PartReading, ...]]:
+        reading = PartReading((self._nearness,) * 3, self._nearness)
+        return [tuple(reading for _ in parts) for parts in passages]
+
+
+def chunk(text: str, *, title: str = "Note", media: str = "markdown") -> StoredChunk:
+    """Return what evidence looks at of a chunk."""
+    over = {"title": title, "heading_path": (), "path": "n.md"}
+    return cast("StoredChunk", {"text": text, "lang": "en", "media": media, **over})
+
+
+def evidence(
+    question: str, chunks: Sequence[StoredChunk], *, nearness: float = 0.85, share: float = 1.0
+) -> Evidence:
+    """Return the evidence that *chunks* are for *question*."""
+    known = KnownWords(share=share, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    scores = [1 / place for place in range(1, len(chunks) + 1)]
+    found = evidence_of(question, chunks, scores, known, Near(nearness))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "named"),
+    [
+        ("What did Apple earn in Q3 2022?", "en", {"Apple", "Q3", "2022"}),
+        ("Does the latest 10-Q of Intel say so?", "en", {"Intel"}),
+        ("¿Qué hizo Marta en Sevilla?", "es", {"Marta", "Sevilla"}),
+        ("Wie viele Räume hat das Haus der NATO seit 1967?", "de", {"NATO", "1967"}),
+        ("삼성의 2023년 매출은", "ko", {"2023"}),
+        ("what is told by nothing", "en", set()),
+    ],
+)
+def test_particulars_are_names_and_figures_and_no_other_word(
+    text: str, lang: str, named: set[str]
+) -> None:
+    assert set(particulars(text, lang).values()) == named
+
+
+@pytest.mark.parametrize(
+    ("kind", "chunks"),
+    [
+        ("prose", [chunk(PROSE), chunk("Violins are tuned in fifths.")]),
+        ("series", [chunk(REPORT.format(3)), chunk(PROSE), chunk(REPORT.format(5))]),
+        ("talk", [chunk("Anna: where is it?\nBen Ott: on the shelf."), chunk("Anna: thanks!")]),
+        ("code", [chunk("def a(): ...", media="code"), chunk("b = 1", media="code"), chunk(PROSE)]),
+    ],
+)
+def test_a_kind_is_told_by_what_is_read_and_not_by_where_it_lies(
+    kind: Kind, chunks: Sequence[StoredChunk]
+) -> None:
+    assert kind_of(evidence("what is it", chunks)) == kind
+
+
+def test_a_name_that_stands_in_the_title_is_not_missing() -> None:
+    found = evidence(
+        "What were sales of Zenith in Q3 2022?",
+        [
+            chunk(REPORT.format(3), title="Zenith, Q2 2022"),
+            chunk(REPORT.format(4), title="Nadir, Q3 2022"),
+        ],
+    )
+
+    assert found.named == 3
+    assert list(map(set, found.unnamed)) == [{"Q3"}, {"Zenith"}]
+    assert found.lacking == pytest.approx(1 / 3)
+    assert not found.missing
+
+
+def test_among_reports_of_a_series_the_one_that_is_meant_is_told_by_its_name() -> None:
+    reports = [chunk(REPORT.format(n), title=f"Zenith, Q{n} 2022") for n in (1, 2, 3)]
+
+    def chance(question: str) -> float:
+        found = evidence(question, reports)
+        gate = gate_of(MODEL, found)
+        assert gate is not None
+        return chance_of(found, gate)
+
+    named, other = (
+        chance("What did Zenith sell in Q3 2022?"),
+        chance("What did Nadir sell in 2031?"),
+    )
+    assert other < 0.35 < named
+
+
+@pytest.mark.parametrize("texts", [[REPORT.format(1), REPORT.format(2)], ["Anna: no.", PROSE]])
+def test_what_comes_near_in_nothing_is_refused_whatever_is_read(texts: list[str]) -> None:
+    found = evidence("how are violins tuned", list(map(chunk, texts)), nearness=0.3)
+    gate = gate_of(MODEL, found)
+
+    assert gate is not None
+    assert chance_of(found, gate) < gate.threshold
+
+
+@given(
+    nearness=st.floats(0.5, 1),
+    share=st.sampled_from([0.2, 1.0]),
+    texts=st.lists(
+        st.sampled_from([REPORT.format(1), REPORT.format(2), PROSE, "Anna: no."]),
+        min_size=1,
+        max_size=5,
+    ),
+    question=st.sampled_from(["what is it", "what did Nadir sell in 2031?"]),
+)
+def test_a_chance_is_one_and_a_verdict_has_its_lines_in_order(
+    nearness: float, share: float, texts: list[str], question: str
+) -> None:
+    found = evidence(question, list(map(chunk, texts)), nearness=nearness, share=share)
+    gate = gate_of(MODEL, found)
+
+    assert gate is not None
+    assert 0 <= chance_of(found, gate) <= 1
+    assert gate.threshold <= gate.sure
+    assert 0 <= found.lacking <= 1
+    assert len(found.missing) <= found.named
+
+
+@pytest.mark.parametrize(
+    ("chance", "said"),
+    [(0.34, []), (0.35, ["weak evidence: confidence 0.35"]), (0.6, []), (None, [])],
+)
+def test_between_the_lines_an_answer_is_weak(chance: float | None, said: list[str]) -> None:
+    gate = Gate((0.0,) * 10, 0.35, 0.6)
+
+    assert list(doubts(evidence("what is it", [chunk(PROSE)]), gate, chance)) == said
+
+
+def test_what_no_passage_mentions_is_said_in_the_order_of_the_question() -> None:
+    found = evidence("Did Zenith meet Nadir in 1889?", [chunk(PROSE), chunk("Nothing of it.")])
+
+    assert list(doubts(found, None, None)) == ["not mentioned by the evidence: Zenith, Nadir"]
+
+
+def test_in_another_language_no_name_is_held_against_the_evidence() -> None:
+    found = evidence("Traf Zenith in 1889 NADIR?", [chunk(PROSE)], share=0.1)
+
+    assert list(doubts(found, None, None)) == []
+
+
+def test_a_model_that_nobody_measured_has_no_gate() -> None:
+    assert gate_of("another", evidence("what is it", [chunk(PROSE)])) is None
+    assert is_measured(MODEL)
+    assert not is_measured("another")
