@@ -34,7 +34,7 @@ _NEXT = {
 def answer_text(answer: _Json) -> str:
     """Return answer.v1 as text."""
     head = [] if answer["refusal_reason"] else [f"answer, {_whose(answer['model'])}:"]
-    return "\n".join([*head, *_said(answer)])
+    return "\n".join([*_asked(answer), *head, *_said(answer)])
 
 
 def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = None) -> str:
@@ -42,7 +42,7 @@ def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = 
     left = max_tokens or BUDGET
     parts: list[str] = []
     for at, (question, answer) in enumerate(answers, start=1):
-        said = [error_text(answer)] if "code" in answer else _said(answer)
+        said = [error_text(answer)] if "code" in answer else [*_asked(answer), *_said(answer)]
         part = "\n".join([numbered_head(at, question), *said])
         left -= tokens_of(part) + 1
         if left < _LAST:
@@ -53,11 +53,13 @@ def answers_text(answers: Sequence[tuple[str, _Json]], max_tokens: int | None = 
     return "\n".join(parts)
 
 
+def _asked(answer: _Json) -> list[str]:
+    asked = answer.get("rewritten_question")
+    return [f"asked as: {short(asked, 400)}"] if asked else []
+
+
 def _said(answer: _Json) -> Iterator[str]:
-    reason, asked = answer["refusal_reason"], answer.get("rewritten_question")
-    if asked:
-        yield f"asked as: {short(asked, 400)}"
-    if reason:
+    if reason := answer["refusal_reason"]:
         yield " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
     if answer["model"]["provider"] != "extractive":
         yield from indented(answer["answer"])
