@@ -69,7 +69,12 @@ def test_later_layers_win_and_each_value_knows_where_it_came_from() -> None:
 @pytest.mark.parametrize(
     ("text", "said", "hint"),
     [
-        ("x = 1", ":1: unknown section 'x'", None),
+        ("x = 1", ":1: unknown section 'x'", "sections are schema_version, sources, passwords,"),
+        (
+            "data_dir = '/a'",
+            ":1: unknown section 'data_dir'",
+            "data_dir is a key of [storage]: write it below that line",
+        ),
         ("\n\n[serach]\n", ":3: unknown section 'serach'", "did you mean 'search'?"),
         (
             "[search]\n# c\ndefualt_k = 1",
@@ -95,6 +100,7 @@ def test_later_layers_win_and_each_value_knows_where_it_came_from() -> None:
         ("sources = 3", ":1: sources = 3 is not a list of tables", None),
         ("[[sources]]\nid = 'a'\n", ":1: [[sources]] 1 has no root", None),
         ("[[sources]]\nroot = '/a'\n", ":1: [[sources]] 1 has no id", None),
+        ("[[sources]]\nname='a'", ":2: unknown key 'name' in [sources]", "keys are id, root,"),
         ("[[sources]]\nid='a'\nroots='/'", ":3: unknown key 'roots' in [sources]", "'root'"),
         (
             "[[sources]]\nid='a'\nroot='/a'\n[[sources]]\nid='a'\nroot='/b'",

@@ -281,7 +281,9 @@ def _check_top(tables: Mapping[str, Any], text: ConfigText) -> None:
     known = ["schema_version", "sources", "passwords", *SECTIONS]
     for name in tables:
         if name not in known:
-            raise text.unknown((name,), known, "section")
+            home = next((section for section in SECTIONS if name in rules(section)), None)
+            hint = f"{name} is a key of [{home}]: write it below that line" if home else None
+            raise text.unknown((name,), known, "section", hint)
     version = tables.get("schema_version", SCHEMA_VERSION)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise text.wrong(("schema_version",), f"is not {SCHEMA_VERSION}")

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -69,14 +69,20 @@ class ConfigText:
         message = f"{self.file}:{line}: {_shown(path)} {complaint}"
         return ConfigInvalid(message, hint=hint, details=details)
 
-    def unknown(self, path: KeyPath, known: Iterable[str], kind: str = "key") -> ConfigInvalid:
-        """Return the error for a section or key that does not exist."""
+    def unknown(
+        self, path: KeyPath, known: Collection[str], kind: str = "key", hint: str | None = None
+    ) -> ConfigInvalid:
+        """Return the error for a section or key that does not exist.
+
+        Without *hint*, it names the nearest that does, or all of them where none is near.
+        """
         line, word = self._line_of(path), str(path[-1])
-        close = nearest(word, known)
+        close = None if hint else nearest(word, known)
         inside = f" in [{path[0]}]" if len(path) > 1 else ""
         return ConfigInvalid(
             f"{self.file}:{line}: unknown {kind} {word!r}{inside}",
-            hint=f"did you mean {close!r}?" if close else "`kebab config show` lists every key",
+            hint=hint
+            or (f"did you mean {close!r}?" if close else f"{kind}s are {', '.join(known)}"),
             details={
                 "file": str(self.file),
                 "line": line,
