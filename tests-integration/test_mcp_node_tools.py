@@ -203,10 +203,10 @@ def test_the_inspector_is_told_text_alone(read: Inspect) -> None:
         "fetch": ["path=tea.md", "lines=3"],
         "codebase_search": ['queries=["tea", "locks"]'],
         "list_docs": ["path_glob=*.md", "limit=1"],
-        "schema": [],
+        "grep": ["pattern=water"],
     }
     for tool, pairs in asked.items():
-        done = read("tools/call", "--tool-name", tool, *(["--tool-arg", *pairs] if pairs else []))
+        done = read("tools/call", "--tool-name", tool, "--tool-arg", *pairs)
         result = json.loads(done.stdout)
         assert result.get("isError", False) is False, done.stdout
         assert "structuredContent" not in result

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 ADDED = """
+import dataclasses
 import json
 
 import click
@@ -29,8 +30,10 @@ row = filters.FilterSpec(
     description="What is made up.",
 )
 filters.FILTERS = (*filters.FILTERS, row)
-named = {"__annotations__": {"made_up": tuple[str, ...]}, "made_up": ()}
-wider = type("SearchFilters", (search.SearchFilters,), named)
+known = {field.name: field for field in dataclasses.fields(search.SearchFilters)}
+body = {name: field.default for name, field in known.items()} | {"made_up": ()}
+kinds = {name: field.type for name, field in known.items()} | {"made_up": "tuple[str, ...]"}
+wider = type("SearchFilters", (), {**body, "__annotations__": kinds, "__module__": search.__name__})
 search.SearchFilters = dataclass(frozen=True, slots=True, kw_only=True)(wider)
 
 from kb_app._search.query import compile_filters

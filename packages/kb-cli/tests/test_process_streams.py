@@ -108,7 +108,8 @@ def test_a_full_disk_is_an_error_and_not_a_traceback(
     )
 
     assert result.returncode == 2
-    assert result.stderr == "error: no space left on device\n"
+    hint = "hint: free some space and run it again; nothing committed is lost"
+    assert result.stderr.split("\n") == ["error: no space left on device", f"  {hint}", ""]
 
 
 def test_a_terminal_that_lacks_a_character_gets_an_escape(tmp_path: Path) -> None:

@@ -74,10 +74,13 @@ class Home:
 
     def used_at(self) -> int:
         """Return when it was last used, in epoch seconds; what has no mark counts by its folder."""
-        with suppress(OSError):
-            return int(self.mark.stat().st_mtime)
-        with suppress(OSError):
-            return int(self.path.stat().st_mtime)
+        return int(self.used_ns() / 1e9)
+
+    def used_ns(self) -> int:
+        """Return the same in nanoseconds, which tell what was used first within a second."""
+        for path in (self.mark, self.path):
+            with suppress(OSError):
+                return path.stat().st_mtime_ns
         return 0
 
     def size(self) -> int:
@@ -119,7 +122,7 @@ def workspace_list(environ: Mapping[str, str]) -> types.WorkspaceList:
     """Return workspace_list.v1, the one that was used last first."""
     from kb_core import wire
 
-    homes = sorted(_all_homes(environ), key=lambda home: -home.used_at())
+    homes = sorted(_all_homes(environ), key=lambda home: -home.used_ns())
     return wire.workspace_list(
         {
             "folders": list(home.read()[0]),
