@@ -35,23 +35,9 @@ from kb_core.stored import Ledger
 from kb_core.testing.documents import ledger_of, stored_chunk, stored_doc, stored_file
 from kb_core.values import dataclass
 
-__all__ = [
-    "Analysed",
-    "Entry",
-    "Facts",
-    "MemorySnapshot",
-    "State",
-    "contains_phrase",
-    "dot",
-    "floats",
-    "glob_matches",
-    "normalized",
-    "pack_floats",
-    "passes",
-    "relax",
-    "relaxation_of",
-    "words",
-]
+__all__ = ["Analysed", "Entry", "Facts", "MemorySnapshot", "State", "contains_phrase", "dot"]
+__all__ += ["floats", "glob_matches", "normalized", "pack_floats", "passes", "relax"]
+__all__ += ["relaxation_of", "words"]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
