@@ -15,12 +15,13 @@ from kb_app._write import WriteSession
 from kb_app.config import load_config
 from kb_app.testing.parts import open_here
 from kb_cli.testing.installed import InstalledKebab
-from kb_core.errors import IndexCorrupt
+from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.records import Changes, Control, Publication
 from kb_core.search import SearchQuery
 from kb_core.testing.documents import document
 from kb_core.testing.fakes import MemoryIndex
 from kb_core.testing.store import MemoryStore
+from kb_search import reader
 from kb_search.sums import living
 
 Harm = Callable[[Path], None]
@@ -129,6 +130,21 @@ def test_a_deleted_index_is_not_an_empty_knowledge_base(filled: InstalledKebab) 
 
     assert any("rebuilt" in said for said in filled.ingest()["warnings"])
     assert filled.json("stats")["doc_count"] == 3
+
+
+def test_an_index_of_another_version_is_neither_empty_nor_deleted(
+    filled: InstalledKebab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "INDEX_VERSION", "i999-a1")
+
+    with open_here(load_config(filled.config)) as kb:
+        asked = (kb.stats, kb.status, kb.schema, lambda: kb.search(SearchQuery(text="otter")))
+        for ask in asked:
+            with pytest.raises(
+                NotIndexed, match=r"is of version 'i\d.*, this is 'i999-a1'"
+            ) as told:
+                ask()
+            assert "nothing is parsed or embedded again" in str(told.value.hint)
 
 
 def test_assets_that_are_damaged_or_gone_are_named(filled: InstalledKebab) -> None:

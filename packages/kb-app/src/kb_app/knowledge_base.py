@@ -440,20 +440,21 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring):
         try:
             return self._reader.snapshot()
         except NotIndexed as error:
-            raise self._lost_index() or error from None
+            raise self._lost(error) or error from None
 
     def _snapshot_or_none(self) -> IndexSnapshot | None:
         try:
             return self._reader.snapshot()
-        except NotIndexed:
-            if lost := self._lost_index():
+        except NotIndexed as error:
+            if lost := self._lost(error):
                 raise lost from None
             return None
 
-    def _lost_index(self) -> NotIndexed | None:
+    def _lost(self, error: NotIndexed) -> NotIndexed | None:
+        """Return what to say where something was indexed, and there is no index of it to read."""
         from kb_app._data_dir import DataDir
 
-        return DataDir(self._data_dir).lost_index()
+        return error if "index_version" in error.details else DataDir(self._data_dir).lost_index()
 
     def _freshness(self, snapshot: IndexSnapshot) -> Freshness:
         from kb_app._search.hits import Freshness

@@ -229,5 +229,6 @@ def _control(index: tantivy.Index, searcher: tantivy.Searcher) -> Control:
         raise NotIndexed(
             f"the index is of version {control.index_version!r}, this is {INDEX_VERSION!r}",
             hint="run 'kebab ingest' to rebuild it; nothing is parsed or embedded again",
+            details={"index_version": control.index_version},
         )
     return control
