@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,9 @@ def test_the_doctor_says_which_extras_and_which_viewers_are_there(
 
     assert "audio by play" in checks["viewers"]["detail"]
     assert checks["extras"]["detail"].startswith(("installed: ", "not installed: "))
+    assert {"audio", "ocr", "office", "video"} <= set(
+        re.findall(r"\w+", checks["extras"]["detail"])
+    )
     assert checks["extras"]["ok"]
 
 

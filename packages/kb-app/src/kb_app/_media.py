@@ -223,7 +223,8 @@ def medium_of(media: str) -> Medium:
 def extras_of(row: Medium) -> list[Extra]:
     """Return the extras that files of a medium may need, now or in a later phase."""
     later = [extra for each in row.later.values() for extra in (each.extra, each.further)]
-    extras = [row.extra, *later]
+    locked = [UNLOCKING] if OFFICE in row.extra_of.values() else []
+    extras = [row.extra, *row.extra_of.values(), *locked, *later]
     return [extra for extra in extras if extra is not None]
 
 

@@ -381,12 +381,12 @@ def _check_recognition(config: Config) -> Check:
 
 def _check_extras() -> Check:
     """Say which optional parts are installed, and what is skipped without the others."""
-    extras = {extra.name: extra for row in MEDIA.values() for extra in extras_of(row)}
-    missing = [extra for extra in extras.values() if not extra.is_installed]
-    there = sorted(extras.keys() - {extra.name for extra in missing})
+    extras = [extra for row in MEDIA.values() for extra in extras_of(row)]
+    missing = {extra.name: extra for extra in extras if not extra.is_installed}
+    there = sorted({extra.name for extra in extras} - missing.keys())
     named = [f"installed: {', '.join(there)}"] if there else []
-    named += [f"not installed: {', '.join(sorted(e.name for e in missing))}"] if missing else []
-    hint = "; ".join(sorted(extra.install for extra in missing)) or None
+    named += [f"not installed: {', '.join(sorted(missing))}"] if missing else []
+    hint = "; ".join(sorted(extra.install for extra in missing.values())) or None
     detail = "; ".join(named) or "none is needed"
     return {"name": "extras", "ok": True, "detail": detail, "hint": hint}
 
