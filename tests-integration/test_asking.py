@@ -31,6 +31,9 @@ NOTES = {
     "faq.md": "# FAQ\n\nHow high is the lighthouse?\n\nThe lighthouse is 42 metres high.\n",
     "run.md": "# Start\n\nTo start the zeppelin:\n\n```sh\nzep go\n  --up\n```\n\nThen wait.\n",
     "hook.py": 'def retry(times):\n    """Call again, at most five times."""\n    return times\n',
+    "harbour.md": "# Harbour\n\nThe old crane is painted in April by the apprentices.\n",
+    "asking.md": "# Golden questions\n\nQuestions look like this:\n\n```yaml\n- id: paint\n"
+    "  query: who paints the old harbour crane\n  tags: [harbour]\n```\n",
 }
 
 
@@ -144,6 +147,10 @@ def test_the_question_again_is_no_answer(library: InstalledKebab) -> None:
 
     assert not any("?" in quote for quote in quotes)
     assert any("42 metres" in quote for quote in quotes)
+
+    quotes = [one["quote"] for one in ask(library, "who paints the old harbour crane")["citations"]]
+    assert not any("query:" in quote for quote in quotes)
+    assert any("by the apprentices" in quote for quote in quotes)
 
 
 @pytest.mark.model

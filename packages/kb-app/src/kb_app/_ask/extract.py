@@ -40,6 +40,10 @@ _MOST_WORDS = 90
 """Of all units together; the first is shown whole in any case."""
 _SAYS_MORE = 1.5
 """How much longer than the question a unit is that repeats it, and answers it too."""
+_LEADS = (":", "：")
+"""What ends in one of these says what follows."""
+_LEAST_WORDS = 3
+"""A question of fewer words stands in code that is no example of asking it."""
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d]")
 
 
@@ -129,18 +133,27 @@ def features(evidence: Evidence, units: Sequence[Scored]) -> list[tuple[float, .
 def _candidates(evidence: Evidence) -> Iterator[Scored]:
     """Yield each unit once, however often its words occur; none that is the question again.
 
-    Neither a heading nor the header of a table answers, nor does a long block of code in prose.
+    Neither a heading nor the header of a table answers, nor does a block of code in prose that
+    is long, or has the whole question in it: that is an example of asking it.
     """
     seen: set[str] = set()
     asked = bare(evidence.question)
+    is_whole = words_in(evidence.question) >= _LEAST_WORDS
     for number, passage in enumerate(evidence.passages):
         leads = {piece.unit.lead for piece in passage.pieces}
         is_code = passage.chunk["media"] == Media.CODE.value
+        blocks = [piece.unit.kind == "code" and not is_code for piece in passage.pieces]
+        asks = [asked in bare(piece.text) for piece in passage.pieces]
+        asks_next = [is_whole and all(pair) for pair in zip(blocks[1:], asks[1:], strict=True)]
         for place, piece in enumerate(passage.pieces):
-            said, unit = bare(piece.text), piece.unit
-            is_question = asked in said and len(said) < _SAYS_MORE * len(asked)
+            said, unit, is_block = bare(piece.text), piece.unit, blocks[place]
+            is_short = len(said) < _SAYS_MORE * len(asked)
+            is_question = asks[place] and (is_short or (is_block and is_whole))
+            is_question |= piece.text.rstrip().endswith(_LEADS) and any(
+                asks_next[place : place + 1]
+            )
             is_header = unit.kind == "row" and (unit.start, unit.end) in leads
-            is_long = unit.kind == "code" and not is_code and words_in(piece.text) > _MOST_WORDS
+            is_long = is_block and words_in(piece.text) > _MOST_WORDS
             if unit.kind == "heading" or is_header or is_long or is_question:
                 continue
             if said and said not in seen:
