@@ -91,7 +91,7 @@ def write_documents(folder: Path) -> int:
 
 
 def _documents() -> Iterator[tuple[Path, str]]:
-    from pydoc_data.topics import topics  # type: ignore[import-untyped]
+    from pydoc_data.topics import topics
 
     for name, text in topics.items():
         yield Path("reference", f"{name}.md"), f"# {name}\n\n{text}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,11 +139,12 @@ def test_what_was_read_of_a_question_and_its_passages_is_remembered_for_a_while(
     embedder = OnnxEmbedder(prepare(find_pack(NAME), "int8", cache), threads=1)
     runs: list[list[int]] = []
     run = OnnxEmbedder._run
-    monkeypatch.setattr(
-        OnnxEmbedder,
-        "_run",
-        lambda self, session, ids: (runs.append(ids), run(self, session, ids))[1],
-    )
+
+    def counted(self: OnnxEmbedder, session: Any, ids: list[int]) -> Any:  # noqa: ANN401
+        runs.append(ids)
+        return run(self, session, ids)
+
+    monkeypatch.setattr(OnnxEmbedder, "_run", counted)
     parts = [["It was built in 1889.", "It is made of iron."], ["Reef the main early."]]
     reader = CloseReader(embedder)
 
