@@ -93,6 +93,15 @@ class DataDir:
         """What OCR and speech made, so that it is made once."""
         return self.root / "costly"
 
+    @property
+    def imported(self) -> Path:
+        """What an import has made whole and was killed before it put it here; seldom there."""
+        return self.beside("imported")
+
+    def beside(self, what: str) -> Path:
+        """Return the folder of this name beside the data directory."""
+        return self.root.with_name(f"{self.root.name}.{what}")
+
     def lost_index(self) -> NotIndexed | None:
         """Return what to say where there is a store, and no more the index that was made of it.
 
