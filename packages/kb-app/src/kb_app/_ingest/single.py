@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from kb_app._forgotten import NOTHING_FORGOTTEN, take_back
 from kb_app._ingest.added.assets import Assets, given_trust
 from kb_app._ingest.added.notes import (
     as_note,
@@ -56,7 +57,7 @@ from kb_app.paths import environment, from_argument
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ConfigInvalid, DocNotFound, InvalidInput
 from kb_core.ids import doc_id
-from kb_core.ingest import IngestEvent, ItemKind
+from kb_core.ingest import IngestEvent, ItemKind, SkipReason
 from kb_core.records import FileRecord
 
 __all__ = ["add_file", "add_file_by_model", "add_text", "add_text_by_model", "remove"]
@@ -71,10 +72,11 @@ def add_file(config: Config, path: str, parts: Parts, open_run: OpenRun) -> Gene
     check_file(where)
     place = place_in(source_specs(config, ()), os.path.realpath(where))
     if place is not None and place.refused is None:
-        yield from _indexed(place, where, open_run)
+        yield from _indexed(place, where, open_run, by_person=True)
         return
     offer = from_file(where, ingest_settings(config), parts.executor)
     with open_run as run:
+        take_back(run.session.data, ADDED_SOURCE, offer.file.path)
         if place is not None and place.refused is not None and offer.refused is None:
             run.tally.warnings.append(
                 f"{offer.file.path} is left alone in its source {place.spec.source_id!r} "
@@ -114,6 +116,7 @@ def add_text(
     offer = from_text(given, ingest_settings(config), now_ns)
     with open_run as run:
         _refuse_less_trusted(run, offer)
+        take_back(run.session.data, ADDED_SOURCE, offer.file.path)
         yield from _recorded(run, "ingest_text", offer)
 
 
@@ -179,10 +182,15 @@ def _from_folder(config: Config, where: Path, parts: Parts, place: Place | None)
     return from_file(where, settings, parts.executor, lambda _: open_below(place.below, place.top))
 
 
-def _indexed(place: Place, where: Path, open_run: OpenRun) -> Generator[IngestEvent]:
-    """Index a file of a source, where it is."""
+def _indexed(
+    place: Place, where: Path, open_run: OpenRun, *, by_person: bool = False
+) -> Generator[IngestEvent]:
+    """Index a file of a source, where it is; one that was forgotten, if a person names it."""
     scope = {"sources": [place.spec.source_id], "paths": [key_of_file(where)]}
     with open_run as run:
+        if by_person:
+            take_back(run.session.data, place.spec.source_id, *place.spec.narrow)
+            place = replace(place, spec=replace(place.spec, forgotten=NOTHING_FORGOTTEN))
         yield from recorded(run, "ingest_file", scope, lambda run: _index(run, place, where))
 
 
@@ -195,6 +203,12 @@ def _index(run: Run, place: Place, where: Path) -> Generator[IngestEvent]:
         rows, left = store.ledger(spec.source_id), [item.doc_path for item in run.tally.items]
         details = {path: rows[path].detail for path in left if path in rows}
         run.tally.warnings += [f"{path} is not indexed: {why}" for path, why in details.items()]
+        run.tally.warnings += [
+            f"{item.doc_path} was forgotten, and is read again when a person names it: "
+            f"'kebab ingest-file {item.doc_path}'"
+            for item in run.tally.items
+            if item.reason == SkipReason.FORGOTTEN
+        ]
     if find_added(store.ledger(ADDED_SOURCE), key_of_file(where)):
         run.tally.warnings.append(
             f"{key_of_file(where)} was added by itself before, and is found twice; "

@@ -18,6 +18,7 @@ __all__ = [
     "config_migration",
     "config_report",
     "doctor",
+    "forget_report",
     "init_report",
     "integration_report",
     "model_list",
@@ -248,6 +249,32 @@ def reset_report(
     if documents is not None:
         out["documents"] = documents
     return out
+
+
+def forget_report(  # noqa: PLR0913 - each is a field of it
+    kind: str,
+    targets: Iterable[str],
+    *,
+    dry_run: bool,
+    documents: int,
+    chunks: int,
+    paths: Iterable[str],
+    mentions: Iterable[Mapping[str, Any]],
+    left: Iterable[str],
+) -> types.ForgetReport:
+    """Return forget_report.v1; *mentions* are its own."""
+    out: dict[str, Any] = {
+        "schema_version": "forget_report.v1",
+        "kind": kind,
+        "targets": list(targets),
+        "dry_run": dry_run,
+        "documents": documents,
+        "chunks": chunks,
+        "paths": list(paths),
+        "mentions": [dict(mention) for mention in mentions],
+        "left": list(left),
+    }
+    return cast("types.ForgetReport", out)
 
 
 def init_report(
