@@ -67,8 +67,12 @@ class ImportCost:
     ms: float
 
 
-def run_process(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Usage:
-    """Run a command to its end, and refuse one that fails."""
+def run_process(
+    command: Sequence[str],
+    environ: Mapping[str, str] | None = None,
+    codes: Sequence[int] = (0,),
+) -> Usage:
+    """Run a command to its end, and refuse one that ends with none of *codes*."""
     started = time.perf_counter()
     process = subprocess.Popen(
         command,
@@ -81,7 +85,7 @@ def run_process(command: Sequence[str], environ: Mapping[str, str] | None = None
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    if process.returncode not in codes:
         raise subprocess.CalledProcessError(process.returncode, command)
     return Usage(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kb_core.ports import Embedder
 from kb_search.embed import load_embedder
+from kb_search.embed.onnx import OnnxEmbedder
 from kb_search.embed.packs import find_pack
-from kb_search.embed.prepare import load_tokenizer
-from kb_search.rerank import MaxSimReranker, TokenEmbedder
+from kb_search.embed.prepare import load_tokenizer, prepare
+from kb_search.rerank import CloseReader, MaxSimReranker, TokenEmbedder
 
 pytestmark = pytest.mark.model
 
@@ -128,3 +130,31 @@ def test_what_does_not_fit_the_window_has_no_token(e5: Embedder) -> None:
 
     assert 0 < len(first) < 600
     assert len(last) == 0
+
+
+def test_what_was_read_of_a_question_and_its_passages_is_remembered_for_a_while(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb_search.embed.onnx._REMEMBERED_TOKENS", 100)
+    embedder = OnnxEmbedder(prepare(find_pack(NAME), "int8", cache), threads=1)
+    runs: list[list[int]] = []
+    run = OnnxEmbedder._run
+
+    def counted(self: OnnxEmbedder, session: Any, ids: list[int]) -> Any:  # noqa: ANN401
+        runs.append(ids)
+        return run(self, session, ids)
+
+    monkeypatch.setattr(OnnxEmbedder, "_run", counted)
+    parts = [["It was built in 1889.", "It is made of iron."], ["Reef the main early."]]
+    reader = CloseReader(embedder)
+
+    embedder.embed_query(QUESTION)
+    first = reader.read(QUESTION, parts)
+    assert len(runs) == 3
+    assert reader.read(QUESTION, parts) == first
+    assert len(runs) == 3
+    for number in range(20):
+        embedder.embed_query(f"{QUESTION} {number}")
+    assert reader.read(QUESTION, parts) == first
+    assert len(runs) == 26
+    assert embedder._read._tokens == sum(map(len, embedder._read._known)) <= 100

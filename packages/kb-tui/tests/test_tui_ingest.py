@@ -14,15 +14,25 @@ from kb_tui.popups import ErrorPopup
 from kb_tui.testing import TuiKnowledgeBase, app_of, finished, idle, on_screen, shown, until
 
 
+class Release(threading.Event):
+    """An event that knows whether somebody waits for it, or did."""
+
+    has_begun = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.has_begun = True
+        return super().wait(timeout)
+
+
 @pytest.fixture
-def release() -> Iterator[threading.Event]:
+def release() -> Iterator[Release]:
     """What a run waits for at most; set at the end whatever happens."""
-    event = threading.Event()
+    event = Release()
     yield event
     event.set()
 
 
-async def test_a_run_is_told_while_it_goes_on_and_after(release: threading.Event) -> None:
+async def test_a_run_is_told_while_it_goes_on_and_after(release: Release) -> None:
     kb = TuiKnowledgeBase()
     kb.events = [
         event("scan_started", root="/notes"),
@@ -74,14 +84,14 @@ async def test_what_came_of_a_run_stays_until_it_is_taken_note_of() -> None:
         assert shown(app, "#job") == ""
 
 
-async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -> None:
+async def test_esc_lets_the_batch_finish_and_says_so(release: Release) -> None:
     kb = TuiKnowledgeBase()
     kb.events = [lambda: release.wait(120), finished("a.md", 1, 2)]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.press("escape", "1", "r")
-        await until(pilot, lambda: kb.ingests == 1)
+        await until(pilot, lambda: release.has_begun)
         await pilot.press("escape")
         await until(pilot, lambda: "finishing the batch" in shown(app, "#job"))
         assert app.runner.is_running
@@ -92,7 +102,7 @@ async def test_esc_lets_the_batch_finish_and_says_so(release: threading.Event) -
     assert kb.has_ended
 
 
-async def test_two_runs_at_once_are_refused(release: threading.Event) -> None:
+async def test_two_runs_at_once_are_refused(release: Release) -> None:
     kb = TuiKnowledgeBase()
     kb.events = [lambda: release.wait(120)]
     app = app_of(kb)
@@ -106,7 +116,7 @@ async def test_two_runs_at_once_are_refused(release: threading.Event) -> None:
         release.set()
 
 
-async def test_a_run_goes_on_on_other_panes(release: threading.Event) -> None:
+async def test_a_run_goes_on_on_other_panes(release: Release) -> None:
     kb = TuiKnowledgeBase()
     kb.events = [event("scan_completed", candidates=4), finished("a", 1, 4), release.wait]
     app = app_of(kb)
@@ -150,14 +160,14 @@ async def test_reading_only_refuses_to_ingest() -> None:
         assert "Error: readonly_mode" in on_screen(app)
 
 
-async def test_q_leaves_after_the_batch(release: threading.Event) -> None:
+async def test_q_leaves_after_the_batch(release: Release) -> None:
     kb = TuiKnowledgeBase()
     kb.events = [lambda: release.wait(120), finished("a", 1, 2)]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.press("escape", "1", "r")
-        await until(pilot, lambda: kb.ingests == 1)
+        await until(pilot, lambda: release.has_begun)
         await pilot.press("q")
         assert app.is_running
         assert "q again: at once" in shown(app, "#state")
@@ -168,14 +178,14 @@ async def test_q_leaves_after_the_batch(release: threading.Event) -> None:
     assert kb.has_ended
 
 
-async def test_q_again_leaves_at_once_and_closes_the_run(release: threading.Event) -> None:
+async def test_q_again_leaves_at_once_and_closes_the_run(release: Release) -> None:
     kb = TuiKnowledgeBase()
     kb.events = [lambda: release.wait(120), finished("a", 1, 2), lambda: pytest.fail("went on")]
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.press("escape", "1", "r")
-        await until(pilot, lambda: kb.ingests == 1)
+        await until(pilot, lambda: release.has_begun)
         await pilot.press("q", "q")
         await until(pilot, lambda: not app.is_running)
     release.set()

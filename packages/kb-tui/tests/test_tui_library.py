@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Input
 
 from kb_tui.popups import AddFolder, folders_below
-from kb_tui.testing import TuiKnowledgeBase, app_of, idle, on_screen, until
+from kb_tui.testing import TuiKnowledgeBase, app_of, has_drawn, idle, on_screen, until
 from kb_tui.widgets.lists import RowTable
 
 
@@ -44,7 +44,7 @@ async def test_column_heads_stand_over_their_columns_at_every_width() -> None:
         await pilot.press("escape", "1", "l")
         for width in (40, 77, 80, 109, 110, 111, 140, 200):
             await pilot.resize_terminal(width, 24)
-            await pilot.pause()
+            await until(pilot, lambda: has_drawn(app, (width, 24)))  # noqa: B023 - waited for
             rows = on_screen(app).splitlines()
             head = next(row for row in rows if " state " in row)
             row = next(row for row in rows if "big/dump.sql" in row)

@@ -9,6 +9,7 @@ from textual.content import Content
 
 from kb_tui._passage import Line, plain
 from kb_tui._rendering import STYLES, rendered
+from kb_tui.testing import until
 from kb_tui.widgets.hit_list import score_bar
 from kb_tui.widgets.lists import middle
 from kb_tui.widgets.preview import Preview
@@ -98,5 +99,4 @@ async def test_the_match_stands_at_a_third_of_the_height_and_comes_back_there() 
         await pilot.pause()
         assert preview.scroll_offset.y == 50 - 24 // 3
         await pilot.resize_terminal(60, 9)
-        await pilot.pause()
-        assert preview.scroll_offset.y == 50 - 9 // 3
+        await until(pilot, lambda: preview.scroll_offset.y == 50 - 9 // 3)

@@ -16,9 +16,9 @@ from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.ingest import IngestEvent, IngestItem, ItemKind
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 from kb_tui._filters import Facet, facets_of, parse_filter, toggled
+from kb_tui._pane import next_page
 from kb_tui._runner import details, summary
 from kb_tui._themes import DARK, LIGHT, theme_name
-from kb_tui.screens.search import next_page
 from kb_tui.testing import KOREAN
 from kb_tui.widgets.lists import columns, fit
 

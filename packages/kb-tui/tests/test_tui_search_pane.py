@@ -25,6 +25,7 @@ from kb_tui.testing import (
     KOREAN,
     TuiKnowledgeBase,
     app_of,
+    has_drawn,
     idle,
     on_screen,
     search,
@@ -528,11 +529,7 @@ async def test_no_row_is_wider_than_the_terminal() -> None:
         await search(pilot, "검색")
         for size in [(80, 24), (40, 8), (21, 5), (120, 30), (200, 60)]:
             await pilot.resize_terminal(*size)
-            await pilot.pause()
-            rows = app.screen._compositor.render_strips()
-
-            assert len(rows) == size[1]
-            assert {row.cell_length for row in rows} == {size[0]}
+            await until(pilot, lambda: has_drawn(app, size))  # noqa: B023 - waited for
 
 
 async def test_a_page_that_failed_is_asked_for_again() -> None:

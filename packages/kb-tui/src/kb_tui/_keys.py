@@ -308,6 +308,13 @@ SEARCH = (
         hint="f filter",
         command="Filter the search",
     ),
+    Key(
+        names="x",
+        shown="x",
+        does="exact text: the lines that match a pattern",
+        action="grep",
+        command="Exact text: lines that match a pattern",
+    ),
     *_walk("hit", typing=True),
     Key(names="home", shown="Home End", does="first, last hit", action="first"),
     Key(names="G,end", action="last"),

@@ -4,12 +4,16 @@ One text a run needs no padding, is the fastest way on a CPU, and is the only on
 a vector does not depend on its neighbours, since int8 models scale a whole batch by its
 largest value. Passages are spread over threads, each running the same session on a core
 of its own; onnxruntime releases the interpreter while it computes.
+
+What was read of queries and of passages that are read closely is remembered for a while: the
+same question is searched and read, and questions after each other meet the same passages.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +35,9 @@ __all__ = ["OnnxEmbedder"]
 _MAX_THREADS = 8
 """The default's upper limit: memory bandwidth is spent before the cores are."""
 
+_REMEMBERED_TOKENS = 4096
+"""Six megabytes: what ten questions in a row read of their passages."""
+
 
 class OnnxEmbedder:
     """An ``Embedder`` over a prepared model; for any thread.
@@ -45,6 +52,7 @@ class OnnxEmbedder:
         self._lock = Lock()
         self._queries: ort.InferenceSession | None = None
         self._passages: ort.InferenceSession | None = None
+        self._read = _Remembered(_REMEMBERED_TOKENS)
 
     @property
     def model(self) -> EmbeddingModel:
@@ -54,7 +62,7 @@ class OnnxEmbedder:
     def embed_query(self, text: str, /) -> bytes:
         """Return the vector of a query: float32, little-endian, length 1."""
         (ids,) = self._prepared.tokenizer.encode([self.model.query_prefix + text.strip()])
-        return self._vector(self._query_session(), ids).astype("<f4").tobytes()
+        return self._pooled(self._query_rows(ids)).astype("<f4").tobytes()
 
     def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
         """Return the vectors of passages: float16, little-endian, in the order of *texts*."""
@@ -65,7 +73,7 @@ class OnnxEmbedder:
         session = self._passage_session()
 
         def vector(ids: list[int]) -> bytes:
-            return self._vector(session, ids).astype("<f2").tobytes()
+            return self._pooled(self._run(session, ids)).astype("<f2").tobytes()
 
         workers = min(self._threads, len(encoded))
         if workers == 1:
@@ -90,11 +98,11 @@ class OnnxEmbedder:
         The model reads prefix and special tokens too, but they have no row. Only for models
         that do not pool inside their graph.
         """
-        return self._tokens(self._query_session(), self.model.query_prefix, text)
+        return self._tokens(self._query_rows, self.model.query_prefix, text)
 
     def passage_tokens(self, text: str, /) -> Array:
         """Return a vector of length 1 for each token of a passage that fits the window."""
-        return self._tokens(self._passage_session(), self.model.passage_prefix, text)
+        return self._tokens(self._passage_rows, self.model.passage_prefix, text)
 
     def part_tokens(self, parts: Sequence[str], /) -> list[Array]:
         """Return the vectors of tokens of each part of one passage, read together, in order.
@@ -109,19 +117,24 @@ class OnnxEmbedder:
             ids += part[before : len(part) - after]
             borders.append(min(len(ids), self.model.max_tokens - after))
         ids = ids[: self.model.max_tokens - after] + empty[len(empty) - after :]
-        rows = _of_length_1(self._run(self._passage_session(), ids))
+        rows = _of_length_1(self._passage_rows(ids))
         starts = [len(empty) - after, *borders]
         return [rows[start:end] for start, end in pairwise(starts)]
 
-    def _tokens(self, session: ort.InferenceSession, prefix: str, text: str) -> Array:
+    def _query_rows(self, ids: list[int]) -> Array:
+        return self._read(("query", *ids), lambda: self._run(self._query_session(), ids))
+
+    def _passage_rows(self, ids: list[int]) -> Array:
+        return self._read(("passage", *ids), lambda: self._run(self._passage_session(), ids))
+
+    def _tokens(self, rows_of: Callable[[list[int]], Array], prefix: str, text: str) -> Array:
         tokenizer = self._prepared.tokenizer
         (ids,) = tokenizer.encode([prefix + text.strip()])
         before, after = tokenizer.frame
         (prefixed,) = tokenizer.lengths([prefix.strip()])
-        return _of_length_1(self._run(session, ids)[before + prefixed : len(ids) - after])
+        return _of_length_1(rows_of(ids)[before + prefixed : len(ids) - after])
 
-    def _vector(self, session: ort.InferenceSession, ids: list[int]) -> Array:
-        output = self._run(session, ids)
+    def _pooled(self, output: Array) -> Array:
         pooling = self.model.pooling
         if pooling == "mean":
             output = output.mean(axis=0)
@@ -159,6 +172,32 @@ class OnnxEmbedder:
             if self._passages is None:
                 self._passages = _open(self._prepared, is_packed=True)
             return self._passages
+
+
+class _Remembered:
+    """What the model said of the last texts, as far as *limit* tokens reach; for any thread."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = Lock()
+        self._known: OrderedDict[tuple[str | int, ...], Array] = OrderedDict()
+        self._tokens = 0
+
+    def __call__(self, key: tuple[str | int, ...], run: Callable[[], Array]) -> Array:
+        """Return what *run* gave for *key*; it runs where that is not known."""
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        output = run()
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = output
+                self._tokens += len(key)
+            while self._tokens > self._limit:
+                forgotten, _ = self._known.popitem(last=False)
+                self._tokens -= len(forgotten)
+        return output
 
 
 def _of_length_1(rows: Array) -> Array:

@@ -7,7 +7,7 @@ comes back for an older query, mode, filter or hit is dropped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -20,10 +20,9 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from kb_app.shown import NO_ANSWER, PER_DOC, count, is_doubtful, visible
-from kb_core.errors import StaleCursor
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
-from kb_core.values import dataclass
+from kb_tui._exact import ExactPopup
 from kb_tui._filters import (
     Facet,
     Filtered,
@@ -34,7 +33,7 @@ from kb_tui._filters import (
     toggled,
 )
 from kb_tui._keys import SEARCH, Key, bindings
-from kb_tui._pane import HitPane, Reply, Shared
+from kb_tui._pane import HitPane, More, Reply, Shared, next_page
 from kb_tui._passage import Line, passage, plain
 from kb_tui._rendering import rendered
 from kb_tui._trace import TracePopup
@@ -45,53 +44,7 @@ from kb_tui.widgets.hit_list import HitList, place_of
 from kb_tui.widgets.lists import ChoiceList
 from kb_tui.widgets.preview import Preview
 
-__all__ = ["More", "SearchPane", "next_page"]
-
-_TRIES = 3
-
-Search = Callable[[SearchQuery], SearchResponse]
-
-
-@dataclass(frozen=True, slots=True)
-class More:
-    """What comes after the hits that are shown, or instead of them."""
-
-    found: SearchResponse
-    is_anew: bool
-    """Whether the hits are the list from its beginning, since it is another one now."""
-
-
-def next_page(search: Search, query: SearchQuery, cursor: str, loaded: int) -> More:
-    """Return the page at *cursor* of the list of *query*, of which *loaded* hits are shown.
-
-    Where that list is no more, return as many hits of the one there is now as were shown,
-    and a page besides.
-    """
-    try:
-        return More(search(replace(query, cursor=cursor)), is_anew=False)
-    except StaleCursor:
-        return More(_anew(search, query, loaded + query.k), is_anew=True)
-
-
-def _anew(search: Search, query: SearchQuery, count: int) -> SearchResponse:
-    for _ in range(_TRIES):
-        try:
-            return _beginning(search, query, count)
-        except StaleCursor:  # it changed between two pages
-            continue
-    # A single page cannot be of two lists.
-    return search(replace(query, k=min(count, MAX_K)))
-
-
-def _beginning(search: Search, query: SearchQuery, count: int) -> SearchResponse:
-    """Return the first *count* hits: page by page, so that the list is that of *query*."""
-    found = search(query)
-    while found.next_cursor is not None and len(found.hits) < count:
-        size = min(count - len(found.hits), MAX_K)
-        page = search(replace(query, k=size, cursor=found.next_cursor))
-        found = replace(page, hits=found.hits + page.hits)
-    return found
-
+__all__ = ["SearchPane"]
 
 _NOTHING_YET = "type to search"
 _NOTHING_INDEXED = "nothing is indexed yet: Esc, then a adds a folder"
@@ -226,6 +179,10 @@ class SearchPane(HitPane):
         words = "parts of file names"
         popup = FilterPopup(self._filter.text, facets_of(self._stats), words)
         self.app.push_screen(popup, self._apply_filter)
+
+    def action_grep(self) -> None:
+        """Look for exact text; the query is the pattern to begin with."""
+        self.app.push_screen(ExactPopup(self.kb, self._text.strip(), self._filter.as_search()))
 
     def _apply_filter(self, text: str | None) -> None:
         if text is not None and text != self._filter.text:

@@ -1,11 +1,21 @@
 """Driving the terminal interface in a test: the facade over parts in memory, and a pilot's hands.
 
-Nothing is patched: the facade comes in where the real one does.
+The facade comes in where the real one does, and nothing of ours is patched; of textual, how
+its pilot finds out that a key is dealt with.
 """
 
 from __future__ import annotations
 
-from kb_tui.testing._drive import app_of, check_golden, idle, on_screen, search, shown, until
+from kb_tui.testing._drive import (
+    app_of,
+    check_golden,
+    has_drawn,
+    idle,
+    on_screen,
+    search,
+    shown,
+    until,
+)
 from kb_tui.testing._world import CODE, HITS, KOREAN, PAPER, TuiKnowledgeBase, finished
 
 __all__ = [
@@ -17,6 +27,7 @@ __all__ = [
     "app_of",
     "check_golden",
     "finished",
+    "has_drawn",
     "idle",
     "on_screen",
     "search",

@@ -9,6 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import textual.app
+import textual.pilot
+from textual._context import active_app
+from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -18,10 +22,43 @@ from kb_tui.screens.search import SearchPane
 if TYPE_CHECKING:
     from kb_app import KnowledgeBase
 
-__all__ = ["app_of", "check_golden", "idle", "on_screen", "search", "shown", "until"]
+__all__ = ["app_of", "check_golden", "has_drawn", "idle", "on_screen", "search", "shown", "until"]
 
 _PATIENCE_S = 120.0
 _SETTLED_S = 0.5
+
+
+_TURNS = 2_000
+"""Of the event loop, after which what still waits for something is left to it."""
+_QUIET_TURNS = 3
+
+
+async def _settle(min_sleep: float = 0, max_sleep: float = 1) -> None:  # noqa: ARG001 - textual's
+    """Let the application run until no message is under way and all is drawn.
+
+    Textual's pilot looks for a process that was idle for 20 ms instead, twice a key: most of
+    the time of a test, and on a busy machine no sign of anything.
+    """
+    app = active_app.get()
+    quiet = 0
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+        quiet = 0 if _is_busy(app) else quiet + 1
+        if quiet == _QUIET_TURNS:
+            return
+
+
+def _is_busy(app: textual.app.App[object]) -> bool:
+    """Draw what is to be drawn; say whether somebody has something to do."""
+    screen = app.screen
+    if screen._layout_required or screen._dirty_widgets or screen._repaint_required:  # noqa: SLF001
+        screen._on_timer_update()  # noqa: SLF001 - else after its sixtieth of a second
+    pumps: list[MessagePump] = [app, *screen.walk_children(with_self=True)]
+    return any(pump.message_queue_size or pump._next_callbacks for pump in pumps)  # noqa: SLF001
+
+
+for _module in (textual.app, textual.pilot):
+    setattr(_module, "wait_for_idle", _settle)  # noqa: B010 - they do not export it
 
 
 def app_of(kb: KnowledgeBase) -> KbTui:
@@ -33,6 +70,13 @@ def on_screen(app: KbTui) -> str:
     """Return what is on the screen, one line a row."""
     rows = app.screen._compositor.render_strips()  # noqa: SLF001 - the one way to the text
     return "\n".join(row.text.rstrip() for row in rows) + "\n"
+
+
+def has_drawn(app: KbTui, size: tuple[int, int]) -> bool:
+    """Say whether the screen is laid out in so many columns and rows, and no row is wider."""
+    columns, rows = size
+    drawn = app.screen._compositor.render_strips()  # noqa: SLF001 - as above
+    return len(drawn) == rows and {row.cell_length for row in drawn} == {columns}
 
 
 async def check_golden(pilot: Pilot[None], path: Path) -> None:
