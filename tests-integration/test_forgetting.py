@@ -25,6 +25,7 @@ from kb_app.config import load_config
 from kb_app.testing.parts import open_here
 from kb_cli.testing import KebabHere
 from kb_core.clock import utc_now
+from kb_core.errors import InvalidInput
 from kb_core.records import Changes
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document
@@ -180,6 +181,14 @@ def test_a_model_does_not_take_back_what_a_person_had_forgotten(kebab: KebabHere
     assert last.report is not None
     assert "was forgotten" in last.report.warnings[0]
     assert kebab.json("list", "docs")["total"] == 1
+
+    kebab.run("ingest-stdin", "--title", "Plan", given=SECRET)
+    kebab.run("forget", "doc", "plan", "--yes")
+    with open_here(load_config(kebab.config, {})) as kb:
+        with pytest.raises(InvalidInput, match="had 'plan' forgotten"):
+            list(kb.ingest_text_by_model(SECRET, title="Plan"))
+        list(kb.ingest_text(SECRET, title="Plan"))
+    assert kebab.json("list", "docs")["total"] == 2
 
 
 def test_what_was_added_goes_with_its_bytes_and_its_record(kebab: KebabHere) -> None:

@@ -174,8 +174,7 @@ def _remove_documents(session: WriteSession, what: ToForget) -> None:
     rows = [(source, path) for source in what.sources for path in store.ledger(source)]
     docs = [doc_id for source in what.sources for doc_id in store.doc_ids(source)]
     docs = list(dict.fromkeys((*what.doc_ids, *docs)))
-    there = tuple(doc_id for doc_id in docs if store.document(doc_id) is not None)
-    store.commit(Changes(deleted_docs=there, forgotten_files=(*what.files, *rows)))
+    store.commit(Changes(deleted_docs=tuple(docs), forgotten_files=(*what.files, *rows)))
     store.erase(docs, what.sources)
     session.rebuild()
     store.prune_outbox(store.sequence)

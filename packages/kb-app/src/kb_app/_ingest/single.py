@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from kb_app._forgotten import NOTHING_FORGOTTEN, take_back
+from kb_app._forgotten import NOTHING_FORGOTTEN, read_forgotten, take_back
 from kb_app._ingest.added.assets import Assets, given_trust
 from kb_app._ingest.added.notes import (
     as_note,
@@ -106,17 +106,31 @@ def add_file_by_model(
         return
     offer = _from_folder(config, where, parts, place_in(folders, real))
     with open_run as run:
+        _refuse_forgotten(run, offer)
         yield from _recorded(run, "ingest_file", offer)
 
 
 def add_text(
     config: Config, given: HandedText, now_ns: int, open_run: OpenRun
 ) -> Generator[IngestEvent]:
-    """Add a text; the last event carries the report."""
+    """Add a text of a person; the last event carries the report."""
+    yield from _add_text(config, given, now_ns, open_run, by_person=True)
+
+
+def _add_text(
+    config: Config,
+    given: HandedText,
+    now_ns: int,
+    open_run: OpenRun,
+    *,
+    by_person: bool = False,
+) -> Generator[IngestEvent]:
     offer = from_text(given, ingest_settings(config), now_ns)
     with open_run as run:
         _refuse_less_trusted(run, offer)
-        take_back(run.session.data, ADDED_SOURCE, offer.file.path)
+        if by_person:
+            take_back(run.session.data, ADDED_SOURCE, offer.file.path)
+        _refuse_forgotten(run, offer)
         yield from _recorded(run, "ingest_text", offer)
 
 
@@ -128,7 +142,7 @@ def add_text_by_model(
     Raises ``ConfigInvalid`` for a folder whose files no source takes.
     """
     if not config.mcp.notes_dir:
-        yield from add_text(config, with_provenance(given), now_ns, open_run)
+        yield from _add_text(config, with_provenance(given), now_ns, open_run)
         return
     folder = notes_folder(config)
     offer = from_text(as_note(given, now_ns), ingest_settings(config), now_ns)
@@ -274,6 +288,16 @@ def _refuse_less_trusted(run: Run, offer: Offer) -> None:
             "replace it",
             hint="add it under another source_uri or title; only a person can remove the other",
             details={"field": "source_uri", "value": key},
+        )
+
+
+def _refuse_forgotten(run: Run, offer: Offer) -> None:
+    """Raise ``InvalidInput`` for what a person had forgotten: only a person takes that back."""
+    if read_forgotten(run.session.data).has(ADDED_SOURCE, offer.file.path):
+        raise InvalidInput(
+            f"the person had {offer.file.path!r} forgotten",
+            hint="only the person can add it again, with 'kebab ingest-file' or 'ingest-stdin'",
+            details={"field": "path", "value": offer.file.path},
         )
 
 
