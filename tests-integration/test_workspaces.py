@@ -308,8 +308,8 @@ def test_where_there_is_no_state_yet_another_process_is_waited_for(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kb_app.workspaces._BRIEF_SECS", 0.0)
-    place = place_of(load_config(None, home_environ(home)), str(home.folder))
-    place = replace(place, environ=home_environ(home))
+    environ = home_environ(home)
+    place = place_of(load_config(None, environ), str(home.folder), environ=environ)
     lock = WriterLock(DataDir(place.config.storage.data_dir).lock).acquire()
     said: list[object] = []
 
