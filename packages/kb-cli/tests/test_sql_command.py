@@ -29,16 +29,12 @@ def test_a_table_is_aligned_and_commands_no_terminal() -> None:
     done = run("sql", "SELECT 1", "--limit", "2", "--timeout", "1.5", kb=kb)
 
     assert kb.asked == [("sql", "SELECT 1", 2, 1.5)]
-    assert (
-        done.stdout.splitlines()
-        == [
-            "path            n  tags         at                    n",
-            'a\\x1b[31m.md  1,234  ["x", null]  -                     yes',
-            'b,"c".md         -1  {"k": 1.5}   2026-01-02T03:04:05Z  no',
-            "2 rows",
-        ]
-        or "\x1b" not in done.stdout
-    )
+    head, hostile, plain, count = done.stdout.splitlines()
+    assert head.split() == ["path", "n", "tags", "at", "n"]
+    assert "1,234" in hostile
+    assert "\x1b" not in hostile
+    assert plain.endswith('{"k": 1.5}   2026-01-02T03:04:05Z  no')
+    assert count == "2 rows"
     assert "there are more than these 2 rows: --limit" in done.stderr
 
 

@@ -18,7 +18,7 @@ from kb_app.paths import make_private_folder
 from kb_core.errors import NotIndexed
 from kb_core.values import dataclass
 
-__all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
+__all__ = ["FORGOTTEN", "INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 
 INDEX_PARTS = ("lexical", "vectors")
 """What can be built again from the store."""
@@ -28,6 +28,9 @@ PARTS = (
     *("assets", "costly", "evals", "journal", "run", "forgetting.json"),
 )
 """What kebab makes in a data directory, but for the lock and what goes with everything only."""
+
+FORGOTTEN = "forgotten.json"
+"""Marks of files that are not read again."""
 
 _FOLDER, _FILE = 0o700, 0o600
 
@@ -81,7 +84,7 @@ class DataDir:
     @property
     def forgotten(self) -> Path:
         """Marks of files that are not read again; it goes with everything only."""
-        return self.root / "forgotten.json"
+        return self.root / FORGOTTEN
 
     @property
     def forgetting(self) -> Path:
@@ -102,6 +105,15 @@ class DataDir:
     def costly(self) -> Path:
         """What OCR and speech made, so that it is made once."""
         return self.root / "costly"
+
+    @property
+    def imported(self) -> Path:
+        """What an import has made whole and was killed before it put it here; seldom there."""
+        return self.beside("imported")
+
+    def beside(self, what: str) -> Path:
+        """Return the folder of this name beside the data directory."""
+        return self.root.with_name(f"{self.root.name}.{what}")
 
     def lost_index(self) -> NotIndexed | None:
         """Return what to say where there is a store, and no more the index that was made of it.

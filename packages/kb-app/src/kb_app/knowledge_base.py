@@ -45,7 +45,7 @@ Json = dict[str, Any]
 Stop = threading.Event
 
 
-class KnowledgeBase(Texts, Answering, ByModels, Keeping, Measuring):
+class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping):
     """An open knowledge base.
 
     Get one with ``KnowledgeBase.open(config)``. Methods block, may be called from any

@@ -47,6 +47,8 @@ COMMANDS = {
     "models": ("operating:models", "List embedding models: present, selectable, active."),
     "sql": ("querying:sql", "Ask the store in SQL, for reading alone."),
     "eval": ("evaluating:eval_", "Measure how well this knowledge base answers."),
+    "export": ("keeping:export", "Write all that kebab keeps into one file."),
+    "import": ("keeping:import_", "Make the knowledge base that an archive holds."),
     "forget": (
         "forgetting:forget",
         "Forget documents, sources or queries, so that no file has them.",
