@@ -33,7 +33,7 @@ def test_a_table_is_aligned_and_commands_no_terminal() -> None:
     assert head.split() == ["path", "n", "tags", "at", "n"]
     assert "1,234" in hostile
     assert "\x1b" not in hostile
-    assert plain.endswith('{"k": 1.5}   2026-01-02T03:04:05Z  no')
+    assert plain.split()[-2:] == ["2026-01-02T03:04:05Z", "no"]
     assert count == "2 rows"
     assert "there are more than these 2 rows: --limit" in done.stderr
 
