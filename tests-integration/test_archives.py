@@ -235,7 +235,9 @@ def test_a_flipped_bit_is_refused_by_the_name_of_its_member_and_nothing_is_left(
     assert elsewhere.json("list", "docs")["total"] == 0
 
 
-@pytest.mark.parametrize("name", ["data/writer.lock", "data/run/job.json", "other/x", "data/x"])
+@pytest.mark.parametrize(
+    "name", ["data/writer.lock", "data/run/job.json", "data/forgetting.json", "other/x", "data/x"]
+)
 def test_what_is_no_part_of_a_knowledge_base_is_refused(
     filled: InstalledKebab, elsewhere: InstalledKebab, tmp_path: Path, name: str
 ) -> None:
@@ -254,6 +256,22 @@ def test_what_is_no_part_of_a_knowledge_base_is_refused(
 
     assert repr(name) in elsewhere.run("import", str(archive), code=2).stderr
     assert not elsewhere.data_dir.joinpath("kebab.duckdb").exists()
+
+
+def test_what_was_forgotten_is_not_read_again_elsewhere(
+    filled: InstalledKebab, elsewhere: InstalledKebab, tmp_path: Path
+) -> None:
+    archive = tmp_path / "kb.kebab"
+    name = next(path.name for path in sorted(filled.notes.iterdir()) if path.is_file())
+    filled.run("forget", "doc", name, "--yes")
+    shutil.copytree(filled.notes, elsewhere.notes, dirs_exist_ok=True)
+
+    filled.run("export", str(archive))
+    elsewhere.run("import", str(archive))
+    elsewhere.ingest()
+
+    assert (elsewhere.notes / name).is_file()
+    assert name not in {doc["doc_path"] for doc in elsewhere.json("list", "docs")["items"]}
 
 
 def test_an_archive_that_says_to_hold_more_than_the_disk_is_refused_at_once(

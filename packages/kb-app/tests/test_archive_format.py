@@ -184,6 +184,8 @@ def test_what_is_no_archive_is_said_to_be_none(data: bytes) -> None:
         {"members": "many"},
         {"members": [{"name": "data/a"}]},
         {"members": [{"name": "data/a", "bytes": -1, "sha256": ""}]},
+        {"members": [{"name": "data/a", "bytes": 10**30, "sha256": ""}]},
+        {"members": [{"name": "data/a", "bytes": 0, "sha256": "", "mtime_ns": 10**30}]},
         {"doc_count": "2"},
         {"created_at": None},
     ],

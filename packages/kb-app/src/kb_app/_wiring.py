@@ -125,7 +125,17 @@ def open_session(data_dir: Path, *, lock_wait_secs: float, clock: Clock = utc_no
         lock=WriterLock(data.lock, lock_wait_secs, clock),
         store=partial(Store.open, data.store, clock),
         index=partial(Writer, data_dir),
+        finish=_finish,
     )
+
+
+def _finish(session: WriteSession) -> str | None:
+    """Go on with what is being forgotten, if anything is."""
+    if not session.data.forgetting.exists():
+        return None
+    from kb_app._forgetting.forgetting import finish
+
+    return finish(session)
 
 
 def _lock(config: Config, clock: Clock) -> WriterLock:

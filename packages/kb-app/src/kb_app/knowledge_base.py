@@ -399,17 +399,6 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping):
 
         return embed(self._config, self._parts, stop or threading.Event())
 
-    def reset(self, scope: str, *, dry_run: bool) -> types.ResetReport:
-        """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
-        if not dry_run:
-            self._refuse_readonly("reset")
-        from kb_app._reset import reset
-
-        report = reset(self._config, self._parts, scope, dry_run=dry_run)
-        if not dry_run:
-            self.close()
-        return report
-
     def close(self) -> None:
         """Let go of every file and model; closing twice is harmless."""
         self._reader.close()

@@ -158,6 +158,15 @@ class Store:
             forget(self._session, files, aliases)
         return len(files) + len(aliases)
 
+    def erase(self, doc_ids: Sequence[str], source_ids: Sequence[str]) -> None:
+        """Delete what is still said of documents and sources that are gone.
+
+        That is aliases, descriptions, costly results, and what past runs were asked for, which
+        may name files. Readers see it with the next rebuild; ``compact`` takes the bytes away.
+        """
+        with self._session.use("erase what is said of what is gone"):
+            _tables.erase(self._session, doc_ids, source_ids)
+
     # Telling the index
 
     def publication(self, since: int) -> Publication | None:

@@ -45,6 +45,7 @@ _LEVEL = 1
 """Texts in the store are compressed already; higher levels take longer and win a few percent."""
 _MOST_MANIFEST = 64 * 1024 * 1024
 _MOST_PADDING = 1 << 16
+_MOST_NUMBER = 1 << 63
 _USTAR_BYTES = 8**11
 """What a header of POSIX cannot count any more; GNU's can."""
 
@@ -267,8 +268,8 @@ def _member(row: object) -> Member:
     for name, kind in kinds.items():
         if not isinstance(found[name], kind):
             raise TypeError(f"{name} of {str(row)[:100]}")
-    if found["bytes"] < 0:
-        raise ValueError(f"{found['name']!r} with a size below 0")
+    if not (0 <= found["bytes"] < _MOST_NUMBER and 0 <= found["mtime_ns"] < _MOST_NUMBER):
+        raise ValueError(f"{found['name']!r} with a size or a time that no file has")
     return Member(**found)
 
 

@@ -120,6 +120,8 @@ def _data(data: DataDir, *, with_index: bool) -> Iterator[_Planned]:
     log = data.store.with_name(f"{data.store.name}.wal")
     if log.is_file():
         yield _planned(log, f"{DATA}/{log.name}", "store")
+    if data.forgotten.is_file():
+        yield _planned(data.forgotten, f"{DATA}/{data.forgotten.name}", "forgotten")
     for part in (*_TRUTH, *(INDEX_PARTS if with_index else ())):
         for path in _files_below(data.root / part):
             name = f"{DATA}/{path.relative_to(data.root).as_posix()}"

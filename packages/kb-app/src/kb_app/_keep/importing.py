@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kb_app._data_dir import PARTS, DataDir, making_private_files
+from kb_app._data_dir import FORGOTTEN, PARTS, DataDir, making_private_files
 from kb_app._keep.archive import ArchiveReader, Member
 from kb_app._keep.exporting import CONFIG, DATA, GOLDEN, SETTINGS, SOURCES
 from kb_app.paths import environment, make_private_folder
@@ -38,8 +38,9 @@ __all__ = ["import_from"]
 
 _UNPACKED = "importing"
 _ASIDE = "replaced"
-_NOT_DATA = {"run"}
-"""Parts that are of one machine, and in no archive of ours."""
+_NOT_DATA = {"run", "forgetting.json"}
+"""Parts that are of one machine, and in no archive of ours: a list of what is to be forgotten
+names files outside the data directory, which the next writer would rewrite."""
 _KEPT_IN_MEMORY = 16 * 1024 * 1024
 
 
@@ -163,7 +164,7 @@ def _refuse_data(data: DataDir, *, replace: bool) -> None:
 
 def _check_places(members: Sequence[Member]) -> None:
     """Refuse what no export of ours puts into an archive."""
-    known = {f"{SETTINGS}/{CONFIG}", f"{SETTINGS}/{GOLDEN}"}
+    known = {f"{SETTINGS}/{CONFIG}", f"{SETTINGS}/{GOLDEN}", f"{DATA}/{FORGOTTEN}"}
     for member in members:
         part, _, rest = member.name.partition("/")
         top = rest.partition("/")[0]

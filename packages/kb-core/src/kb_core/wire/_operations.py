@@ -20,6 +20,7 @@ __all__ = [
     "config_report",
     "doctor",
     "export_report",
+    "forget_report",
     "import_report",
     "init_report",
     "integration_report",
@@ -315,6 +316,32 @@ def import_report(
     out["members"] = len(manifest["members"])
     out["bytes"] = sum(member["bytes"] for member in manifest["members"])
     return cast("types.ImportReport", out | given(fields))
+
+
+def forget_report(  # noqa: PLR0913 - each is a field of it
+    kind: str,
+    targets: Iterable[str],
+    *,
+    dry_run: bool,
+    documents: int,
+    chunks: int,
+    paths: Iterable[str],
+    mentions: Iterable[Mapping[str, Any]],
+    left: Iterable[str],
+) -> types.ForgetReport:
+    """Return forget_report.v1; *mentions* are its own."""
+    out: dict[str, Any] = {
+        "schema_version": "forget_report.v1",
+        "kind": kind,
+        "targets": list(targets),
+        "dry_run": dry_run,
+        "documents": documents,
+        "chunks": chunks,
+        "paths": list(paths),
+        "mentions": [dict(mention) for mention in mentions],
+        "left": list(left),
+    }
+    return cast("types.ForgetReport", out)
 
 
 def init_report(

@@ -724,6 +724,23 @@ class FileStatus(TypedDict):
     as_of: NotRequired[str]
     coverage: FileStatusCoverage
 
+class ForgetReportMentions(TypedDict):
+    kind: str
+    name: str
+    count: int
+    goes: bool
+
+class ForgetReport(TypedDict):
+    schema_version: Literal["forget_report.v1"]
+    kind: str
+    targets: list[str]
+    dry_run: bool
+    documents: int
+    chunks: int
+    paths: list[str]
+    mentions: list[ForgetReportMentions]
+    left: list[str]
+
 class GrepResponseFilesLines(TypedDict):
     line: int
     text: str
