@@ -386,7 +386,10 @@ class Parser(Protocol):
 
 
 class TokenCounter(Protocol):
-    """Counts tokens as the embedding model does, special tokens and prefix excluded."""
+    """Counts tokens as the embedding model does, special tokens and prefix excluded.
+
+    One whose ``adds_up`` is true counts what spaces, tabs and newlines part by itself.
+    """
 
     def count(self, text: str, /) -> int: ...
 
