@@ -4,6 +4,8 @@ Each is made by a function that writes it, the same bytes every time, and is nam
 hostile in it. Nothing here is dangerous to whoever copies or reads it as bytes.
 """
 
+# ruff: noqa: PLW0108 - what a file is made of is made anew whenever it is written
+
 from __future__ import annotations
 
 import json
@@ -119,9 +121,7 @@ def _laughs() -> bytes:
 
 
 def _word(*inner: bytes | Iterator[bytes]) -> Callable[[Path], object]:
-    return _docx(
-        f'<w:document xmlns:w="{_W}"><w:body>'.encode(), *inner, b"</w:body></w:document>"
-    )
+    return _docx(f'<w:document xmlns:w="{_W}"><w:body>'.encode(), *inner, b"</w:body></w:document>")
 
 
 _PARAGRAPH = f"<w:p><w:r><w:t>{_WORDS}</w:t></w:r></w:p>".encode()

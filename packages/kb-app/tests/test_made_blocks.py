@@ -27,9 +27,7 @@ def made(folder: Path, text: str) -> Made:
     (folder / "a.md").write_text(text, "utf-8")
     file = SourceFile(source_id="s", path="a.md", media="markdown", size=len(text))
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    return make(
-        Task(root=str(folder), file=file, raw_path=None, settings=SETTINGS, indexed_at=now)
-    )
+    return make(Task(root=str(folder), file=file, raw_path=None, settings=SETTINGS, indexed_at=now))
 
 
 @pytest.fixture

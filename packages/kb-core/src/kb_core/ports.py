@@ -389,10 +389,7 @@ class Parser(Protocol):
 
 
 class TokenCounter(Protocol):
-    """Counts tokens as the embedding model does, special tokens and prefix excluded.
-
-    One whose ``adds_up`` is true counts what spaces, tabs and newlines part by itself.
-    """
+    """Counts tokens as the embedding model does, special tokens and prefix excluded."""
 
     def count(self, text: str, /) -> int: ...
 

@@ -396,6 +396,7 @@ class WordCounter:
     """Counts by words, over a tokenizer that has separators; for any thread."""
 
     adds_up = True
+    """What spaces, tabs and newlines part is counted by itself: sizes of neighbours add up."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
