@@ -41,11 +41,11 @@ class Answered(Reply[Answer]):
 
 
 class Said(Message):
-    """A piece of an answer that is being made; *stop* says of which."""
+    """A piece of an answer that is being made, of the question that *stopping* stops."""
 
-    def __init__(self, stop: Event, piece: str) -> None:
+    def __init__(self, stopping: Event, piece: str) -> None:
         super().__init__()
-        self.stop = stop
+        self.stopping = stopping
         self.piece = piece
 
 
@@ -121,7 +121,7 @@ class AskPane(HitPane):
     @on(Said)
     def show_said(self, message: Said) -> None:
         """Show what was written meanwhile, if it is still waited for."""
-        if message.stop is self._stopping:
+        if message.stopping is self._stopping:
             turn = self._turns[-1]
             self._turns[-1] = replace(turn, said=turn.said + message.piece)
             self._draw()
