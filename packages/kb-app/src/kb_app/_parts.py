@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kb_app._write import WriteSession
     from kb_core.control import EmbeddingModel
     from kb_core.execution import Executors
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
         LanguageModel,
         Reranker,
     )
+    from kb_core.stored import QueryResult
 
 __all__ = ["Parts"]
 
@@ -34,10 +37,18 @@ class Parts:
     """Become the one writer; raises ``StoreBusy`` if another process is, for too long."""
     lock: Callable[[], AbstractContextManager[object]]
     """The lock of the one writer, for what is no session: not taken yet."""
+    calm: Callable[[], AbstractContextManager[object]]
+    """Keep writers out, for who only looks; nothing is made."""
+    session_in: Callable[[Path], WriteSession]
+    """Become the one writer of another data directory, such as one that is being imported."""
+    describe: Callable[[], Mapping[str, Any]]
+    """Open the store for reading and return what it says of itself."""
     examine: Callable[[], list[str]]
     """Open the store and return what is wrong with it."""
     examine_index: Callable[[], list[str]]
     """Read every file of the index and return what is wrong with them."""
+    query: Callable[[str, int, float], QueryResult]
+    """Ask the store in SQL, for so many rows, for so many seconds."""
     model: Callable[[], EmbeddingModel | None]
     """The model whose vectors are searched, described; ``None`` where there is none."""
     embedder: Callable[[], Embedder]

@@ -41,7 +41,8 @@ _MADE_ANEW = "made_anew"
 class WriteSession:
     """The one writer of a data directory. ``healed`` says what recovery did, if anything.
 
-    *store* and *index* are opened once *lock* is held, and closed before it is let go.
+    *store* and *index* are opened once *lock* is held, and closed before it is let go. *finish*
+    goes on with what a command began that was killed, and says so.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class WriteSession:
         lock: AbstractContextManager[object],
         store: Callable[[], Store],
         index: Callable[[], IndexWriter],
+        finish: Callable[[WriteSession], str | None] = lambda _: None,
     ) -> None:
         with ExitStack() as resources:
             self.data = data
@@ -60,7 +62,8 @@ class WriteSession:
             self._index = resources.enter_context(closing(index()))
             self.shows_another = False
             """Whether readers still see the index of a store that is gone."""
-            self.healed = self._recover()
+            said = (self._recover(), finish(self))
+            self.healed = "; ".join(filter(None, said)) or None
             self._resources = resources.pop_all()
 
     @property
@@ -84,11 +87,12 @@ class WriteSession:
             self.publish()
 
     def tidy(self) -> None:
-        """Give back the space of what was replaced, where that is worth a rewrite.
+        """Give back the space of what was replaced, where that is worth a rewrite; make sums.
 
         A rewrite of the truth also forgets embeddings that no chunk needs, so it is not made
         lightly: until then, text that comes back is not embedded again.
         """
+        self.store.complete_sums()
         if self._index.is_mostly_dead and not self.shows_another:
             self.rebuild()
         if self.store.sizes()["database"] <= _WORTH_REWRITING_BYTES:

@@ -263,6 +263,9 @@ class Store(Protocol):
         """Forget deleted files and aliases older than *days*; return how many."""
         ...
 
+    def erase(self, doc_ids: Sequence[str], source_ids: Sequence[str], /) -> None:
+        """Delete aliases of documents and rows of sources that are gone, and scopes of runs."""
+
     # Telling the index
 
     def publication(self, since: int, /) -> Publication | None:
@@ -330,6 +333,10 @@ class Store(Protocol):
 
     def compact(self, min_free_share: float = 0.25) -> bool:
         """Drop unused embeddings, and rewrite the file if that share of it is free."""
+        ...
+
+    def complete_sums(self) -> int:
+        """Make the sums of documents that an older version stored; return how many."""
         ...
 
     def deep_check(self) -> Sequence[str]:

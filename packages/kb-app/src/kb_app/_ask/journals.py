@@ -123,6 +123,25 @@ class Journals:
         with self._errors(name), self._opened(name, os.O_RDWR):
             self._path(name).unlink(missing_ok=True)
 
+    def lines(self, name: str) -> list[bytes]:
+        """Return the lines of a journal as they are, torn and damaged ones too."""
+        with self._errors(name), self._opened(name, os.O_RDONLY) as descriptor:
+            content = b"" if descriptor is None else _content(descriptor)
+        return [line for line in content.split(b"\n") if line]
+
+    def drop(self, name: str, is_one: Callable[[bytes], bool]) -> None:
+        """Take out the lines that *is_one* says; a conversation without any left goes."""
+        with self._errors(name), self._opened(name, os.O_RDWR) as descriptor:
+            lines = [] if descriptor is None else _content(descriptor).split(b"\n")
+            kept = [line for line in lines if line and not is_one(line)]
+            if len(kept) == sum(map(bool, lines)):
+                return
+            path = self._path(name)
+            if not kept:
+                path.unlink(missing_ok=True)
+                return
+            _put_in_place(path, b"".join(line + b"\n" for line in kept))
+
     def check(self, name: str) -> None:
         """Raise ``InvalidInput`` unless there is a conversation of this name."""
         if not self._path(name).is_file():
@@ -189,6 +208,19 @@ def _content(descriptor: int) -> bytes:
 def _write(descriptor: int, data: bytes) -> None:
     while data:
         data = data[os.write(descriptor, data) :]
+
+
+def _put_in_place(path: Path, content: bytes) -> None:
+    """Replace a locked journal; who waits for its lock looks again for its name."""
+    used, new = path.stat(), path.with_name(f".{path.name}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        _write(descriptor, content)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.utime(new, ns=(used.st_atime_ns, used.st_mtime_ns))  # nobody has used it now
+    new.replace(path)
 
 
 def _line(turn: types.SessionTurn) -> bytes:
