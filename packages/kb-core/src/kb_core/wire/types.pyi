@@ -8,6 +8,7 @@ class AnswerCited(TypedDict):
     quote: NotRequired[str]
     lead: NotRequired[str]
     span: NotRequired[str]
+    hop: NotRequired[int]
     citation: Citation
     chunk_id: str
     doc_id: str
