@@ -105,20 +105,23 @@ def _part(found: Distribution, _: str, sha256: str) -> Part:
 
 
 def _licence(found: Distribution) -> str:
-    said = found.metadata
-    if expression := said.get("License-Expression"):
-        return str(expression)
-    classified = [c.rpartition(" :: ")[2] for c in said.get_all("Classifier") or ()]
-    words = [*(c for c in classified if c in _LICENCES), str(said.get("License") or "")]
+    if expression := _said(found, "License-Expression"):
+        return expression
+    classified = [c.rpartition(" :: ")[2] for c in found.metadata.get_all("Classifier") or ()]
+    words = [*(c for c in classified if c in _LICENCES), _said(found, "License")]
     first = next((word for word in words if word and len(word) <= _LONG), "")
     return _LICENCES.get(first, first) or _SAID_ELSEWHERE.get(found.name, "see its metadata")
+
+
+def _said(found: Distribution, field: str) -> str:
+    return next(iter(found.metadata.get_all(field) or ()), "")
 
 
 def _home(found: Distribution) -> str:
     links = dict(link.split(", ", 1) for link in found.metadata.get_all("Project-URL") or ())
     known = {name.lower(): url for name, url in links.items()}
     names = ("homepage", "repository", "source", "source code", "github")
-    return next((known[n] for n in names if n in known), found.metadata.get("Home-page") or "")
+    return next((known[n] for n in names if n in known), _said(found, "Home-page"))
 
 
 def read_lock() -> dict[str, tuple[str, str]]:
