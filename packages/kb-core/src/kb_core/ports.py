@@ -335,6 +335,10 @@ class Store(Protocol):
         """Drop unused embeddings, and rewrite the file if that share of it is free."""
         ...
 
+    def complete_sums(self) -> int:
+        """Make the sums of documents that an older version stored; return how many."""
+        ...
+
     def deep_check(self) -> Sequence[str]:
         """Return what is wrong with the store: nothing, if all is well."""
         ...
