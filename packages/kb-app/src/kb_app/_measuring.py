@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from threading import Event
 
+    from kb_app._evals.said import Proposal, Said
     from kb_app._parts import Parts
     from kb_app.config import Config
     from kb_core.evals import EvalCase, EvalEvent, EvalOptions, SelfOptions
@@ -36,6 +37,9 @@ class Measuring:
 
     @abstractmethod
     def _refuse_readonly(self, what: str) -> None: ...
+
+    @abstractmethod
+    def _said(self) -> Said: ...
 
     def check_cases(self, cases: str | None = None) -> types.EvalCheck:
         """Return eval_check.v1: whether golden questions still stand in what is indexed."""
@@ -78,6 +82,23 @@ class Measuring:
         )
         add_case(path, case)
         return case
+
+    def propose_cases(self, cases: str | None = None) -> list[Proposal]:
+        """Return the golden questions that feedback speaks for, and *cases* does not have."""
+        from kb_app._evals.cases import read_cases
+
+        path = self._cases_file(cases)
+        known = read_cases(path) if path.exists() else []
+        return list(self._said().proposals(self._snapshot(), known))
+
+    def add_cases(self, found: Sequence[EvalCase], *, cases: str | None = None) -> None:
+        """Add golden questions as they are, such as those of ``propose_cases``."""
+        self._refuse_readonly("eval add")
+        from kb_app._evals.cases import write_cases
+
+        path = self._cases_file(cases)
+        if found:
+            write_cases(path, found, before=path.read_text("utf-8") if path.exists() else "")
 
     def evaluate(self, options: EvalOptions, *, stop: Event | None = None) -> Iterator[EvalEvent]:
         """Ask all golden questions under every variant; the last event carries eval_run.v1.
@@ -124,7 +145,6 @@ class Measuring:
         """
         self._refuse_readonly("eval import")
         from kb_app._evals import exchange
-        from kb_app._evals.cases import write_cases
 
         if beir is not None:
             into = Path(documents) if documents else None
@@ -133,8 +153,7 @@ class Measuring:
             found = exchange.read_beir(Path(beir), split=split, are_written=into is not None)
         else:
             found = exchange.read_trec(Path(queries or ""), Path(qrels or ""))
-        path = self._cases_file(cases)
-        write_cases(path, found, before=path.read_text("utf-8") if path.exists() else "")
+        self.add_cases(found, cases=cases)
         return len(found)
 
     def export_run(self, run: str, into: str) -> list[str]:

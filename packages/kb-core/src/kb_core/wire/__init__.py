@@ -50,6 +50,9 @@ from kb_core.wire._evals import (
     eval_run,
     eval_run_list,
     eval_self,
+    feedback,
+    feedback_list,
+    filters_given,
 )
 from kb_core.wire._json import Json, dumps, error
 from kb_core.wire._operations import (
@@ -117,11 +120,14 @@ __all__ = [
     "eval_run_list",
     "eval_self",
     "explain_miss",
+    "feedback",
+    "feedback_list",
     "fetch_chunk",
     "fetch_doc",
     "fetch_results",
     "fetch_span",
     "file_status",
+    "filters_given",
     "grep_response",
     "hit",
     "ingest_event",
