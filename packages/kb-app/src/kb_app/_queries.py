@@ -43,7 +43,7 @@ class SearchedHit(TypedDict):
     source_id: str
     doc_id: str
     chunk_id: str
-    content_hash: str
+    content_hash: str | None
     quote: str
 
 
@@ -91,7 +91,7 @@ def shown(hit: Hit) -> SearchedHit:
         "source_id": hit.source_id,
         "doc_id": hit.doc_id,
         "chunk_id": hit.chunk_id,
-        "content_hash": hit.citation.content_hash or "",
+        "content_hash": hit.citation.content_hash,
         "quote": hit.snippet.strip()[:_QUOTED],
     }
 
@@ -115,14 +115,12 @@ def keep_searched(
         if not wanted or len(query.text) > _LONGEST:
             data.searched.unlink(missing_ok=True)
             return
-        from kb_core.wire import filters_given
-
         kept = _searched(data.searched)
         before = kept.pop(terminal, None)
         now: Searched = {
             "query": query.text,
             "mode": query.mode.value,
-            "filters": filters_given(query.filters),
+            "filters": query.filters.given(),
             "hits": [],
         }
         goes_on = query.cursor and before and before["query"] == now["query"]

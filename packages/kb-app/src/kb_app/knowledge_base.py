@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kb_app._answering import Answering
 from kb_app._by_models import ByModels
-from kb_app._feedback import Judging
 from kb_app._measuring import Measuring
 from kb_app._texts import Texts
 from kb_core.clock import to_epoch
@@ -45,7 +44,7 @@ Json = dict[str, Any]
 Stop = threading.Event
 
 
-class KnowledgeBase(Texts, Answering, ByModels, Judging, Measuring):
+class KnowledgeBase(Texts, Answering, ByModels, Measuring):
     """An open knowledge base.
 
     Get one with ``KnowledgeBase.open(config)``. Methods block, may be called from any

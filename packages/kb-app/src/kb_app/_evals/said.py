@@ -103,7 +103,7 @@ class Said:
 
         Of those that are among *cases* already, with that query and filters, none.
         """
-        asked = {_key(case.query, wire.filters_given(case.filters)) for case in cases}
+        asked = {_key(case.query, case.filters.given()) for case in cases}
         rows: dict[str, list[types.Feedback]] = {}
         for row in reversed(self.kept()["items"]):
             rows.setdefault(_key(row["query"], row.get("filters", {})), []).append(row)
@@ -199,6 +199,6 @@ def _place(row: types.Feedback) -> ExpectedPlace:
     return ExpectedPlace(
         uri=row["citation"],
         source=row["source_id"],
-        content_hash=row["content_hash"],
+        content_hash=row.get("content_hash"),
         quote=row["quote"],
     )

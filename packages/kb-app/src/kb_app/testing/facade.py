@@ -61,7 +61,7 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         self.runs = runs or script()
         self.asked: list[tuple[Any, ...]] = []
         """Every call, the operation and its arguments in order; not ``stop``, and not what
-        interfaces ask unasked, ``stats``, ``preferences`` and ``keep_queries``."""
+        interfaces ask unasked, ``stats``, ``preferences``, ``keep_queries`` and ``keep_search``."""
         self.threads: set[int] = set()
         """Where it was called, but for ``preferences``, which reads nothing."""
         self.before: Callable[[str], object] = _raising(error) if error else _nothing
@@ -109,7 +109,7 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         if name != "preferences":
             self.threads.add(threading.get_ident())
         values = {key: value for key, value in given.items() if key not in {"self", "stop"}}
-        if name not in {"preferences", "stats", "keep_queries"}:
+        if name not in {"preferences", "stats", "keep_queries", "keep_search"}:
             self.asked.append((name, *values.values()))
         self.before(name)
         answer = self.answers.get(name)

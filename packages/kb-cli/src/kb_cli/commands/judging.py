@@ -14,7 +14,7 @@ from kb_cli._text import table
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from kb_app._feedback import Verdict
+    from kb_core.evals import Verdict
     from kb_core.wire import types
 
 __all__ = ["feedback"]

@@ -52,7 +52,6 @@ from kb_core.wire._evals import (
     eval_self,
     feedback,
     feedback_list,
-    filters_given,
 )
 from kb_core.wire._json import Json, dumps, error
 from kb_core.wire._operations import (
@@ -127,7 +126,6 @@ __all__ = [
     "fetch_results",
     "fetch_span",
     "file_status",
-    "filters_given",
     "grep_response",
     "hit",
     "ingest_event",

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kb_core.evals import EvalCase, ExpectedPlace
-    from kb_core.search import SearchFilters
     from kb_core.wire import types
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "eval_self",
     "feedback",
     "feedback_list",
-    "filters_given",
 ]
 
 
@@ -36,18 +34,12 @@ def eval_case(case: EvalCase) -> types.EvalCase:
         "answer": case.answer,
         "must_contain": list(case.must_contain),
         "forbidden": list(case.forbidden),
-        "filters": filters_given(case.filters),
+        "filters": case.filters.given(),
         "group": case.group,
         "tags": list(case.tags),
     }
     told = {"id": case.id, "query": case.query, **{n: v for n, v in fields.items() if v}}
     return cast("types.EvalCase", told)
-
-
-def filters_given(filters: SearchFilters) -> dict[str, Any]:
-    """Return the filters that have a value, by their names."""
-    told = {name: value for name, value in asdict(filters).items() if value}
-    return {n: list(v) if isinstance(v, tuple) else v for n, v in told.items()}
 
 
 def _graded(grades: Mapping[str, int]) -> list[str] | dict[str, int]:

@@ -640,7 +640,7 @@ class Feedback(TypedDict):
     source_id: str
     doc_id: str
     chunk_id: str
-    content_hash: str
+    content_hash: NotRequired[str]
     quote: str
     note: NotRequired[str]
     said_by: str
