@@ -164,6 +164,17 @@ def test_golden_questions_are_made_of_it_once_and_hold(kebab: InstalledKebab) ->
     assert "locks.md" in found["items"][0]["expected"]
 
 
+def test_what_is_forgotten_is_neither_in_feedback_nor_in_the_last_search(tmp_path: Path) -> None:
+    kebab = fill(KebabHere(tmp_path))
+    kebab.run("search", QUERY, "--mode", "lexical")
+    kebab.run("feedback", "good", "1", "2")
+
+    kebab.run("forget", "doc", "locks.md", "--mentions", "--yes")
+
+    assert [row["citation"].partition("#")[0] for row in said(kebab)] == ["keys.md"]
+    assert not (kebab.data_dir / "run" / "searched.json").exists()
+
+
 def test_a_passage_that_is_gone_is_told_and_feedback_goes_with_the_data(tmp_path: Path) -> None:
     kebab = fill(KebabHere(tmp_path))
     kebab.run("search", QUERY, "--mode", "lexical")

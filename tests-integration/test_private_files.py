@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from kb_app._data_dir import DataDir, making_private_files
 from kb_app._wiring import open_session
+from kb_app.testing.parts import open_here
+from kb_cli._context import CliContext
+from kb_cli.main import cli
 from kb_cli.testing.installed import KEBAB
 from kb_core.clock import utc_now
 from kb_core.records import Changes
@@ -39,23 +43,27 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def run(home: Path, *words: str, code: int = 0, text: str = "") -> str:
-    """Run the installed command under a mask that hides nothing."""
+def environ_of(home: Path) -> dict[str, str]:
     places = {
         f"XDG_{name}_HOME": str(home / f".{name.lower()}")
         for name in ("CONFIG", "DATA", "STATE", "CACHE")
     }
-    done = subprocess.run(
-        [KEBAB, *words],
-        input=text,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), **places},
-        umask=0,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, f"{words}: {done.stdout}\n{done.stderr}"
+    return {"PATH": os.environ["PATH"], "HOME": str(home), **places}
+
+
+def run(home: Path, *words: str, text: str = "") -> str:
+    """Run the command in this process, under the mask of the test."""
+    context = CliContext(open_kb=open_here, environ=environ_of(home), configure_logs=lambda _: None)
+    done = CliRunner().invoke(cli, words, prog_name="kebab", obj=context, input=text)
+    assert done.exit_code == 0, f"{words}: {done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def run_installed(home: Path, *words: str) -> None:
+    """Run the installed command, with its log, under a mask that hides nothing."""
+    line = [KEBAB, *words]
+    done = subprocess.run(line, env=environ_of(home), umask=0, capture_output=True, check=False)
+    assert done.returncode == 0, f"{words}: {done.stdout!r}\n{done.stderr!r}"
 
 
 def made(home: Path) -> dict[str, str]:
@@ -69,18 +77,19 @@ def made(home: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.usefixtures("mask")
 def test_every_file_that_a_command_makes_is_private(home: Path) -> None:
     run(home, "add", str(home / "notes"))
     config = home / ".config/kebab/config.toml"
     text = config.read_text("utf-8").replace('model = "multilingual-e5-small"', 'model = "none"')
     config.write_text(text, "utf-8")
 
-    run(home, "ingest")
+    run_installed(home, "ingest")
     run(home, "ingest-file", str(home / "outside.txt"))
     run(home, "ingest-stdin", "--title", "Weasels", text="A weasel runs.\n")
     run(home, "ingest-file", "--remove", "weasels")
     assert json.loads(run(home, "--json", "search", "otter"))["hits"]
-    run(home, "--verbose", "doctor", "--deep")
+    run_installed(home, "--verbose", "doctor", "--deep")
     run(home, "status")
     assert made(home) == {}
     for scope in ("--index-only", "--data-only"):
@@ -90,6 +99,7 @@ def test_every_file_that_a_command_makes_is_private(home: Path) -> None:
         assert made(home) == {}
 
 
+@pytest.mark.usefixtures("mask")
 def test_a_folder_that_was_made_otherwise_becomes_private(home: Path) -> None:
     data = home / "data"
     data.mkdir(mode=0o755)

@@ -568,6 +568,31 @@ GONE = {
 }
 
 
+MANIFEST = wire.archive_manifest(
+    {
+        "store_id": "5" * 32,
+        "schema": 2,
+        "corpus_revision": 3,
+        "stats": {
+            "doc_count": 2,
+            "chunk_count": 4,
+            "embedded": {"m.1": 4},
+            "source_breakdown": {"notes": 2},
+        },
+    },
+    [{"name": "data/kebab.duckdb", "bytes": 7, "sha256": "0" * 64, "mtime_ns": 1}],
+    "2026-01-02T03:04:05Z",
+)
+IMPORTED = {
+    "index": "rebuilt",
+    "settings": "written",
+    "golden_questions": "absent",
+    "kept_aside": None,
+    "sources": [{"id": "notes", "root": "/notes", "configured": True, "present": False}],
+    "source_files_left": 2,
+}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -611,6 +636,13 @@ GONE = {
                 "/c.toml", (1, 2), added=["a.b"], removed=["c.d"], backup_path="/c.toml.bak"
             ),
         ),
+        ("archive_manifest", MANIFEST),
+        ("export_report", wire.export_report(MANIFEST, path=None, parts={"store": 7})),
+        (
+            "export_report",
+            wire.export_report(MANIFEST, path="/x", parts={}, missing=["notes/a.md"]),
+        ),
+        ("import_report", wire.import_report(MANIFEST, "/data", IMPORTED, dry_run=False)),
         ("reset_report", wire.reset_report("all", [("/data", 7), ("/c.toml", 1)])),
         ("reset_report", wire.reset_report("orphans", [], dry_run=True, documents=3)),
         ("init_report", wire.init_report("/c.toml", "/data", created=["/data"], existing=["/c"])),
@@ -630,6 +662,8 @@ def test_what_operations_add_up() -> None:
     assert wire.doctor([failing | {"ok": True}])["ok"]
     assert not wire.doctor([failing | {"ok": True}, failing])["ok"]
     assert wire.reset_report("all", [("/data", 7), ("/c.toml", 1)])["bytes"] == 8
+    exported = wire.export_report(MANIFEST, path=None, parts={}, missing=["a"] * 12)
+    assert (exported["bytes"], exported["missing_count"], len(exported["missing"])) == (7, 12, 10)
     assert not wire.config_migration("/c", (1, 1), added=[])["changed"]
     assert wire.config_migration("/c", (1, 1), added=["a"])["changed"]
     settings_of = wire.config_report(None, [{"key": "k", "value": None, "origin": "default"}], [])

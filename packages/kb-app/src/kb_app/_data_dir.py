@@ -18,16 +18,19 @@ from kb_app.paths import make_private_folder
 from kb_core.errors import NotIndexed
 from kb_core.values import dataclass
 
-__all__ = ["INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
+__all__ = ["FORGOTTEN", "INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 
 INDEX_PARTS = ("lexical", "vectors")
 """What can be built again from the store."""
 
 PARTS = (
     *("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS),
-    *("assets", "costly", "evals", "journal", "run"),
+    *("assets", "costly", "evals", "journal", "run", "forgetting.json"),
 )
-"""What kebab makes in a data directory, but for the lock."""
+"""What kebab makes in a data directory, but for the lock and what goes with everything only."""
+
+FORGOTTEN = "forgotten.json"
+"""Marks of files that are not read again."""
 
 _FOLDER, _FILE = 0o700, 0o600
 
@@ -79,9 +82,24 @@ class DataDir:
         return self.root / "journal"
 
     @property
+    def feedback(self) -> Path:
+        """What was said of hits; no name of a conversation begins so."""
+        return self.journal / "_feedback.jsonl"
+
+    @property
     def token(self) -> Path:
         """What hosts of models send that ask over HTTP; it goes with everything only."""
         return self.root / "mcp-token"
+
+    @property
+    def forgotten(self) -> Path:
+        """Marks of files that are not read again; it goes with everything only."""
+        return self.root / FORGOTTEN
+
+    @property
+    def forgetting(self) -> Path:
+        """What is being forgotten; there until all of it is gone."""
+        return self.root / "forgetting.json"
 
     @property
     def assets(self) -> Path:
@@ -98,6 +116,15 @@ class DataDir:
         """What OCR and speech made, so that it is made once."""
         return self.root / "costly"
 
+    @property
+    def imported(self) -> Path:
+        """What an import has made whole and was killed before it put it here; seldom there."""
+        return self.beside("imported")
+
+    def beside(self, what: str) -> Path:
+        """Return the folder of this name beside the data directory."""
+        return self.root.with_name(f"{self.root.name}.{what}")
+
     def lost_index(self) -> NotIndexed | None:
         """Return what to say where there is a store, and no more the index that was made of it.
 
@@ -109,6 +136,16 @@ class DataDir:
             "there is no index of what is stored: it was deleted, or is being rebuilt",
             hint="run 'kebab ingest': it rebuilds it, and nothing is parsed or embedded again",
         )
+
+    def logs_set_aside(self) -> list[Path]:
+        """Return the logs of stores that were gone: a new store does not read them."""
+        return sorted(self.root.glob(f"{self.store.name}.wal.old-*"))
+
+    def not_ours(self) -> list[Path]:
+        """Return what lies here and was made by nobody that kebab knows."""
+        if not self.root.is_dir():
+            return []
+        return [path for path in sorted(self.root.iterdir()) if not self._made(path.name)]
 
     def parts(self, *names: str) -> list[Path]:
         """Return the paths of these parts that are there, with what lies beside the store."""
@@ -130,13 +167,20 @@ class DataDir:
 
     def _is_ours(self) -> bool:
         """Say whether nothing lies here but what kebab made: other folders keep their mode."""
-        ours = {self.lock.name, self.token.name, *PARTS}
+        store = f"{self.store.name}."
         names = (path.name for path in self.root.iterdir())
-        return all(name in ours or name.startswith(f"{self.store.name}.") for name in names)
+        return all(name.startswith(store) or self._made(name) for name in names)
+
+    def _made(self, name: str) -> bool:
+        """Say whether what is called so here is kebab's."""
+        single = {self.lock.name, self.token.name, self.forgotten.name}
+        log = name.startswith(f"{self.store.name}.wal.old-")
+        return name in single or name in PARTS or log
 
     def _seal(self) -> None:
         _restrict(self.lock, _FILE)
         _restrict(self.token, _FILE)
+        _restrict(self.forgotten, _FILE)
         for path in self.parts(*PARTS):
             for folder, names in _below(path):
                 _restrict(folder, _FOLDER)

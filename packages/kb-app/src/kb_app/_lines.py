@@ -55,6 +55,13 @@ class LinesFile(Generic[Row]):
         with self._opened(os.O_RDONLY) as descriptor:
             return Lines() if descriptor is None else self._parsed(_content(descriptor))
 
+    def row(self, line: bytes) -> Row | None:
+        """Return the row that a line is, or ``None`` if it says nothing."""
+        try:
+            return self._row_of(json.loads(line))
+        except ValueError:
+            return None
+
     def append(self, make: Callable[[Lines[Row]], Row]) -> Row:
         """Add the row that *make* makes of those before it, and return it."""
         make_private_folder(self._path.parent)
@@ -67,35 +74,42 @@ class LinesFile(Generic[Row]):
             os.fsync(descriptor)
             return made
 
-    def drop(self, is_gone: Callable[[Row], bool]) -> list[Row]:
-        """Take the rows out that *is_gone* names, and return them; the file goes with its last.
+    def lines(self) -> list[bytes]:
+        """Return the lines as they are, torn and damaged ones too."""
+        with self._opened(os.O_RDONLY) as descriptor:
+            content = b"" if descriptor is None else _content(descriptor)
+        return [line for line in content.split(b"\n") if line]
+
+    def drop(self, is_one: Callable[[bytes], bool]) -> None:
+        """Take out the lines that *is_one* says; the file goes with its last.
 
         What is left is written anew and put in its place in one step.
         """
         with self._opened(os.O_RDWR) as descriptor:
-            lines = [] if descriptor is None else _content(descriptor).splitlines(keepends=True)
-            rows = [(line, self._row(line)) for line in lines]
-            gone = [row for _, row in rows if row is not None and is_gone(row)]
-            left = b"".join(line for line, row in rows if row is None or not is_gone(row))
-            if gone and left.strip():
-                self._replace(left)
-            elif gone:
-                self._path.unlink()
-            return gone
+            lines = [] if descriptor is None else _content(descriptor).split(b"\n")
+            kept = [line for line in lines if line and not is_one(line)]
+            if len(kept) == sum(map(bool, lines)):
+                return
+            if kept:
+                self._put_in_place(b"".join(line + b"\n" for line in kept))
+            else:
+                self._path.unlink(missing_ok=True)
 
     def delete(self) -> None:
         """Delete the file; what a process adds then begins it anew."""
         with self._opened(os.O_RDWR):
             self._path.unlink(missing_ok=True)
 
-    def _replace(self, content: bytes) -> None:
-        new = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    def _put_in_place(self, content: bytes) -> None:
+        """Replace the locked file; who waits for its lock looks again for its name."""
+        used, new = self._path.stat(), self._path.with_name(f".{self._path.name}.new")
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             _write(descriptor, content)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        os.utime(new, ns=(used.st_atime_ns, used.st_mtime_ns))  # nobody has used it now
         new.replace(self._path)
 
     @contextmanager
@@ -121,20 +135,14 @@ class LinesFile(Generic[Row]):
 
     def _parsed(self, content: bytes) -> Lines[Row]:
         *lines, tail = content.split(b"\n")
-        read = [self._row(line) for line in lines if line]
-        last = self._row(tail) if tail else None
+        read = [self.row(line) for line in lines if line]
+        last = self.row(tail) if tail else None
         return Lines(
             tuple(row for row in (*read, last) if row is not None),
             size=len(content),
             damaged=read.count(None),
             is_torn=bool(tail) and last is None,
         )
-
-    def _row(self, line: bytes) -> Row | None:
-        try:
-            return self._row_of(json.loads(line))
-        except ValueError:
-            return None
 
 
 def _is_still(path: Path, descriptor: int) -> bool:

@@ -272,7 +272,7 @@ class Measuring:
         from kb_app._data_dir import DataDir
         from kb_app._evals.said import Said
 
-        return Said(DataDir(self._data_dir).journal)
+        return Said(DataDir(self._data_dir).feedback)
 
     def _cases_file(self, given: str | None) -> Path:
         return Path(given) if given else self._config.file.parent / "golden.yaml"

@@ -23,9 +23,9 @@ from kb_app.jobs import last_ingest_at
 from kb_app.paths import environment
 from kb_core import wire
 from kb_core.clock import to_epoch
+from kb_core.control import ADDED_SOURCE, Control
 from kb_core.errors import InvalidInput, KbError, NotIndexed
 from kb_core.ports import Embedder, IndexSnapshot
-from kb_core.records import Control
 from kb_search.embed import describe, list_packs
 from kb_search.opening import DAMAGED_HINT, INDEX_VERSION
 
@@ -254,6 +254,13 @@ def _check_directories(config: Config) -> Iterator[Check]:
 def _check_truth(config: Config) -> Iterator[Check]:
     """Say where the store is gone and what was made of it is not: nothing else would notice."""
     data = DataDir(config.storage.data_dir)
+    if data.imported.is_dir() and not data.root.exists():
+        yield {
+            "name": "store",
+            "ok": False,
+            "detail": f"an import was interrupted at its last step; it is whole in {data.imported}",
+            "hint": f"rename that folder to {data.root}",
+        }
     left = [path.name for path in data.parts(*INDEX_PARTS, "assets")]
     if left and not data.store.exists():
         yield {
@@ -283,6 +290,7 @@ def _check_index(
         yield {"name": "index", "ok": False, "detail": str(error), "hint": error.hint}
         return
     control = found.control
+    yield from _check_left(config, control)
     for what, wrong in found.damage.items():
         yield {"name": "index", "ok": False, "detail": f"{what}: {wrong}", "hint": DAMAGED_HINT}
     try:
@@ -309,6 +317,27 @@ def _check_index(
         "hint": None if exact else "run 'kebab ingest': it mends that",
     }
     yield _embedded(control, _model_key(config, parts))
+
+
+def _check_left(config: Config, control: Control) -> Iterator[Check]:
+    """Say what is left of sources that were removed, and of what was being forgotten."""
+    known = {ADDED_SOURCE, *(source.id for source in config.sources)}
+    counted = control.stats.get("source_breakdown", {})
+    for name in sorted({*control.sources, *counted} - known):
+        yield {
+            "name": "removed source",
+            "ok": True,
+            "detail": f"{name}: {counted.get(name, 0):,} documents of it are still found",
+            "hint": f"'kebab forget source {name}' takes it out of the files, "
+            "'kebab add' of its folder makes it a source again",
+        }
+    if DataDir(config.storage.data_dir).forgetting.exists():
+        yield {
+            "name": "forgetting",
+            "ok": False,
+            "detail": "a process ended while it forgot something, and not all of it is gone",
+            "hint": "run 'kebab ingest': it goes on with that first",
+        }
 
 
 def _embedded(control: Control, key: str | None) -> Check:

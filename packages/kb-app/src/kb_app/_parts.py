@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kb_app._write import WriteSession
     from kb_core.control import EmbeddingModel
     from kb_core.execution import Executors
@@ -34,6 +36,12 @@ class Parts:
     """Become the one writer; raises ``StoreBusy`` if another process is, for too long."""
     lock: Callable[[], AbstractContextManager[object]]
     """The lock of the one writer, for what is no session: not taken yet."""
+    calm: Callable[[], AbstractContextManager[object]]
+    """Keep writers out, for who only looks; nothing is made."""
+    session_in: Callable[[Path], WriteSession]
+    """Become the one writer of another data directory, such as one that is being imported."""
+    describe: Callable[[], Mapping[str, Any]]
+    """Open the store for reading and return what it says of itself."""
     examine: Callable[[], list[str]]
     """Open the store and return what is wrong with it."""
     examine_index: Callable[[], list[str]]

@@ -52,7 +52,7 @@ def paths_of(config: Config, scope: str) -> list[Path]:
         )
     data = DataDir(config.storage.data_dir)
     names = {
-        "all": (*PARTS, data.token.name),
+        "all": (*PARTS, data.token.name, data.forgotten.name),
         "data-only": PARTS,
         "index-only": INDEX_PARTS,
         "vector-only": ("vectors",),

@@ -125,6 +125,8 @@ def _file_named(config: Config, path: str) -> SourceFile:
     if place := place_in(specs, real):
         why = place.refused.detail if place.refused and Path(real).exists() else ""
         below = path_of(place.top, place.below)
+        if place.spec.forgotten.has(place.spec.source_id, below):
+            why = "the person had it forgotten"
         return SourceFile(real, place.spec.source_id, below, why)
     for spec in specs:
         if below := inside(real, os.path.realpath(spec.root)) or "":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb_app._data_dir import DataDir
 from kb_app._models import model_of, models_dir, quality_of
@@ -17,6 +17,7 @@ from kb_core.clock import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kb_app._write import WriteSession
@@ -48,6 +49,9 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         reader=partial(_reader, config),
         session=partial(_session, config, clock),
         lock=partial(_lock, config, clock),
+        calm=partial(_calm, config, clock),
+        session_in=partial(_session_in, config, clock),
+        describe=partial(_describe, config),
         examine=partial(_examine, config, clock),
         examine_index=partial(_examine_index, config, clock),
         model=partial(model_of, config),
@@ -105,6 +109,10 @@ def _session(config: Config, clock: Clock) -> WriteSession:
     return open_session(storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock)
 
 
+def _session_in(config: Config, clock: Clock, data_dir: Path) -> WriteSession:
+    return open_session(data_dir, lock_wait_secs=config.storage.lock_wait_secs, clock=clock)
+
+
 def open_session(data_dir: Path, *, lock_wait_secs: float, clock: Clock = utc_now) -> WriteSession:
     """Become the one writer of the store and the index in *data_dir*."""
     from kb_app._write import WriteSession
@@ -117,7 +125,17 @@ def open_session(data_dir: Path, *, lock_wait_secs: float, clock: Clock = utc_no
         lock=WriterLock(data.lock, lock_wait_secs, clock),
         store=partial(Store.open, data.store, clock),
         index=partial(Writer, data_dir),
+        finish=_finish,
     )
+
+
+def _finish(session: WriteSession) -> str | None:
+    """Go on with what is being forgotten, if anything is."""
+    if not session.data.forgetting.exists():
+        return None
+    from kb_app._forgetting.forgetting import finish
+
+    return finish(session)
 
 
 def _lock(config: Config, clock: Clock) -> WriterLock:
@@ -125,6 +143,16 @@ def _lock(config: Config, clock: Clock) -> WriterLock:
 
     storage = config.storage
     return WriterLock(DataDir(storage.data_dir).lock, storage.lock_wait_secs, clock)
+
+
+def _calm(config: Config, clock: Clock) -> AbstractContextManager[None]:
+    return _lock(config, clock).shared()
+
+
+def _describe(config: Config) -> dict[str, Any]:
+    from kb_store import Store
+
+    return Store.describe(DataDir(config.storage.data_dir).store)
 
 
 def _examine(config: Config, clock: Clock) -> list[str]:

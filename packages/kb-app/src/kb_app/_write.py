@@ -41,7 +41,8 @@ _MADE_ANEW = "made_anew"
 class WriteSession:
     """The one writer of a data directory. ``healed`` says what recovery did, if anything.
 
-    *store* and *index* are opened once *lock* is held, and closed before it is let go.
+    *store* and *index* are opened once *lock* is held, and closed before it is let go. *finish*
+    goes on with what a command began that was killed, and says so.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class WriteSession:
         lock: AbstractContextManager[object],
         store: Callable[[], Store],
         index: Callable[[], IndexWriter],
+        finish: Callable[[WriteSession], str | None] = lambda _: None,
     ) -> None:
         with ExitStack() as resources:
             self.data = data
@@ -60,7 +62,8 @@ class WriteSession:
             self._index = resources.enter_context(closing(index()))
             self.shows_another = False
             """Whether readers still see the index of a store that is gone."""
-            self.healed = self._recover()
+            said = (self._recover(), finish(self))
+            self.healed = "; ".join(filter(None, said)) or None
             self._resources = resources.pop_all()
 
     @property

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kb_app._answering import Answering
 from kb_app._by_models import ByModels
+from kb_app._keeping import Keeping
 from kb_app._measuring import Measuring
 from kb_app._texts import Texts
 from kb_core.clock import to_epoch
@@ -44,7 +45,7 @@ Json = dict[str, Any]
 Stop = threading.Event
 
 
-class KnowledgeBase(Texts, Answering, ByModels, Measuring):
+class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping):
     """An open knowledge base.
 
     Get one with ``KnowledgeBase.open(config)``. Methods block, may be called from any
@@ -397,17 +398,6 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring):
         from kb_app._ingest.run import embed
 
         return embed(self._config, self._parts, stop or threading.Event())
-
-    def reset(self, scope: str, *, dry_run: bool) -> types.ResetReport:
-        """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
-        if not dry_run:
-            self._refuse_readonly("reset")
-        from kb_app._reset import reset
-
-        report = reset(self._config, self._parts, scope, dry_run=dry_run)
-        if not dry_run:
-            self.close()
-        return report
 
     def close(self) -> None:
         """Let go of every file and model; closing twice is harmless."""

@@ -47,6 +47,12 @@ COMMANDS = {
     "stats": ("operating:stats", "Show counts and sizes."),
     "models": ("operating:models", "List embedding models: present, selectable, active."),
     "eval": ("evaluating:eval_", "Measure how well this knowledge base answers."),
+    "export": ("keeping:export", "Write all that kebab keeps into one file."),
+    "import": ("keeping:import_", "Make the knowledge base that an archive holds."),
+    "forget": (
+        "forgetting:forget",
+        "Forget documents, sources or queries, so that no file has them.",
+    ),
     "reset": ("operating:reset", "Delete what kebab keeps, or a part of it."),
     "config": ("settings:config", "Show or complete the configuration."),
     "integrate": ("integrate:integrate", "Register the server for language models with a host."),

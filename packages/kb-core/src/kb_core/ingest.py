@@ -40,6 +40,7 @@ class SkipReason(StrEnum):
     """Why a file was not indexed; ``missing_extra`` is followed by ``:`` and its name."""
 
     IGNORED = "ignored"
+    FORGOTTEN = "forgotten"
     UNSUPPORTED = "unsupported"
     TOO_LARGE = "too_large"
     GENERATED = "generated"

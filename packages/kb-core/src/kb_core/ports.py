@@ -263,6 +263,9 @@ class Store(Protocol):
         """Forget deleted files and aliases older than *days*; return how many."""
         ...
 
+    def erase(self, doc_ids: Sequence[str], source_ids: Sequence[str], /) -> None:
+        """Delete aliases of documents and rows of sources that are gone, and scopes of runs."""
+
     # Telling the index
 
     def publication(self, since: int, /) -> Publication | None:

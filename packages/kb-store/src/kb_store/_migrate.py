@@ -15,7 +15,7 @@ from kb_core.ports import Clock
 from kb_core.values import dataclass
 from kb_store._session import Record, Session, instants, integers, strings
 
-__all__ = ["Migration", "is_current", "migrate", "migrations"]
+__all__ = ["Migration", "is_current", "last_migration", "migrate", "migrations"]
 
 _TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal"
 _CREATE = """
@@ -62,6 +62,11 @@ def is_current(session: Session) -> bool:
     applied = session.records(_APPLIED)
     _refuse_foreign(applied, known)
     return len(applied) == len(known)
+
+
+def last_migration(session: Session) -> int:
+    """Return the number of the newest migration that was applied."""
+    return max((row["number"] for row in session.records(_APPLIED)), default=0)
 
 
 def migrate(session: Session, clock: Clock) -> None:

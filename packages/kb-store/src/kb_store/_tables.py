@@ -7,7 +7,7 @@ that dies is not forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +28,7 @@ from kb_store._session import (
 __all__ = [
     "all_aliases",
     "describe_sources",
+    "erase",
     "expired_aliases",
     "finish_run",
     "forget_aliases",
@@ -128,6 +129,27 @@ def describe_sources(session: Session, sources: Mapping[str, Mapping[str, Any]])
         session.run(_DELETE_SOURCES, [list(changed)])
         session.insert("sources", columns)
     return bool(changed)
+
+
+_LED_BY = """
+DELETE FROM aliases
+WHERE new_doc_id IN (SELECT unnest($ids::VARCHAR[]))
+   OR old_doc_id IN (SELECT unnest($ids::VARCHAR[]))
+"""
+_NEEDED_BY_NOTHING = """
+DELETE FROM derivations
+WHERE content_hash NOT IN (SELECT bytes_hash FROM files WHERE bytes_hash IS NOT NULL)
+"""
+_EMPTY_SCOPES = "UPDATE runs SET scope = '{}'"
+
+
+def erase(session: Session, doc_ids: Sequence[str], source_ids: Sequence[str]) -> None:
+    """Delete what is still said of documents and sources that are gone."""
+    with session.transaction():
+        session.run(_LED_BY, {"ids": list(doc_ids)})
+        session.run(_DELETE_SOURCES, [list(source_ids)])
+        session.run(_NEEDED_BY_NOTHING)
+        session.run(_EMPTY_SCOPES)
 
 
 _EXISTS = "SELECT count(*) FROM runs WHERE run_id = ?"

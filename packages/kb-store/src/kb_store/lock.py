@@ -41,7 +41,22 @@ class WriterLock:
         self._descriptor: int | None = None
 
     def acquire(self) -> Self:
-        """Take the lock, waiting at most ``wait_secs``; raise ``StoreBusy`` naming the holder."""
+        """Take the lock, waiting at most ``wait_secs``; raise ``StoreBusy`` naming the holder.
+
+        A data directory may be set aside while somebody waits for its lock: then it is the lock
+        of the one that took its place.
+        """
+        descriptor = self._open()
+        while not _is_still(self._path, descriptor):
+            os.close(descriptor)
+            descriptor = self._open()
+        self._descriptor = descriptor
+        _held.add(self)
+        _write_holder(descriptor, self._clock)
+        return self
+
+    def _open(self) -> int:
+        """Return the file, locked."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, _MODE)
@@ -54,10 +69,7 @@ class WriterLock:
             holder = _read_holder(descriptor)
             os.close(descriptor)
             raise _busy(holder)
-        self._descriptor = descriptor
-        _held.add(self)
-        _write_holder(descriptor, self._clock)
-        return self
+        return descriptor
 
     @contextmanager
     def shared(self) -> Generator[None]:
@@ -118,6 +130,13 @@ def _forget_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _lock_within(descriptor: int, wait_secs: float, kind: int = fcntl.LOCK_EX) -> bool:

@@ -28,7 +28,7 @@ from kb_store._errors import translate_errors
 from kb_store._files import beside, remove_leftovers, set_log_aside, take_place
 from kb_store._ledger import expired_files, known_bytes, ledger
 from kb_store._meta import Meta, create_meta, load_meta
-from kb_store._migrate import is_current, migrate
+from kb_store._migrate import is_current, last_migration, migrate
 from kb_store._publication import stats
 from kb_store._session import Session, to_us
 from kb_store._tables import expired_aliases
@@ -157,6 +157,15 @@ class Store:
             forget(self._session, files, aliases)
         return len(files) + len(aliases)
 
+    def erase(self, doc_ids: Sequence[str], source_ids: Sequence[str]) -> None:
+        """Delete what is still said of documents and sources that are gone.
+
+        That is aliases, descriptions, costly results, and what past runs were asked for, which
+        may name files. Readers see it with the next rebuild; ``compact`` takes the bytes away.
+        """
+        with self._session.use("erase what is said of what is gone"):
+            _tables.erase(self._session, doc_ids, source_ids)
+
     # Telling the index
 
     def publication(self, since: int) -> Publication | None:
@@ -262,13 +271,31 @@ class Store:
             return deep_check(self._session)
 
     @classmethod
+    def describe(cls, path: Path) -> dict[str, Any]:
+        """Return ``store_id``, ``schema`` (its last migration), revisions and ``stats``.
+
+        The store is opened for reading alone; raises as ``examine``.
+        """
+        if not path.exists():
+            raise _no_store(path)
+        with closing(Session(path, readonly=True)) as session, session.use("read the store"):
+            is_current(session)
+            meta = load_meta(session)
+            return {
+                "store_id": meta.store_id,
+                "schema": last_migration(session),
+                "corpus_revision": meta.corpus_revision,
+                "stats": stats(session),
+            }
+
+    @classmethod
     def examine(cls, path: Path) -> list[str]:
         """Return what is wrong with the store at *path*, which is opened for reading alone.
 
         Raises as ``open``, and ``NotIndexed`` if there is no store: none is made.
         """
         if not path.exists():
-            raise NotIndexed(f"there is no store at {str(path)!r}", hint="run 'kebab ingest'")
+            raise _no_store(path)
         with closing(Session(path, readonly=True)) as session, session.use("check the store"):
             if not is_current(session):
                 return ["it is of an older version; the next 'kebab ingest' brings it up to date"]
@@ -278,6 +305,10 @@ class Store:
                 shown = ", ".join(hidden[:_MOST_SHOWN])
                 problems.append(f"no row of the ledger accounts for document {shown}")
         return problems
+
+
+def _no_store(path: Path) -> NotIndexed:
+    return NotIndexed(f"there is no store at {str(path)!r}", hint="run 'kebab ingest'")
 
 
 def _open(path: Path, clock: Clock) -> Session:

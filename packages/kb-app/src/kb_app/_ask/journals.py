@@ -110,6 +110,16 @@ class Journals:
         with self._errors(name):
             self._file(name).delete()
 
+    def lines(self, name: str) -> list[bytes]:
+        """Return the lines of a journal as they are, torn and damaged ones too."""
+        with self._errors(name):
+            return self._file(name).lines()
+
+    def drop(self, name: str, is_one: Callable[[bytes], bool]) -> None:
+        """Take out the lines that *is_one* says; a conversation without any left goes."""
+        with self._errors(name):
+            self._file(name).drop(is_one)
+
     def check(self, name: str) -> None:
         """Raise ``InvalidInput`` unless there is a conversation of this name."""
         if not self._path(name).is_file():

@@ -6,7 +6,7 @@ place of what was said before; a line goes when its id is deleted, and all go wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -32,8 +32,6 @@ __all__ = ["LONGEST_NOTE", "Proposal", "Said", "said_of"]
 LONGEST_NOTE = 2_000
 """Characters."""
 
-_FILE = "_feedback.jsonl"
-"""No name of a conversation begins so."""
 _ID_DIGITS = 8
 _TEXTS = ("feedback_id", "verdict", "query", "citation", "source_id", "chunk_id", "quote")
 
@@ -52,11 +50,11 @@ class Proposal:
 
 
 class Said:
-    """What was said, in the journals' folder, there yet or not; ``IoError`` if unreadable."""
+    """What was said, in the journal at *path*, there yet or not; ``IoError`` if unreadable."""
 
-    def __init__(self, folder: Path) -> None:
-        self._file: LinesFile[types.Feedback] = LinesFile(folder / _FILE, _row)
-        self._path = folder / _FILE
+    def __init__(self, path: Path) -> None:
+        self._file: LinesFile[types.Feedback] = LinesFile(path, _row)
+        self._path = path
 
     def add(self, said: types.Feedback) -> types.Feedback:
         """Keep one line."""
@@ -93,8 +91,22 @@ class Said:
             if ids is None:
                 self._file.delete()
             else:
-                self._file.drop(lambda row: row["feedback_id"] in ids)
+                self._file.drop(lambda line: self._has_id(line, ids))
         return wire.feedback_list(known.values() if ids is None else [known[one] for one in ids])
+
+    def lines(self) -> list[bytes]:
+        """Return the lines as they are, damaged ones too."""
+        with self._errors():
+            return self._file.lines()
+
+    def drop(self, is_one: Callable[[bytes], bool]) -> None:
+        """Take out the lines that *is_one* says."""
+        with self._errors():
+            self._file.drop(is_one)
+
+    def _has_id(self, line: bytes, ids: Collection[str]) -> bool:
+        row = self._file.row(line)
+        return row is not None and row["feedback_id"] in ids
 
     def proposals(
         self, snapshot: IndexSnapshot, cases: Collection[EvalCase]

@@ -151,6 +151,9 @@ def _consider(
     if found.reason is not None:
         _leave(plan, found, known, found.reason, found.detail)
         return
+    if plan.source.forgotten.has(plan.source.source_id, found.path):
+        _leave_forgotten(plan, found, known)
+        return
     kind = detect(found.path)
     skip = judge_unread(found.path, found.size, kind, settings)
     if skip is not None:
@@ -208,6 +211,21 @@ def has_these_settings(file: SourceFile, known: FileRecord, settings: Settings) 
     is_locked = known.reason == SkipReason.ENCRYPTED
     prefix = (locked_hash if is_locked else settings_hash)(file, settings)[:16]
     return known.fingerprint is not None and known.fingerprint.startswith(prefix)
+
+
+def _leave_forgotten(plan: Plan, found: Seen, known: FileRecord | None) -> None:
+    """Leave a file alone that a person had forgotten: no row of the ledger names it."""
+    if known is not None and _counts(known):  # an older copy of the store was put back
+        plan.gone.append(_gone(known, SkipReason.FORGOTTEN.value))
+        return
+    plan.items.append(
+        IngestItem(
+            kind=ItemKind.SKIPPED,
+            source_id=plan.source.source_id,
+            doc_path=found.path,
+            reason=SkipReason.FORGOTTEN.value,
+        )
+    )
 
 
 def _leave(

@@ -20,6 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kb_app._data_dir import DataDir
+from kb_app._forgotten import NOTHING_FORGOTTEN, Forgotten, read_forgotten
 from kb_app._ingest.judging.kinds import PAGES_OR_CODE, TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
@@ -117,6 +119,8 @@ class SourceSpec:
     source_type: str = "note"
     follow_links: bool = False
     narrow: tuple[str, ...] = ()
+    forgotten: Forgotten = NOTHING_FORGOTTEN
+    """Files that are left alone since a person had them forgotten."""
 
 
 def passage_window(config: Config) -> int:
@@ -210,6 +214,7 @@ def _speech_options(config: Config) -> dict[str, object]:
 def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
     """Return the sources of a run; *paths* narrow it to absolute files or folders inside them."""
     narrow = _narrowed(config, paths)
+    forgotten = read_forgotten(DataDir(config.storage.data_dir))
     return [
         SourceSpec(
             source_id=source.id,
@@ -220,6 +225,7 @@ def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
             source_type=source.source_type,
             follow_links=source.follow_links,
             narrow=narrow.get(source.id, ()),
+            forgotten=forgotten,
         )
         for source in config.sources
         if not paths or source.id in narrow

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from kb_app._forgotten import NOTHING_FORGOTTEN, read_forgotten, take_back
 from kb_app._ingest.added.assets import Assets, given_trust
 from kb_app._ingest.added.notes import (
     as_note,
@@ -56,7 +57,7 @@ from kb_app.paths import environment, from_argument
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ConfigInvalid, DocNotFound, InvalidInput
 from kb_core.ids import doc_id
-from kb_core.ingest import IngestEvent, ItemKind
+from kb_core.ingest import IngestEvent, ItemKind, SkipReason
 from kb_core.records import FileRecord
 
 __all__ = ["add_file", "add_file_by_model", "add_text", "add_text_by_model", "remove"]
@@ -71,10 +72,11 @@ def add_file(config: Config, path: str, parts: Parts, open_run: OpenRun) -> Gene
     check_file(where)
     place = place_in(source_specs(config, ()), os.path.realpath(where))
     if place is not None and place.refused is None:
-        yield from _indexed(place, where, open_run)
+        yield from _indexed(place, where, open_run, by_person=True)
         return
     offer = from_file(where, ingest_settings(config), parts.executor)
     with open_run as run:
+        take_back(run.session.data, ADDED_SOURCE, offer.file.path)
         if place is not None and place.refused is not None and offer.refused is None:
             run.tally.warnings.append(
                 f"{offer.file.path} is left alone in its source {place.spec.source_id!r} "
@@ -104,16 +106,31 @@ def add_file_by_model(
         return
     offer = _from_folder(config, where, parts, place_in(folders, real))
     with open_run as run:
+        _refuse_forgotten(run, offer)
         yield from _recorded(run, "ingest_file", offer)
 
 
 def add_text(
     config: Config, given: HandedText, now_ns: int, open_run: OpenRun
 ) -> Generator[IngestEvent]:
-    """Add a text; the last event carries the report."""
+    """Add a text of a person; the last event carries the report."""
+    yield from _add_text(config, given, now_ns, open_run, by_person=True)
+
+
+def _add_text(
+    config: Config,
+    given: HandedText,
+    now_ns: int,
+    open_run: OpenRun,
+    *,
+    by_person: bool = False,
+) -> Generator[IngestEvent]:
     offer = from_text(given, ingest_settings(config), now_ns)
     with open_run as run:
         _refuse_less_trusted(run, offer)
+        if by_person:
+            take_back(run.session.data, ADDED_SOURCE, offer.file.path)
+        _refuse_forgotten(run, offer)
         yield from _recorded(run, "ingest_text", offer)
 
 
@@ -125,7 +142,7 @@ def add_text_by_model(
     Raises ``ConfigInvalid`` for a folder whose files no source takes.
     """
     if not config.mcp.notes_dir:
-        yield from add_text(config, with_provenance(given), now_ns, open_run)
+        yield from _add_text(config, with_provenance(given), now_ns, open_run)
         return
     folder = notes_folder(config)
     offer = from_text(as_note(given, now_ns), ingest_settings(config), now_ns)
@@ -179,10 +196,15 @@ def _from_folder(config: Config, where: Path, parts: Parts, place: Place | None)
     return from_file(where, settings, parts.executor, lambda _: open_below(place.below, place.top))
 
 
-def _indexed(place: Place, where: Path, open_run: OpenRun) -> Generator[IngestEvent]:
-    """Index a file of a source, where it is."""
+def _indexed(
+    place: Place, where: Path, open_run: OpenRun, *, by_person: bool = False
+) -> Generator[IngestEvent]:
+    """Index a file of a source, where it is; one that was forgotten, if a person names it."""
     scope = {"sources": [place.spec.source_id], "paths": [key_of_file(where)]}
     with open_run as run:
+        if by_person:
+            take_back(run.session.data, place.spec.source_id, *place.spec.narrow)
+            place = replace(place, spec=replace(place.spec, forgotten=NOTHING_FORGOTTEN))
         yield from recorded(run, "ingest_file", scope, lambda run: _index(run, place, where))
 
 
@@ -195,6 +217,12 @@ def _index(run: Run, place: Place, where: Path) -> Generator[IngestEvent]:
         rows, left = store.ledger(spec.source_id), [item.doc_path for item in run.tally.items]
         details = {path: rows[path].detail for path in left if path in rows}
         run.tally.warnings += [f"{path} is not indexed: {why}" for path, why in details.items()]
+        run.tally.warnings += [
+            f"{item.doc_path} was forgotten, and is read again when a person names it: "
+            f"'kebab ingest-file {item.doc_path}'"
+            for item in run.tally.items
+            if item.reason == SkipReason.FORGOTTEN
+        ]
     if find_added(store.ledger(ADDED_SOURCE), key_of_file(where)):
         run.tally.warnings.append(
             f"{key_of_file(where)} was added by itself before, and is found twice; "
@@ -260,6 +288,16 @@ def _refuse_less_trusted(run: Run, offer: Offer) -> None:
             "replace it",
             hint="add it under another source_uri or title; only a person can remove the other",
             details={"field": "source_uri", "value": key},
+        )
+
+
+def _refuse_forgotten(run: Run, offer: Offer) -> None:
+    """Raise ``InvalidInput`` for what a person had forgotten: only a person takes that back."""
+    if read_forgotten(run.session.data).has(ADDED_SOURCE, offer.file.path):
+        raise InvalidInput(
+            f"the person had {offer.file.path!r} forgotten",
+            hint="only the person can add it again, with 'kebab ingest-file' or 'ingest-stdin'",
+            details={"field": "path", "value": offer.file.path},
         )
 
 

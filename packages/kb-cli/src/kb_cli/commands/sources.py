@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -139,7 +140,7 @@ def _say_about(cli: CliContext, config: Config) -> None:
 def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that people read
     """Take a source out of the configuration.
 
-    What was indexed of it stays until `kebab reset --orphans-only`.
+    What was indexed of it stays until `kebab forget source`, or `kebab reset --orphans-only`.
     """
     from kb_app.config import remove_source
 
@@ -149,7 +150,10 @@ def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that peop
         cli.print_json(_source_list(edit.config, removed=edit.source.id))
         return
     click.echo(f"source {edit.source.id!r}, {printable(str(edit.source.root))}, is removed")
-    cli.note("its documents stay; `kebab reset --orphans-only` deletes them")
+    cli.note(
+        "its documents stay; `kebab reset --orphans-only` deletes them, "
+        f"`kebab forget source {shlex.quote(edit.source.id)}` takes them out of the files, too"
+    )
 
 
 def _preview(cli: CliContext, config: Config, path: str, source: Source | None = None) -> None:

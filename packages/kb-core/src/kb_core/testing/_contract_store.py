@@ -418,6 +418,19 @@ class CommitContract(StoreOfTest):
         assert store.known_bytes(["one", "two", "three", "four"]) == {"one", "two"}
         assert store.known_bytes([]) == set()
 
+    def test_nothing_is_said_any_more_of_what_was_erased(self) -> None:
+        store = self.make_store()
+        rows = {"notes": {"root": "/notes"}, "gone": {"root": "/gone"}}
+        store.commit(Changes(documents=(document("a.md", "one"),), sources=rows))
+        moved = _move(store, "a.md", "b.md", "one")
+        store.start_run("r1", "ingest", {"paths": ["/gone/a.md"]})
+
+        store.erase([moved.doc_id], ["gone"])
+
+        steps = list(store.rebuild_publications())
+        assert all(not step.aliases for step in steps)
+        assert set(steps[0].sources) == {"notes"}
+
     def test_settings_are_kept_by_name(self) -> None:
         store = self.make_store()
         assert store.get_setting("x") is None

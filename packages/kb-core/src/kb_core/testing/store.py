@@ -230,6 +230,14 @@ class MemoryStore:
                 self._follow(after, Outbox(files=files, aliases=aliases))
         return len(files) + len(aliases)
 
+    def erase(self, doc_ids: Sequence[str], source_ids: Sequence[str]) -> None:
+        with self._lock:
+            truth, gone = self._truth, set(doc_ids)
+            led = {old: led for old, led in truth.aliases.items() if not gone & {old, led[0]}}
+            truth.aliases = led
+            truth.sources = {s: v for s, v in truth.sources.items() if s not in source_ids}
+            truth.runs = {key: run | {"scope": {}} for key, run in truth.runs.items()}
+
     def publication(self, since: int) -> Publication | None:
         truth = self._truth
         if since == truth.sequence:

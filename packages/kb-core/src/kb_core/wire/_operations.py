@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPABILITIES",
+    "archive_manifest",
     "config_migration",
     "config_report",
     "doctor",
+    "export_report",
+    "forget_report",
+    "import_report",
     "init_report",
     "integration_report",
     "model_list",
@@ -53,6 +57,7 @@ CAPABILITIES = (
 )
 """What schema.v1 always answers; one that is not given is false."""
 
+_MOST_MISSING = 10
 _MODELS = ("parser", "chunker", "embedding", "prompt", "index")
 
 
@@ -248,6 +253,95 @@ def reset_report(
     if documents is not None:
         out["documents"] = documents
     return out
+
+
+def archive_manifest(
+    described: Mapping[str, Any], members: Iterable[Mapping[str, Any]], created_at: str
+) -> types.ArchiveManifest:
+    """Return archive_manifest.v1; *described* is what a store says of itself."""
+    counts = described["stats"]
+    return {
+        "schema_version": "archive_manifest.v1",
+        "kebab_version": __version__,
+        "created_at": created_at,
+        "store_id": described["store_id"],
+        "store_schema": described["schema"],
+        "corpus_revision": described["corpus_revision"],
+        "doc_count": counts["doc_count"],
+        "chunk_count": counts["chunk_count"],
+        "models": dict(counts["embedded"]),
+        "sources": dict(counts["source_breakdown"]),
+        "members": [cast("types.ArchiveManifestMembers", dict(member)) for member in members],
+    }
+
+
+def export_report(
+    manifest: types.ArchiveManifest,
+    *,
+    path: str | None,
+    parts: Mapping[str, int],
+    missing: Iterable[str] = (),
+) -> types.ExportReport:
+    """Return export_report.v1; *parts* are bytes by part."""
+    gone = list(missing)
+    out: types.ExportReport = {
+        "schema_version": "export_report.v1",
+        "path": path,
+        "created_at": manifest["created_at"],
+        "store_id": manifest["store_id"],
+        "corpus_revision": manifest["corpus_revision"],
+        "doc_count": manifest["doc_count"],
+        "chunk_count": manifest["chunk_count"],
+        "members": len(manifest["members"]),
+        "bytes": sum(member["bytes"] for member in manifest["members"]),
+        "parts": dict(parts),
+        "missing": gone[:_MOST_MISSING],
+    }
+    if gone:
+        out["missing_count"] = len(gone)
+    return out
+
+
+def import_report(
+    manifest: types.ArchiveManifest, data_dir: str, fields: Mapping[str, Any], *, dry_run: bool
+) -> types.ImportReport:
+    """Return import_report.v1; *fields* are what became of each part, absent ones ``None``."""
+    out: dict[str, Any] = {
+        "schema_version": "import_report.v1",
+        "data_dir": data_dir,
+        "dry_run": dry_run,
+    }
+    for name in ("kebab_version", "created_at", "store_id", "doc_count", "chunk_count"):
+        out[name] = manifest[name]
+    out["members"] = len(manifest["members"])
+    out["bytes"] = sum(member["bytes"] for member in manifest["members"])
+    return cast("types.ImportReport", out | given(fields))
+
+
+def forget_report(  # noqa: PLR0913 - each is a field of it
+    kind: str,
+    targets: Iterable[str],
+    *,
+    dry_run: bool,
+    documents: int,
+    chunks: int,
+    paths: Iterable[str],
+    mentions: Iterable[Mapping[str, Any]],
+    left: Iterable[str],
+) -> types.ForgetReport:
+    """Return forget_report.v1; *mentions* are its own."""
+    out: dict[str, Any] = {
+        "schema_version": "forget_report.v1",
+        "kind": kind,
+        "targets": list(targets),
+        "dry_run": dry_run,
+        "documents": documents,
+        "chunks": chunks,
+        "paths": list(paths),
+        "mentions": [dict(mention) for mention in mentions],
+        "left": list(left),
+    }
+    return cast("types.ForgetReport", out)
 
 
 def init_report(

@@ -8,6 +8,7 @@ class AnswerCited(TypedDict):
     quote: NotRequired[str]
     lead: NotRequired[str]
     span: NotRequired[str]
+    hop: NotRequired[int]
     citation: Citation
     chunk_id: str
     doc_id: str
@@ -88,6 +89,25 @@ class AnswerEvent(TypedDict):
     hits: NotRequired[list[SearchHit]]
     delta: NotRequired[str]
     answer: NotRequired[Answer]
+
+class ArchiveManifestMembers(TypedDict):
+    name: str
+    bytes: int
+    sha256: str
+    mtime_ns: NotRequired[int]
+
+class ArchiveManifest(TypedDict):
+    schema_version: Literal["archive_manifest.v1"]
+    kebab_version: str
+    created_at: str
+    store_id: str
+    store_schema: int
+    corpus_revision: int
+    doc_count: int
+    chunk_count: int
+    models: dict[str, int]
+    sources: NotRequired[dict[str, int]]
+    members: list[ArchiveManifestMembers]
 
 class BulkSearchInput(TypedDict):
     query: str
@@ -628,6 +648,20 @@ class ExplainMiss(TypedDict):
     suggestion: NotRequired[ExplainMissSuggestion | None]
     corpus_revision: int
 
+class ExportReport(TypedDict):
+    schema_version: Literal["export_report.v1"]
+    path: str | None
+    created_at: str
+    store_id: str
+    corpus_revision: int
+    doc_count: int
+    chunk_count: int
+    members: int
+    bytes: int
+    parts: dict[str, int]
+    missing: list[str]
+    missing_count: NotRequired[int]
+
 class Feedback(TypedDict):
     schema_version: Literal["feedback.v1"]
     feedback_id: str
@@ -716,6 +750,23 @@ class FileStatus(TypedDict):
     as_of: NotRequired[str]
     coverage: FileStatusCoverage
 
+class ForgetReportMentions(TypedDict):
+    kind: str
+    name: str
+    count: int
+    goes: bool
+
+class ForgetReport(TypedDict):
+    schema_version: Literal["forget_report.v1"]
+    kind: str
+    targets: list[str]
+    dry_run: bool
+    documents: int
+    chunks: int
+    paths: list[str]
+    mentions: list[ForgetReportMentions]
+    left: list[str]
+
 class GrepResponseFilesLines(TypedDict):
     line: int
     text: str
@@ -747,6 +798,31 @@ class GrepResponse(TypedDict):
     truncated: bool
     corpus_revision: int
     warnings: NotRequired[list[str]]
+
+class ImportReportSources(TypedDict):
+    id: str
+    root: str
+    configured: bool
+    present: bool
+
+class ImportReport(TypedDict):
+    schema_version: Literal["import_report.v1"]
+    data_dir: str
+    dry_run: bool
+    kebab_version: str
+    created_at: str
+    store_id: str
+    doc_count: int
+    chunk_count: int
+    members: int
+    bytes: int
+    index: NotRequired[str]
+    settings: str
+    golden_questions: str
+    kept_aside: NotRequired[str]
+    sources: NotRequired[list[ImportReportSources]]
+    source_files: NotRequired[int]
+    source_files_left: NotRequired[int]
 
 class IngestItemError(TypedDict):
     code: str

@@ -23,7 +23,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from kb_core.control import ADDED_SOURCE
-from kb_core.disk import disk_hint
+from kb_core.disk import disk_errors, disk_hint
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
@@ -168,6 +168,20 @@ class Assets:
             elif _OURS.fullmatch(path.name) and path.name not in named:
                 unknown.append(path.name)
         return unknown
+
+    def erase(self, key: str, *, unless: Collection[str]) -> None:
+        """Delete the record of a key and the bytes that it named, but what another one names.
+
+        *unless* are assets that something indexed is made of.
+        """
+        record = self.records_of(key)
+        if record is None:
+            return
+        others = {other.asset for other in self.records().values() if other.key != key}
+        for name in (record.asset, *record.replaces):
+            self._delete(name, unless={*others, *unless})
+        with disk_errors("forget what was added"):
+            self._place_of(key).unlink(missing_ok=True)
 
     def are_settled(self, used: Collection[str]) -> bool:
         """Say whether ``sweep`` would do nothing, and return nothing."""

@@ -1,0 +1,92 @@
+"""Files that are not read again: what was forgotten, by marks that name nothing.
+
+``forgotten.json`` in the data directory has a secret and, for each file that a person had
+forgotten while its source stayed, a hash of the secret with the source and the path. So a walk
+that sees the file knows it, and who reads only the list learns no name and no content. A mark
+goes when a person names the file again.
+
+A list that cannot be read is an error: going on would read again what was to be forgotten.
+Only the holder of the writer lock writes here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from kb_app._data_dir import DataDir, making_private_files
+from kb_core.disk import disk_errors
+from kb_core.errors import IoError
+from kb_core.values import dataclass
+
+__all__ = ["NOTHING_FORGOTTEN", "Forgotten", "mark", "read_forgotten", "take_back"]
+
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The marks, and the secret that they are made with."""
+
+    secret: bytes = b""
+    marks: frozenset[str] = frozenset()
+
+    def has(self, source_id: str, path: str) -> bool:
+        """Say whether the file at *path* of a source was forgotten."""
+        return bool(self.marks) and self.mark_of(source_id, path) in self.marks
+
+    def mark_of(self, source_id: str, path: str) -> str:
+        """Return the mark of a file."""
+        named = f"{source_id}\0{path}".encode("utf-8", "surrogatepass")
+        return blake2b(named, key=self.secret, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+NOTHING_FORGOTTEN = Forgotten()
+
+
+def read_forgotten(data: DataDir) -> Forgotten:
+    """Return the marks of a data directory; ``IoError`` for a list that cannot be read."""
+    try:
+        told = json.loads(data.forgotten.read_bytes())
+        return Forgotten(bytes.fromhex(told["secret"]), frozenset(map(str, told["marks"])))
+    except FileNotFoundError:
+        return NOTHING_FORGOTTEN
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise IoError(
+            f"what was forgotten cannot be told: {str(data.forgotten)!r} cannot be read: {error}",
+            hint="put a copy of it back; or delete it, and what was forgotten in folders that "
+            "are sources is read again",
+            details={"path": str(data.forgotten)},
+        ) from error
+
+
+def mark(data: DataDir, files: Iterable[tuple[str, str]]) -> None:
+    """Mark files, each a source and a path, as forgotten; those that are marked stay so."""
+    known = read_forgotten(data)
+    kept = known if known.secret else Forgotten(secrets.token_bytes(32), known.marks)
+    fresh = {kept.mark_of(*file) for file in files} - kept.marks
+    if fresh:
+        _write(data, Forgotten(kept.secret, kept.marks | fresh))
+
+
+def take_back(data: DataDir, source_id: str, path: str) -> bool:
+    """Let a file be read again; return whether it was forgotten."""
+    known = read_forgotten(data)
+    if not known.has(source_id, path):
+        return False
+    _write(data, Forgotten(known.secret, known.marks - {known.mark_of(source_id, path)}))
+    return True
+
+
+def _write(data: DataDir, forgotten: Forgotten) -> None:
+    text = json.dumps({"secret": forgotten.secret.hex(), "marks": sorted(forgotten.marks)})
+    new = data.forgotten.with_name(f"{data.forgotten.name}.new")
+    with disk_errors("note what was forgotten"), making_private_files():
+        with new.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(data.forgotten)

@@ -1,0 +1,149 @@
+"""``kebab forget``: documents, sources and queries, out of the files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+import click
+
+from kb_app.shown import count, flat, printable
+from kb_cli._command import command, completed_by, subgroup
+from kb_cli._context import CliContext, Shown, pass_cli
+from kb_core.errors import InvalidInput
+
+__all__ = ["forget"]
+
+_MOST_PATHS = 20
+
+_EXAMPLES = """
+kebab forget doc notes/old-contract.md
+kebab forget source scratch
+kebab forget query "what was asked"
+"""
+
+_NAMES = {
+    "conversation": "turns of conversation",
+    "feedback": "lines of",
+    "golden_question": "golden questions in",
+    "log": "lines of",
+    "query": "queries of the",
+    "run": "run over golden questions",
+}
+
+
+@subgroup("forget", example=_EXAMPLES)
+def forget() -> None:
+    """Forget documents, sources or queries, so that no file has them.
+
+    Your own files are never touched. One that a source still has is not read again, unless
+    `kebab ingest-file` names it.
+    """
+
+
+_mentions = click.option(
+    "--mentions",
+    is_flag=True,
+    help="Also turns of conversations, feedback, and runs over golden questions, that tell of it.",
+)
+_dry_run = click.option("--dry-run", is_flag=True, help="Say what would go; forget nothing.")
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@command("doc", example="kebab forget doc notes/old-contract.md --mentions")
+@click.argument("docs", metavar="DOC...", nargs=-1, shell_complete=completed_by("document"))
+@_mentions
+@_dry_run
+@_yes
+@pass_cli
+def doc(cli: CliContext, docs: tuple[str, ...], mentions: bool, dry_run: bool, yes: bool) -> None:
+    """Forget documents, each by its path or id."""
+    if not docs:
+        raise InvalidInput(
+            "the document is missing",
+            hint="kebab forget doc PATH",
+            details={"field": "target"},
+        )
+    _forget(cli, "doc", docs, mentions=mentions, dry_run=dry_run, yes=yes)
+
+
+@command("source", example="kebab forget source scratch")
+@click.argument("id", shell_complete=completed_by("source"))
+@_mentions
+@_dry_run
+@_yes
+@pass_cli
+def source(
+    cli: CliContext,
+    id: str,  # noqa: A002 - the word that people read
+    mentions: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Forget all of a source, and take it out of the configuration."""
+    _forget(cli, "source", (id,), mentions=mentions, dry_run=dry_run, yes=yes)
+
+
+@command("query", example='kebab forget query "what was asked"')
+@click.argument("query")
+@_mentions
+@_dry_run
+@_yes
+@pass_cli
+def query(cli: CliContext, query: str, mentions: bool, dry_run: bool, yes: bool) -> None:
+    """Forget that something was asked: in conversations, the terminal, and logs."""
+    _forget(cli, "query", (query,), mentions=mentions, dry_run=dry_run, yes=yes)
+
+
+for _command in (doc, source, query):
+    forget.add_command(_command)
+
+
+def _forget(
+    cli: CliContext,
+    kind: str,
+    targets: Sequence[str],
+    *,
+    mentions: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Say what would go, ask, and have it go."""
+    if not dry_run:
+        cli.writes("forget")
+    if not (yes or dry_run) and (cli.as_json or not cli.can_ask()):
+        also = " --mentions" if mentions else ""
+        raise InvalidInput(
+            "nobody can be asked here whether to forget",
+            hint=f"kebab forget {kind} {shlex.join(targets)}{also} --yes",
+            details={"field": "yes"},
+        )
+    with cli.open() as kb:
+        if not (yes or dry_run):
+            cli.note(*_lines(kb.forget(kind, targets, dry_run=True, mentions=mentions)))
+            if not click.confirm("forget this, without a way back?", err=True):
+                cli.note("nothing was forgotten")
+                return
+        cli.show(kb.forget(kind, targets, dry_run=dry_run, mentions=mentions), _lines)
+
+
+def _lines(report: Shown) -> Iterator[str]:
+    paths = report["paths"]
+    yield from (f"  {printable(path)}" for path in paths[:_MOST_PATHS])
+    if len(paths) > _MOST_PATHS:
+        yield f"  and {count(len(paths) - _MOST_PATHS, 'more file')}"
+    for mention in report["mentions"]:
+        where = f"{_NAMES[mention['kind']]} {flat(mention['name'])}"
+        stays = "" if mention["goes"] else _stays(mention["kind"])
+        yield f"  {mention['count']:,} {where}{stays}"
+    for left in report["left"]:
+        yield f"  not touched: {flat(left)}"
+    verb = "would forget" if report["dry_run"] else "forgot"
+    amount = f"{count(report['documents'], 'document')}, {count(report['chunks'], 'chunk')}"
+    yield (
+        f"{verb} {flat(report['targets'][0])}" if report["kind"] == "query" else f"{verb} {amount}"
+    )
+
+
+def _stays(kind: str) -> str:
+    return ": yours to change" if kind == "golden_question" else ": stays without --mentions"

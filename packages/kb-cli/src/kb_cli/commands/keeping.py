@@ -1,0 +1,147 @@
+"""``kebab export`` and ``import``: the whole knowledge base as one file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from kb_app.shown import bytes_text, count, flat, printable
+from kb_cli._command import command, completed_by
+from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._text import pairs
+from kb_core.errors import InvalidInput
+
+__all__ = ["export", "import_"]
+
+_STREAM = "-"
+
+
+_EXPORT = """
+kebab export kb.kebab
+kebab export - | age -r age1… > kb.kebab.age
+"""
+
+
+@command("export", example=_EXPORT)
+@click.argument("file", shell_complete=completed_by("file"))
+@click.option("--with-index", is_flag=True, help="The index, too: the import need not build it.")
+@click.option("--sources", is_flag=True, help="The original files, too.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@pass_cli
+def export(cli: CliContext, file: str, with_index: bool, sources: bool, force: bool) -> None:
+    """Write all that kebab keeps into one file.
+
+    The texts and embeddings of all documents, what was added by itself, conversations, golden
+    questions and settings: what `kebab import` makes the same knowledge base of, on any machine
+    and without the original files. `-` writes to standard output.
+    """
+    options = {"with_index": with_index, "with_sources": sources, "force": force}
+    if file != _STREAM:
+        with cli.open() as kb:
+            cli.show(kb.export_archive(file, **options), _export_lines)
+        return
+    if cli.has_terminal:
+        raise InvalidInput(
+            "an archive is no text for a terminal",
+            hint="name a file, or pass it on: kebab export - | age …",
+            details={"field": "file"},
+        )
+    with cli.open() as kb:
+        report = kb.export_archive(sys.stdout.buffer, **options)
+    if cli.as_json:
+        from kb_core import wire
+
+        click.echo(wire.dumps(report), err=True)
+    else:
+        cli.note(*_export_lines(report))
+
+
+def _export_lines(report: Shown) -> Iterator[str]:
+    kept = ", ".join(f"{part} {bytes_text(size)}" for part, size in report["parts"].items())
+    yield from pairs(
+        [
+            ("written", printable(report["path"]) if report["path"] else "to standard output"),
+            ("documents", report["doc_count"]),
+            ("chunks", report["chunk_count"]),
+            ("holds", f"{count(report['members'], 'file')}, {bytes_text(report['bytes'])}: {kept}"),
+        ]
+    )
+    if missing := report.get("missing_count"):
+        named = ", ".join(flat(path) for path in report["missing"])
+        yield f"{count(missing, 'original file')} could not be read, and are not in it: {named}"
+
+
+_IMPORT = """
+kebab import kb.kebab
+age -d -i key.txt kb.kebab.age | kebab import -
+"""
+
+
+@command("import", example=_IMPORT)
+@click.argument("file", shell_complete=completed_by("file"))
+@click.option("--replace", is_flag=True, help="Set aside the knowledge base that is there.")
+@click.option(
+    "--sources-to",
+    metavar="FOLDER",
+    help="Write the original files there, if they are in it.",
+    shell_complete=completed_by("dir"),
+)
+@click.option("--dry-run", is_flag=True, help="Verify the archive, and write nothing.")
+@pass_cli
+def import_(
+    cli: CliContext, file: str, replace: bool, sources_to: str | None, dry_run: bool
+) -> None:
+    """Make the knowledge base that an archive holds.
+
+    Every file of it is verified, and the index is built from it; then it takes its place in one
+    step, or nothing changes. The original files are not needed to search, fetch and ask. `-`
+    reads from standard input.
+    """
+    if not dry_run:
+        cli.writes("import")
+    origin = sys.stdin.buffer if file == _STREAM else file
+    with cli.open() as kb:
+        report = kb.import_archive(origin, replace=replace, dry_run=dry_run, sources_to=sources_to)
+    cli.show(report, _import_lines)
+
+
+_BECAME = {
+    "written": "taken from the archive",
+    "kept": "as they were: those of the archive are left in it",
+    "absent": "none in the archive",
+}
+
+
+def _import_lines(report: Shown) -> Iterator[str]:
+    is_dry = report["dry_run"]
+    whose = f"by kebab {flat(report['kebab_version'])}, {flat(report['created_at'])}"
+    held = f"{count(report['members'], 'file')}, {bytes_text(report['bytes'])}, {whose}"
+    rows = [
+        ("archive", f"{held}; every sum is right" if is_dry else held),
+        ("documents", report["doc_count"]),
+        ("chunks", report["chunk_count"]),
+    ]
+    if not is_dry:
+        rows += [
+            ("imported into", printable(report["data_dir"])),
+            ("index", report["index"]),
+            ("settings", _BECAME[report["settings"]]),
+            ("golden questions", _BECAME[report["golden_questions"]]),
+            ("source files", report.get("source_files")),
+            ("set aside", printable(report["kept_aside"]) if "kept_aside" in report else None),
+        ]
+    yield from pairs((name, value) for name, value in rows if value is not None)
+    if left := report.get("source_files_left"):
+        yield f"{count(left, 'original file')} stay in the archive: --sources-to writes them"
+    for source in report.get("sources", ()):
+        yield from _source_lines(source)
+
+
+def _source_lines(source: Shown) -> Iterator[str]:
+    name, root = flat(source["id"]), printable(source["root"])
+    if not source["present"]:
+        yield f"source {name}: {root} is not here; its documents stay as they are"
+    if not source["configured"]:
+        yield f"source {name} is not configured here: kebab add FOLDER --id {name}"

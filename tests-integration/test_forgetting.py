@@ -1,0 +1,377 @@
+"""``kebab forget``: no byte of what was forgotten is left, whatever interrupts it."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import json
+import os
+import shutil
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from random import random
+from typing import Any
+
+import pytest
+import tantivy
+from jsonschema import Draft202012Validator
+
+from kb_app._data_dir import DataDir
+from kb_app._forgetting import forgetting
+from kb_app._forgetting.forgetting import ToForget
+from kb_app._wiring import open_session
+from kb_app.config import load_config
+from kb_app.testing.parts import open_here
+from kb_cli.testing import KebabHere
+from kb_core.clock import utc_now
+from kb_core.errors import InvalidInput
+from kb_core.records import Changes
+from kb_core.testing import closed_schema
+from kb_core.testing.documents import document
+from kb_search.schema import chunks_schema, records_schema
+from kb_store import Store
+
+MARK = "zyxomarkerium"
+SECRET = (
+    f"# The {MARK}\n\nThe {MARK} lies under the third stone behind the old northern garden wall.\n"
+)
+GARDEN = "# Gardens\n\nRoses want sun, and water in the morning of a dry day.\n"
+FRAME = b"\x28\xb5\x2f\xfd"
+"""What a frame of zstd begins with."""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return where a knowledge base of two notes was made, and a copy of it."""
+    home = tmp_path_factory.mktemp("forgetting") / "home"
+    home.mkdir()
+    made = KebabHere(home)
+    made.configure(extra=f'[log]\ndir = "{home / "logs"}"\n')
+    made.write("garden.md", GARDEN)
+    made.write("secret.md", SECRET)
+    made.ingest()
+    return home, Path(shutil.copytree(home, home.with_name("copy")))
+
+
+@pytest.fixture
+def kebab(built: tuple[Path, Path]) -> KebabHere:
+    """Return the knowledge base of two notes, as it was made."""
+    home, copy = built
+    shutil.rmtree(home)
+    shutil.copytree(copy, home)
+    return KebabHere(home)
+
+
+def unpacked(data: bytes) -> Iterator[bytes]:
+    """Yield what the frames of zstd in *data* hold, wherever they begin."""
+    library = ctypes.util.find_library("zstd")
+    if library is None:
+        return
+    zstd = ctypes.CDLL(library)
+    zstd.ZSTD_decompress.restype = zstd.ZSTD_findFrameCompressedSize.restype = ctypes.c_size_t
+    room = ctypes.create_string_buffer(1 << 20)
+    at = data.find(FRAME)
+    while at != -1:
+        rest = data[at : at + (1 << 20)]
+        length = zstd.ZSTD_findFrameCompressedSize(rest, ctypes.c_size_t(len(rest)))
+        if not zstd.ZSTD_isError(ctypes.c_size_t(length)):
+            size = zstd.ZSTD_decompress(
+                room, ctypes.c_size_t(len(room)), rest, ctypes.c_size_t(length)
+            )
+            if not zstd.ZSTD_isError(ctypes.c_size_t(size)):
+                yield room.raw[:size]
+        at = data.find(FRAME, at + 1)
+
+
+def files_with(mark: str, *folders: Path) -> list[str]:
+    """Return the files whose bytes, or what is packed in them, hold *mark*."""
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    sought = mark.encode()
+    return sorted(
+        path.name
+        for path in files
+        if sought in (data := path.read_bytes()) or any(sought in one for one in unpacked(data))
+    )
+
+
+def stored_by_the_engine(folder: Path) -> str:
+    """Return all that the index stores, read record by record, deleted ones not left out."""
+    told = []
+    for part, schema in (("chunks", chunks_schema()), ("records", records_schema())):
+        index = tantivy.Index(schema, str(folder / part))
+        searcher = index.searcher()
+        hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs)).hits
+        told += [json.dumps(searcher.doc(at).to_dict(), default=str) for _, at in hits]
+    return "\n".join(told)
+
+
+def unnamed_files(folder: Path) -> set[str]:
+    """Return the files of an index that belong to no segment it has."""
+    meta = json.loads((folder / "meta.json").read_text("utf-8"))
+    segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
+    there = {path.stem.partition(".")[0] for path in folder.iterdir() if len(path.stem) >= 32}
+    return {name for name in there if name not in segments}
+
+
+def test_no_byte_of_a_forgotten_document_is_left(kebab: KebabHere) -> None:
+    kebab.run("ask", "--session", "new", f"where does the {MARK} lie?")
+    for version in range(3):
+        kebab.write("secret.md", f"{SECRET}\nVersion {version} of the {MARK}.\n" * 30)
+        kebab.ingest()
+    assert {"kebab.duckdb"} < set(files_with(MARK, kebab.data_dir)), "or nothing is shown"
+    before = {path.name for path in kebab.data_dir.rglob("*.store")}
+
+    kebab.run("forget", "doc", "secret.md", "--mentions", "--yes")
+
+    assert files_with(MARK, kebab.data_dir, kebab.home / "logs") == []
+    assert MARK not in stored_by_the_engine(kebab.data_dir / "lexical")
+    assert not before & {path.name for path in kebab.data_dir.rglob("*.store")}
+    for part in ("chunks", "records"):
+        assert unnamed_files(kebab.data_dir / "lexical" / part) == set()
+    with Store.open(DataDir(kebab.data_dir).store) as store:
+        assert store.deep_check() == []
+        assert store.sizes()["free"] == 0
+    assert kebab.paths("roses in the sun") == ["garden.md"]
+    assert kebab.json("doctor", "--deep")["ok"]
+
+
+def test_the_report_tells_what_would_go_and_a_dry_run_changes_nothing(kebab: KebabHere) -> None:
+    kebab.run("ask", "--session", "new", f"where does the {MARK} lie?")
+    kebab.write("copy.md", SECRET)
+    kebab.ingest()
+    golden = "- id: q1\n  query: Where is the stone?\n  expected_docs: secret.md\n"
+    (kebab.home / "golden.yaml").write_text(golden, "utf-8")
+    before = sorted((p, p.stat().st_mtime_ns) for p in kebab.data_dir.rglob("*"))
+
+    told = kebab.json("forget", "doc", "secret.md", "--dry-run")
+
+    Draft202012Validator(closed_schema("forget_report")).validate(told)
+    assert (told["documents"], told["chunks"], told["paths"]) == (1, 1, ["secret.md"])
+    assert [(one["kind"], one["count"], one["goes"]) for one in told["mentions"]] == [
+        ("conversation", 1, False),
+        ("golden_question", 1, False),
+    ]
+    assert told["left"] == ["documents of the same bytes: copy.md"]
+    assert sorted((p, p.stat().st_mtime_ns) for p in kebab.data_dir.rglob("*")) == before
+
+
+def test_a_forgotten_file_is_not_read_again_until_a_person_names_it(kebab: KebabHere) -> None:
+    kebab.run("forget", "doc", "secret.md", "--yes")
+
+    again, forced = kebab.ingest(), kebab.ingest("--force-reingest")
+    kebab.run("reset", "--data-only", "--yes")
+    anew = kebab.ingest()
+
+    for report in (again, forced, anew):
+        assert report["skipped_by_reason"] == {"forgotten": 1}
+    assert files_with(MARK, kebab.data_dir) == []
+    assert files_with("secret.md", kebab.data_dir) == [], "nor is its name anywhere"
+    kebab.run("ingest-file", str(kebab.notes / "secret.md"))
+    assert kebab.paths(MARK) == ["secret.md"]
+    assert kebab.ingest()["unchanged"] == 2
+
+
+def test_a_model_does_not_take_back_what_a_person_had_forgotten(kebab: KebabHere) -> None:
+    kebab.run("forget", "doc", "secret.md", "--yes")
+
+    with open_here(load_config(kebab.config, {})) as kb:
+        *_, last = kb.ingest_file_by_model(str(kebab.notes / "secret.md"))
+
+    assert last.report is not None
+    assert "was forgotten" in last.report.warnings[0]
+    assert kebab.json("list", "docs")["total"] == 1
+
+    kebab.run("ingest-stdin", "--title", "Plan", given=SECRET)
+    kebab.run("forget", "doc", "plan", "--yes")
+    with open_here(load_config(kebab.config, {})) as kb:
+        with pytest.raises(InvalidInput, match="had 'plan' forgotten"):
+            list(kb.ingest_text_by_model(SECRET, title="Plan"))
+        list(kb.ingest_text(SECRET, title="Plan"))
+    assert kebab.json("list", "docs")["total"] == 2
+
+
+def test_what_was_added_goes_with_its_bytes_and_its_record(kebab: KebabHere) -> None:
+    kebab.run("ingest-stdin", "--title", f"About the {MARK}", given=SECRET)
+    kebab.run("ingest-stdin", "--title", "Kept", given=GARDEN)
+    (added,) = kebab.json("list", "docs", "--source", "_added", "--path-glob", "about*")["items"]
+
+    kebab.run("forget", "doc", added["doc_id"], "secret.md", "--yes")
+
+    assert files_with(MARK, kebab.data_dir) == []
+    assert len(list((kebab.data_dir / "assets").iterdir())) == 2, "the other's bytes and record"
+    assert kebab.ingest()["warnings"] == []
+
+
+def test_a_source_goes_with_its_configuration_and_doctor_tells_what_is_left(
+    kebab: KebabHere,
+) -> None:
+    other = kebab.home / "other"
+    other.mkdir()
+    (other / "plan.md").write_text(SECRET.replace(MARK, "quuxomark"), "utf-8")
+    kebab.run("add", str(other))
+    kebab.ingest()
+    kebab.run("remove", "other")
+
+    (left,) = [c for c in kebab.json("doctor")["checks"] if c["name"] == "removed source"]
+    kebab.run("forget", "source", "other", "--yes")
+    kebab.run("forget", "source", "notes", "--yes")
+
+    assert left["detail"].startswith("other: 1 documents")
+    assert "kebab forget source other" in left["hint"]
+    names = {check["name"] for check in kebab.json("doctor")["checks"]}
+    assert "removed source" not in names
+    assert "[[sources]]" not in kebab.config.read_text("utf-8")
+    assert files_with("quuxomark", kebab.data_dir) == files_with(MARK, kebab.data_dir) == []
+    assert kebab.json("list", "docs")["total"] == 0
+
+
+def test_a_query_goes_from_conversations_the_terminal_and_logs(kebab: KebabHere) -> None:
+    kebab.run("ask", "--session", "talk", "When do roses want water?")
+    kebab.run("ask", "--session", "talk", "Which embarrassing rash do I have?", code=1)
+    data = DataDir(kebab.data_dir)
+    data.queries.write_text(json.dumps(["roses", "embarrassing RASH"]), "utf-8")
+    log = kebab.home / "logs" / "kebab-2026-01-01.log"
+    log.parent.mkdir(exist_ok=True)
+    log.write_text("INFO started\nDEBUG asked: embarrassing rash\n", "utf-8")
+
+    kebab.run("forget", "query", "embarrassing rash", "--yes")
+
+    assert files_with("rash", kebab.data_dir, kebab.home / "logs") == []
+    assert files_with("RASH", kebab.data_dir) == []
+    assert log.read_text("utf-8") == "INFO started\n"
+    (turn,) = kebab.json("session", "show", "talk")["turns"]
+    assert turn["answer"]["question"] == "When do roses want water?"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("doc", "nothing.md"), "doc_not_found", "no document is 'nothing.md'"),
+        (("doc",), "invalid_input", "the document is missing"),
+        (("source", "nowhere"), "invalid_input", "there is no source 'nowhere'"),
+        (("query", " ?"), "invalid_input", "the query is blank"),
+    ],
+)
+def test_what_names_nothing_is_said(
+    kebab: KebabHere, words: tuple[str, ...], code: str, message: str
+) -> None:
+    done = kebab.run("--json", "forget", *words, "--yes", code=2)
+
+    told = json.loads(done.stderr)
+    assert (told["code"], told["message"]) == (code, message)
+
+
+def test_nobody_is_asked_off_a_terminal_and_nothing_goes_read_only(kebab: KebabHere) -> None:
+    refused = kebab.run("forget", "doc", "secret.md", code=2)
+    readonly = kebab.run("--readonly", "forget", "doc", "secret.md", "--yes", code=1)
+
+    assert "hint: kebab forget doc secret.md --yes" in refused.stderr
+    assert "read-only" in readonly.stderr
+    assert kebab.json("list", "docs")["total"] == 2
+
+
+STEPS = {
+    "the list": (forgetting, "mark"),
+    "the marks": (forgetting, "_remove_traces"),
+    "the truth": (Store, "erase"),
+    "the index": (Store, "prune_outbox"),
+    "the store": (forgetting, "sweep"),
+}
+"""What a process is killed after, and where."""
+
+
+def test_whatever_kills_it_the_next_run_goes_on(kebab: KebabHere, tmp_path: Path) -> None:
+    kebab.run("ask", "--session", "new", f"where does the {MARK} lie?")
+    kebab.run("ingest-stdin", "--title", "Added", given=SECRET)
+    whole = tmp_path / "whole"
+    shutil.copytree(kebab.data_dir, whole)
+    for after, (owner, step) in STEPS.items():
+        shutil.rmtree(kebab.data_dir)
+        shutil.copytree(whole, kebab.data_dir)
+        killed(kebab, owner, step)
+
+        with open_session(kebab.data_dir, lock_wait_secs=0, clock=utc_now) as session:
+            assert "is forgotten now" in (session.healed or ""), after
+
+        assert files_with(MARK, kebab.data_dir) == [], after
+        assert kebab.paths("roses in the sun") == ["garden.md"], after
+
+
+def test_doctor_says_that_something_is_being_forgotten_still(kebab: KebabHere) -> None:
+    killed(kebab, forgetting, "mark")
+
+    told = kebab.json("doctor", code=3)["checks"]
+
+    (said,) = [check for check in told if check["name"] == "forgetting"]
+    assert (said["ok"], said["hint"]) == (False, "run 'kebab ingest': it goes on with that first")
+    assert "is forgotten now" in kebab.ingest()["warnings"][0]
+
+
+def test_vectors_go_unless_another_document_has_the_passage(tmp_path: Path) -> None:
+    docs = [document(name, text) for name, text in (("a.md", "one"), ("b.md", "two"))]
+    docs.append(document("b.md", "two", source_id="other"))
+    hashes = [doc.chunks[0].passage_hash for doc in docs]
+    vectors = {digest: struct.pack("<32e", *(random() for _ in range(32))) for digest in hashes}
+    with open_session(tmp_path, lock_wait_secs=0, clock=utc_now) as session:
+        described = {"m": {"dimensions": 32}}
+        made = Changes(documents=tuple(docs), embeddings={"m": vectors}, models=described)
+        session.commit(made)
+
+        gone = ToForget(doc_ids=tuple(d.doc_id for d in docs[:2]), files=(("notes", "a.md"),))
+        forgetting.forget(session, gone)
+
+    def bearing(vector: bytes) -> set[str]:
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        return {path.suffix for path in files if vector in path.read_bytes()}
+
+    assert bearing(vectors[hashes[0]]) == set()
+    assert bearing(vectors[hashes[1]]) == {".duckdb", ".f16"}
+
+
+def killed(kebab: KebabHere, owner: Any, step: str) -> None:  # noqa: ANN401 - a module or class
+    """Forget in a child that dies where *step* begins."""
+    child = os.fork()
+    if child == 0:
+        try:
+            setattr(owner, step, lambda *_, **__: os._exit(9))
+            added = "added" if (kebab.data_dir / "assets").exists() else "secret.md"
+            kebab.run("forget", "doc", "secret.md", added, "--mentions", "--yes")
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 9
+
+
+def test_the_lists_of_what_is_forgotten_are_private_and_name_nothing(kebab: KebabHere) -> None:
+    kebab.run("forget", "doc", "secret.md", "--yes")
+    data = DataDir(kebab.data_dir)
+
+    assert data.forgotten.stat().st_mode & 0o777 == 0o600
+    assert not data.forgetting.exists()
+    assert set(json.loads(data.forgotten.read_text("utf-8"))) == {"secret", "marks"}
+
+
+def test_a_list_that_cannot_be_read_stops_a_run_and_says_what_to_do(kebab: KebabHere) -> None:
+    kebab.run("forget", "doc", "secret.md", "--yes")
+    DataDir(kebab.data_dir).forgotten.write_text("{", "utf-8")
+
+    done = kebab.run("--json", "ingest", code=2)
+
+    told = json.loads(done.stderr)
+    assert told["code"] == "io_error"
+    assert "forgotten.json" in told["message"]
+    assert files_with(MARK, kebab.data_dir) == []
+
+
+def test_an_older_copy_of_the_store_brings_nothing_back(kebab: KebabHere) -> None:
+    data = DataDir(kebab.data_dir)
+    older = data.store.read_bytes()
+    kebab.run("forget", "doc", "secret.md", "--yes")
+    data.store.write_bytes(older)
+
+    kebab.ingest()
+
+    assert kebab.paths(MARK) == []
+    with open_session(kebab.data_dir, lock_wait_secs=0, clock=utc_now) as session:
+        assert len(session.store.doc_ids("notes")) == 1
