@@ -1149,6 +1149,12 @@ class SourceList(TypedDict):
     removed: NotRequired[str]
     config_path: str
 
+class SqlResult(TypedDict):
+    schema_version: Literal["sql_result.v1"]
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+
 class StatsIndexBytes(TypedDict):
     duckdb: int
     tantivy: int
