@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         LanguageModel,
         Reranker,
     )
+    from kb_core.stored import QueryResult
     from kb_store import WriterLock
 
 __all__ = ["LazyEmbedder", "open_session", "parts_of"]
@@ -54,6 +55,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         describe=partial(_describe, config),
         examine=partial(_examine, config, clock),
         examine_index=partial(_examine_index, config, clock),
+        query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
         reranker=embedder.reranker,
@@ -168,6 +170,13 @@ def _examine_index(config: Config, clock: Clock) -> list[str]:
     with _lock(config, clock).shared():
         found = verify(config.storage.data_dir)
     return [f"{path} {what}" for path, what in found.items()]
+
+
+def _query(config: Config, clock: Clock, sql: str, limit: int, seconds: float) -> QueryResult:
+    from kb_store import query
+
+    with _lock(config, clock).shared():
+        return query(DataDir(config.storage.data_dir).store, sql, limit, seconds=seconds)
 
 
 def _language_model(config: Config) -> LanguageModel | None:

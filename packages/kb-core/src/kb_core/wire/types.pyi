@@ -8,6 +8,7 @@ class AnswerCited(TypedDict):
     quote: NotRequired[str]
     lead: NotRequired[str]
     span: NotRequired[str]
+    hop: NotRequired[int]
     citation: Citation
     chunk_id: str
     doc_id: str
@@ -1146,6 +1147,12 @@ class SourceList(TypedDict):
     added: NotRequired[str]
     removed: NotRequired[str]
     config_path: str
+
+class SqlResult(TypedDict):
+    schema_version: Literal["sql_result.v1"]
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
 
 class StatsIndexBytes(TypedDict):
     duckdb: int
