@@ -62,6 +62,16 @@ class DataDir:
         return self.root / "run" / "seal.json"
 
     @property
+    def watch(self) -> Path:
+        """Who follows the sources, and when that one last looked."""
+        return self.root / "run" / "watch.json"
+
+    @property
+    def watch_lock(self) -> Path:
+        """What the one who follows the sources holds."""
+        return self.root / "run" / "watch.lock"
+
+    @property
     def quiet_runs(self) -> Path:
         """The newest runs that had nothing to do, and opened no store."""
         return self.root / "run" / "quiet.json"
