@@ -976,6 +976,7 @@ class ResetReport(TypedDict):
     removed: list[ResetReportRemoved]
     bytes: int
     documents: NotRequired[int]
+    conversations: NotRequired[int]
 
 class SchemaWire(TypedDict):
     schemas: list[str]
