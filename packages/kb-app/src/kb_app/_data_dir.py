@@ -184,7 +184,7 @@ class DataDir:
     def _made(self, name: str) -> bool:
         """Say whether what is called so here is kebab's."""
         single = {self.lock.name, self.token.name, self.forgotten.name}
-        log = name.startswith(f"{self.store.name}.wal.old-")
+        log = name.startswith((f"{self.store.name}.wal.old-", f"{self.store.name}.damaged-"))
         return name in single or name in PARTS or log
 
     def _seal(self) -> None:
