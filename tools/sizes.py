@@ -61,6 +61,7 @@ PURPOSES = {
     "tantivy": "the index by words",
     "textual": "the terminal interface",
     "tree-sitter": "parses source code, with a grammar per language",
+    "watchfiles": "tells of changes in folders, for `kebab watch`",
 }
 
 # Prints, for each distribution of an environment, its name and bytes without bytecode.
