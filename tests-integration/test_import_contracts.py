@@ -56,6 +56,8 @@ PLANTED = [
     Planted("citing", "kb_app._citing.matching", "import kb_app._citing.verifying"),
     Planted("asking", "kb_app._ask.facts", "import kb_app._ask.checking"),
     Planted("config", "kb_app.config._rules", "import kb_app.config._files"),
+    Planted("following", "kb_app._watching.agenda", "import kb_app._watching.following"),
+    Planted("home-of-notices", "kb_cli.planted", "import watchfiles"),
     Planted("adapters", "kb_cli.planted", "from kb_store import __doc__"),
     Planted("adapters", "kb_tui.planted", "import kb_search"),
     Planted("composition", "kb_app._ingest.planted", "from kb_store import Store"),

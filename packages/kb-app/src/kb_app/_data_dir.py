@@ -62,6 +62,16 @@ class DataDir:
         return self.root / "run" / "seal.json"
 
     @property
+    def watch(self) -> Path:
+        """Who follows the sources, and when that one last looked."""
+        return self.root / "run" / "watch.json"
+
+    @property
+    def watch_lock(self) -> Path:
+        """What the one who follows the sources holds."""
+        return self.root / "run" / "watch.lock"
+
+    @property
     def quiet_runs(self) -> Path:
         """The newest runs that had nothing to do, and opened no store."""
         return self.root / "run" / "quiet.json"
@@ -72,9 +82,19 @@ class DataDir:
         return self.root / "run" / "queries.json"
 
     @property
+    def searched(self) -> Path:
+        """What each terminal searched for last, with its hits."""
+        return self.root / "run" / "searched.json"
+
+    @property
     def journal(self) -> Path:
-        """Conversations, a file each."""
+        """Conversations, a file each, and what was said of hits."""
         return self.root / "journal"
+
+    @property
+    def feedback(self) -> Path:
+        """What was said of hits; no name of a conversation begins so."""
+        return self.journal / "_feedback.jsonl"
 
     @property
     def token(self) -> Path:

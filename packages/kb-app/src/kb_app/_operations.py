@@ -67,6 +67,7 @@ def schema(config: Config, parts: Parts, snapshot: IndexSnapshot | None) -> type
             "streaming_ask": config.ask.provider != "none",
             "transcription": AUDIO.is_installed,
             "verbatim_fetch": True,
+            "watch": True,
         },
         models={"embedding": _model_key(config, parts), "index": INDEX_VERSION, **_versions()},
         counts=_counts(config, snapshot, to_epoch(parts.clock())),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kb_app._answering import Answering
 from kb_app._by_models import ByModels
+from kb_app._following import Following
 from kb_app._keeping import Keeping
 from kb_app._measuring import Measuring
 from kb_app._texts import Texts
@@ -45,7 +46,7 @@ Json = dict[str, Any]
 Stop = threading.Event
 
 
-class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping):
+class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
     """An open knowledge base.
 
     Get one with ``KnowledgeBase.open(config)``. Methods block, may be called from any

@@ -16,6 +16,7 @@ COMMANDS = {
     "ingest": ("ingesting:ingest", "Index everything that is new or changed."),
     "ingest-file": ("ingesting:ingest_file", "Add one file, wherever it is."),
     "ingest-stdin": ("ingesting:ingest_stdin", "Add the text on standard input as a document."),
+    "watch": ("ingesting:watch", "Follow the sources: index what changes, until Ctrl-C."),
     "embed": ("ingesting:embed", "Compute the embeddings that are missing."),
     "status": ("listing:status", "Show what became of every file, and why."),
     "search": ("searching:search", "Find the passages that match a question best."),
@@ -29,6 +30,7 @@ COMMANDS = {
         "searching:codebase_search",
         "Search code for a language model, in one call.",
     ),
+    "feedback": ("judging:feedback", "Say whether a hit of the last search answers it."),
     "similar": ("searching:similar", "Find passages of other documents that are like one."),
     "explain-miss": (
         "searching:explain_miss",

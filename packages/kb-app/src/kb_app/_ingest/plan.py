@@ -64,6 +64,8 @@ class Plan:
     verified: bool = False
     """The whole source was seen: its unchanged documents count as verified."""
     device: int = 0
+    folders: set[str] = field(default_factory=set)
+    """Absolute paths of the folders that the walk looked into."""
 
     def await_more(self, want: Wanted, options: IngestOptions) -> None:
         """Leave a file as it is until the phase that it waits for, if this run goes through it."""
@@ -132,6 +134,7 @@ def _make_plan(
     if _may_sweep(plan, walked, missing, device_before, empty=not seen and not options.allow_empty):
         _sweep(plan, walked, missing)
     plan.verified = walked.root_exists and not source.narrow
+    plan.folders = walked.folders
     return plan
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "embed_if_wanted",
     "embed_these",
     "ingest",
+    "look",
     "now_ns",
     "open_run",
     "open_run_for_one",
@@ -91,6 +92,20 @@ def ingest(
         is_whole = not (options.paths or stop.is_set() or run.session.shows_another)
     if is_whole:  # and closed: nothing of it is written after this
         seal(data, {model.key: tally.embeddings_missing} if model is not None else {})
+
+
+def look(config: Config, parts: Parts) -> tuple[bool, frozenset[str]]:
+    """Say whether a run would find nothing to do, and which folders it would look into.
+
+    Nothing is written, and the store is not opened.
+    """
+    options, settings = _with_configured(config, IngestOptions()), ingest_settings(config)
+    state = sealed(config, options, parts)
+    known = state.known if state else Known(ledger=lambda _: {}, sources={})
+    plans = [*plan_sources(source_specs(config, ()), known, settings, options)]
+    folders = frozenset(folder for plan in plans for folder in plan.folders)
+    data = DataDir(config.storage.data_dir)
+    return bool(state and nothing_to_do(plans, state, data, settings) is not None), folders
 
 
 def _with_configured(config: Config, options: IngestOptions) -> IngestOptions:

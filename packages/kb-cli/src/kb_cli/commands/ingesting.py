@@ -12,7 +12,7 @@ from kb_cli._context import CliContext, pass_cli
 from kb_cli._options import in_option
 from kb_core.errors import InvalidInput
 
-__all__ = ["embed", "ingest", "ingest_file", "ingest_stdin"]
+__all__ = ["embed", "ingest", "ingest_file", "ingest_stdin", "watch"]
 
 _INGEST = """
 kebab ingest
@@ -210,3 +210,32 @@ def embed(cli: CliContext) -> None:
 
     cli.writes("embed")
     show_work(cli, lambda kb, stop: kb.embed(stop=stop))
+
+
+_WATCH = """
+kebab watch
+kebab watch --poll 60
+"""
+
+
+@command("watch", example=_WATCH)
+@click.option("--no-embed", is_flag=True, help="Index words only; 'kebab embed' does the rest.")
+@click.option(
+    "--poll",
+    "poll_secs",
+    type=click.FloatRange(min=1),
+    metavar="SECS",
+    help="Look every so often instead of being told: for folders of other machines.",
+)
+@pass_cli
+def watch(cli: CliContext, no_embed: bool, poll_secs: float | None) -> None:
+    """Follow the sources: index what changes, until Ctrl-C.
+
+    A change is found a second or two after it was written. What the system does not tell of is
+    found by a look at everything every ten minutes. Only one process follows a knowledge base;
+    others may search and write meanwhile.
+    """
+    from kb_cli._watching import show_watch
+
+    cli.writes("watch")
+    show_watch(cli, embed=not no_embed and cli.config.ingest.embed, poll_secs=poll_secs)

@@ -38,6 +38,8 @@ from kb_core.values import dataclass
 __all__ = ["Made", "Task", "make"]
 
 _MOST_CONTEXT_TOKENS = 48
+_MOST_BLOCKS = 20_000
+"""How many blocks are kept with a document, which each reader of it has to load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +219,7 @@ def _record(
     identity = doc_id(file.source_id, made.file.path, read.within)
     modified = datetime.fromtimestamp(file.mtime_ns // 1_000_000_000, UTC)
     is_file = read.within is None
+    blocks, fewer = _kept_blocks(parsed.blocks)
     return DocumentRecord(
         doc_id=identity,
         source_id=file.source_id,
@@ -245,12 +248,12 @@ def _record(
         parser_version=parsed.parser_version,
         chunker_version=chunker_for(file.media).version,
         metadata=_metadata(meta, modified),
-        blocks=tuple(_block(block) for block in parsed.blocks if block.kind != "gap"),
+        blocks=blocks,
         links=tuple(
             {"kind": link.kind, "target": link.target, "text": link.text, "start": link.start}
             for link in parsed.links
         ),
-        warnings=parsed.warnings,
+        warnings=(*parsed.warnings, *fewer),
         asset=task.asset,
         container=None if is_file else made.file.path,
         has_lines=parsed.has_lines,
@@ -343,6 +346,21 @@ def _metadata(meta: Metadata, modified: datetime) -> dict[str, object]:
         "dates": {name: date.isoformat() for name, date in dates.items() if date is not None},
         "user": dict(meta.user),
     }
+
+
+def _kept_blocks(
+    blocks: Sequence[Block],
+) -> tuple[tuple[Mapping[str, object], ...], tuple[str, ...]]:
+    """Return what is kept of *blocks*, and a warning where that is not all of them.
+
+    Of very many, those that an outline is made of are kept, and the first of those.
+    """
+    there = [block for block in blocks if block.kind != "gap"]
+    if len(there) <= _MOST_BLOCKS:
+        return tuple(map(_block, there)), ()
+    heads = [block for block in there if block.kind == "heading" or block.symbol]
+    kept = tuple(map(_block, heads[:_MOST_BLOCKS]))
+    return kept, (f"blocks: of {len(there):,}, headings alone were kept, {len(kept):,}",)
 
 
 def _block(block: Block) -> dict[str, object]:

@@ -112,6 +112,8 @@ class Walk:
         self._closed: dict[str, SkipReason] = {}
         self.listed: set[str] = set()
         """Folders, ``""`` for the root, of which every name is known."""
+        self.folders: set[str] = set()
+        """The same ones, as absolute paths of the disk."""
         self.root_exists = os.path.isdir(root)
         self.device = os.stat(root).st_dev if self.root_exists else 0
 
@@ -162,6 +164,7 @@ class Walk:
             yield self._left(folder.path, folder.disk, SkipReason.IGNORED, "virtual environment")
             return
         self.listed.add(folder.path[:-1])
+        self.folders.add(here.rstrip("/") or "/")
         here_rules = _read_rules(here, set(names))
         scope = folder.scope.enter(folder.path, here_rules) if here_rules else folder.scope
         found = [

@@ -1,0 +1,1 @@
+"""Following the sources: looking whenever something may have changed in them."""
