@@ -189,6 +189,8 @@ def _language_model(config: Config) -> LanguageModel | None:
 def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executor[T, R]:
     from kb_app._ingest.workers.executor import ProcessExecutor
 
+    if config.ingest.executor == "ray" and wanted > 1:
+        return _ray_executor(config, task, wanted)
     most = config.ingest.workers or os.cpu_count() or 1
     count = max(1, min(most, wanted))
     return ProcessExecutor(
@@ -199,4 +201,22 @@ def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executo
         memory_mb=config.limits.memory_mb,
         expected=wanted,
         worth_secs=_WORKER_WORTH_SECS,
+    )
+
+
+def _ray_executor(config: Config, task: Callable[[T], R], wanted: int) -> Executor[T, R]:
+    from kb_app._ingest.settings import ingest_settings
+    from kb_app._ingest.workers.cluster.executor import RayExecutor
+    from kb_app._ingest.workers.cluster.versions import installed
+
+    address = config.ingest.ray_address
+    return RayExecutor(
+        task,
+        actors=config.ingest.actors or (0 if address else config.ingest.workers),
+        address=address,
+        timeout_secs=config.limits.wall_secs,
+        cpu_secs=config.limits.cpu_secs,
+        memory_mb=config.limits.memory_mb,
+        expected=wanted,
+        versions=partial(installed, ingest_settings(config)),
     )

@@ -13,7 +13,7 @@ and then the question with what it names (``chaining``).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeAlias
@@ -440,9 +440,12 @@ class Asking:
         return blake2b(repr(state).encode(), digest_size=_ID_BYTES).hexdigest()
 
 
-def last(steps: Iterator[Step]) -> Answer:
-    """Return the answer that *steps* end in."""
-    *_, answer = steps
+def last(steps: Iterator[Step], told: Callable[[str], object] | None = None) -> Answer:
+    """Return the answer that *steps* end in; *told* gets each piece of it as it comes."""
+    answer: Step = ""
+    for answer in steps:
+        if told is not None and isinstance(answer, str):
+            told(answer)
     assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
     return answer
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from kb_app.shown import visible
+from kb_app.shown import flat, visible
 from kb_core.values import dataclass
 
 __all__ = ["Series", "bars", "intervals", "lines", "safe"]
@@ -98,7 +98,7 @@ def intervals(title: str, rows: Sequence[tuple[str, int, float, float, float]]) 
 
 def safe(text: object) -> str:
     """Return *text* for a page: no markup, and nothing that cannot be seen."""
-    return escape(visible(str(text)))
+    return escape(visible(flat(str(text))))
 
 
 def _svg(title: str, height: int, drawn: Sequence[str]) -> str:

@@ -242,6 +242,7 @@ def reset_report(
     *,
     dry_run: bool = False,
     documents: int | None = None,
+    conversations: int | None = None,
 ) -> types.ResetReport:
     """Return reset_report.v1; *removed* are absolute paths and their bytes."""
     gone = list(removed)
@@ -254,6 +255,8 @@ def reset_report(
     }
     if documents is not None:
         out["documents"] = documents
+    if conversations is not None:
+        out["conversations"] = conversations
     return out
 
 

@@ -989,6 +989,7 @@ class ResetReport(TypedDict):
     removed: list[ResetReportRemoved]
     bytes: int
     documents: NotRequired[int]
+    conversations: NotRequired[int]
 
 class SchemaWire(TypedDict):
     schemas: list[str]
