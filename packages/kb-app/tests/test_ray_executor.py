@@ -156,6 +156,7 @@ def test_what_is_lost_is_done_again_and_what_ends_actors_is_an_error_of_its_own(
 def test_what_comes_of_files_is_the_same_and_a_node_that_is_killed_is_made_up_for(
     nodes: Any,  # noqa: ANN401 - a class of the benchmark
     tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     bench = sys.modules["ray_ingest"]
     vault = tmp_path / "vault"
@@ -170,6 +171,7 @@ def test_what_comes_of_files_is_the_same_and_a_node_that_is_killed_is_made_up_fo
     stored = bench.content_of(ray)
     assert len(stored) == 150
     assert stored == bench.content_of(inline)
+    assert tuple(capfd.readouterr()) == ("", "")  # a report of the killed node, above all
 
 
 @pytest.mark.parametrize("address", ["ray://head:10001", "head", "head:port", "head:0", ":6379"])

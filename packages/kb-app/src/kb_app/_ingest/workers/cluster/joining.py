@@ -30,6 +30,7 @@ __all__ = ["AUTO", "environment_of", "joined"]
 AUTO = "auto"
 """The address of whatever cluster this machine belongs to, as Ray finds it."""
 
+_PRINTS = "print_to_stdstream"
 _REACH_SECS = 10.0
 _OBJECTS_BYTES = 200_000_000
 _LONGEST_TMP = 40
@@ -69,7 +70,7 @@ def joined(address: str, slots: int) -> Generator[Any]:
         if ray.is_initialized():
             yield ray
             return
-        with _temporary() if not address else _nothing() as folder:
+        with _temporary() if not address else _nothing() as folder, _unheard(ray):
             _init(ray, address, slots, folder)
             try:
                 yield ray
@@ -175,6 +176,23 @@ def _temporary() -> Generator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _unheard(ray: Any) -> Generator[None]:  # noqa: ANN401 - the module
+    """Keep what nodes report off standard output, where Ray prints it without a switch."""
+    worker = ray._private.worker  # noqa: SLF001 - there is no other way
+    before = getattr(worker, _PRINTS, None)
+    setattr(worker, _PRINTS, _note)
+    try:
+        yield
+    finally:
+        setattr(worker, _PRINTS, before)
+
+
+def _note(data: Mapping[str, Any], **_: object) -> None:
+    first = str(next(iter(data.get("lines", ())), "")).partition("\n")[0]
+    logging.getLogger(__name__).info("Ray: %s", first)
 
 
 @contextmanager
