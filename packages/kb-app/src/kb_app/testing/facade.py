@@ -61,8 +61,8 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         self.runs = runs or script()
         self.asked: list[tuple[Any, ...]] = []
         """Every call, the operation and its arguments in order; neither ``stop`` nor ``told``,
-        and not what interfaces ask unasked, ``stats``, ``preferences``, ``keep_queries`` and
-        ``keep_search``."""
+        and not what interfaces ask unasked, ``stats``, ``preferences``, ``keep_queries``
+        and ``keep_search``."""
         self.given: Mapping[str, Any] = {}
         """What ``answer`` was given last, with ``stop`` and ``told``."""
         self.threads: set[int] = set()
