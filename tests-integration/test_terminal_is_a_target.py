@@ -51,13 +51,57 @@ def test_a_hostile_document_in_a_real_terminal(installed: InstalledKebab) -> Non
     name = HOSTILE.replace("\x9c", "") + ".md"
     installed.write(name, f'---\ntitle: "walrus {HOSTILE[:4]}"\n---\n\nA walrus {HOSTILE} text.\n')
     installed.ingest()
-    for words in (["--json", "search", "walrus"], ["search", "walrus"], ["status"]):
+    found = installed.json("search", "walrus")["hits"][0]["chunk_id"]
+    for words in (
+        ["--json", "search", "walrus"],
+        ["search", "walrus"],
+        ["status"],
+        ["grep", "walrus"],
+        ["fetch", found],
+    ):
         shown = _in_a_terminal(installed.command(*words))
         text = shown.decode("utf-8")
 
         assert "\ufffd" not in text
         assert not {hex(ord(c)) for c in text if is_hidden(c)} - {"0xa", "0xd", "0x1b", "0x9"}
         assert "\x1b[2J" not in text
+
+
+SHOWING = (
+    ("search", "walrus"), ("search", "walrus", "--trace"), ("status",),
+    ("list", "docs"), ("ask", "what does a walrus count?"), ("schema",),
+    ("stats",), ("list", "docs", "--tag", "walrus"), ("--json", "list", "docs"),
+    ("--json", "status"), ("ingest", "--force-reingest"),
+)  # fmt: skip
+"""Commands that show titles, tags, paths and texts of documents, wherever it is shown.
+
+``grep`` and ``fetch`` give other programs a text as it stands, and a terminal what it may have.
+"""
+OF_DOCUMENT = (("inspect", "doc"), ("similar",), ("explain-miss", "oysters", "--doc"))
+
+
+def test_no_command_shows_a_hidden_character_of_any_document(kebab: InstalledKebab) -> None:
+    hidden = [c for c in EVERYTHING if is_hidden(c) and c not in "\n\t" and not c.isspace()]
+    chosen = [c for c in hidden if not "\ud800" <= c <= "\udfff" and c != "\0"]
+    step = len(chosen) // 400 + 1
+    for number, at in enumerate(range(0, 80, 20)):
+        part = "".join([*chosen[at : at + 20], *chosen[80 + at :: step][:40]])
+        quoted = json.dumps(f"walrus {part}")
+        kebab.write(
+            f"{number} {part[:9]}.md".replace("/", ""),
+            f"---\ntitle: {quoted}\ntags: [walrus, {quoted}]\n---\n\n"
+            f"# On {part}\n\nA walrus {part} counts oysters.\n",
+        )
+    kebab.ingest()
+    hit = kebab.json("search", "walrus")["hits"][0]
+    commands = [*SHOWING, *((*words, hit["doc_id"]) for words in OF_DOCUMENT)]
+    raw: dict[tuple[str, ...], set[str]] = {}
+    for words in commands:
+        said = kebab.run(*words, code=int("ask" in words))
+        shown = said.stdout + said.stderr
+        raw[words] = {hex(ord(c)) for c in shown if is_hidden(c)} - {"0xa", "0x9"}
+
+    assert {words: found for words, found in raw.items() if found} == {}
 
 
 def _in_a_terminal(command: list[str]) -> bytes:
