@@ -246,7 +246,7 @@ class Store:
     # Care
 
     def sizes(self) -> dict[str, int]:
-        """Return bytes of ``database``, ``wal``, and ``free`` (inside the database)."""
+        """Return bytes of ``database``, its log ``wal``, and in it, ``free`` and ``unused``."""
         with self._session.use("measure the store"):
             return _files.sizes(self._session)
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from kb_core.errors import InvalidInput, IoError, MissingExtra
 
-__all__ = ["AUTO", "joined"]
+__all__ = ["AUTO", "environment_of", "joined"]
 
 AUTO = "auto"
 """The address of whatever cluster this machine belongs to, as Ray finds it."""
@@ -63,7 +63,7 @@ def joined(address: str, slots: int) -> Generator[Any]:
         )
     _check(address)
     _silence()
-    with _environment({**_QUIET, **({} if address else {**_OWN, **_own_token()})}):
+    with environment_of(address):
         import ray
 
         if ray.is_initialized():
@@ -151,7 +151,9 @@ def _handlers_kept() -> Generator[None]:
 
 
 @contextmanager
-def _environment(values: Mapping[str, str]) -> Generator[None]:
+def environment_of(address: str) -> Generator[None]:
+    """Let Ray, and what it starts, read what a cluster at *address* is told."""
+    values = {**_QUIET, **({} if address else {**_OWN, **_own_token()})}
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
