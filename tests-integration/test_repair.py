@@ -14,6 +14,7 @@ import duckdb
 import pytest
 from jsonschema import Draft202012Validator
 
+from kb_app._wiring import open_session
 from kb_app.config import load_config
 from kb_app.testing.parts import open_here
 from kb_cli.testing import KebabHere
@@ -167,3 +168,26 @@ def test_nothing_is_repaired_that_is_whole_or_that_nobody_wants(kebab: Installed
 
     assert store.read_bytes() == damaged
     assert not list(kebab.data_dir.glob("*.damaged-*"))
+
+
+def test_an_older_copy_of_the_store_is_said_and_loses_no_document(
+    kebab: InstalledKebab, tmp_path: Path
+) -> None:
+    store = kebab.data_dir / "kebab.duckdb"
+    older = store.read_bytes()
+    kebab.write("late.md", "# Late\n\nA late marmot.\n")
+    kebab.ingest()
+    before = answers(kebab)
+    store.write_bytes(older)
+    (tmp_path / "notes").rename(tmp_path / "away")  # a disk that is not mounted
+
+    with open_session(kebab.data_dir, lock_wait_secs=0) as session:
+        told = session.healed
+
+    assert told is not None
+    assert "an older copy" in told
+    assert told.endswith("kept: 1")
+    assert answers(kebab) == before
+    (tmp_path / "away").rename(tmp_path / "notes")
+    assert kebab.ingest()["new"] == 0
+    assert kebab.json("doctor", "--deep")["ok"]

@@ -88,6 +88,16 @@ def test_every_operation_is_tried_here() -> None:
     of_files |= {"add_case", "check_cases", "compare_runs", "evaluate"}
     of_files |= {"export_run", "import_cases", "export_archive", "import_archive", "repair"}
     of_files |= {"watch", "followed"}
+    of_files |= {
+        "add_cases",
+        "delete_feedback",
+        "feedback",
+        "judge",
+        "judge_last",
+        "keep_search",
+        "propose_cases",
+        "report",
+    }
 
     assert operations().keys() - of_files == READING.keys() | RUNS.keys()
 

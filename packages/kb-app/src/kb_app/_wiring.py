@@ -129,8 +129,17 @@ def open_session(data_dir: Path, *, lock_wait_secs: float, clock: Clock = utc_no
         lock=WriterLock(data.lock, lock_wait_secs, clock),
         store=partial(Store.open, data.store, clock),
         index=partial(Writer, data_dir),
+        restore=partial(_restore, data_dir),
         finish=_finish,
     )
+
+
+def _restore(data_dir: Path, store: Store) -> int:
+    """Commit to *store*, an older copy, what only the index still has."""
+    from kb_app._keep.repairing import restore_from_index
+    from kb_search.reader import Reader
+
+    return restore_from_index(Reader(data_dir), store)
 
 
 def _finish(session: WriteSession) -> str | None:

@@ -44,8 +44,10 @@ _MADE_ANEW = "made_anew"
 class WriteSession:
     """The one writer of a data directory. ``healed`` says what recovery did, if anything.
 
-    *store* and *index* are opened once *lock* is held, and closed before it is let go. *finish*
-    goes on with what a command began that was killed, and says so.
+    *store* and *index* are opened once *lock* is held, and closed before it is let go. *restore*
+    commits to a store that is older than its index what only that still has, and returns how
+    many documents those are; *finish* goes on with what a command began that was killed, and
+    says so.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class WriteSession:
         lock: AbstractContextManager[object],
         store: Callable[[], Store],
         index: Callable[[], IndexWriter],
+        restore: Callable[[Store], int] = lambda _: 0,
         finish: Callable[[WriteSession], str | None] = lambda _: None,
     ) -> None:
         with ExitStack() as resources:
@@ -65,6 +68,7 @@ class WriteSession:
             self._index = resources.enter_context(closing(index()))
             self.shows_another = False
             """Whether readers still see the index of a store that is gone."""
+            self._restore = restore
             said = (self._recover(), finish(self))
             self.healed = "; ".join(filter(None, said)) or None
             self._resources = resources.pop_all()
@@ -140,7 +144,7 @@ class WriteSession:
         try:
             waiting = self.store.publication(control.sequence)
         except NotIndexed:  # the index is ahead of the truth, or too far behind it
-            return self._rebuild_and_say()
+            return self._follow_older_store(control) or self._rebuild_and_say()
         if waiting is None:
             return None
         try:
@@ -148,6 +152,17 @@ class WriteSession:
         except IndexCorrupt:
             return self._rebuild_and_say()
         return self._say("an interrupted publication was finished")
+
+    def _follow_older_store(self, control: Control) -> str | None:
+        """Rebuild an index that is ahead of the store, and keep what only the index has."""
+        if control.sequence <= self.store.sequence:
+            return None
+        restored = self._restore(self.store)
+        self.rebuild()
+        return self._say(
+            "the store is an older copy than the one that was indexed, and the index was rebuilt "
+            f"from it; documents that only the index still had, and that are kept: {restored:,}"
+        )
 
     def _another_store(self, control: Control) -> str | None:
         is_new = self.store.sequence == 0 or self.store.get_setting(_MADE_ANEW)

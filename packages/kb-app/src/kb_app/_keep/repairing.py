@@ -33,11 +33,11 @@ from kb_core.records import Changes, ChunkRecord, DocumentRecord, FileRecord, Fi
 if TYPE_CHECKING:
     from kb_app._parts import Parts
     from kb_app.config import Config
-    from kb_core.ports import IndexSnapshot, Store
+    from kb_core.ports import IndexReader, IndexSnapshot, Store
     from kb_core.stored import StoredChunk, StoredDoc, StoredFile
     from kb_core.wire import types
 
-__all__ = ["repair"]
+__all__ = ["repair", "restore_from_index"]
 
 _TIMES = ("doc_date", "created_at", "updated_at", "indexed_at")
 _BATCH = 64
@@ -60,6 +60,21 @@ def repair(config: Config, parts: Parts, *, dry_run: bool) -> types.RepairReport
         with parts.session() as session:
             session.rebuild()
     return wire.repair_report(str(data.store), problems, dry_run=False, copy=str(copy), **report)
+
+
+def restore_from_index(reader: IndexReader, store: Store) -> int:
+    """Commit to *store* the documents that only the index has, whole; return how many.
+
+    What the next run finds changed or gone in the files follows them, as ever.
+    """
+    with closing(reader):
+        snapshot = _snapshot(reader)
+        if snapshot is None:
+            return 0
+        try:
+            return sum(1 for _ in _restored(snapshot, store, _only_in(snapshot, store)))
+        except IndexCorrupt:
+            return 0
 
 
 def _problems(parts: Parts) -> list[str]:
@@ -91,10 +106,9 @@ def _log_of(store: Path) -> Path:
     return store.with_name(f"{store.name}.wal")
 
 
-def _snapshot(reader: Any) -> IndexSnapshot | None:  # noqa: ANN401 - an IndexReader
+def _snapshot(reader: IndexReader) -> IndexSnapshot | None:
     with suppress(KbError):
-        snapshot: IndexSnapshot = reader.snapshot()
-        return snapshot
+        return reader.snapshot()
     return None
 
 
