@@ -375,3 +375,16 @@ def test_an_older_copy_of_the_store_brings_nothing_back(kebab: KebabHere) -> Non
     assert kebab.paths(MARK) == []
     with open_session(kebab.data_dir, lock_wait_secs=0, clock=utc_now) as session:
         assert len(session.store.doc_ids("notes")) == 1
+
+
+def test_copies_that_were_set_aside_are_named_and_stay(kebab: KebabHere) -> None:
+    copy = kebab.data_dir / "kebab.duckdb.damaged-1"
+    shutil.copy(kebab.data_dir / "kebab.duckdb", copy)
+    before = kebab.data_dir.with_name(f"{kebab.data_dir.name}.replaced-1")
+    before.mkdir()
+
+    report = kebab.json("forget", "doc", "secret.md", "--yes")
+
+    assert [path.partition(",")[0] for path in report["left"]] == [str(copy), str(before)]
+    assert copy.is_file()
+    before.rmdir()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import struct
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+import numpy as np
 from machine import describe_machine, machine_line, use_private_cache
 from tables import render_table
 from words import Words
@@ -103,10 +103,9 @@ def _vectors(documents: Sequence[DocumentRecord]) -> dict[str, bytes]:
 
 
 def _vector(digest: str) -> bytes:
-    chance = random.Random(blake2b(digest.encode()).digest())  # noqa: S311 - not for secrets
-    raw = [chance.gauss(0, 1) for _ in range(_DIMENSIONS)]
-    length = sum(value * value for value in raw) ** 0.5
-    return struct.pack(f"<{_DIMENSIONS}e", *(value / length for value in raw))
+    seed = int.from_bytes(blake2b(digest.encode(), digest_size=8).digest())
+    made = np.random.default_rng(seed).standard_normal(_DIMENSIONS)
+    return bytes((made / np.linalg.norm(made)).astype("<f2").tobytes())
 
 
 def _bytes(data_dir: Path) -> dict[str, int]:

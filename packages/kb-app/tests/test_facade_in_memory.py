@@ -86,7 +86,8 @@ def test_every_operation_is_tried_here() -> None:
     of_files |= {"keep_queries", "recent_queries", "wait_for_fresh"}
     of_files |= {"conversation", "conversations", "delete_conversations"}
     of_files |= {"add_case", "check_cases", "compare_runs", "evaluate"}
-    of_files |= {"export_run", "import_cases", "export_archive", "import_archive"}
+    of_files |= {"export_run", "import_cases", "export_archive", "import_archive", "repair"}
+    of_files |= {"watch", "followed"}
 
     assert operations().keys() - of_files == READING.keys() | RUNS.keys()
 

@@ -89,6 +89,12 @@ def test_a_book_is_its_chapters_in_the_order_of_reading() -> None:
     assert document.warnings == ("a chapter is not read: OEBPS/Text/gone.xhtml in it is missing",)
 
 
+def test_a_chapter_that_the_spine_names_again_and_again_is_read_once() -> None:
+    document = parse(book(spine=("one", "two") * 5000))
+
+    assert document.text == parse(book(spine=("one", "two"))).text
+
+
 def test_a_book_says_who_wrote_it_and_in_which_language() -> None:
     said = (
         "<dc:creator>Ann</dc:creator><dc:creator>Bob</dc:creator><dc:language>fi-FI</dc:language>"

@@ -18,10 +18,10 @@ MB = 1024 * 1024
 class Measured(MemoryStore):
     """A store of some size, part of it free, which notes what is done to it."""
 
-    def __init__(self, database: int, free: int) -> None:
+    def __init__(self, database: int, free: int, unused: int = 0) -> None:
         super().__init__()
         self.done: list[str] = []
-        self._sizes = {"database": database, "wal": 0, "free": free}
+        self._sizes = {"database": database, "wal": 0, "free": free, "unused": unused}
 
     def sizes(self) -> dict[str, int]:
         return self._sizes
@@ -35,18 +35,20 @@ class Measured(MemoryStore):
 
 
 @pytest.mark.parametrize(
-    ("database", "free", "expected"),
+    ("database", "free", "unused", "expected"),
     [
-        (4 * MB, 3 * MB, []),
-        (100 * MB, 20 * MB, ["checkpoint"]),
-        (100 * MB, 40 * MB, ["checkpoint", "compact"]),
-        (1000 * MB, 200 * MB, ["checkpoint"]),
+        (4 * MB, 3 * MB, 0, []),
+        (10 * MB, 4 * MB, 1 * MB, ["compact"]),
+        (20 * MB, 3 * MB, 2 * MB, []),
+        (100 * MB, 20 * MB, 0, ["checkpoint"]),
+        (100 * MB, 20 * MB, 20 * MB, ["checkpoint", "compact"]),
+        (1000 * MB, 200 * MB, 0, ["checkpoint"]),
     ],
 )
 def test_a_store_is_folded_and_rewritten_where_that_gives_something_back(
-    tmp_path: Path, database: int, free: int, expected: list[str]
+    tmp_path: Path, database: int, free: int, unused: int, expected: list[str]
 ) -> None:
-    store = Measured(database, free)
+    store = Measured(database, free, unused)
     session = WriteSession(
         DataDir(tmp_path), lock=nullcontext(), store=lambda: store, index=MemoryIndex
     )

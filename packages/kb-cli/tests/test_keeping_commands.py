@@ -98,3 +98,41 @@ def test_import_is_refused_read_only_but_for_a_dry_run() -> None:
 @pytest.mark.parametrize("command", ["export", "import"])
 def test_a_file_has_to_be_named(command: str) -> None:
     assert run(command).exit_code == 2
+
+
+def repairing(dry_run: bool) -> Any:  # noqa: ANN401 - JSON
+    became = {"copy": "/data/kebab.duckdb.damaged-1", "saved": 3, "unreadable": ["a table"]}
+    lists = {"restored": ["a.md"], "again": [], "gone": [f"{n}.md" for n in range(21)]}
+    return wire.repair_report(
+        "/data/kebab.duckdb", ["a block"], dry_run=dry_run, **({} if dry_run else became | lists)
+    )
+
+
+def test_repair_says_what_is_wrong_and_asks_and_then_what_became_of_it() -> None:
+    kb = knowledge_base({"repair": repairing})
+
+    result = run("doctor", "--repair", kb=kb, answer="y\n")
+
+    assert kb.asked == [("repair", True), ("repair", False)]
+    assert result.stderr.startswith("a block\na copy of /data/kebab.duckdb is kept, ")
+    assert result.stdout.endswith(
+        "a table\n"
+        "kept as it was: /data/kebab.duckdb.damaged-1\n"
+        "read from it: 3 documents\n"
+        "restored from the index: 1 document\n"
+        "  a.md\n"
+        "to be read again, by 'kebab ingest': 0 documents\n"
+        "gone: 21 documents\n"
+        + "".join(f"  {n}.md\n" for n in range(20))
+        + "  and 1 more: --json names all\n"
+    )
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n"])
+def test_anything_but_yes_repairs_nothing(answer: str) -> None:
+    kb = knowledge_base({"repair": repairing})
+
+    result = run("doctor", "--repair", kb=kb, answer=answer)
+
+    assert kb.asked == [("repair", True)]
+    assert "nothing was changed" in result.stderr

@@ -642,6 +642,11 @@ IMPORTED = {
             "export_report",
             wire.export_report(MANIFEST, path="/x", parts={}, missing=["notes/a.md"]),
         ),
+        ("repair_report", wire.repair_report("/data/kebab.duckdb", [], dry_run=True)),
+        (
+            "repair_report",
+            wire.repair_report("/d", ["x"], dry_run=False, copy="/c", saved=1, gone=["a.md"]),
+        ),
         ("import_report", wire.import_report(MANIFEST, "/data", IMPORTED, dry_run=False)),
         ("reset_report", wire.reset_report("all", [("/data", 7), ("/c.toml", 1)])),
         ("reset_report", wire.reset_report("orphans", [], dry_run=True, documents=3)),

@@ -130,6 +130,17 @@ def test_compaction_drops_what_nothing_needs_and_keeps_the_rest(store: Store, pa
         assert connection.execute(views).fetchall() == []
 
 
+def test_embeddings_that_nothing_needs_count_as_unused(store: Store) -> None:
+    doc = document("a.md", "one\n\ntwo")
+    vectors = {chunk.passage_hash: bytes(768) for chunk in doc.chunks}
+    store.commit(Changes(documents=(doc,), embeddings={"m": vectors}, models={"m": {}}))
+    assert store.sizes()["unused"] == 0
+
+    store.commit(Changes(deleted_docs=(doc.doc_id,)))
+
+    assert store.sizes()["unused"] == 2 * 768
+
+
 def test_a_file_with_little_to_gain_is_not_rewritten(store: Store) -> None:
     store.commit(Changes(documents=(document("a.md", "text"),)))
 

@@ -151,11 +151,18 @@ class DataDir:
         """Return the logs of stores that were gone: a new store does not read them."""
         return sorted(self.root.glob(f"{self.store.name}.wal.old-*"))
 
+    def copies(self) -> list[Path]:
+        """Return what was set aside and stays until a person deletes it: by repairs, imports."""
+        damaged = sorted(self.root.glob(f"{self.store.name}.damaged-*"))
+        return [*damaged, *sorted(self.root.parent.glob(f"{self.root.name}.replaced-*"))]
+
     def not_ours(self) -> list[Path]:
         """Return what lies here and was made by nobody that kebab knows."""
         if not self.root.is_dir():
             return []
-        return [path for path in sorted(self.root.iterdir()) if not self._made(path.name)]
+        copies = {path.name for path in self.copies()}
+        there = sorted(self.root.iterdir())
+        return [path for path in there if path.name not in copies and not self._made(path.name)]
 
     def parts(self, *names: str) -> list[Path]:
         """Return the paths of these parts that are there, with what lies beside the store."""
@@ -184,7 +191,7 @@ class DataDir:
     def _made(self, name: str) -> bool:
         """Say whether what is called so here is kebab's."""
         single = {self.lock.name, self.token.name, self.forgotten.name}
-        log = name.startswith(f"{self.store.name}.wal.old-")
+        log = name.startswith((f"{self.store.name}.wal.old-", f"{self.store.name}.damaged-"))
         return name in single or name in PARTS or log
 
     def _seal(self) -> None:

@@ -141,3 +141,17 @@ class Keeping:
         if any(source.id == source_id for source in self._config.sources):
             edit = remove_source(source_id, path=self._config.file)
             self._config = replace(self._config, sources=edit.config.sources)
+
+    def repair(self, *, dry_run: bool) -> types.RepairReport:
+        """Make a damaged store whole of what can be read; return repair_report.v1.
+
+        A copy of it is kept. A dry run only says what is wrong.
+        """
+        if not dry_run:
+            self._refuse_readonly("doctor --repair")
+        from kb_app._keep.repairing import repair
+
+        report = repair(self._config, self._parts, dry_run=dry_run)
+        if not dry_run:
+            self.close()
+        return report

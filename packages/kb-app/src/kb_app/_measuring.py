@@ -12,6 +12,7 @@ from kb_core.errors import InvalidInput
 if TYPE_CHECKING:
     from threading import Event
 
+    from kb_app._evals.reporting import Report
     from kb_app._evals.said import Proposal, Said
     from kb_app._parts import Parts
     from kb_app._queries import SearchedHit
@@ -138,6 +139,12 @@ class Measuring:
 
         data_dir = self._config.storage.data_dir
         return compare_runs(data_dir, before, after, tolerance=tolerance, strict=strict)
+
+    def report(self, runs: Sequence[str]) -> Report:
+        """Return what runs over golden questions show; *runs* are named as in ``compare_runs``."""
+        from kb_app._evals.reporting import report_of
+
+        return report_of(self._config.storage.data_dir, runs)
 
     def import_cases(
         self,

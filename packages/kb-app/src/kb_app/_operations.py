@@ -442,7 +442,7 @@ def _cosine(model: Embedder, question: str, passage: str) -> float:
 
 def _check_deep(config: Config, parts: Parts) -> Iterator[Check]:
     """Read everything: the store, every file of the index, and every asset."""
-    remade = "'kebab ingest --force-reingest' makes it anew"
+    remade = "'kebab doctor --repair' saves what can be read, and keeps a copy"
     yield _examined("store", parts.examine, "every check of the store passes", remade)
     rebuilt = "run 'kebab reset --index-only' and 'kebab ingest': nothing is parsed or embedded"
     yield _examined("files of the index", parts.examine_index, "each is as it was written", rebuilt)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         IndexReader,
         LanguageModel,
         Reranker,
+        Store,
     )
     from kb_core.stored import QueryResult
 
@@ -43,6 +44,8 @@ class Parts:
     """Become the one writer of another data directory, such as one that is being imported."""
     describe: Callable[[], Mapping[str, Any]]
     """Open the store for reading and return what it says of itself."""
+    salvage: Callable[[Path, Path], tuple[Store, list[str]]]
+    """Make a new store, the second path, of what can be read of the first; say what cannot."""
     examine: Callable[[], list[str]]
     """Open the store and return what is wrong with it."""
     examine_index: Callable[[], list[str]]

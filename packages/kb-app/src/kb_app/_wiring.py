@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         IndexReader,
         LanguageModel,
         Reranker,
+        Store,
     )
     from kb_core.stored import QueryResult
     from kb_store import WriterLock
@@ -53,6 +54,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         calm=partial(_calm, config, clock),
         session_in=partial(_session_in, config, clock),
         describe=partial(_describe, config),
+        salvage=partial(_salvage, clock),
         examine=partial(_examine, config, clock),
         examine_index=partial(_examine_index, config, clock),
         query=partial(_query, config, clock),
@@ -155,6 +157,12 @@ def _describe(config: Config) -> dict[str, Any]:
     from kb_store import Store
 
     return Store.describe(DataDir(config.storage.data_dir).store)
+
+
+def _salvage(clock: Clock, damaged: Path, into: Path) -> tuple[Store, list[str]]:
+    from kb_store import Store
+
+    return Store.salvage(damaged, into, clock)
 
 
 def _examine(config: Config, clock: Clock) -> list[str]:

@@ -31,8 +31,11 @@ __all__ = ["WriteSession"]
 logger = logging.getLogger(__name__)
 
 _CHECKPOINT_BYTES = 128 * 1024 * 1024
-_WORTH_REWRITING_BYTES = 32 * 1024 * 1024
-_FREE_SHARE = 0.3
+_WORTH_FOLDING_BYTES = 32 * 1024 * 1024
+"""A store from this size on is looked at again once its log is folded in."""
+_WORTH_REWRITING_BYTES = 4 * 1024 * 1024
+_WORTH_REWRITING_SHARE = 0.3
+"""Of a store, what has to be of no use so that it is rewritten, and how large that has to be."""
 _MOST_NAMED = 3
 _MADE_ANEW = "made_anew"
 """The setting that says that a store is not whole yet, and an older index is shown."""
@@ -95,12 +98,13 @@ class WriteSession:
         self.store.complete_sums()
         if self._index.is_mostly_dead and not self.shows_another:
             self.rebuild()
-        if self.store.sizes()["database"] <= _WORTH_REWRITING_BYTES:
-            return  # closing folds the log in, and that is soon enough
-        self.store.checkpoint()
         sizes = self.store.sizes()
-        if sizes["free"] > max(_WORTH_REWRITING_BYTES, _FREE_SHARE * sizes["database"]):
-            self.store.compact(_FREE_SHARE)
+        if sizes["database"] > _WORTH_FOLDING_BYTES:  # else closing does it, soon enough
+            self.store.checkpoint()
+            sizes = self.store.sizes()
+        share = _WORTH_REWRITING_SHARE * sizes["database"]
+        if sizes["free"] + sizes["unused"] > max(_WORTH_REWRITING_BYTES, share):
+            self.store.compact(0.0)
 
     def rebuild(self) -> Control:
         """Rebuild the index from the truth, whatever is wrong with the index."""

@@ -14,7 +14,7 @@ from kb_cli._text import table, terminal_width, wrap
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["checked", "compared", "examined", "listed", "measured"]
+__all__ = ["bar", "checked", "compared", "examined", "listed", "measured"]
 
 _CELLS = 10
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
@@ -69,7 +69,7 @@ def _headed(variant: types.EvalRunVariants) -> str:
 def _figures(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     longest = max((len(figure["name"]) for figure in figures), default=0)
     for figure in figures:
-        drawn = click.style(_bar(figure["mean"]), fg="cyan")
+        drawn = click.style(bar(figure["mean"]), fg="cyan")
         yield (
             f"  {figure['name']:<{longest}}  {_share(figure['mean'])}  {drawn}  "
             f"{_share(figure['low'])} … {_share(figure['high'])}  of {figure['count']:,}"
@@ -183,7 +183,7 @@ def _finding(finding: types.EvalSelfFindings) -> Iterator[str]:
     yield from ("  " + line for line in wrap(f"→ {finding['advice']}", terminal_width() - 2))
 
 
-def _bar(share: float) -> str:
+def bar(share: float) -> str:
     """Return a share of one as a bar of ten cells, in eighths."""
     full, rest = divmod(round(share * _CELLS * len(_EIGHTHS)), len(_EIGHTHS))
     drawn = "█" * full + _EIGHTHS[rest]

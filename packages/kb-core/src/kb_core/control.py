@@ -11,7 +11,7 @@ from typing import Any
 
 from kb_core.values import dataclass
 
-__all__ = ["ADDED_SOURCE", "Control", "EmbeddingModel", "VectorFiles"]
+__all__ = ["ADDED_SOURCE", "OLDER_STORE", "Control", "EmbeddingModel", "VectorFiles"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,9 @@ class EmbeddingModel:
 
 ADDED_SOURCE = "_added"
 """The source of documents that come from outside all sources (ruling R9)."""
+
+OLDER_STORE = "it is of an older version; the next 'kebab ingest' brings it up to date"
+"""What a check says of a store that is not damaged, and cannot be checked before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -320,7 +320,7 @@ class Store(Protocol):
     # Care
 
     def sizes(self) -> Mapping[str, int]:
-        """Return bytes of ``database``, of its log ``wal``, and ``free`` (in the database)."""
+        """Return bytes of ``database``, its log ``wal``, and in it, ``free`` and ``unused``."""
         ...
 
     def checkpoint(self) -> None:

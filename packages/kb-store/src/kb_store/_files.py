@@ -74,6 +74,11 @@ _BLOCKS = "SELECT block_size, total_blocks, free_blocks FROM pragma_database_siz
 _UNUSED = """
 DELETE FROM embeddings WHERE passage_hash NOT IN (SELECT passage_hash FROM chunks)
 """
+_UNUSED_BYTES = """
+SELECT greatest(0, (SELECT count(*) FROM embeddings)
+                   - (SELECT coalesce(sum(chunk_count), 0) FROM models))
+       * coalesce((SELECT octet_length(vector) FROM embeddings LIMIT 1), 0)
+"""
 _NAME = "SELECT current_database()"
 
 
@@ -86,12 +91,17 @@ def wal_bytes(session: Session) -> int:
 
 
 def sizes(session: Session) -> dict[str, int]:
-    """Return bytes of the file, of its log, and of the file's part that is free."""
+    """Return bytes of the file, of its log, and of the file's part that is free, or unused.
+
+    What is unused are embeddings that no chunk needs; those of passages that several chunks
+    have are not told from them, so there may be more.
+    """
     blocks = session.records(_BLOCKS)[0]
     return {
         "database": session.path.stat().st_size,
         "wal": wal_bytes(session),
         "free": blocks["block_size"] * blocks["free_blocks"],
+        "unused": session.count(_UNUSED_BYTES),
     }
 
 

@@ -16,9 +16,10 @@ from kb_core.records import DocumentRecord
 from kb_store._documents import read_documents
 from kb_store._session import Session, integers, strings
 
-__all__ = ["batches", "complete_sums", "sum_of"]
+__all__ = ["batches", "complete_sums", "sum_of", "wrong_keys"]
 
 _WITHOUT = "SELECT doc_key, text_chars FROM documents WHERE sum IS NULL ORDER BY doc_key"
+_SUMS = "SELECT doc_key, doc_id, text_chars, sum FROM documents ORDER BY doc_key"
 _PUT = """
 UPDATE documents SET sum = given.sum
 FROM (SELECT {} AS doc_key, {} AS sum) AS given WHERE documents.doc_key = given.doc_key
@@ -68,6 +69,17 @@ def complete_sums(session: Session) -> int:
         with session.transaction():
             session.run(sql, {name: values for name, (_, values) in given.items()})
     return len(waiting)
+
+
+def wrong_keys(session: Session) -> list[int]:
+    """Return the keys of documents that are not what was committed, by their sums."""
+    rows, wrong = session.records(_SUMS), []
+    for start, end in batches([row["text_chars"] for row in rows]):
+        some = rows[start:end]
+        found = read_documents(session, [row["doc_key"] for row in some])
+        made = {document.doc_id: sum_of(document) for document in found}
+        wrong += [row["doc_key"] for row in some if row["sum"] not in {None, made[row["doc_id"]]}]
+    return wrong
 
 
 def batches(sizes: Sequence[int]) -> list[tuple[int, int]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kb_core.clock import utc_now
+from kb_core.control import OLDER_STORE
 from kb_core.errors import NotIndexed
 from kb_core.ports import Clock
 from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
@@ -25,11 +26,12 @@ from kb_store import _documents, _embeddings, _files, _meta, _publication, _tabl
 from kb_store._check import deep_check
 from kb_store._commit import commit, forget
 from kb_store._errors import translate_errors
-from kb_store._files import beside, remove_leftovers, set_log_aside, take_place
+from kb_store._files import beside, remove_leftovers, set_log_aside, take_place, wal_of
 from kb_store._ledger import expired_files, known_bytes, ledger
 from kb_store._meta import Meta, create_meta, load_meta
 from kb_store._migrate import is_current, last_migration, migrate
 from kb_store._publication import stats
+from kb_store._salvage import salvage
 from kb_store._session import Session, to_us
 from kb_store._sums import complete_sums
 from kb_store._tables import expired_aliases
@@ -244,7 +246,7 @@ class Store:
     # Care
 
     def sizes(self) -> dict[str, int]:
-        """Return bytes of ``database``, ``wal``, and ``free`` (inside the database)."""
+        """Return bytes of ``database``, its log ``wal``, and in it, ``free`` and ``unused``."""
         with self._session.use("measure the store"):
             return _files.sizes(self._session)
 
@@ -277,6 +279,23 @@ class Store:
             return deep_check(self._session)
 
     @classmethod
+    def salvage(cls, damaged: Path, into: Path, clock: Clock = utc_now) -> tuple[Self, list[str]]:
+        """Return a new store at *into* with all that can be read of the one at *damaged*.
+
+        And what cannot be, in sentences. *damaged* stays as it is, byte for byte.
+        """
+        for leftover in (into, wal_of(into)):
+            leftover.unlink(missing_ok=True)
+        store = cls.open(into, clock)
+        try:
+            with store._session.use("save what can be read"):  # noqa: SLF001 - its own
+                lost = salvage(store._session, damaged) if damaged.exists() else []  # noqa: SLF001
+        except BaseException:
+            store.close()
+            raise
+        return store, lost
+
+    @classmethod
     def describe(cls, path: Path) -> dict[str, Any]:
         """Return ``store_id``, ``schema`` (its last migration), revisions and ``stats``.
 
@@ -304,7 +323,7 @@ class Store:
             raise _no_store(path)
         with closing(Session(path, readonly=True)) as session, session.use("check the store"):
             if not is_current(session):
-                return ["it is of an older version; the next 'kebab ingest' brings it up to date"]
+                return [OLDER_STORE]
             problems = deep_check(session)
             hidden = _documents.unaccounted(session)
             if hidden:

@@ -24,6 +24,8 @@ from kb_core.values import dataclass
 __all__ = ["Link", "Looked", "chain"]
 
 _MOST_PHRASES = 2
+_MOST_SEARCHES = 5
+"""Of a question; where all nouns have a capital, many may be names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +64,24 @@ def chain(asked: Looked, look: Callable[[str], Looked | None]) -> Sequence[Link]
     said = extracts(asked.evidence) if found else []
     if any(_is_whole(part, nesting) for part in said for nesting in found):
         return ()
+    searches = 0
     for nesting in found[:_MOST_PHRASES]:
-        inner = look(nesting.inner)
+        inner, searches = look(nesting.inner), searches + 1
         for link in _bridges(inner, nesting, asked.question) if inner and inner.is_sure else ():
-            outer = look(nesting.outer(link.name or ""))
+            if searches == _MOST_SEARCHES:
+                return ()
+            outer, searches = look(nesting.outer(link.name or "")), searches + 1
             answer = _answer(outer, nesting, link) if outer and outer.is_sure else None
             if outer is not None and answer is not None:
                 is_known = any(_is_within(answer, part) for part in said)
-                return () if is_known else (link, Link(outer, tuple(extracts(outer.evidence))))
+                return () if is_known else (link, _end(outer, link))
     return ()
+
+
+def _end(outer: Looked, link: Link) -> Link:
+    """Return the last link: what *outer* says that *link* has not said."""
+    said = (part for part in extracts(outer.evidence) if not _is_within(part, link.chosen[0]))
+    return Link(outer, tuple(said))
 
 
 def _is_whole(part: Extract, nesting: Nesting) -> bool:

@@ -89,7 +89,7 @@ def report_of(
         chunks=sum(doc["chunk_count"] for doc in found.docs),
         paths=[path for _, path in found.to_forget.files],
         mentions=({**asdict(one), "goes": one.kind in kinds} for one in told),
-        left=[*_left(found), *(f"{path}, which kebab did not make" for path in data.not_ours())],
+        left=[*_left(found), *_left_in(data)],
     )
 
 
@@ -98,6 +98,13 @@ def _left(found: Found) -> Iterator[str]:
         named = ", ".join(doc["path"] for doc in found.twins[:_MOST_NAMED])
         more = ", …" if len(found.twins) > _MOST_NAMED else ""
         yield f"documents of the same bytes: {named}{more}"
+
+
+def _left_in(data: DataDir) -> Iterator[str]:
+    for path in data.copies():
+        yield f"{path}, a copy that was set aside: delete it if it holds it"
+    for path in data.not_ours():
+        yield f"{path}, which kebab did not make"
 
 
 def _documents(snapshot: IndexSnapshot, base: ToForget, names: Sequence[str]) -> Found:

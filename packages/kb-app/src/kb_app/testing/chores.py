@@ -105,9 +105,10 @@ def _refuse() -> object:
     raise InvalidInput("not like this", hint="like that", details={"a": 1})
 
 
-def _print() -> None:
+def _print() -> str:
     print("noise" * 100_000, flush=True)  # noqa: T201 - that is the deed
     os.write(1, b"noise")
+    return "print"
 
 
 _DEEDS: dict[str, Callable[[], object]] = {

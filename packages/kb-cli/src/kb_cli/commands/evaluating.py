@@ -307,6 +307,51 @@ def compare(
         ctx.exit(_UNHEALTHY)
 
 
+_REPORT = """
+kebab eval report last
+kebab eval report before last --into compared.html
+kebab eval report last --text
+"""
+
+
+@command("report", example=_REPORT)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "--into",
+    metavar="FILE",
+    default="eval-report.html",
+    show_default=True,
+    shell_complete=completed_by("file"),
+    help="Where the page is written; another report there is replaced.",
+)
+@click.option("--text", is_flag=True, help="Print it instead, as tables with small bars.")
+@pass_cli
+def report(cli: CliContext, runs: tuple[str, ...], into: str, text: bool) -> None:
+    """Show runs: figures, curves, ranks, times, and each question with its hits and why.
+
+    It is one HTML file that opens offline and loads nothing. Questions and places of your
+    documents stand in it.
+    """
+    from kb_app import paths
+    from kb_core import wire
+
+    if not text:
+        cli.writes("eval report")
+    with cli.open() as kb:
+        found = kb.report(runs)
+    file = paths.from_argument(into, cli.environ)
+    if not text:
+        found.write(file)
+    if cli.as_json:
+        cli.print_json(wire.eval_run_list(found.runs))
+    elif text:
+        from kb_cli._reports import reported
+
+        click.echo("\n".join(reported(found)), color=cli.color)
+    else:
+        click.echo(printable(str(file)))
+
+
 _SELF = """
 kebab eval self
 kebab eval self --documents 200 --seconds 600
@@ -424,5 +469,5 @@ def export(cli: CliContext, run: str, folder: str) -> None:
     click.echo("\n".join(map(printable, files)))
 
 
-for _each in (add, check, run, compare, list_, self_, import_, export):
+for _each in (add, check, run, compare, report, list_, self_, import_, export):
     eval_.add_command(_each)

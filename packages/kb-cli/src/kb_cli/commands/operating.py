@@ -21,18 +21,75 @@ _UNHEALTHY = 3
 
 @command("doctor", example="kebab doctor")
 @click.option("--deep", is_flag=True, help="Open the store, too, and compare it with the index.")
+@click.option("--repair", is_flag=True, help="Make a damaged store whole, of what can be read.")
+@click.option("--yes", is_flag=True, help="Do not ask whether to repair.")
 @pass_cli
 @click.pass_context
-def doctor(ctx: click.Context, cli: CliContext, deep: bool) -> None:
+def doctor(ctx: click.Context, cli: CliContext, deep: bool, repair: bool, yes: bool) -> None:
     """Check that everything is well, and say what to do.
 
     Exits 3 if something is not.
+
+    With --repair, a damaged store is copied, and made anew of every row that can be read and of
+    what the index still has. What is lost is named.
     """
+    if repair:
+        _repair(cli, yes=yes)
+        return
     with cli.open() as kb:
         found = kb.doctor(deep=deep)
     cli.show(found, _doctor_lines)
     if not found["ok"]:
         ctx.exit(_UNHEALTHY)
+
+
+def _repair(cli: CliContext, *, yes: bool) -> None:
+    """Say what is wrong and what would be done, ask, and have it done."""
+    cli.writes("doctor --repair")
+    with cli.open() as kb:
+        found = kb.repair(dry_run=True)
+        if not found["problems"]:
+            cli.show(found, _repair_lines)
+            return
+        if not yes and (cli.as_json or not cli.can_ask()):
+            raise InvalidInput(
+                "nobody can be asked here whether to repair",
+                hint="kebab doctor --repair --yes",
+                details={"field": "yes"},
+            )
+        if not yes:
+            cli.note(*_repair_lines(found))
+            if not click.confirm("repair it?", err=True):
+                cli.note("nothing was changed")
+                return
+        cli.show(kb.repair(dry_run=False), _repair_lines)
+
+
+_MOST_NAMED = 20
+
+
+def _repair_lines(report: Shown) -> Iterator[str]:
+    if not report["problems"]:
+        yield "the store is whole: there is nothing to repair"
+        return
+    for problem in report["problems"] if report["dry_run"] else report["unreadable"]:
+        yield flat(problem)
+    if report["dry_run"]:
+        yield f"a copy of {printable(report['store'])} is kept, and a new one is made of"
+        yield "every row that can be read, and of the documents that the index still has whole"
+        return
+    yield f"kept as it was: {printable(report['copy'])}"
+    yield f"read from it: {count(report['saved'], 'document')}"
+    told = {
+        "restored": "restored from the index",
+        "again": "to be read again, by 'kebab ingest'",
+        "gone": "gone",
+    }
+    for name, what in told.items():
+        yield f"{what}: {count(len(report[name]), 'document')}"
+        yield from (f"  {flat(path)}" for path in report[name][:_MOST_NAMED])
+        if len(report[name]) > _MOST_NAMED:
+            yield f"  and {len(report[name]) - _MOST_NAMED:,} more: --json names all"
 
 
 def _doctor_lines(doctor: Shown) -> Iterator[str]:

@@ -320,7 +320,7 @@ class MemoryStore:
         self._truth.settings[name] = value
 
     def sizes(self) -> dict[str, int]:
-        return {"database": 0, "wal": 0, "free": 0}
+        return {"database": 0, "wal": 0, "free": 0, "unused": 0}
 
     def checkpoint(self) -> None:
         """Do nothing: there is no log."""

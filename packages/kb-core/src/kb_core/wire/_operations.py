@@ -26,6 +26,7 @@ __all__ = [
     "init_report",
     "integration_report",
     "model_list",
+    "repair_report",
     "reset_report",
     "schema_report",
     "source",
@@ -357,6 +358,23 @@ def sql_result(found: QueryResult) -> types.SqlResult:
         "rows": [list(row) for row in found.rows],
         "truncated": found.truncated,
     }
+
+
+def repair_report(
+    store: str,
+    problems: Iterable[str],
+    *,
+    dry_run: bool,
+    **became: Any,  # noqa: ANN401 - what became of the store and its documents
+) -> types.RepairReport:
+    """Return repair_report.v1; *became* has the other fields, as the schema names them."""
+    out: types.RepairReport = {
+        "schema_version": "repair_report.v1",
+        "store": store,
+        "dry_run": dry_run,
+        "problems": list(problems),
+    }
+    return cast("types.RepairReport", {**out, **became})
 
 
 def init_report(

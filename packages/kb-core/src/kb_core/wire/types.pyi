@@ -978,6 +978,18 @@ class Outline(TypedDict):
     indexed_at: str
     stale: bool
 
+class RepairReport(TypedDict):
+    schema_version: Literal["repair_report.v1"]
+    store: str
+    dry_run: bool
+    problems: list[str]
+    copy: NotRequired[str]
+    saved: NotRequired[int]
+    unreadable: NotRequired[list[str]]
+    restored: NotRequired[list[str]]
+    again: NotRequired[list[str]]
+    gone: NotRequired[list[str]]
+
 class ResetReportRemoved(TypedDict):
     path: str
     bytes: int

@@ -29,7 +29,7 @@ from kb_core.text import nfc
 
 __all__ = ["BookParser"]
 
-_PARSER = "book-1"
+_PARSER = "book-2"
 _CONTAINER, _LOCKS = "META-INF/container.xml", "META-INF/encryption.xml"
 _OF_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """Ways to lock that are for fonts alone."""
@@ -78,7 +78,7 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     book = _opened(package)
     titles = _titles(book)
     draft, warnings = Draft(), list[str]()
-    for path in _chapters(book):
+    for path in dict.fromkeys(_chapters(book)):  # a small file may name one ten thousand times
         try:
             _add(draft, _shown(package.read(path)), titles.get(path))
         except Refused as refused:

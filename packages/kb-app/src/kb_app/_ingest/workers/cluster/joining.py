@@ -25,11 +25,12 @@ from typing import Any
 
 from kb_core.errors import InvalidInput, IoError, MissingExtra
 
-__all__ = ["AUTO", "joined"]
+__all__ = ["AUTO", "environment_of", "joined"]
 
 AUTO = "auto"
 """The address of whatever cluster this machine belongs to, as Ray finds it."""
 
+_PRINTS = "print_to_stdstream"
 _REACH_SECS = 10.0
 _OBJECTS_BYTES = 200_000_000
 _LONGEST_TMP = 40
@@ -63,13 +64,13 @@ def joined(address: str, slots: int) -> Generator[Any]:
         )
     _check(address)
     _silence()
-    with _environment({**_QUIET, **({} if address else {**_OWN, **_own_token()})}):
+    with environment_of(address):
         import ray
 
         if ray.is_initialized():
             yield ray
             return
-        with _temporary() if not address else _nothing() as folder:
+        with _temporary() if not address else _nothing() as folder, _unheard(ray):
             _init(ray, address, slots, folder)
             try:
                 yield ray
@@ -151,7 +152,9 @@ def _handlers_kept() -> Generator[None]:
 
 
 @contextmanager
-def _environment(values: Mapping[str, str]) -> Generator[None]:
+def environment_of(address: str) -> Generator[None]:
+    """Let Ray, and what it starts, read what a cluster at *address* is told."""
+    values = {**_QUIET, **({} if address else {**_OWN, **_own_token()})}
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -173,6 +176,23 @@ def _temporary() -> Generator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _unheard(ray: Any) -> Generator[None]:  # noqa: ANN401 - the module
+    """Keep what nodes report off standard output, where Ray prints it without a switch."""
+    worker = ray._private.worker  # noqa: SLF001 - there is no other way
+    before = getattr(worker, _PRINTS, None)
+    setattr(worker, _PRINTS, _note)
+    try:
+        yield
+    finally:
+        setattr(worker, _PRINTS, before)
+
+
+def _note(data: Mapping[str, Any], **_: object) -> None:
+    first = str(next(iter(data.get("lines", ())), "")).partition("\n")[0]
+    logging.getLogger(__name__).info("Ray: %s", first)
 
 
 @contextmanager
