@@ -190,3 +190,44 @@ def test_errors_of_recognised_text_are_counted_as_read_and_by_line() -> None:
     assert ocr.errors("second\nfirst", "first\nsecond") > 0.5
     assert ocr.errors_by_line("second\nfirst\nelse", "first\nsecond") == 0
     assert ocr.errors_by_line("", "first") == 1
+
+
+def test_the_interval_of_a_median_is_that_of_the_sign_test() -> None:
+    ranks = tool("watch").median_interval_ranks
+
+    assert [ranks(count) for count in (1, 5, 6, 8, 9, 15, 30)] == [
+        (0, 0),
+        (0, 4),
+        (0, 5),
+        (0, 7),
+        (1, 7),
+        (3, 11),
+        (9, 20),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(1.0, ""), (1.04, ""), (1.2, "dearer"), (0.8, "cheaper")]
+)
+def test_a_figure_moved_where_it_differs_by_more_than_the_same_version_from_itself(
+    factor: float, verdict: str
+) -> None:
+    before = [1.0, 1.1, 0.9, 1.05, 1.0, 0.95, 1.0, 1.02]
+    again = [a * b for a, b in zip(before, [1.05, 0.96, 1.0, 1.04, 0.95, 1, 1, 1], strict=True)]
+
+    found = tool("watch").moved([a * factor for a in before], before, [a * factor for a in again])
+
+    assert found.verdict == verdict
+    assert found.ratio == pytest.approx(factor)
+
+
+def test_the_last_release_is_the_first_heading_with_a_number() -> None:
+    last_release = tool("watch").last_release
+
+    assert last_release("# Changelog\n\n## Unreleased\n\n## 0.2.1\n\n## 0.2.0\n") == "v0.2.1"
+    assert last_release("# Changelog\n\n## Unreleased\n") is None
+
+
+def test_a_commit_that_is_not_there_is_named_with_the_way_out() -> None:
+    with pytest.raises(SystemExit, match=r"no commit 'nothing-of-the-kind': .*--against"):
+        tool("watch").main(["--against", "nothing-of-the-kind"])
