@@ -14,10 +14,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from kb_app._wiring import open_session
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
+from kb_core.records import Changes
+from kb_search.writer import Writer
 
 CODES = {"io_error", "index_corrupt", "store_corrupt"}
 CALLS = ("write", "fsync", "rename", "create")
@@ -96,3 +101,35 @@ def test_every_refusal_anywhere_in_a_run_is_said_and_healed(
         fault = (draw.choice(CALLS), draw.choice(ERRNOS), draw.randint(1, 40))
         met += check_round(installed, shim, *fault, times=draw.choice((1, 9999)))
     assert met
+
+
+def test_what_was_taken_back_when_the_run_ended_is_read_again(
+    kebab: KebabHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index refuses a batch, then that it is taken back; ``storm.py`` met it with seed 7."""
+    kebab.write("a.md", "# A\n\nA walrus.\n")
+    kebab.ingest()
+    kebab.write("a.md", "# A\n\nA second walrus.\n")
+    kebab.write("b.md", "# B\n\nA bear.\n")
+    with monkeypatch.context() as refused:
+        refused.setattr(Writer, "publish", refuse)
+        kebab.run("ingest", code=2)
+
+    assert kebab.ingest()["errors"] == 0
+    assert set(kebab.paths("walrus OR bear")) == {"a.md", "b.md"}
+    assert "second" in kebab.json("fetch", "doc", "a.md")["text"]
+
+
+def refuse(*_: object) -> NoReturn:
+    raise ValueError("the index refuses")
+
+
+def test_a_row_that_says_indexed_without_a_document_is_found(kebab: KebabHere) -> None:
+    kebab.write("a.md", "# A\n\nA walrus.\n")
+    kebab.ingest()
+    with open_session(kebab.data_dir, lock_wait_secs=5) as session:
+        (row,) = session.store.ledger("notes").values()
+        session.commit(Changes(deleted_docs=(row.doc_id or "",), files=(row,)))
+        assert session.store.deep_check() == [
+            "file 'notes:a.md' is said to be indexed, and has no document"
+        ]

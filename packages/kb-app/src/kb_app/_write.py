@@ -17,7 +17,7 @@ One session at a time per data directory; the writer lock says who.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Self
 
@@ -80,10 +80,10 @@ class WriteSession:
         self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
         return self.control
 
-    def take_back(self, doc_ids: Sequence[str]) -> None:
-        """Remove documents that the truth took and the index refused, if it did."""
+    def take_back(self, undoing: Changes) -> None:
+        """Commit *undoing*, of what the truth took and the index refused, if it did."""
         if not self.shows_another and self.store.sequence != self.control.sequence:
-            self.store.commit(Changes(deleted_docs=tuple(doc_ids)))
+            self.store.commit(undoing)
             self.publish()
 
     def tidy(self) -> None:
