@@ -150,8 +150,13 @@ def test_a_reset_of_the_data_names_the_journal_and_takes_it(kebab: InstalledKeba
     kebab.ingest()
     ask(kebab, "when was the tower built", "--session", "trip")
 
-    report = kebab.json("reset", "--data-only", "--yes")
+    with KnowledgeBase.open(load_config(kebab.config)) as kb:
+        scopes = ("data-only", "index-only", "config-only")
+        counted = [kb.reset(scope, dry_run=True).get("conversations") for scope in scopes]
+    report = valid("reset_report", kebab.json("reset", "--data-only", "--yes"))
 
+    assert counted == [1, None, None]
+    assert report["conversations"] == 1
     journal = kebab.data_dir / "journal"
     assert str(journal) in [row["path"] for row in report["removed"]]
     assert not journal.exists()

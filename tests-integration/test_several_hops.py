@@ -11,6 +11,7 @@ import pytest
 
 from kb_app._ask.prompts import ENOUGH
 from kb_app.testing.model_server import ModelServer, Reply
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.testing import closed_schema
 
@@ -154,4 +155,61 @@ def test_without_a_language_model_it_is_one_question_and_that_is_said(
     done = kebab.run("ask", "which group made the tide gauge", "--multi-hop", "--json")
 
     assert "hops" not in json.loads(done.stdout)
-    assert any("need a language model" in one for one in json.loads(done.stdout)["warnings"])
+    assert any("asked as one question" in one for one in json.loads(done.stdout)["warnings"])
+
+
+CHAIN = {
+    "kestrel.md": "# Kestrel\n\nThe mapping program Kestrel draws with the library Pellucid.\n",
+    "pellucid.md": "# Pellucid\n\nPellucid was written by Ingrid Solheim in 1998.\n",
+    "mill.md": "# Mill\n\nThe founder of Ostby Mill, Karen Tveit, was born in 1902.\n",
+    "soup.md": NOTES["cooking.md"],
+}
+
+
+@pytest.fixture(scope="module")
+def chained(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
+    """Return an embedded library in which two notes answer together."""
+    kebab = KebabHere(tmp_path_factory.mktemp("chained"))
+    kebab.configure(model="multilingual-e5-small")
+    for path, text in CHAIN.items():
+        kebab.write(path, text)
+    kebab.run("ingest", "--summary-only")
+    return kebab
+
+
+@pytest.mark.model
+def test_without_a_model_what_a_phrase_names_is_searched_first_and_cited(
+    chained: InstalledKebab,
+) -> None:
+    answer = chained.json("ask", "who wrote the library that Kestrel uses", "--explain")
+
+    jsonschema.Draft202012Validator(closed_schema("answer")).validate(answer)
+    assert [hop["queries"] for hop in answer["hops"]] == [
+        ["the library that Kestrel uses"],
+        ["who wrote Pellucid"],
+    ]
+    said = [(one["hop"], one["doc_path"], one["span"]) for one in answer["citations"]]
+    assert said == [(1, "kestrel.md", "Pellucid"), (2, "pellucid.md", "Ingrid Solheim")]
+    assert answer["answer"].splitlines()[-1] == f"{answer['citations'][-1]['quote']} [2]"
+    stages = [stage["said"] for stage in answer["stages"] if stage["name"] == "hop"]
+    assert stages[-1].startswith("who wrote Pellucid: confidence")
+    found = [chunk_id for hop in answer["hops"] for chunk_id in hop["found"]]
+    assert {one["chunk_id"] for one in answer["citations"]} <= set(found)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("question", "said", "code"),
+    [
+        ("in which year was the founder of Ostby Mill born", "1902", 0),
+        ("how many onions does the library that Kestrel uses need", "", 0),
+        ("who wrote Pellucid", "Ingrid Solheim", 0),
+    ],
+)
+def test_what_one_passage_answers_and_what_none_does_has_no_hops(
+    chained: InstalledKebab, question: str, said: str, code: int
+) -> None:
+    done = chained.json("ask", question, code=code)
+
+    assert "hops" not in done
+    assert said in done["answer"]

@@ -26,7 +26,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-__all__ = ["main"]
+__all__ = ["main", "needed"]
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "sizes.md"
@@ -77,7 +77,7 @@ print(json.dumps(found))
 """
 
 
-def _needed() -> dict[str, str]:
+def needed() -> dict[str, str]:
     """Return all that kebab needs on this machine, and for the sake of what."""
     here: set[str] = {canonicalize_name(found.name) for found in distributions()}
     found = dict.fromkeys(OURS, "")
@@ -186,14 +186,14 @@ budget.
 
 
 def _show(python: Path) -> None:
-    print("\n".join(_table(_measured(python), _needed())))
+    print("\n".join(_table(_measured(python), needed())))
 
 
 def _write() -> None:
     with tempfile.TemporaryDirectory() as home:
         environment = _fresh(Path(home))
         sizes, on_disk = _measured(environment / "bin" / "python"), _on_disk(environment)
-    table = "\n".join(_table(sizes, _needed()))
+    table = "\n".join(_table(sizes, needed()))
     introduction = INTRODUCTION.format(on_disk=on_disk, budget=BUDGET)
     PAGE.write_text(f"{introduction}{table}\n{WHY}", "utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}")
@@ -216,12 +216,12 @@ def _complaints(needed: Mapping[str, str]) -> Iterator[str]:
 
 
 def _check() -> int:
-    needed = _needed()
-    complaints = list(_complaints(needed))
+    found = needed()
+    complaints = list(_complaints(found))
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     if not complaints:
-        print(f"{PAGE.relative_to(ROOT)} names all {len(needed)} distributions")
+        print(f"{PAGE.relative_to(ROOT)} names all {len(found)} distributions")
     return 1 if complaints else 0
 
 

@@ -155,6 +155,24 @@ def test_chunks_cover_every_text_and_none_is_too_large(
     check(text, kind, limits, counter)
 
 
+class AddingCounter(GreedyCounter):
+    """The same, which says that what white space parts adds up."""
+
+    adds_up = True
+
+
+@pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind[2])
+@settings(max_examples=25)
+@given(text=TEXTS, more=st.sampled_from([1, 4]))
+def test_sizes_that_are_added_up_cut_a_text_as_sizes_that_are_counted_do(
+    kind: tuple[str, str | None, str], text: str, more: int
+) -> None:
+    _, counted = chunks_of(text * more, kind, SMALL, GreedyCounter())
+    _, added = chunks_of(text * more, kind, SMALL, AddingCounter())
+
+    assert added == counted
+
+
 def _suite(name: str) -> list[str]:
     file = SUITES / name
     if not file.exists():

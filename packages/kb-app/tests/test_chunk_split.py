@@ -98,6 +98,7 @@ class CountingCounter:
     """A counter that keeps a record of what it was asked."""
 
     def __init__(self) -> None:
+        self.adds_up = False
         self.characters = 0
         self.calls = 0
 
@@ -121,6 +122,22 @@ def test_a_text_is_counted_once_a_level_in_few_calls() -> None:
     assert len(groups) > 500
     assert counter.calls <= 4
     assert counter.characters <= 2 * len(text)
+
+
+def test_of_a_long_text_no_word_is_counted_twice_where_sizes_add_up() -> None:
+    text = "A sentence of six small words. " * 2_000
+    counter = CountingCounter()
+    counter.adds_up = True
+    sizes = Sizes(text, counter, LIMITS)
+    (tokens,) = sizes.of([(0, len(text))])
+
+    groups = sizes.checked(pack(sizes.fitted([Piece(0, len(text), tokens, BLOCK)], bool), LIMITS))
+
+    assert tokens > LIMITS.max_tokens
+    assert counter.characters == len(text)
+    assert {group.tokens == len(text[group.start : group.end].split()) for group in groups} == {
+        True
+    }
 
 
 def test_trimming_keeps_the_indentation_of_a_first_line() -> None:

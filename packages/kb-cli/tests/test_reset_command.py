@@ -18,12 +18,14 @@ SHOWN = "    4.1 kB  /data/kebab/truth.duckdb\n    1.2 MB  /data/kebab/lexical\n
 SUM = "2 files and folders, 1.2 MB\n"
 
 
-def full() -> ScriptedKnowledgeBase:
+def full(conversations: int | None = None) -> ScriptedKnowledgeBase:
     """Return a knowledge base that says it has deleted two files."""
     gone = [("/data/kebab/truth.duckdb", 4096), ("/data/kebab/lexical", 1_200_000)]
 
     def reset(scope: str, dry_run: bool) -> Any:  # noqa: ANN401 - as the facade has it
-        return wire.reset_report(scope.removesuffix("-only"), gone, dry_run=dry_run)
+        return wire.reset_report(
+            scope.removesuffix("-only"), gone, dry_run=dry_run, conversations=conversations
+        )
 
     return knowledge_base({"reset": reset})
 
@@ -43,6 +45,13 @@ def test_on_a_terminal_it_shows_what_would_go_and_whose_it_is_and_asks(tmp_path:
     assert shown.startswith(SHOWN + "would delete " + SUM + "delete this?")
     assert result.stdout.endswith(SHOWN + "deleted " + SUM)
     assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(("kept", "told"), [(2, ", 2 conversations"), (0, ""), (None, "")])
+def test_conversations_are_counted_among_what_would_go(kept: int | None, told: str) -> None:
+    result = run("reset", "--all", kb=full(kept), answer="n\n")
+
+    assert f"would delete {SUM.strip()}{told}\n" in result.stderr
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n"])

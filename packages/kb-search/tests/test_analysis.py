@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
 
+from kb_core.records import ChunkRecord
+from kb_core.testing.documents import document
 from kb_search.analysis import analyze, fold, query_terms
+from kb_search.schema import lengths_of, scored_texts
 
 
 def finds(query: str, text: str, lang: str = "en") -> bool:
@@ -98,3 +102,28 @@ def test_query_terms_come_once_and_in_order() -> None:
 
     assert [term.exact for term in terms] == ["date", "parse", "httpdate", "http", "date"]
     assert len({(term.kind, term.exact) for term in terms}) == len(terms)
+
+
+@given(st.text(), st.text(), st.text(), st.sampled_from([None, "f", "a.b, c", "operator  +\t="]))
+def test_the_length_of_a_field_is_the_number_of_its_terms(
+    text: str, title: str, heading: str, symbol: str | None
+) -> None:
+    doc = document("a b/c.md", text, title=title)
+    doc = replace(doc, chunks=())
+    chunk = ChunkRecord(
+        chunk_id="0" * 32,
+        ordinal=0,
+        start=0,
+        end=len(text),
+        text=text,
+        line_start=1,
+        line_end=1,
+        token_count=1,
+        heading_path=(title, heading),
+        context="",
+        passage_hash="",
+        symbol=symbol,
+    )
+    texts = scored_texts(chunk, doc, analyze(text))
+
+    assert lengths_of(texts) == {field: len(text.split()) for field, text in texts.items()}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from kb_core.errors import StoreCorrupt
 from kb_core.records import Changes
 from kb_core.testing.documents import NOW, document, file_row
 from kb_core.testing.fakes import fixed_clock
@@ -150,6 +153,9 @@ def test_views_show_tags_links_and_texts_to_people_who_ask_in_sql(store: Store) 
     [
         ("UPDATE chunks SET end_char = 9999", "chunk 0 of 'a.md' ends outside its text"),
         ("UPDATE chunks SET start_char = 1", "chunk 0 of 'a.md' is not the text it was made of"),
+        ("UPDATE texts SET text = 'next'", "'a.md' is not what was committed"),
+        ("UPDATE chunks SET symbol = 'f'", "'a.md' is not what was committed"),
+        ("UPDATE documents SET title = 'B'", "'a.md' is not what was committed"),
         ("UPDATE chunks SET doc_key = 7", "chunk 1 belongs to no document"),
         ("UPDATE chunks SET chunk_key = 99", "chunk key 99 is yet to be given"),
         ("INSERT INTO chunks FROM chunks", "chunk key 1 is given twice"),
@@ -186,3 +192,43 @@ def test_threads_take_turns(store: Store) -> None:
     assert max(seen) == 12
     assert store.sequence == 12
     assert store.deep_check() == []
+
+
+def test_damaged_blocks_are_named_with_the_documents_that_they_cost(path: Path) -> None:
+    """DuckDB's blocks have 256 KiB, and each that is in use is damaged in turn."""
+    choose = random.Random(4)
+    docs = tuple(document(f"{n}.md", choose.randbytes(300).hex()) for n in range(4200))
+    with Store.open(path, fixed_clock()) as store:
+        store.commit(Changes(documents=docs))
+    whole, told = path.read_bytes(), []
+
+    for start in range(3 * 4096 + 262_144, len(whole), 262_144):
+        damaged = bytearray(whole)
+        damaged[start + 99] ^= 1
+        path.write_bytes(damaged)
+        try:
+            found = Store.examine(path)
+        except StoreCorrupt as error:
+            found = [str(error)]
+        told.append(found)
+
+    costly = [found for found in told if found and found[0].startswith("the table 'texts'")]
+    assert all("checksum" in found[0] for found in costly)
+    lost = [found[1].split(" of 4,200 documents cannot be read")[0] for found in costly]
+    assert set(lost) & {"2,048", "104"}, "what DuckDB does not read with them is not lost"
+    assert all(len(found[2:]) >= 20 for found in costly)
+    assert any("'chunks' cannot be read whole" in found[0] for found in told if found)
+
+
+def test_reading_a_damaged_store_changes_nothing(path: Path) -> None:
+    with Store.open(path, fixed_clock()) as store:
+        store.commit(Changes(documents=(document("a.md", "text " * 9999),)))
+    data = bytearray(path.read_bytes())
+    data[-200_000] ^= 1
+    path.write_bytes(data)
+
+    with suppress(StoreCorrupt):
+        Store.examine(path)
+
+    assert path.read_bytes() == data
+    assert [file.name for file in path.parent.iterdir()] == [path.name]

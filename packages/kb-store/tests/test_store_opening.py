@@ -20,6 +20,7 @@ from kb_store._migrate import migrations
 _RELEASED = {
     "m0001_initial.sql": "26c2f8fabff1080bbaf02b2af03ed9d4",
     "m0002_enclosures.sql": "15d925bffd0ad805d7bd77881d659c1f",
+    "m0003_sums.sql": "a2bee8a422bcc378af6aa0a3c17960fc",
 }
 
 
@@ -60,11 +61,14 @@ def test_a_store_of_the_first_migration_keeps_all_that_it_holds(tmp_path: Path) 
         path,
         "ALTER TABLE documents DROP COLUMN container;"
         "ALTER TABLE documents DROP COLUMN has_lines;"
-        "DELETE FROM migrations WHERE number = 2",
+        "ALTER TABLE documents DROP COLUMN sum;"
+        "DELETE FROM migrations WHERE number >= 2",
     )
 
     with Store.open(path) as store:
         assert [store.document(doc.doc_id) for doc in made] == before
+        assert store.deep_check() == []
+        assert (store.complete_sums(), store.complete_sums()) == (2, 0)
         assert store.deep_check() == []
         assert store.unaccounted_docs()
         store.commit(Changes(documents=made[:1], deleted_docs=(made[1].doc_id,)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 from kb_core.answers import AskQuery
-from kb_tui.testing import TuiKnowledgeBase, app_of, idle, on_screen
+from kb_tui.testing import TuiKnowledgeBase, app_of, idle, on_screen, until
 
 
 async def test_questions_of_one_conversation_go_on_with_it() -> None:
@@ -47,6 +49,48 @@ async def test_a_conversation_of_before_is_shown_and_gone_on_with() -> None:
     assert "asked as: when was the bridge built?" in shown
     assert "2 turns" in shown
     assert ("answer", AskQuery(text="how", conversation="trip")) in kb.asked
+
+
+async def test_what_is_written_is_shown_while_it_comes() -> None:
+    kb = TuiKnowledgeBase()
+    goes_on = Event()
+    kb.pieces = ["The **tower** ", "is old.", goes_on.wait]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "3", *"why", "enter")
+        await until(pilot, lambda: "The tower is old." in on_screen(app))
+        meanwhile = on_screen(app)
+        goes_on.set()
+        await idle(pilot)
+        shown = on_screen(app)
+
+    assert "writing…" in meanwhile
+    assert "Answer, word for word" not in meanwhile
+    assert "The tower is old." not in shown
+    assert "Answer, word for word" in shown
+
+
+async def test_esc_stops_what_is_written_and_leaves_what_came() -> None:
+    kb = TuiKnowledgeBase()
+    goes_on = Event()
+    kb.pieces = ["It is old.", goes_on.wait, " And red."]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "3", *"why", "enter")
+        await until(pilot, lambda: "It is old." in on_screen(app))
+        await pilot.press("escape")
+        was_told = kb.given["stop"].is_set()
+        goes_on.set()
+        await idle(pilot)
+        shown = on_screen(app)
+
+    assert was_told
+    assert "It is old." in shown
+    assert "stopped" in shown
+    assert "And red." not in shown
+    assert "Answer, word for word" not in shown
 
 
 async def test_an_answer_is_copied_with_its_sources() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,11 +51,20 @@ class Answering:
 
         return told(self._conversing(stop).steps(question))
 
-    def answer(self, question: AskQuery, *, stop: Event | None = None) -> Answer:
-        """Return the answer to *question*, or the refusal: what ``ask`` ends in."""
+    def answer(
+        self,
+        question: AskQuery,
+        *,
+        stop: Event | None = None,
+        told: Callable[[str], object] | None = None,
+    ) -> Answer:
+        """Return the answer to *question*, or the refusal: what ``ask`` ends in.
+
+        *told* is called with each piece of it as it comes, on the caller's thread.
+        """
         from kb_app._ask.asking import last
 
-        return last(self._conversing(stop).steps(question))
+        return last(self._conversing(stop).steps(question), told)
 
     def conversations(self) -> types.SessionList:
         """Return session_list.v1, the conversation that was used last first."""

@@ -35,6 +35,19 @@ class Keeping:
     def close(self) -> None:
         """Let go of the index."""
 
+    def sql(self, statement: str, *, limit: int = 1000, seconds: float = 30.0) -> types.SqlResult:
+        """Return sql_result.v1: at most *limit* rows that one SELECT finds in the store.
+
+        It reads the views of the schema ``kebab``, and no file; it ends after *seconds*. A blank
+        one lists the views and their columns. Waits for a writer for a bounded time, and then
+        raises ``StoreBusy``; ``InvalidInput`` for what is no question, ``Timeout`` for one that
+        takes too long.
+        """
+        from kb_app._sql import asked
+        from kb_core import wire
+
+        return wire.sql_result(asked(self._parts.query, statement, limit, seconds))
+
     def export_archive(
         self,
         target: str | BinaryIO,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         LanguageModel,
         Reranker,
     )
+    from kb_core.stored import QueryResult
 
 __all__ = ["Parts"]
 
@@ -46,6 +47,8 @@ class Parts:
     """Open the store and return what is wrong with it."""
     examine_index: Callable[[], list[str]]
     """Read every file of the index and return what is wrong with them."""
+    query: Callable[[str, int, float], QueryResult]
+    """Ask the store in SQL, for so many rows, for so many seconds."""
     model: Callable[[], EmbeddingModel | None]
     """The model whose vectors are searched, described; ``None`` where there is none."""
     embedder: Callable[[], Embedder]

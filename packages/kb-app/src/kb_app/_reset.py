@@ -34,13 +34,24 @@ def reset(config: Config, parts: Parts, scope: str, *, dry_run: bool) -> types.R
         return _reset_orphans(config, parts, dry_run=dry_run)
     paths = paths_of(config, scope)
     removed = [(str(path), _size_of(path)) for path in paths]
+    conversations = _conversations(config, paths)
     if not dry_run and paths:
         if config.storage.data_dir.is_dir():
             with parts.lock():
                 _delete(config, paths)
         else:
             _delete(config, paths)
-    return wire.reset_report(scope.removesuffix("-only"), removed, dry_run=dry_run)
+    return wire.reset_report(
+        scope.removesuffix("-only"), removed, dry_run=dry_run, conversations=conversations
+    )
+
+
+def _conversations(config: Config, paths: Sequence[Path]) -> int | None:
+    """Return how many conversations are below *paths*; ``None`` where none can be."""
+    from kb_app._ask.journals import Journals
+
+    journal = DataDir(config.storage.data_dir).journal
+    return len(Journals(journal).names()) if journal in paths else None
 
 
 def paths_of(config: Config, scope: str) -> list[Path]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         LanguageModel,
         Reranker,
     )
+    from kb_core.stored import QueryResult
     from kb_store import WriterLock
 
 __all__ = ["LazyEmbedder", "open_session", "parts_of"]
@@ -54,6 +55,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         describe=partial(_describe, config),
         examine=partial(_examine, config, clock),
         examine_index=partial(_examine_index, config, clock),
+        query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
         reranker=embedder.reranker,
@@ -170,6 +172,13 @@ def _examine_index(config: Config, clock: Clock) -> list[str]:
     return [f"{path} {what}" for path, what in found.items()]
 
 
+def _query(config: Config, clock: Clock, sql: str, limit: int, seconds: float) -> QueryResult:
+    from kb_store import query
+
+    with _lock(config, clock).shared():
+        return query(DataDir(config.storage.data_dir).store, sql, limit, seconds=seconds)
+
+
 def _language_model(config: Config) -> LanguageModel | None:
     from kb_app._ask.language_models import language_model
     from kb_app.paths import environment
@@ -180,6 +189,8 @@ def _language_model(config: Config) -> LanguageModel | None:
 def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executor[T, R]:
     from kb_app._ingest.workers.executor import ProcessExecutor
 
+    if config.ingest.executor == "ray" and wanted > 1:
+        return _ray_executor(config, task, wanted)
     most = config.ingest.workers or os.cpu_count() or 1
     count = max(1, min(most, wanted))
     return ProcessExecutor(
@@ -190,4 +201,22 @@ def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executo
         memory_mb=config.limits.memory_mb,
         expected=wanted,
         worth_secs=_WORKER_WORTH_SECS,
+    )
+
+
+def _ray_executor(config: Config, task: Callable[[T], R], wanted: int) -> Executor[T, R]:
+    from kb_app._ingest.settings import ingest_settings
+    from kb_app._ingest.workers.cluster.executor import RayExecutor
+    from kb_app._ingest.workers.cluster.versions import installed
+
+    address = config.ingest.ray_address
+    return RayExecutor(
+        task,
+        actors=config.ingest.actors or (0 if address else config.ingest.workers),
+        address=address,
+        timeout_secs=config.limits.wall_secs,
+        cpu_secs=config.limits.cpu_secs,
+        memory_mb=config.limits.memory_mb,
+        expected=wanted,
+        versions=partial(installed, ingest_settings(config)),
     )

@@ -87,11 +87,12 @@ class WriteSession:
             self.publish()
 
     def tidy(self) -> None:
-        """Give back the space of what was replaced, where that is worth a rewrite.
+        """Give back the space of what was replaced, where that is worth a rewrite; make sums.
 
         A rewrite of the truth also forgets embeddings that no chunk needs, so it is not made
         lightly: until then, text that comes back is not embedded again.
         """
+        self.store.complete_sums()
         if self._index.is_mostly_dead and not self.shows_another:
             self.rebuild()
         if self.store.sizes()["database"] <= _WORTH_REWRITING_BYTES:

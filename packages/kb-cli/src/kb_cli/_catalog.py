@@ -46,6 +46,7 @@ COMMANDS = {
     "doctor": ("operating:doctor", "Check that everything is well, and say what to do."),
     "stats": ("operating:stats", "Show counts and sizes."),
     "models": ("operating:models", "List embedding models: present, selectable, active."),
+    "sql": ("querying:sql", "Ask the store in SQL, for reading alone."),
     "eval": ("evaluating:eval_", "Measure how well this knowledge base answers."),
     "export": ("keeping:export", "Write all that kebab keeps into one file."),
     "import": ("keeping:import_", "Make the knowledge base that an archive holds."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import click
@@ -100,6 +100,12 @@ class CliContext:
                 self._place = place_of(self._config, self.folder, environ=self.environ)
                 self._config = self._place.config
         return self._config
+
+    def set_ingest(self, values: Mapping[str, Any]) -> None:
+        """Go on with these values of ``[ingest]``, which were given on the command line."""
+        if values:
+            config = self.config
+            self._config = replace(config, ingest=replace(config.ingest, **values))
 
     @property
     def is_readonly(self) -> bool:

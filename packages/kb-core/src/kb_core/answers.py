@@ -62,6 +62,8 @@ class Cited:
     """What is read before the quote: a table's header, or what leads into its list."""
     span: str | None = None
     """The part of the quote that is the answer itself, where that is clear."""
+    hop: int | None = None
+    """The number of the search that found it, where several were joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Stage:
     """A part of the way from a question to its answer."""
 
     name: str
-    """``rewrite``, ``search``, ``read``, ``gate``, ``choose``, ``pack``, or ``write``."""
+    """``rewrite``, ``search``, ``hop``, ``read``, ``gate``, ``choose``, ``pack``, or ``write``."""
     milliseconds: int
     said: str
     """What it came to, for a person."""
@@ -77,7 +79,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A round of searches for a question that no single passage answers."""
+    """A search, or a round of them, for a question that no single passage answers."""
 
     number: int
     """From 1."""

@@ -335,9 +335,11 @@ class Store(Protocol):
         """Drop unused embeddings, and rewrite the file if that share of it is free."""
         ...
 
+    def complete_sums(self) -> int:
+        """Make the sums of documents that an older version stored; return how many."""
+
     def deep_check(self) -> Sequence[str]:
         """Return what is wrong with the store: nothing, if all is well."""
-        ...
 
     def close(self) -> None:
         """Let go of it; closing twice is harmless."""
@@ -485,7 +487,6 @@ class LanguageModel(Protocol):
 
     def count(self, text: str, /) -> int | None:
         """Return the tokens of *text* as the model counts; ``None`` where nobody knows."""
-        ...
 
     def generate(
         self, messages: Sequence[Message], /, *, max_tokens: int, stop: Callable[[], bool] = never

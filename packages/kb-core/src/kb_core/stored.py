@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-__all__ = ["Ledger", "StoredChunk", "StoredDoc", "StoredFile", "StoredText"]
+__all__ = ["Ledger", "QueryResult", "StoredChunk", "StoredDoc", "StoredFile", "StoredText"]
+
+
+class QueryResult(NamedTuple):
+    """What a question in SQL found: rows of JSON values under their columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    truncated: bool
+    """Whether there is more than was asked for, or than can be told."""
 
 
 class StoredChunk(TypedDict):

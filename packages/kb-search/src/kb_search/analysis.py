@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 import tantivy
 
@@ -144,16 +145,12 @@ def analyze(text: str, lang: str | None = None) -> Streams:
     """Return the four streams of *text*, stemmed as *lang* (ISO 639-1)."""
     spoken, grams = _part(text)
     known = _tokens_of(STEMMED.get(lang or "en", "english"))
-    exact, stem, ident = [], [], []
-    for token in _TOKEN.findall(spoken):
-        forms = known(token)
-        exact.append(forms.exact)
-        stem.append(forms.stem)
-        if forms.ident:
-            ident.append(forms.ident)
+    tokens = _TOKEN.findall(spoken)
+    exact, stem, ident = zip(*map(known, tokens), strict=True) if tokens else ((), (), ())
+    names = list(filter(None, ident))
     if "+" in spoken or "#" in spoken:
-        ident += [fold(name) for name in _SYMBOLIC.findall(spoken)]
-    return Streams(" ".join(exact), " ".join(stem), " ".join(ident), " ".join(grams))
+        names += [fold(name) for name in _SYMBOLIC.findall(spoken)]
+    return Streams(" ".join(exact), " ".join(stem), " ".join(names), " ".join(grams))
 
 
 def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
@@ -212,31 +209,33 @@ def _bigrams(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Forms:
+class _Forms(NamedTuple):
     exact: str
     stem: str
     ident: str
 
 
-@cache
-def _tokens_of(language: str) -> Callable[[str], _Forms]:
-    """Return the function that analyses one token for a stemmer, remembering the common ones."""
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    stemmer = builder.filter(tantivy.Filter.stemmer(language)).build()
-    remembered: dict[str, _Forms] = {}
+class _Remembered(dict[str, _Forms]):
+    """What the common tokens are for one stemmer: a text asks for a hundred."""
 
-    def forms(token: str) -> _Forms:
-        found = remembered.get(token)
-        if found is None:
-            found = _forms(token, stemmer)
-            if len(token) <= _REMEMBERED_LENGTH:
-                if len(remembered) >= _REMEMBERED_TOKENS:
-                    remembered.clear()
-                remembered[token] = found
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        self._stemmer = builder.filter(tantivy.Filter.stemmer(language)).build()
+
+    def __missing__(self, token: str) -> _Forms:
+        found = _forms(token, self._stemmer)
+        if len(token) <= _REMEMBERED_LENGTH:
+            if len(self) >= _REMEMBERED_TOKENS:
+                self.clear()
+            self[token] = found
         return found
 
-    return forms
+
+@cache
+def _tokens_of(language: str) -> Callable[[str], _Forms]:
+    """Return the function that analyses one token for a stemmer."""
+    return _Remembered(language).__getitem__
 
 
 def _forms(token: str, stemmer: tantivy.TextAnalyzer) -> _Forms:

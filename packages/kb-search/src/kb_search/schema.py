@@ -13,7 +13,7 @@ to be searched and filtered by. Every text field splits at white space or not at
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -138,21 +138,30 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
     padding = _SIGNPOST_PADDING if is_signpost(chunk.text, doc.media) else _PADDING
     return {
         # Pairs of characters rank beside stems: one field has one idea of how long a chunk is.
-        "stem": f"{padding} {streams.stem} {streams.cjk}",
+        "stem": _joined((padding, streams.stem, streams.cjk)),
         "exact": streams.exact,
         "ident": streams.ident,
         "cjk": streams.cjk,
         "head": _head(chunk, doc),
         "called": _called(doc),
         "symbol": _terms(chunk.symbol, None) if chunk.symbol else "",
-        "name": " ".join(map(fold, names)),
+        "name": _joined(fold(" ".join(names)).split()),
     }
+
+
+def lengths_of(texts: Mapping[str, str]) -> dict[str, int]:
+    """Return how many terms ``scored_texts`` have, by field."""
+    return {field: text.count(" ") + 1 if text else 0 for field, text in texts.items()}
+
+
+def _joined(terms: Iterable[str]) -> str:
+    return " ".join(filter(None, terms))
 
 
 def chunk_document(
     chunk: ChunkRecord,
     doc: DocumentRecord,
-    shared: Mapping[str, Any],
+    shared: bytes,
     texts: Mapping[str, str],
     lengths: Mapping[str, int],
 ) -> tantivy.Document:
@@ -173,7 +182,7 @@ def chunk_document(
         made.add_integer(length_field(field), lengths[field])
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
-    made.add_bytes("payload", _json({**shared, **_chunk_payload(chunk)}))
+    made.add_bytes("payload", b"%b,%b" % (shared[:-1], _json(_chunk_payload(chunk))[1:]))
     return made
 
 
@@ -255,9 +264,9 @@ def tombstone(kind: str, key: int, rev: int) -> tantivy.Document:
     return made
 
 
-def doc_shared(doc: DocumentRecord) -> dict[str, Any]:
-    """Return what every chunk's payload says of its document."""
-    return {
+def doc_shared(doc: DocumentRecord) -> bytes:
+    """Return what every chunk's payload says of its document, as JSON."""
+    fields = {
         "doc_id": doc.doc_id,
         "source_id": doc.source_id,
         "path": doc.path,
@@ -277,6 +286,7 @@ def doc_shared(doc: DocumentRecord) -> dict[str, Any]:
         "asset": doc.asset,
         "container": doc.container,
     }
+    return _json(fields)
 
 
 def _record(kind: str, key: int, rev: int) -> tantivy.Document:
@@ -330,7 +340,7 @@ def _doc_payload(doc: DocumentRecord) -> dict[str, Any]:
 
 def _head(chunk: ChunkRecord, doc: DocumentRecord) -> str:
     parts = (doc.title, *chunk.heading_path, doc.path)
-    return " ".join(_terms(part, doc.lang) for part in parts if part)
+    return _joined(_terms(part, doc.lang) for part in parts if part)
 
 
 def _called(doc: DocumentRecord) -> str:
@@ -345,7 +355,7 @@ def _called(doc: DocumentRecord) -> str:
 def _terms(text: str, lang: str | None) -> str:
     """Return the terms of a short text; the chunks of a document share most of theirs."""
     streams = analyze(text, lang)
-    return " ".join(filter(None, (streams.stem, streams.ident, streams.cjk)))
+    return _joined((streams.stem, streams.ident, streams.cjk))
 
 
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode

@@ -33,9 +33,11 @@ _LINK = re.compile(
 _DEFINITION = re.compile(r"\s{0,3}\[[^\[\]\n]+\]:\s")
 _TAG = re.compile(r"<[^<>\n]*>")
 _LETTERS = re.compile(r"[^\W_]+")
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 _LEADERS = re.compile(r"(?:\.[ \t]?){4}|…{2}|·{4}|_{4}")
 _NUMBERED = re.compile(r"[ \t]*\d+(?:\.\d+)*\.?[ \t]")
-_PAGE = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})[ \t]*$")
+_ROMAN = frozenset("ivxlc")
+_PAGE = re.compile(rf"\s(?:\d{{1,4}}|[{''.join(sorted(_ROMAN))}]{{1,7}})[ \t]*$")
 
 
 def is_signpost(text: str, media: str = "markdown") -> bool:
@@ -94,12 +96,15 @@ def _named(link: re.Match[str]) -> str:
 
 
 def _letters(text: str) -> int:
+    if text.isascii():
+        return len(text.encode().translate(None, _NO_LETTERS))
     return sum(map(len, _LETTERS.findall(text)))
 
 
 def _is_contents(line: str) -> bool:
     """Say whether a line is one of a table of contents: a name, then the number of a page."""
-    if not _PAGE.search(line):
+    last = line.rstrip(" \t")[-1:]
+    if not (last.isdecimal() or last in _ROMAN) or not _PAGE.search(line):
         return False
     if _LEADERS.search(line):
         return True

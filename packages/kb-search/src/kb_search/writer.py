@@ -50,6 +50,7 @@ from kb_search.schema import (
     filler_document,
     key_of,
     length_field,
+    lengths_of,
     records_schema,
     scored_texts,
     text_document,
@@ -340,7 +341,7 @@ class Writer:
             shared = doc_shared(doc)
             for chunk in doc.chunks:
                 texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
-                lengths = {field: len(text.split()) for field, text in texts.items()}
+                lengths = lengths_of(texts)
                 made = chunk_document(chunk, doc, shared, texts, lengths)
                 self._chunks.writer.add_document(made)
                 added.append(lengths)

@@ -33,6 +33,7 @@ from kb_store._embeddings import describe_models, embed
 from kb_store._ledger import forget_files, write_files
 from kb_store._meta import Keys, load_meta, save_meta, write_outbox
 from kb_store._session import Session
+from kb_store._sums import sum_of
 from kb_store._tables import describe_sources, forget_aliases, record_moves
 
 __all__ = ["commit", "forget"]
@@ -100,7 +101,8 @@ def _write(session: Session, decided: Decided, keys: Keys, outbox: Outbox) -> _T
         kept = keep_keys(old.get(write.doc_key, ()), records, keys.chunk_key, moved=moved)
         chunks += [(write.doc_key, key, chunk) for key, chunk in zip(kept, records, strict=True)]
     delete_documents(session, decided.touched)
-    write_documents(session, [(write.doc_key, write.document) for write in decided.writes])
+    keyed = [(write.doc_key, write.document) for write in decided.writes]
+    write_documents(session, keyed, [sum_of(document) for _, document in keyed])
     write_chunks(session, chunks)
     before = {s.chunk_key: s.passage_hash for stored in old.values() for s in stored}
     after = {key: passage_hash(chunk) for _, key, chunk in chunks}

@@ -27,6 +27,7 @@ from kb_store._session import (
 )
 
 __all__ = [
+    "PIECE_CHARS",
     "KeyedChunk",
     "KeyedDocument",
     "count_chunks",
@@ -52,7 +53,7 @@ WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, piece
 """
 _DELETE = "DELETE FROM texts WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
 
-_PIECE_CHARS = 16_384
+PIECE_CHARS = 16_384
 
 
 def write_texts(session: Session, texts: Mapping[int, str]) -> None:
@@ -81,8 +82,8 @@ def read_texts(session: Session, doc_keys: Sequence[int]) -> dict[int, str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    starts = range(0, len(text), _PIECE_CHARS)
-    return enumerate(text[start : start + _PIECE_CHARS] for start in starts)
+    starts = range(0, len(text), PIECE_CHARS)
+    return enumerate(text[start : start + PIECE_CHARS] for start in starts)
 
 
 _STORED = """
@@ -270,8 +271,10 @@ def delete_documents(session: Session, doc_keys: Sequence[int]) -> None:
     session.run(_DELETE_DOCUMENTS, [doc_keys])
 
 
-def write_documents(session: Session, documents: Sequence[KeyedDocument]) -> None:
-    """Insert documents with their texts, under the keys they were given."""
+def write_documents(
+    session: Session, documents: Sequence[KeyedDocument], sums: Sequence[str]
+) -> None:
+    """Insert documents with their texts and *sums*, under the keys they were given."""
     if not documents:
         return
     records = [document for _, document in documents]
@@ -288,6 +291,7 @@ def write_documents(session: Session, documents: Sequence[KeyedDocument]) -> Non
         "chunk_count": integers(len(r.chunks) for r in records),
         "token_count": integers(sum(chunk.token_count for chunk in r.chunks) for r in records),
         "text_chars": integers(len(r.text) for r in records),
+        "sum": strings(sums),
     }
     session.insert("documents", columns)
     write_texts(session, {key: document.text for key, document in documents})

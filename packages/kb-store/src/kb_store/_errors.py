@@ -16,7 +16,7 @@ import _duckdb as duckdb  # without the package around it, which takes as long a
 from kb_core.disk import disk_hint, disk_hint_of
 from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
 
-__all__ = ["translate_errors"]
+__all__ = ["is_damage", "translate_errors"]
 
 _LOCKED = "could not set lock"
 _DAMAGED = (
@@ -56,6 +56,12 @@ def translate_errors(action: str) -> Generator[None]:
         raise IoError(f"could not {action}: {error}", hint=disk_hint(error.errno)) from error
 
 
+def is_damage(error: duckdb.Error) -> bool:
+    """Say whether *error* is that of a file that is not what was written."""
+    lowered = str(error).lower()
+    return any(words in lowered for words in _DAMAGED)
+
+
 def _not_text(action: str, character: str, position: int) -> KbError:
     return InvalidInput(
         f"could not {action}: character {position} of a text is a lone surrogate "
@@ -74,7 +80,7 @@ def _translated(action: str, error: duckdb.Error) -> KbError:
             f"could not {action}: the file was written by a newer DuckDB: {message}",
             hint="upgrade kebab",
         )
-    if any(words in lowered for words in _DAMAGED):
+    if is_damage(error):
         return StoreCorrupt(f"could not {action}: {message}", hint=_CORRUPT_HINT)
     hint = disk_hint_of(message)
     if isinstance(error, duckdb.IOException) or hint:

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import _duckdb as duckdb  # without the package around it, which takes as long again
 
 from kb_core.errors import InvalidInput, KbError
-from kb_store._errors import translate_errors
+from kb_store._errors import is_damage, translate_errors
 
 __all__ = [
     "Record",
@@ -197,6 +197,16 @@ class Session:
                 connection.abort()
             raise
         return [column[0] for column in connection.description or ()], rows
+
+    def damaged(self, sql: str, parameters: Parameters = ()) -> str | None:
+        """Execute *sql*, and return what DuckDB says where it meets a damaged block."""
+        try:
+            self._fetch(sql, parameters)
+        except duckdb.Error as error:
+            if not is_damage(error):
+                raise
+            return str(error)
+        return None
 
     def mapping(self, sql: str, parameters: Parameters = ()) -> dict[Any, Any]:
         """Execute *sql*, which selects two columns, and return the second by the first."""

@@ -1,98 +1,91 @@
 """Questions in SQL: a store read as it is, by somebody who knows what to ask.
 
-The file is opened for reading alone, and nothing but the file: no other file, no
-extension and no setting can be reached from the statement. A writer at work keeps
-it closed, hence ``StoreBusy``; what is wrong with the statement is ``InvalidInput``.
+A statement is run by a process of its own (``kb_store.asked``), which opens the file for
+reading alone and can reach no other file, no setting and no extension. It ends after a time, at
+a size of memory, and when enough was told; what it does to itself is an error, and no more. A
+writer at work keeps the file closed, hence ``StoreBusy``; what is wrong with the statement is
+``InvalidInput``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+import json
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-import _duckdb as duckdb  # without the package around it, which takes as long again
+from kb_core.errors import InvalidInput, IoError, KbError, NotIndexed, Timeout
+from kb_core.stored import QueryResult
 
-from kb_core.errors import InvalidInput, NotIndexed
-from kb_core.values import dataclass
-from kb_store._errors import translate_errors
+__all__ = ["query"]
 
-__all__ = ["QueryResult", "query"]
-
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 2,
-    "memory_limit": "1GB",
-    "autoload_known_extensions": False,
-    "autoinstall_known_extensions": False,
-}
-_CONFINE = (
-    "SET TimeZone = 'UTC'",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
-)
-_INSTANT = "TIMESTAMP WITH TIME ZONE"
-_FAULTS_OF_THE_STATEMENT = (
-    duckdb.ProgrammingError,
-    duckdb.DataError,
-    duckdb.NotSupportedError,
-    duckdb.PermissionException,
-    duckdb.DependencyException,
-)
+_PROGRAM = [sys.executable, "-P", "-m", "kb_store.asked"]
+"""-P: no module is taken from the folder that somebody happens to be in."""
+_LAST_WORDS_SECS = 10
+"""What a process has for starting, and for telling that its time is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryResult:
-    """Rows under their columns; instants are aware and in UTC."""
+def query(
+    path: Path, sql: str, limit: int, *, seconds: float = 30.0, memory_mb: int = 512
+) -> QueryResult:
+    """Return at most *limit* rows of *sql* over the store at *path*.
 
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    truncated: bool
-    """Whether there were more rows than were asked for."""
-
-
-def query(path: Path, sql: str, limit: int) -> QueryResult:
-    """Return at most *limit* rows of *sql* over the store at *path*."""
+    ``Timeout`` after *seconds*; ``InvalidInput`` for a statement that is no question, is wrong,
+    or wants more than *memory_mb* or than can be told.
+    """
     if not path.exists():
         raise NotIndexed(f"there is no store at {str(path)!r}", hint="run 'kebab ingest'")
-    with translate_errors("query the store"), _connected(path) as connection:
-        try:
-            return _result(connection, sql, limit)
-        except _FAULTS_OF_THE_STATEMENT as error:
-            raise InvalidInput(f"the statement was refused: {error}") from error
-
-
-@contextmanager
-def _connected(path: Path) -> Generator[duckdb.DuckDBPyConnection]:
-    import duckdb  # the whole package, which gives connections what makes relations of SQL
-
-    connection = duckdb.connect(path, read_only=True, config=_CONFIG)
+    asked = {
+        "path": str(path),
+        "sql": sql,
+        "limit": limit,
+        "seconds": seconds,
+        "memory_mb": memory_mb,
+    }
+    given = json.dumps(asked).encode()
     try:
-        for statement in _CONFINE:
-            connection.execute(statement).fetchall()
-        yield connection
-    finally:
-        connection.close()
+        done = subprocess.run(  # noqa: S603 - our own program
+            _PROGRAM,
+            input=given,
+            capture_output=True,
+            timeout=seconds + _LAST_WORDS_SECS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise too_long(seconds) from None
+    except OSError as error:
+        raise IoError(f"could not start a process for the statement: {error}") from error
+    return _result(done, memory_mb)
 
 
-def _result(connection: duckdb.DuckDBPyConnection, sql: str, limit: int) -> QueryResult:
-    sql.encode()  # DuckDB's own complaint about what is not text is no duckdb.Error
-    relation = connection.sql(sql)
-    if relation is None:
-        raise InvalidInput("the statement asks for nothing")
-    shown = ", ".join(_shown(n, str(kind)) for n, kind in enumerate(relation.types, 1))
-    rows = relation.project(shown).limit(limit + 1).fetchall()
-    found = tuple(map(_aware, rows[:limit]))
-    return QueryResult(tuple(relation.columns), found, len(rows) > limit)
+def too_long(seconds: float) -> Timeout:
+    """Return what to say of a statement that was not done in time."""
+    return Timeout(
+        f"the statement was not done in {seconds:g} seconds",
+        hint="ask for less, or allow more: --timeout",
+        details={"seconds": seconds},
+    )
 
 
-def _shown(number: int, kind: str) -> str:
-    """Return a column as it is fetched: DuckDB's conversion of instants wants a library."""
-    if kind == _INSTANT:
-        return f"#{number} AT TIME ZONE 'UTC' AS c{number}"
-    return f"#{number}{'::VARCHAR' if _INSTANT in kind else ''} AS c{number}"
+def _result(done: subprocess.CompletedProcess[bytes], memory_mb: int) -> QueryResult:
+    try:
+        told: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        raise InvalidInput(
+            f"the statement ended the process that ran it, most likely for want of memory: it "
+            f"may have {memory_mb} MB",
+            hint="ask for less at once",
+            details={"field": "sql", "exit_code": done.returncode},
+        ) from None
+    if "error" in told:
+        _raise(told["error"])
+    rows = tuple(map(tuple, told["rows"]))
+    return QueryResult(tuple(told["columns"]), rows, told["truncated"])
 
 
-def _aware(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in row)
+def _raise(error: dict[str, Any]) -> NoReturn:
+    kinds = {kind.code: kind for kind in KbError.__subclasses__()}
+    raise kinds.get(error["code"], KbError)(
+        error["message"], hint=error["hint"], details=error["details"]
+    )

@@ -31,6 +31,7 @@ from kb_store._meta import Meta, create_meta, load_meta
 from kb_store._migrate import is_current, last_migration, migrate
 from kb_store._publication import stats
 from kb_store._session import Session, to_us
+from kb_store._sums import complete_sums
 from kb_store._tables import expired_aliases
 
 __all__ = ["Store"]
@@ -264,6 +265,11 @@ class Store:
         """Drop unused embeddings, and rewrite the file if that share of it is free."""
         with self._session.use("compact the store"):
             return _files.compact(self._session, min_free_share)
+
+    def complete_sums(self) -> int:
+        """Make the sums of documents that an older version stored; return how many."""
+        with self._session.use("make sums of documents"):
+            return complete_sums(self._session)
 
     def deep_check(self) -> list[str]:
         """Return what is wrong with the store: nothing, if all is well."""

@@ -42,6 +42,8 @@ class Turn:
     answer: types.Answer | None = None
     """All that there is to say of it."""
     remark: str = ""
+    said: str = ""
+    """What has come of the answer before it is there."""
 
 
 def transcript(
@@ -61,7 +63,8 @@ def transcript(
 def _turn(turn: Turn, *, explain: bool, chosen: int | None) -> Iterator[Row]:
     yield Row(f"> {turn.question}", "head")
     if turn.hits is None:
-        yield Row(turn.remark or "searching…", "note")
+        yield from _written(turn.said)
+        yield Row(turn.remark or ("writing…" if turn.said else "searching…"), "note")
     else:
         yield from _said(turn.answer)
         if turn.remark:
@@ -84,9 +87,14 @@ def _said(answer: types.Answer | None) -> Iterator[Row]:
     is_quoted = model["provider"] in {"extractive", "none"}
     if reason is None:
         yield Row(_ANSWER if is_quoted else f"Written by {model['id']}, from:", "note")
-    if answer["answer"] and not is_quoted:
-        for line in _read(answer["answer"], "markdown", None):
-            yield Row(line.text, indent="  ", spans=line.spans)
+    if not is_quoted:
+        yield from _written(answer["answer"])
+
+
+def _written(text: str) -> Iterator[Row]:
+    """Yield what is written, as Markdown; nothing for nothing."""
+    for line in _read(text, "markdown", None) if text else ():
+        yield Row(line.text, indent="  ", spans=line.spans)
 
 
 def _passage(sign: str, hit: Hit, question: str, *, explain: bool) -> Iterator[Row]:

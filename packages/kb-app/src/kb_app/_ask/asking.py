@@ -5,47 +5,55 @@ gate says whether they answer; if so, the answer is the sentences that say it, v
 with the place where it stands. Where a language model is configured, it writes the answer from
 the passages, and what it wrote is held against them (``writing``): what they do not say is
 taken out, or refused. It is never asked where the gate says no.
+
+Where no model writes and a question names its thing by a phrase, the phrase is searched first,
+and then the question with what it names (``chaining``).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeAlias
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
-from kb_app._ask.extract import Extract, extracts, ranked
+from kb_app._ask.extract import Extract, extracts
 from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
-from kb_app._ask.kinds import marked
+from kb_app._ask.telling import (
+    cited_of,
+    judged_line,
+    near_misses,
+    packed_line,
+    place_of,
+    searched_line,
+    text_of,
+    wrote_line,
+)
 from kb_app._search.channels import Channel
 from kb_app._search.query import parse_query
 from kb_app._search.ranking import page_of
 from kb_app.shown import count
 from kb_core import wire
 from kb_core.answers import Answer, AskQuery, Cited, Hop, Refusal, Stage, Verification
-from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
 from kb_core.clock import to_epoch
 from kb_core.errors import InvalidInput, KbError, ModelMissing
-from kb_core.ids import content_hash
 from kb_core.ports import StoredChunk, never
 from kb_core.search import Hit, SearchQuery, SearchResponse
-from kb_core.sentences import Unit
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from datetime import datetime
     from threading import Event
 
-    from kb_app._ask.packing import Packed
+    from kb_app._ask.chaining import Link, Looked
     from kb_app._ask.writing import Written
     from kb_app._parts import Parts
     from kb_app._search.engine import Engine, RankedList
     from kb_app._search.ranking import Row
     from kb_app.config import Config
     from kb_core.control import EmbeddingModel
-    from kb_core.language import ModelName
     from kb_core.ports import CloseReader, LanguageModel
     from kb_core.wire import types
 
@@ -57,7 +65,10 @@ Step: TypeAlias = "tuple[Hit, ...] | str | Answer"
 RULES = "extractive-1"
 """The version of how sentences are chosen; part of every answer that is made of them."""
 
-_ONE_HOP = "several hops need a language model ([ask] provider): it was asked as one question"
+_ONE_HOP = (
+    "asked as one question: no phrase of it leads to a second fact; "
+    "a language model ([ask] provider) may find other ways"
+)
 _NEAR = 3
 """How many passages a refusal names."""
 _ID_BYTES = 8
@@ -104,6 +115,11 @@ class _Read:
     confidence: float | None = None
     degraded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the gate says that nothing of it answers."""
+        return self.gate is not None and (self.confidence or 0.0) < self.gate.threshold
 
 
 class Asking:
@@ -152,14 +168,9 @@ class Asking:
         ranking = self._engine.ranking(question.search())
         response = self._engine.answer(ranking)
         asked = _Asked(question=question, watch=watch, ranking=ranking, response=response)
-        watch.note("search", _searched(question, len(response.hits), self._searched_by(asked)))
+        watch.note("search", searched_line(question, len(response.hits), self._searched_by(asked)))
         model = self._parts.language_model() if question.multi_hop else None
-        if model is not None:
-            return self._hopped(asked, model)
-        if question.multi_hop:
-            said = replace(response, warnings=(*response.warnings, _ONE_HOP))
-            return replace(asked, response=said)
-        return asked
+        return asked if model is None else self._hopped(asked, model)
 
     def _hopped(self, asked: _Asked, model: LanguageModel) -> _Asked:
         """Return *asked* with what *model* had searched for it, in rounds."""
@@ -197,17 +208,69 @@ class Asking:
         read = self._read(asked)
         if read.evidence is None:
             yield self._said(asked, read, "llm_stream_aborted")
-        elif read.gate is not None and (read.confidence or 0.0) < read.gate.threshold:
-            yield self._said(asked, read, "score_gate")
-        elif model is not None:
-            yield from self._written(asked, read, model)
-        else:
-            chosen = extracts(read.evidence)
-            units = sum(len(passage.pieces) for passage in read.evidence.passages)
-            asked.watch.note("choose", f"{count(len(chosen), 'quote')} out of {units:,} units")
-            answer = self._said(asked, read, None if chosen else "score_gate", chosen)
+        elif model is None:
+            answer = self._quoted(asked, read, read.evidence)
             yield from answer.text.splitlines(keepends=True)
             yield answer
+        elif read.is_refused:
+            yield self._said(asked, read, "score_gate")
+        else:
+            yield from self._written(asked, read, model)
+
+    def _quoted(self, asked: _Asked, read: _Read, evidence: Evidence) -> Answer:
+        """Return what the documents say to the question, in one place or in two, or the refusal."""
+        if links := self._chained(asked, read, evidence):
+            return self._joined(asked, links)
+        if asked.question.multi_hop:
+            read = replace(read, warnings=(*read.warnings, _ONE_HOP))
+        if read.is_refused:
+            return self._said(asked, read, "score_gate")
+        chosen = extracts(evidence)
+        units = sum(len(passage.pieces) for passage in evidence.passages)
+        asked.watch.note("choose", f"{count(len(chosen), 'quote')} out of {units:,} units")
+        return self._said(asked, read, None if chosen else "score_gate", chosen)
+
+    def _chained(self, asked: _Asked, read: _Read, evidence: Evidence) -> Sequence[Link]:
+        """Return the searches that answer together where no passage does; mostly none."""
+        from kb_app._ask.chaining import chain
+
+        def look(text: str) -> Looked | None:
+            return self._looked(asked, text)
+
+        return chain(_looked_at(asked.response, read, evidence), look)
+
+    def _looked(self, asked: _Asked, text: str) -> Looked | None:
+        """Return what *text* finds, searched as the question was; ``None`` where nothing."""
+        question = replace(asked.question, text=text)
+        ranking = self._engine.ranking(question.search())
+        response = self._engine.answer(ranking)
+        again = _Asked(question=question, watch=_Watch(), ranking=ranking, response=response)
+        read = self._read(again) if response.hits and not self._is_stopped() else _Read()
+        sure = "nothing" if read.confidence is None else f"confidence {read.confidence:.2f}"
+        asked.watch.note("hop", f"{text}: {sure}")
+        return _looked_at(response, read, read.evidence) if read.evidence else None
+
+    def _joined(self, asked: _Asked, links: Sequence[Link]) -> Answer:
+        """Return the answer that the last of *links* gives, with what led there before it."""
+        cited: list[Cited] = []
+        hops: list[Hop] = []
+        hits: dict[str, Hit] = {}
+        for number, link in enumerate(links, start=1):
+            of_link = {hit.chunk_id: hit for hit in link.looked.hits}
+            new = tuple(chunk_id for chunk_id in of_link if chunk_id not in hits)
+            hops.append(Hop(number, (link.looked.question,), new))
+            hits |= {chunk_id: of_link[chunk_id] for chunk_id in new}
+            for extract in link.chosen:
+                one = cited_of(link.looked.question, len(cited) + 1, extract, of_link)
+                cited.append(replace(one, hop=number, span=link.name or one.span))
+        last = links[-1].looked
+        read = _Read(evidence=last.evidence, gate=last.gate, degraded=last.degraded)
+        read = replace(read, confidence=min(link.looked.confidence for link in links))
+        read = replace(read, warnings=tuple(doubts(last.evidence, last.gate, read.confidence)))
+        found = replace(asked.response, hits=tuple(hits.values()))
+        asked = replace(asked, response=found, hops=tuple(hops))
+        said = self._said(asked, read, None)
+        return replace(said, text=text_of(cited), citations=tuple(cited))
 
     def _written(self, asked: _Asked, read: _Read, model: LanguageModel) -> Iterator[str | Answer]:
         """Yield what *model* writes from the passages, and what came of it."""
@@ -223,7 +286,7 @@ class Asking:
         room = room_of(ask.context_tokens, question, counted)
         chunks = self._evidence(asked)
         packed = pack(chunks, room.evidence, counted)
-        asked.watch.note("pack", _packed(packed, len(chunks), room.evidence))
+        asked.watch.note("pack", packed_line(packed, len(chunks), room.evidence))
         for step in write(
             model,
             prompt(question, packed),
@@ -248,7 +311,7 @@ class Asking:
         cited = tuple(
             Cited(
                 hit=by_id[support.chunk["chunk_id"]],
-                citation=_place(support.chunk, support.start, support.end),
+                citation=place_of(support.chunk, support.start, support.end),
                 quote=support.chunk["text"][support.start : support.end],
                 marker=support.item,
             )
@@ -258,7 +321,7 @@ class Asking:
         warnings = [f"the evidence was sent to {model.name.remote}"] if model.name.remote else []
         if written.error is not None:
             warnings.append(str(written.error))
-        asked.watch.note("write", _wrote(model.name, written))
+        asked.watch.note("write", wrote_line(model.name, written))
         said = self._said(asked, read, written.refusal)
         checked = written.checked
         return replace(
@@ -309,7 +372,7 @@ class Asking:
         if gate is None:
             remarks = (*remarks, f"gate: {name} was not measured; no answer is refused")
         confidence = chance_of(evidence, gate) if gate else None
-        asked.watch.note("gate", _judged(gate, confidence, is_foreign=evidence.is_foreign))
+        asked.watch.note("gate", judged_line(gate, confidence, is_foreign=evidence.is_foreign))
         return _Read(
             evidence=evidence,
             gate=gate,
@@ -339,14 +402,14 @@ class Asking:
         by_id = {hit.chunk_id: hit for hit in hits}
         if refusal is None:
             cited = tuple(
-                _cited(asked.question.text, number, extract, by_id)
+                cited_of(asked.question.text, number, extract, by_id)
                 for number, extract in enumerate(chosen, start=1)
             )
         else:
-            cited = tuple(_near(read.evidence, hits[:_NEAR]))
+            cited = tuple(near_misses(read.evidence, hits[:_NEAR]))
         return Answer(
             question=asked.question,
-            text=_text(cited) if refusal is None else "",
+            text=text_of(cited) if refusal is None else "",
             citations=cited,
             refusal=refusal,
             confidence=read.confidence,
@@ -377,38 +440,14 @@ class Asking:
         return blake2b(repr(state).encode(), digest_size=_ID_BYTES).hexdigest()
 
 
-def last(steps: Iterator[Step]) -> Answer:
-    """Return the answer that *steps* end in."""
-    *_, answer = steps
+def last(steps: Iterator[Step], told: Callable[[str], object] | None = None) -> Answer:
+    """Return the answer that *steps* end in; *told* gets each piece of it as it comes."""
+    answer: Step = ""
+    for answer in steps:
+        if told is not None and isinstance(answer, str):
+            told(answer)
     assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
     return answer
-
-
-def _searched(question: AskQuery, found: int, model: EmbeddingModel | None) -> str:
-    vectors = f"vectors of {model.key}" if model else "no vectors"
-    return f"{question.mode.value}, {count(found, 'passage')} found, {vectors}"
-
-
-def _judged(gate: Gate | None, confidence: float | None, *, is_foreign: bool) -> str:
-    if gate is None or confidence is None:
-        return "no gate for this model: confidence unknown"
-    foreign = ", as for a question in another language" if is_foreign else ""
-    return f"confidence {confidence:.2f}, answers from {gate.threshold:.2f} on{foreign}"
-
-
-def _packed(packed: Packed, chunks: int, budget: int) -> str:
-    cut = f", {len(packed.left_out)} left out" if packed.left_out else ""
-    items = f"{count(chunks, 'passage')} as {count(len(packed.items), 'item')}{cut}"
-    return f"{items}; {packed.tokens:,} of {budget:,} tokens"
-
-
-def _wrote(name: ModelName, written: Written) -> str:
-    if written.checked is None:
-        return f"by {name.id}: {written.refusal or 'nothing to check'}"
-    stating = [each for each in written.checked.judged if each.statement.states]
-    faults = [f"{kind} {text!r}" for each in stating for kind, text in each.faults]
-    said = f"by {name.id}: {count(len(stating), 'statement')}, {written.checked.score:.0%} stand"
-    return f"{said}; wrong: {', '.join(faults)}" if faults else said
 
 
 def told(steps: Iterator[Step]) -> Iterator[types.AnswerEvent]:
@@ -422,55 +461,14 @@ def told(steps: Iterator[Step]) -> Iterator[types.AnswerEvent]:
             yield wire.answer_retrieved(step)
 
 
-def _text(cited: Sequence[Cited]) -> str:
-    """Return the answer: each quote with its marker, what leads into it before it."""
-    return "\n".join(
-        f"{one.lead}\n{one.quote} [{one.marker}]" if one.lead else f"{one.quote} [{one.marker}]"
-        for one in cited
+def _looked_at(response: SearchResponse, read: _Read, evidence: Evidence) -> Looked:
+    from kb_app._ask.chaining import Looked
+
+    return Looked(
+        question=evidence.question,
+        hits=response.hits,
+        evidence=evidence,
+        gate=read.gate,
+        confidence=read.confidence or 0.0,
+        degraded=read.degraded,
     )
-
-
-def _cited(question: str, number: int, extract: Extract, hits: dict[str, Hit]) -> Cited:
-    chunk = extract.passage.chunk
-    span = marked(extract.text, question)
-    return Cited(
-        hit=hits[chunk["chunk_id"]],
-        citation=_place(chunk, extract.start, extract.end),
-        quote=extract.text,
-        marker=number,
-        lead=None if extract.lead is None else chunk["text"][slice(*extract.lead)],
-        span=None if span is None else extract.text[slice(*span)],
-    )
-
-
-def _near(evidence: Evidence | None, hits: Sequence[Hit]) -> Iterator[Cited]:
-    """Yield what comes near an answer: of each of the first passages, the likeliest words."""
-    likeliest: dict[str, tuple[StoredChunk, Unit]] = {}
-    if evidence is not None:
-        for unit in ranked(evidence):
-            chunk = evidence.passages[unit.passage].chunk
-            likeliest.setdefault(chunk["chunk_id"], (chunk, unit.piece.unit))
-    for hit in hits:
-        citation, quote = hit.citation, hit.snippet
-        if hit.chunk_id in likeliest:
-            chunk, best = likeliest[hit.chunk_id]
-            citation = _place(chunk, best.start, best.end)
-            quote = chunk["text"][best.start : best.end]
-        yield Cited(hit=hit, citation=citation, quote=quote)
-
-
-def _place(chunk: StoredChunk, start: int, end: int) -> Citation:
-    """Return the citation of a range of a chunk's text: its own lines, where it has lines."""
-    whole, text = citation_of(chunk), chunk["text"]
-    if chunk["span"] or chunk["line_end"] - chunk["line_start"] != text.count("\n"):
-        return whole  # a page, or lines that are not those of the text
-    first = chunk["line_start"] + text.count("\n", 0, start)
-    last = first + text.count("\n", start, end)
-    match whole.span:
-        case LineSpan(section=section):
-            span: LineSpan | CodeSpan = LineSpan(first, last, section)
-        case CodeSpan(symbol=symbol, lang=lang):
-            span = CodeSpan(first, last, symbol, lang)
-        case _:
-            return whole
-    return Citation(whole.path, span, content_hash(text[start:end]))

@@ -24,7 +24,17 @@ from kb_app._ask.kinds import expected, fits
 from kb_core.media import Media
 from kb_core.values import dataclass
 
-__all__ = ["FEATURES", "Extract", "Scored", "bare", "extracts", "features", "ranked", "words_in"]
+__all__ = [
+    "FEATURES",
+    "Extract",
+    "Scored",
+    "bare",
+    "extract_of",
+    "extracts",
+    "features",
+    "ranked",
+    "words_in",
+]
 
 FEATURES = (
     "nearness", "nearness, less the best", "farthest", "cosine",
@@ -82,6 +92,11 @@ def extracts(evidence: Evidence) -> list[Extract]:
     chosen = sorted(_chosen(ranked(evidence)), key=lambda unit: (unit.passage, unit.place))
     runs = groupby(enumerate(chosen), key=lambda pair: _run(*pair))
     return [_joined(evidence, [unit for _, unit in run]) for _, run in runs]
+
+
+def extract_of(evidence: Evidence, unit: Scored) -> Extract:
+    """Return *unit* of *evidence* by itself, as it is quoted."""
+    return _joined(evidence, [unit])
 
 
 def ranked(evidence: Evidence) -> list[Scored]:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 from kb_core.values import dataclass
 
-__all__ = ["standalone"]
+__all__ = ["Language", "language_of", "standalone"]
 
 _MOST_CARRIED = 6
 _MOST_CHARS = 400
@@ -39,7 +39,7 @@ _END = " \t\n?？!.。¿¡"
 
 
 @dataclass(frozen=True, slots=True)
-class _Language:
+class Language:
     """The words of a language that tell nothing by themselves, by what they do."""
 
     refers: frozenset[str]
@@ -58,11 +58,11 @@ class _Language:
 
 def _language(  # noqa: PLR0913 - a row of a table
     *, refers: str, persons: str, opens: str, places: str, asks: str, articles: str, empty: str
-) -> _Language:
+) -> Language:
     sets = [frozenset(words.split()) for words in (refers, persons, places, asks, articles, empty)]
     beginning = re.compile(rf"[\s¿]*(?:{opens})(?:\s*,)?(?=[\s?,]|$)\s*", re.IGNORECASE)
     back, people, before, asking, short, _ = sets
-    return _Language(back, people, beginning, before, asking, short, frozenset().union(*sets))
+    return Language(back, people, beginning, before, asking, short, frozenset().union(*sets))
 
 
 _LANGUAGES = (
@@ -236,7 +236,7 @@ def _spaced(
     name: str | None,
 ) -> str | None:
     before = turns[-1][1].strip(_END)
-    language = _language_of(question, before)
+    language = language_of(question, before)
     if language is None:
         return None
     opening = language.opens.match(question)
@@ -247,7 +247,7 @@ def _spaced(
     is_back = bool(people or words & language.refers or _is_one(rest, language))
     if not (opening or is_back or len(own) <= _FEW):
         return None
-    spoken = _language_of(before, "") or language
+    spoken = language_of(before, "") or language
     about = _topic_of(turns)
     is_thing = opening and own and not is_back and language.asks.isdisjoint(words)
     if is_thing and (made := _in_its_place(rest.strip(_END), before, spoken, about, weight)):
@@ -264,7 +264,7 @@ def _spaced(
     return f"{rest.strip() or question} ({' '.join(carried)})" if carried else None
 
 
-def _is_one(question: str, language: _Language) -> bool:
+def _is_one(question: str, language: Language) -> bool:
     match = _PRONOUN.search(question) if language is _ENGLISH else None
     return match is not None and match.group().casefold().startswith("one")
 
@@ -282,12 +282,12 @@ def _topic_of(turns: Sequence[tuple[str, str]]) -> str | None:
         bare = topic.partition(" ")[2] or topic if topic else None
         if bare and asked != meant and bare in meant and bare not in asked:
             continue
-        language = _language_of(meant, "")
+        language = language_of(meant, "")
         topic = _topic(meant.strip(_END), language) if language else None
     return topic
 
 
-def _topic(question: str, language: _Language) -> str | None:
+def _topic(question: str, language: Language) -> str | None:
     """Return the first thing that a question names, with its article."""
     if language is not _ENGLISH:
         return _phrase(question, language)
@@ -308,7 +308,7 @@ def _topic(question: str, language: _Language) -> str | None:
     return " ".join(words[start:end])
 
 
-def _goes_on(low: Sequence[str], at: int, language: _Language) -> bool:
+def _goes_on(low: Sequence[str], at: int, language: Language) -> bool:
     """Say whether a thing goes on here: *the default number of hits*."""
     return low[at] in _JOINS and at + 1 < len(low) and low[at + 1] not in language.known
 
@@ -320,16 +320,16 @@ def _has_verb_behind(before: Sequence[str]) -> bool:
     return auxiliary in _INVERTED or is_being
 
 
-def _phrase(question: str, language: _Language) -> str | None:
+def _phrase(question: str, language: Language) -> str | None:
     """Return an article with the word behind it, where a language puts nouns first."""
     named = [pair for pair in _named(question, language) if pair[0]]
     return "".join(named[0]) if named else None
 
 
-def _language_of(question: str, before: str) -> _Language | None:
+def language_of(question: str, before: str) -> Language | None:
     """Return the language of a question; what was asked before it tells, too, if less."""
 
-    def known(language: _Language) -> tuple[int, int]:
+    def known(language: Language) -> tuple[int, int]:
         counts = [
             sum(word.casefold() in language.known for word in _WORD.findall(text))
             + 2 * bool(language.opens.match(text))
@@ -341,12 +341,12 @@ def _language_of(question: str, before: str) -> _Language | None:
     return best if known(best)[0] else None
 
 
-def _telling(text: str, language: _Language) -> list[str]:
+def _telling(text: str, language: Language) -> list[str]:
     return [word for word in _WORD.findall(text) if word.casefold() not in language.known]
 
 
 def _carried(
-    before: str, language: _Language, weight: Callable[[str], float], own: Sequence[str]
+    before: str, language: Language, weight: Callable[[str], float], own: Sequence[str]
 ) -> list[str]:
     """Return the words of *before* that tell most, in their order, but for *own*."""
     there = {word.casefold() for word in own}
@@ -357,7 +357,7 @@ def _carried(
 
 
 def _in_its_place(
-    other: str, before: str, language: _Language, about: str | None, weight: Callable[[str], float]
+    other: str, before: str, language: Language, about: str | None, weight: Callable[[str], float]
 ) -> str | None:
     """Return *before*, asked of *other*: a number, a phrase with a preposition, or a thing."""
     numbers = _NUMBER.findall(before)
@@ -385,7 +385,7 @@ def _mark(question: str) -> str:
     return "" if question.endswith(")") else "?"
 
 
-def _named(before: str, language: _Language) -> list[tuple[str, str]]:
+def _named(before: str, language: Language) -> list[tuple[str, str]]:
     """Return what a question names, each with its article: words behind one, or else any."""
     found, last = [], ""
     for match in _WORD.finditer(before):

@@ -43,7 +43,8 @@ _MONTH = (
     r"|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
 )
 _SPELLED = (
-    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million"
+    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven"
+    r"|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million"
     r"|billion|half|third|dozen|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|dos|tres|cuatro"
     r"|cinco|seis|siete|ocho|nueve|diez"
 )

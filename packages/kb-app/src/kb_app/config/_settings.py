@@ -82,6 +82,17 @@ class Ingest:
     workers: int = setting(
         0, "Processes that parse; 0: one for each core.", kind="cores", low=0, high=256
     )
+    executor: str = setting(
+        "processes",
+        "Who parses: processes here, or actors of a Ray cluster (the extra `ray`).",
+        choices=("processes", "ray"),
+    )
+    ray_address: str = setting(
+        "", "HOST:PORT of the cluster, or `auto`; empty: one of its own, here, for each run."
+    )
+    actors: int = setting(
+        0, "Actors that parse; 0: one for each processor of the cluster.", low=0, high=10_000
+    )
     batch_docs: int = setting(64, "Documents published at once.", low=1, high=10_000)
     batch_secs: float = setting(
         1.0, "Seconds after which a batch is published, full or not.", low=0.01, high=3600

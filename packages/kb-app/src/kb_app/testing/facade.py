@@ -60,8 +60,10 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         self.answers = dict(answers or {})
         self.runs = runs or script()
         self.asked: list[tuple[Any, ...]] = []
-        """Every call, the operation and its arguments in order; not ``stop``, and not what
-        interfaces ask unasked, ``stats``, ``preferences`` and ``keep_queries``."""
+        """Every call, the operation and its arguments in order; neither ``stop`` nor ``told``,
+        and not what interfaces ask unasked, ``stats``, ``preferences`` and ``keep_queries``."""
+        self.given: Mapping[str, Any] = {}
+        """What ``answer`` was given last, with ``stop`` and ``told``."""
         self.threads: set[int] = set()
         """Where it was called, but for ``preferences``, which reads nothing."""
         self.before: Callable[[str], object] = _raising(error) if error else _nothing
@@ -108,7 +110,10 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         """Note the call; return what is scripted for it, else ``None``."""
         if name != "preferences":
             self.threads.add(threading.get_ident())
-        values = {key: value for key, value in given.items() if key not in {"self", "stop"}}
+        if name == "answer":
+            self.given = dict(given)
+        unseen = {"self", "stop", "told"}
+        values = {key: value for key, value in given.items() if key not in unseen}
         if name not in {"preferences", "stats", "keep_queries"}:
             self.asked.append((name, *values.values()))
         self.before(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 import click
 
@@ -29,6 +30,17 @@ kebab ingest ~/notes/rust --no-embed
 @click.option("--no-audio", is_flag=True, help="Leave listening to recordings for another run.")
 @click.option("--retry-failed", is_flag=True, help="Try files again that failed.")
 @click.option("--allow-empty", is_flag=True, help="Believe it when a whole source is gone.")
+@click.option(
+    "--workers",
+    type=click.Choice(["processes", "ray"]),
+    help="Who reads: processes here, or a Ray cluster. [default: [ingest] executor]",
+)
+@click.option(
+    "--ray-address", metavar="HOST:PORT", help="The Ray cluster, or `auto`; else one of its own."
+)
+@click.option(
+    "--actors", type=click.IntRange(0, 10_000), metavar="N", help="Actors of the Ray cluster."
+)
 @pass_cli
 def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     cli: CliContext,
@@ -41,6 +53,9 @@ def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     no_audio: bool,
     retry_failed: bool,
     allow_empty: bool,
+    workers: str | None,
+    ray_address: str | None,
+    actors: int | None,
 ) -> None:
     """Index everything that is new or changed.
 
@@ -52,6 +67,7 @@ def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     from kb_core.ingest import IngestOptions
 
     cli.writes("ingest")
+    _set_workers(cli, {"executor": workers, "ray_address": ray_address, "actors": actors})
     options = IngestOptions(
         paths=tuple(_absolute(cli, path, field="paths") for path in paths),
         force=force_reingest,
@@ -64,6 +80,21 @@ def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     )
 
     show_work(cli, lambda kb, stop: kb.ingest(options, stop=stop), is_dry_run=dry_run)
+
+
+def _set_workers(cli: CliContext, options: Mapping[str, str | int | None]) -> None:
+    """Have this run use the workers that were named, whatever the configuration says."""
+    given = {name: value for name, value in options.items() if value is not None}
+    executor = given.get("executor", cli.config.ingest.executor)
+    of_ray = [name for name in ("ray_address", "actors") if name in given]
+    if executor != "ray" and of_ray:
+        option = "--" + of_ray[0].replace("_", "-")
+        raise InvalidInput(
+            f"{option} is {given[of_ray[0]]!r}, and there is no Ray cluster to read with",
+            hint=f"add --workers ray, or leave {option} out",
+            details={"field": of_ray[0], "value": given[of_ray[0]]},
+        )
+    cli.set_ingest(given)
 
 
 _INGEST_FILE = """

@@ -262,5 +262,7 @@ def _reset_lines(report: Shown) -> Iterator[str]:
     for row in gone:
         yield f"{pad(bytes_text(row['bytes']), 10, right=True)}  {printable(row['path'])}"
     documents = f", {count(report['documents'], 'document')}" if "documents" in report else ""
+    kept = report.get("conversations", 0)
+    documents += f", {count(kept, 'conversation')}" if kept else ""
     total = bytes_text(sum(row["bytes"] for row in gone))
     yield f"{verb} {count(len(gone), 'file or folder', 'files and folders')}, {total}{documents}"

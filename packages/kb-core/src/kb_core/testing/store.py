@@ -335,6 +335,9 @@ class MemoryStore:
             self._truth.embeddings = {key: v for key, v in known.items() if key[1] in needed}
         return min_free_share <= 0
 
+    def complete_sums(self) -> int:
+        return 0
+
     def deep_check(self) -> list[str]:
         return []
 

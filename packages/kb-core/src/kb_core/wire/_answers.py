@@ -120,6 +120,8 @@ def _cited(given: Cited) -> types.AnswerCited:
         out["lead"] = given.lead
     if given.span is not None:
         out["span"] = given.span
+    if given.hop is not None:
+        out["hop"] = given.hop
     if found.flags:
         out["flags"] = list(found.flags)
     return out

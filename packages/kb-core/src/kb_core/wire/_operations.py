@@ -11,6 +11,7 @@ from kb_core.wire._json import given, timestamp_or_none
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kb_core.stored import QueryResult
     from kb_core.wire import types
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "schema_report",
     "source",
     "source_list",
+    "sql_result",
     "stats",
     "stats_report",
     "workspace_list",
@@ -240,6 +242,7 @@ def reset_report(
     *,
     dry_run: bool = False,
     documents: int | None = None,
+    conversations: int | None = None,
 ) -> types.ResetReport:
     """Return reset_report.v1; *removed* are absolute paths and their bytes."""
     gone = list(removed)
@@ -252,6 +255,8 @@ def reset_report(
     }
     if documents is not None:
         out["documents"] = documents
+    if conversations is not None:
+        out["conversations"] = conversations
     return out
 
 
@@ -342,6 +347,16 @@ def forget_report(  # noqa: PLR0913 - each is a field of it
         "left": list(left),
     }
     return cast("types.ForgetReport", out)
+
+
+def sql_result(found: QueryResult) -> types.SqlResult:
+    """Return sql_result.v1."""
+    return {
+        "schema_version": "sql_result.v1",
+        "columns": list(found.columns),
+        "rows": [list(row) for row in found.rows],
+        "truncated": found.truncated,
+    }
 
 
 def init_report(

@@ -8,6 +8,7 @@ class AnswerCited(TypedDict):
     quote: NotRequired[str]
     lead: NotRequired[str]
     span: NotRequired[str]
+    hop: NotRequired[int]
     citation: Citation
     chunk_id: str
     doc_id: str
@@ -963,6 +964,7 @@ class ResetReport(TypedDict):
     removed: list[ResetReportRemoved]
     bytes: int
     documents: NotRequired[int]
+    conversations: NotRequired[int]
 
 class SchemaWire(TypedDict):
     schemas: list[str]
@@ -1146,6 +1148,12 @@ class SourceList(TypedDict):
     added: NotRequired[str]
     removed: NotRequired[str]
     config_path: str
+
+class SqlResult(TypedDict):
+    schema_version: Literal["sql_result.v1"]
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
 
 class StatsIndexBytes(TypedDict):
     duckdb: int

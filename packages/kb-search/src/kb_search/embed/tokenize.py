@@ -395,6 +395,9 @@ do, and cost most: the work grows with the letters of a word."""
 class WordCounter:
     """Counts by words, over a tokenizer that has separators; for any thread."""
 
+    adds_up = True
+    """What spaces, tabs and newlines part is counted by itself: sizes of neighbours add up."""
+
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._known: dict[str, int] = {}

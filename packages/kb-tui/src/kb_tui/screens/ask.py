@@ -1,19 +1,21 @@
 """The ask pane: a conversation of questions, each with its answer or the refusal.
 
 An answer is sentences of the documents, word for word, each with its place, unless a model is
-configured that writes it; of a refusal, what comes near stands there. What is chosen among them
-can be opened. Conversations are kept, and can be gone on with.
+configured that writes it, which is shown while it comes; of a refusal, what comes near stands
+there. What is chosen among them can be opened. Conversations are kept, and can be gone on with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.message import Message
 from textual.widgets import Input
 
 from kb_app.shown import count, flat, local_time
@@ -36,6 +38,15 @@ _NEW = "new"
 
 class Answered(Reply[Answer]):
     """The answer to the last question."""
+
+
+class Said(Message):
+    """A piece of an answer that is being made, of the question that *stopping* stops."""
+
+    def __init__(self, stopping: Event, piece: str) -> None:
+        super().__init__()
+        self.stopping = stopping
+        self.piece = piece
 
 
 class Listed(Reply["types.SessionList"]):
@@ -65,7 +76,8 @@ class AskPane(HitPane):
         """Its name; ``None`` before its first answer."""
         self._is_sure = False
         """Whether the next key that deletes is meant."""
-        self._is_waiting = False
+        self._stopping: Event | None = None
+        """Stops the question that is waited for; ``None`` where none is."""
         self._explain = False
         self._chosen: tuple[int, int] | None = None
         """The turn and its passage that o, g and y are about."""
@@ -89,19 +101,31 @@ class AskPane(HitPane):
         if not question:
             self.state("type a question first")
             return
-        if self._is_waiting:
-            self._stop()
+        self._stop()
         field.value = ""
         self._is_sure = False
         self.forget_error()
-        self._is_waiting = True
         self._turns.append(Turn(question))
         self.query_one(Lines).follow = True
         self._draw()
         self.state("searching…")
         name = self._conversation or (None if self.kb.readonly else _NEW)
         query = AskQuery(text=question, conversation=name)
-        self.ask(Answered, lambda: self.kb.answer(query))
+        stop = self._stopping = Event()
+
+        def tell(piece: str) -> None:
+            self.post_message(Said(stop, piece))
+
+        self.ask(Answered, lambda: self.kb.answer(query, stop=stop, told=tell))
+
+    @on(Said)
+    def show_said(self, message: Said) -> None:
+        """Show what was written meanwhile, if it is still waited for."""
+        if message.stopping is self._stopping:
+            turn = self._turns[-1]
+            self._turns[-1] = replace(turn, said=turn.said + message.piece)
+            self._draw()
+            self.state("writing…")
 
     @on(Answered)
     def show_answered(self, reply: Answered) -> None:
@@ -122,18 +146,25 @@ class AskPane(HitPane):
             self._end(replace(self._turns[-1], remark=f"failed: {reply.error}"))
 
     def action_escape(self) -> None:
-        """Stop waiting for the question, and leave INSERT."""
-        if self._is_waiting:
-            self._stop()
+        """Stop the question that is waited for, and leave INSERT."""
+        self._stop()
         self.leave_insert()
 
     def _stop(self) -> None:
+        if self._stopping is not None:
+            self._forget_question()
+            self._end(replace(self._turns[-1], remark="stopped"))
+            self.state("stopped")
+
+    def _forget_question(self) -> None:
+        """End what is being searched, read or written; nothing of it is shown any more."""
         self.forget(Answered)
-        self._end(replace(self._turns[-1], remark="stopped"))
-        self.state("stopped")
+        if self._stopping is not None:
+            self._stopping.set()
+            self._stopping = None
 
     def _end(self, turn: Turn) -> None:
-        self._is_waiting = False
+        self._stopping = None
         self._turns[-1] = turn
         self._draw()
 
@@ -145,8 +176,7 @@ class AskPane(HitPane):
 
     def action_forget(self) -> None:
         """Begin a new conversation."""
-        self.forget(Answered)
-        self._is_waiting = False
+        self._forget_question()
         self._show(None, [])
         self.state("new conversation")
 
@@ -176,8 +206,7 @@ class AskPane(HitPane):
     def show_recalled(self, reply: Recalled) -> None:
         if self.is_stale(reply):
             return
-        self.forget(Answered)
-        self._is_waiting = False
+        self._forget_question()
         turns = [kept_turn(turn["answer"]) for turn in reply.value["turns"]]
         self._show(reply.value["session_id"], turns)
         self.state("; ".join(reply.value.get("warnings", ())) or count(len(turns), "turn"))

@@ -223,10 +223,12 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
         self.revision = 1
         self.degraded: tuple[str, ...] = ()
         self.confidence: float | None = None
+        self.pieces: list[str | Callable[[], object]] = []
+        """What is told of an answer while it is made; a callable among them is called."""
         self.events: list[IngestEvent | Callable[[], object]] = []
         self.jobs_told = Jobs(None, (_run("completed", {"new": 12, "embedded": 96}),))
         self.answers = {
-            "answer": self._answered,
+            "answer": self._told,
             "conversations": lambda: wire.session_list([(self._conversation(), 9)]),
             "conversation": lambda name: self._conversation(),  # noqa: ARG005 - as it is called
             "delete_conversations": lambda names: wire.session_list([]),  # noqa: ARG005
@@ -261,6 +263,15 @@ class TuiKnowledgeBase(ScriptedKnowledgeBase):
             mode=query.mode,
             trace=_trace(self.hits, query.mode) if query.trace else None,
         )
+
+    def _told(self, question: AskQuery) -> Answer:
+        told = self.given["told"]
+        for piece in self.pieces:
+            if isinstance(piece, str):
+                told(piece)
+            else:
+                piece()
+        return self._answered(question)
 
     def _answered(self, question: AskQuery) -> Answer:
         quoted = enumerate(self.hits, start=1)

@@ -8,7 +8,8 @@ too large at ever weaker joints, ``pack`` groups neighbours up to the target, an
 without spaces, and tokenizers that join words.
 
 Counting is what costs: each piece is counted once for each kind of joint it is cut at, in
-few large calls, and each group once. Whatever the text, time is linear, and no group is
+few large calls, unless its length alone says that it is above the maximum; a group is counted
+where its pieces do not tell its size. Whatever the text, time is linear, and no group is
 above the maximum unless it is one single character.
 
 A model cuts words in capitals into two or three times as many tokens. A text in capitals is
@@ -181,6 +182,7 @@ class Sizes:
         self._counter = counter
         self._most = limits.max_tokens
         self._target = min(limits.target_tokens, limits.max_tokens)
+        self._adds_up = bool(getattr(counter, "adds_up", False))
         self._has_capitals = _capitals(_sample(text)) > _CAPITALS
 
     def of(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
@@ -188,7 +190,11 @@ class Sizes:
         sizes = self._true(ranges)
         if not self._has_capitals:
             return sizes
-        loud = [at for at, (a, b) in enumerate(ranges) if _capitals(self._text[a:b]) > _MOSTLY]
+        loud = [
+            at
+            for at, (a, b) in enumerate(ranges)
+            if not self._is_long(a, b) and _capitals(self._text[a:b]) > _MOSTLY
+        ]
         calm = self._counter.count_many(
             [self._text[a:b].lower() for a, b in map(ranges.__getitem__, loud)]
         )
@@ -203,12 +209,36 @@ class Sizes:
         sizes: list[int] = []
         for at in range(0, len(ranges), _BATCH):
             batch = ranges[at : at + _BATCH]
-            counts = self._counter.count_many([self._text[start:end] for start, end in batch])
+            counts = self._counter.count_many(
+                ["" if self._is_long(a, b) else self._text[a:b] for a, b in batch]
+            )
             sizes += [
                 max(tokens, (end - start) // _CHARACTERS_PER_TOKEN)
                 for tokens, (start, end) in zip(counts, batch, strict=True)
             ]
         return sizes
+
+    def _is_long(self, start: int, end: int) -> bool:
+        """Say whether a range is above the maximum whatever its characters are."""
+        return (end - start) // _CHARACTERS_PER_TOKEN > self._most
+
+    def _sum(self, pieces: Sequence[Piece]) -> int:
+        """Return the size of neighbours as their sizes add up to it; 0 where they may not.
+
+        They do where white space is between each two, and each was counted, not estimated.
+        """
+        if not self._adds_up or self._has_capitals:
+            return 0
+        text, end = self._text, 0
+        for number, piece in enumerate(pieces):
+            if piece.tokens <= (piece.end - piece.start) // _CHARACTERS_PER_TOKEN:
+                return 0
+            is_apart = text[piece.start] in _SPACES or text[piece.start - 1] in _SPACES
+            if number and not (piece.start >= end and is_apart):
+                return 0
+            end = piece.end
+        tokens = sum(piece.tokens for piece in pieces)
+        return tokens if tokens > (end - pieces[0].start) // _CHARACTERS_PER_TOKEN else 0
 
     def fitted(self, pieces: list[Piece], is_prose: Callable[[Piece], bool]) -> list[Piece]:
         """Return *pieces* with those above the maximum cut down to the target.
@@ -243,12 +273,15 @@ class Sizes:
         waiting = list(packed)
         while waiting:
             ranges = [trimmed(self._text, pieces[0].start, pieces[-1].end) for pieces in waiting]
-            is_new = [bool(pieces[1:]) or self._has_capitals for pieces in waiting]
-            together = [found for found, new in zip(ranges, is_new, strict=True) if new]
+            sums = [
+                self._sum(pieces) if pieces[1:] else pieces[0].tokens * (not self._has_capitals)
+                for pieces in waiting
+            ]
+            together = [found for found, tokens in zip(ranges, sums, strict=True) if not tokens]
             measured = iter(self._true(together))
             halves: list[Sequence[Piece]] = []
-            for (start, end), pieces, new in zip(ranges, waiting, is_new, strict=True):
-                tokens = next(measured) if new else pieces[0].tokens
+            for (start, end), pieces, known in zip(ranges, waiting, sums, strict=True):
+                tokens = known or next(measured)
                 if tokens <= self._most or not pieces[1:]:
                     groups.append(Group(start, end, tokens, pieces[0], pieces[-1]))
                 else:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from kb_app._costly import Costly
+from kb_app._data_dir import DataDir
 from kb_app._ingest.judging.kinds import Skip
 from kb_app._ingest.judging.secrets import flags_of
 from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
@@ -23,6 +24,7 @@ from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import Settings, fingerprint_of, locked_hash, settings_hash
 from kb_app._ingest.workers.worker import say
 from kb_app._media import PHASES, chunker_for, parser_for
+from kb_app._models import models_dir
 from kb_core.citations import CodeSpan, LineSpan, stored_span
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import DocId, bytes_hash, chunk_ids, doc_id, text_hash
@@ -36,6 +38,8 @@ from kb_core.values import dataclass
 __all__ = ["Made", "Task", "make"]
 
 _MOST_CONTEXT_TOKENS = 48
+_MOST_BLOCKS = 20_000
+"""How many blocks are kept with a document, which each reader of it has to load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,23 @@ class Task:
     """Hashes of what is within it, as it is stored, by path in there."""
     costly: str | None = None
     """The folder where costly results are kept."""
+    sent: Sent | None = None
+    """What goes along with it to a machine that may not see its file."""
+
+    def packed(self) -> Task:
+        """Return it with what its file holds, for another machine."""
+        known_as = _known_as(self.costly) if self.costly else ()
+        return replace(self, sent=Sent(data=_bytes_of(self), data_dir=known_as))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What of this machine a task takes along."""
+
+    data: bytes | Skip
+    """What its file holds, or why that cannot be read."""
+    data_dir: tuple[int, ...] = ()
+    """What the data directory is known by, where it can be seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +108,10 @@ class Made:
 
 def make(task: Task) -> Made:
     """Read, judge, parse and chunk one file."""
-    started = time.perf_counter()
-    path = location(task.root, task.file.path, task.raw_path)
-    try:
-        with open_regular(path) if task.follow_links else open_inside(path, task.root) as disk:
-            data = disk.read()
-    except OSError as error:
-        why = Skip(SkipReason.UNREADABLE, error.strerror or str(error))
-        return Made(file=task.file, skipped=why.reason, detail=why.detail)
+    started, task = time.perf_counter(), _at_home(task)
+    data = _bytes_of(task) if task.sent is None else task.sent.data
+    if isinstance(data, Skip):
+        return Made(file=task.file, skipped=data.reason, detail=data.detail)
     digest = bytes_hash(data)
     if task.asset is not None and not task.asset.startswith(digest):
         detail = f"the asset {task.asset} does not hold the bytes that were added"
@@ -109,6 +126,36 @@ def make(task: Task) -> Made:
         return replace(made, skipped=file.reason, detail=file.detail)
     read = time.perf_counter()
     return _make(task, replace(made, file=file), data, (started, read))
+
+
+def _bytes_of(task: Task) -> bytes | Skip:
+    path = location(task.root, task.file.path, task.raw_path)
+    try:
+        with open_regular(path) if task.follow_links else open_inside(path, task.root) as disk:
+            return disk.read()
+    except OSError as error:
+        return Skip(SkipReason.UNREADABLE, error.strerror or str(error))
+
+
+def _known_as(costly: str) -> tuple[int, ...]:
+    """Return what the data directory with this folder is known by; nothing if it is not seen."""
+    data = DataDir(Path(costly).parent)
+    try:
+        return (data.root.stat().st_ino, data.store.stat().st_ino)
+    except OSError:
+        return ()
+
+
+def _at_home(task: Task) -> Task:
+    """Return a task that was sent with the folders of this machine.
+
+    Costly results are kept where the data directory is seen, and nowhere else.
+    """
+    if task.sent is None:
+        return task
+    is_seen = task.costly is not None and _known_as(task.costly) == task.sent.data_dir != ()
+    settings = replace(task.settings, cache_dir=str(models_dir()))
+    return replace(task, settings=settings, costly=task.costly if is_seen else None)
 
 
 @cache
@@ -172,6 +219,7 @@ def _record(
     identity = doc_id(file.source_id, made.file.path, read.within)
     modified = datetime.fromtimestamp(file.mtime_ns // 1_000_000_000, UTC)
     is_file = read.within is None
+    blocks, fewer = _kept_blocks(parsed.blocks)
     return DocumentRecord(
         doc_id=identity,
         source_id=file.source_id,
@@ -200,12 +248,12 @@ def _record(
         parser_version=parsed.parser_version,
         chunker_version=chunker_for(file.media).version,
         metadata=_metadata(meta, modified),
-        blocks=tuple(_block(block) for block in parsed.blocks if block.kind != "gap"),
+        blocks=blocks,
         links=tuple(
             {"kind": link.kind, "target": link.target, "text": link.text, "start": link.start}
             for link in parsed.links
         ),
-        warnings=parsed.warnings,
+        warnings=(*parsed.warnings, *fewer),
         asset=task.asset,
         container=None if is_file else made.file.path,
         has_lines=parsed.has_lines,
@@ -298,6 +346,21 @@ def _metadata(meta: Metadata, modified: datetime) -> dict[str, object]:
         "dates": {name: date.isoformat() for name, date in dates.items() if date is not None},
         "user": dict(meta.user),
     }
+
+
+def _kept_blocks(
+    blocks: Sequence[Block],
+) -> tuple[tuple[Mapping[str, object], ...], tuple[str, ...]]:
+    """Return what is kept of *blocks*, and a warning where that is not all of them.
+
+    Of very many, those that an outline is made of are kept, and the first of those.
+    """
+    there = [block for block in blocks if block.kind != "gap"]
+    if len(there) <= _MOST_BLOCKS:
+        return tuple(map(_block, there)), ()
+    heads = [block for block in there if block.kind == "heading" or block.symbol]
+    kept = tuple(map(_block, heads[:_MOST_BLOCKS]))
+    return kept, (f"blocks: of {len(there):,}, headings alone were kept, {len(kept):,}",)
 
 
 def _block(block: Block) -> dict[str, object]:

@@ -20,7 +20,7 @@ from kb_app._ingest.workers.process import Done, Feeder, Limits, Queues
 from kb_app._ingest.workers.worker import Phase, Reply, Work, error_of, hearing, resolve
 from kb_core.execution import Notice, Outcome
 
-__all__ = ["InlineExecutor", "ProcessExecutor"]
+__all__ = ["InlineExecutor", "ProcessExecutor", "frozen", "outcomes_of", "told"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -41,7 +41,7 @@ class InlineExecutor(Generic[T, R]):
         self._task: Callable[[T], R] | None = None
 
     def run(self, tasks: Iterable[T], /) -> Iterator[Outcome[T, R]]:
-        return _outcomes(self.follow(tasks))
+        return outcomes_of(self.follow(tasks))
 
     def follow(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R] | Notice[T]]:
         """As ``run``; what a task says is told when it has ended: it is this thread's."""
@@ -52,14 +52,14 @@ class InlineExecutor(Generic[T, R]):
                     resolve(self._work.init)()
             yield Notice(index, task)
             said: list[Phase] = []
-            told = hearing.set(said.append)
+            listening = hearing.set(said.append)
             try:
                 outcome = Outcome(index, task, self._task(task))
             except Exception as error:  # noqa: BLE001 - any exception is the task's outcome
                 outcome = Outcome(index, task, error=error_of(error))
             finally:
-                hearing.reset(told)
-            yield from (_told((index, task, phase)) for phase in said)
+                hearing.reset(listening)
+            yield from (told((index, task, phase)) for phase in said)
             yield outcome
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class ProcessExecutor(Generic[T, R]):
     ) -> None:
         if workers < 1:
             raise ValueError(f"workers is {workers}; expected at least 1")
-        self._work = _frozen(Work(task, init, memory_mb, cpu_secs))
+        self._work = frozen(Work(task, init, memory_mb, cpu_secs))
         self._limits = Limits(timeout_secs or None, cpu_secs, memory_mb)
         self._workers = workers
         self._ahead = ahead
@@ -116,7 +116,7 @@ class ProcessExecutor(Generic[T, R]):
         return [feeder.pid for feeder in self._feeders if feeder.pid]
 
     def run(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R]]:
-        return _outcomes(self.follow(tasks))
+        return outcomes_of(self.follow(tasks))
 
     def follow(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R] | Notice[T]]:
         if self._current is not None:
@@ -128,13 +128,13 @@ class ProcessExecutor(Generic[T, R]):
                 self._submit(index, task, under_way)
                 under_way += 1
                 while done := self._take(queues, wait=under_way >= self._workers * self._ahead):
-                    told = _told(done)
-                    under_way -= isinstance(told, Outcome)
-                    yield told
+                    one = told(done)
+                    under_way -= isinstance(one, Outcome)
+                    yield one
             while under_way and (done := self._take(queues, wait=True)):
-                told = _told(done)
-                under_way -= isinstance(told, Outcome)
-                yield told
+                one = told(done)
+                under_way -= isinstance(one, Outcome)
+                yield one
         finally:
             if self._current is this_run:
                 self._current = None
@@ -208,21 +208,24 @@ class _Pace:
         return usual * self._left > self._worth * workers
 
 
-def _outcomes(told: Generator[Outcome[T, R] | Notice[T]]) -> Generator[Outcome[T, R]]:
-    with closing(told):
-        for one in told:
+def outcomes_of(following: Generator[Outcome[T, R] | Notice[T]]) -> Generator[Outcome[T, R]]:
+    """Yield what ``follow`` does, but for the notices."""
+    with closing(following):
+        for one in following:
             if isinstance(one, Outcome):
                 yield one
 
 
-def _told(done: Done) -> Outcome[Any, Any] | Notice[Any]:
+def told(done: Done) -> Outcome[Any, Any] | Notice[Any]:
+    """Return what a worker said of a task as the port has it."""
     index, task, said = done
     if isinstance(said, Reply):
         return Outcome(index, task, said.value, said.error, said.seconds)
     return Notice(index, task, said.name, said.reached, said.whole)
 
 
-def _frozen(work: Work) -> bytes:
+def frozen(work: Work) -> bytes:
+    """Return *work* as another process is told it; raise ``ValueError`` where it cannot be."""
     for function in (work.task, work.init):
         if getattr(function, "__module__", None) == "__main__":
             raise ValueError(

@@ -29,7 +29,7 @@ from kb_app._ingest.workers.worker import HEADER, Phase, Reply, error_of
 from kb_core.errors import KbError
 
 __all__ = ["Child", "ChildDied", "ChildTimedOut", "Done", "Feeder", "Limit", "Limits"]
-__all__ += ["Queues"]
+__all__ += ["Frame", "Queues"]
 
 Done: TypeAlias = tuple[int, Any, Reply | Phase]
 """A task's number, the task, and what came of it, or what it is at."""
@@ -46,6 +46,10 @@ main(*map(int, sys.argv[2:]))
 _ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
 _READ_SIZE = 1 << 20
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
+
+
+class Frame(bytes):
+    """A task that was pickled elsewhere, and is handed on as it is."""
 
 
 class Limits(NamedTuple):
@@ -252,7 +256,7 @@ class Feeder(Thread):
     def _answers(self, task: object) -> Iterator[Reply | Phase]:
         """Yield the phases of the task, the first without a name, and its reply."""
         try:
-            frame = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
+            frame = task if isinstance(task, Frame) else pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 - whatever a task's own pickling raises
             yield Phase()
             yield Reply(error=error_of(error))

@@ -1,0 +1,124 @@
+"""What is told of an answer: each step of the way in a line, and its places.
+
+Pure: what was searched, read and chosen is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kb_app._ask.extract import Extract, ranked
+from kb_app._ask.kinds import marked
+from kb_app.shown import count
+from kb_core.answers import AskQuery, Cited
+from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
+from kb_core.ids import content_hash
+from kb_core.ports import StoredChunk
+from kb_core.search import Hit
+from kb_core.sentences import Unit
+
+if TYPE_CHECKING:
+    from kb_app._ask.evidence import Evidence
+    from kb_app._ask.gate import Gate
+    from kb_app._ask.packing import Packed
+    from kb_app._ask.writing import Written
+    from kb_core.control import EmbeddingModel
+    from kb_core.language import ModelName
+
+__all__ = [
+    "cited_of",
+    "judged_line",
+    "near_misses",
+    "packed_line",
+    "place_of",
+    "searched_line",
+    "text_of",
+    "wrote_line",
+]
+
+
+def searched_line(question: AskQuery, found: int, model: EmbeddingModel | None) -> str:
+    """Say what a search came to."""
+    vectors = f"vectors of {model.key}" if model else "no vectors"
+    return f"{question.mode.value}, {count(found, 'passage')} found, {vectors}"
+
+
+def judged_line(gate: Gate | None, confidence: float | None, *, is_foreign: bool) -> str:
+    """Say what the gate came to."""
+    if gate is None or confidence is None:
+        return "no gate for this model: confidence unknown"
+    foreign = ", as for a question in another language" if is_foreign else ""
+    return f"confidence {confidence:.2f}, answers from {gate.threshold:.2f} on{foreign}"
+
+
+def packed_line(packed: Packed, chunks: int, budget: int) -> str:
+    """Say what a model is given."""
+    cut = f", {len(packed.left_out)} left out" if packed.left_out else ""
+    items = f"{count(chunks, 'passage')} as {count(len(packed.items), 'item')}{cut}"
+    return f"{items}; {packed.tokens:,} of {budget:,} tokens"
+
+
+def wrote_line(name: ModelName, written: Written) -> str:
+    """Say what a model wrote."""
+    if written.checked is None:
+        return f"by {name.id}: {written.refusal or 'nothing to check'}"
+    stating = [each for each in written.checked.judged if each.statement.states]
+    faults = [f"{kind} {text!r}" for each in stating for kind, text in each.faults]
+    said = f"by {name.id}: {count(len(stating), 'statement')}, {written.checked.score:.0%} stand"
+    return f"{said}; wrong: {', '.join(faults)}" if faults else said
+
+
+def text_of(cited: Sequence[Cited]) -> str:
+    """Return the answer: each quote with its marker, what leads into it before it."""
+    return "\n".join(
+        f"{one.lead}\n{one.quote} [{one.marker}]" if one.lead else f"{one.quote} [{one.marker}]"
+        for one in cited
+    )
+
+
+def cited_of(question: str, number: int, extract: Extract, hits: Mapping[str, Hit]) -> Cited:
+    """Return *extract* as what *question* is answered by, under its *number*."""
+    chunk = extract.passage.chunk
+    span = marked(extract.text, question)
+    return Cited(
+        hit=hits[chunk["chunk_id"]],
+        citation=place_of(chunk, extract.start, extract.end),
+        quote=extract.text,
+        marker=number,
+        lead=None if extract.lead is None else chunk["text"][slice(*extract.lead)],
+        span=None if span is None else extract.text[slice(*span)],
+    )
+
+
+def near_misses(evidence: Evidence | None, hits: Sequence[Hit]) -> Iterator[Cited]:
+    """Yield what comes near an answer: of each of the first passages, the likeliest words."""
+    likeliest: dict[str, tuple[StoredChunk, Unit]] = {}
+    if evidence is not None:
+        for unit in ranked(evidence):
+            chunk = evidence.passages[unit.passage].chunk
+            likeliest.setdefault(chunk["chunk_id"], (chunk, unit.piece.unit))
+    for hit in hits:
+        citation, quote = hit.citation, hit.snippet
+        if hit.chunk_id in likeliest:
+            chunk, best = likeliest[hit.chunk_id]
+            citation = place_of(chunk, best.start, best.end)
+            quote = chunk["text"][best.start : best.end]
+        yield Cited(hit=hit, citation=citation, quote=quote)
+
+
+def place_of(chunk: StoredChunk, start: int, end: int) -> Citation:
+    """Return the citation of a range of a chunk's text: its own lines, where it has lines."""
+    whole, text = citation_of(chunk), chunk["text"]
+    if chunk["span"] or chunk["line_end"] - chunk["line_start"] != text.count("\n"):
+        return whole  # a page, or lines that are not those of the text
+    first = chunk["line_start"] + text.count("\n", 0, start)
+    last = first + text.count("\n", start, end)
+    match whole.span:
+        case LineSpan(section=section):
+            span: LineSpan | CodeSpan = LineSpan(first, last, section)
+        case CodeSpan(symbol=symbol, lang=lang):
+            span = CodeSpan(first, last, symbol, lang)
+        case _:
+            return whole
+    return Citation(whole.path, span, content_hash(text[start:end]))
