@@ -21,6 +21,7 @@ import pytest
 from kb_app._wiring import open_session
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
+from kb_core.errors import IndexCorrupt, IoError
 from kb_core.records import Changes
 from kb_search.writer import Writer
 
@@ -133,3 +134,29 @@ def test_a_row_that_says_indexed_without_a_document_is_found(kebab: KebabHere) -
         assert session.store.deep_check() == [
             "file 'notes:a.md' is said to be indexed, and has no document"
         ]
+
+
+def test_an_index_that_was_dropped_and_cannot_be_made_anew_is_an_error_of_the_disk(
+    kebab: KebabHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk refuses in the middle of a rebuild; ``storm.py`` met it with seed 8."""
+    kebab.write("a.md", "# A\n\nA walrus.\n")
+    kebab.ingest()
+    kebab.write("b.md", "# B\n\nA bear.\n")
+
+    def corrupt(writer: Writer, *_: object) -> NoReturn:
+        monkeypatch.setattr(Writer, "_open", full)
+        raise IndexCorrupt("a file of it cannot be read")
+
+    def full(_: Writer) -> NoReturn:
+        raise IoError("no space left", hint="free some")
+
+    with monkeypatch.context() as refused:
+        refused.setattr(Writer, "publish", corrupt)
+        refused.setattr(Writer, "rebuild", corrupt)
+        told = json.loads(kebab.run("--json", "ingest", code=2).stderr.splitlines()[-1])
+    monkeypatch.undo()
+
+    assert told["code"] == "io_error"
+    assert kebab.ingest()["errors"] == 0
+    assert set(kebab.paths("walrus OR bear")) == {"a.md", "b.md"}

@@ -70,8 +70,9 @@ class WriteSession:
     def control(self) -> Control:
         """The control record as it is published; an empty one while another store's is."""
         control = self._index.control
-        assert control is not None  # noqa: S101 - recovery published one
-        return Control(store_id=self.store.store_id) if self.shows_another else control
+        if control is None or self.shows_another:
+            return Control(store_id=self.store.store_id)
+        return control
 
     def commit(self, changes: Changes) -> Control:
         """Commit *changes* to the truth and publish them; return what readers now see."""
@@ -167,6 +168,9 @@ class WriteSession:
     def publish(self) -> None:
         """Publish whatever the index lacks; nothing, if it lacks nothing."""
         if self.shows_another:
+            return
+        if self._index.control is None:  # dropped, and the disk refused what was to replace it
+            self.rebuild()
             return
         published = self.control.sequence
         publication = self.store.publication(published)
