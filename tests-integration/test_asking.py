@@ -31,6 +31,9 @@ NOTES = {
     "faq.md": "# FAQ\n\nHow high is the lighthouse?\n\nThe lighthouse is 42 metres high.\n",
     "run.md": "# Start\n\nTo start the zeppelin:\n\n```sh\nzep go\n  --up\n```\n\nThen wait.\n",
     "hook.py": 'def retry(times):\n    """Call again, at most five times."""\n    return times\n',
+    "report.txt": "3\n\nOperating expenses for the three months were as follows (in millions): "
+    "Three Months Ended June 25, 2022 June 26, 2021 Research and development $ 6,797 $ 5,717 "
+    "Selling and administration $ 6,012 $ 5,412 Total operating expenses $ 12,809 $ 11,129\n",
     "harbour.md": "# Harbour\n\nThe old crane is painted in April by the apprentices.\n",
     "asking.md": "# Golden questions\n\nQuestions look like this:\n\n```yaml\n- id: paint\n"
     "  query: who paints the old harbour crane\n  tags: [harbour]\n```\n",
@@ -113,6 +116,16 @@ def test_the_answer_itself_is_told_apart_and_a_row_has_its_header(
     assert "1889" in {one.get("span") for one in tower}
     assert [one["lead"] for one in rent if "940" in one["quote"]] == ["| item | price |"]
     assert "| item | price |" not in {one["quote"] for one in rent}
+
+
+@pytest.mark.model
+def test_of_a_table_in_one_line_the_row_answers(library: InstalledKebab) -> None:
+    answer = ask(library, "how much was spent on research and development")
+
+    quoted = {one["quote"]: one.get("lead", "") for one in answer["citations"]}
+    assert "Research and development $ 6,797 $ 5,717" in quoted
+    assert quoted["Research and development $ 6,797 $ 5,717"].endswith("June 26, 2021")
+    assert "3" not in quoted
 
 
 @pytest.mark.model

@@ -203,8 +203,9 @@ def test_a_cold_search_loads_and_makes_no_more_than_it_uses(
     unwanted = {"_hashlib", "kb_core.ports", "kb_core.records", "kb_core.stored", "pkgutil"}
     assert loaded.isdisjoint(unwanted)
     numbers = {what: int(number) for number, _, what in (one.partition(" ") for one in counted)}
-    # Two are parts of the facade, ``_keeping`` and ``_following``: 0.2 ms each.
-    most = {"of ours": 70, "values": 64}
+    # Two are parts of the facade, ``_keeping`` and ``_following``, 0.2 ms each; one keeps what a
+    # terminal searched for.
+    most = {"of ours": 71, "values": 64}
     assert numbers.keys() == most.keys()
     assert {what: n for what, n in numbers.items() if n > most[what]} == {}
 

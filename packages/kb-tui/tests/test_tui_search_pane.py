@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import cast
 
 import pytest
 from textual.widgets import Input
 
+from kb_app._evals.said import said_of
+from kb_app._queries import shown as shown_hit
 from kb_app.shown import NO_ANSWER, PER_DOC
 from kb_core.citations import Citation, LineSpan
 from kb_core.errors import ChunkNotFound, NotIndexed, StaleCursor
-from kb_core.search import SearchQuery
+from kb_core.search import Hit, SearchQuery
 from kb_tui.app import KbTui
 from kb_tui.popups import CheatSheet, ErrorPopup
 from kb_tui.screens.search import SearchPane
@@ -129,6 +132,34 @@ async def test_queries_of_earlier_sessions_are_offered_and_this_one_s_are_kept()
         await until(pilot, lambda: [query.text for query in kb.queries] == ["fusion", "older"])
 
     assert kept == [("fusion",)]
+
+
+async def test_a_key_says_whether_the_chosen_hit_answers_the_query() -> None:
+    kb, said = TuiKnowledgeBase(), list[tuple[str, int, str]]()
+
+    def judge(query: SearchQuery, hit: Hit, verdict: str, note: str | None) -> object:
+        said.append((query.text, hit.rank, verdict))
+        return said_of(
+            shown_hit(hit),
+            query=query.text,
+            mode=query.mode.value,
+            filters={},
+            verdict=verdict,
+            note=note,
+            said_by="person",
+            now=datetime(2026, 5, 31, tzinfo=UTC),
+        )
+
+    kb.answers["judge"] = judge
+    app = app_of(kb)
+    async with app.run_test() as pilot:
+        await search(pilot, "fusion")
+        await pilot.press("escape", "plus")
+        await until(pilot, lambda: "feedback kept: " in on_screen(app))
+        await pilot.press("j", "minus")
+        await until(pilot, lambda: len(said) == 2)
+
+    assert said == [("fusion", HITS[0].rank, "good"), ("fusion", HITS[1].rank, "bad")]
 
 
 async def test_an_older_answer_never_replaces_a_newer_one() -> None:

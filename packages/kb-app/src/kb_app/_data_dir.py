@@ -82,9 +82,19 @@ class DataDir:
         return self.root / "run" / "queries.json"
 
     @property
+    def searched(self) -> Path:
+        """What each terminal searched for last, with its hits."""
+        return self.root / "run" / "searched.json"
+
+    @property
     def journal(self) -> Path:
-        """Conversations, a file each."""
+        """Conversations, a file each, and what was said of hits."""
         return self.root / "journal"
+
+    @property
+    def feedback(self) -> Path:
+        """What was said of hits; no name of a conversation begins so."""
+        return self.journal / "_feedback.jsonl"
 
     @property
     def token(self) -> Path:

@@ -1,18 +1,22 @@
-"""The part of the facade that says how good its answers are."""
+"""The part of the facade that says how good its answers are, and keeps what people say of them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from threading import Event
 
+    from kb_app._evals.said import Proposal, Said
     from kb_app._parts import Parts
+    from kb_app._queries import SearchedHit
     from kb_app.config import Config
-    from kb_core.evals import EvalCase, EvalEvent, EvalOptions, SelfOptions
+    from kb_core.evals import EvalCase, EvalEvent, EvalOptions, SelfOptions, Verdict
     from kb_core.ports import IndexSnapshot
     from kb_core.search import Hit, SearchQuery
     from kb_core.wire import types
@@ -24,7 +28,8 @@ class Measuring:
     """Operations of ``KnowledgeBase`` that measure it; the rest of it has the index.
 
     *cases* is a file of golden questions; left out, it is ``golden.yaml`` beside the
-    configuration.
+    configuration. A *terminal* is any text that tells one from the others. No ranking ever
+    looks at feedback.
     """
 
     _config: Config
@@ -36,6 +41,16 @@ class Measuring:
 
     @abstractmethod
     def _refuse_readonly(self, what: str) -> None: ...
+
+    @property
+    @abstractmethod
+    def _data_dir(self) -> Path:
+        """Where what a person says is kept."""
+
+    @property
+    @abstractmethod
+    def _keeps(self) -> bool:
+        """Whether what a person says may be written."""
 
     def check_cases(self, cases: str | None = None) -> types.EvalCheck:
         """Return eval_check.v1: whether golden questions still stand in what is indexed."""
@@ -78,6 +93,23 @@ class Measuring:
         )
         add_case(path, case)
         return case
+
+    def propose_cases(self, cases: str | None = None) -> list[Proposal]:
+        """Return the golden questions that feedback speaks for, and *cases* does not have."""
+        from kb_app._evals.cases import read_cases
+
+        path = self._cases_file(cases)
+        known = read_cases(path) if path.exists() else []
+        return list(self._said().proposals(self._snapshot(), known))
+
+    def add_cases(self, found: Sequence[EvalCase], *, cases: str | None = None) -> None:
+        """Add golden questions as they are, such as those of ``propose_cases``."""
+        self._refuse_readonly("eval add")
+        from kb_app._evals.cases import write_cases
+
+        path = self._cases_file(cases)
+        if found:
+            write_cases(path, found, before=path.read_text("utf-8") if path.exists() else "")
 
     def evaluate(self, options: EvalOptions, *, stop: Event | None = None) -> Iterator[EvalEvent]:
         """Ask all golden questions under every variant; the last event carries eval_run.v1.
@@ -124,7 +156,6 @@ class Measuring:
         """
         self._refuse_readonly("eval import")
         from kb_app._evals import exchange
-        from kb_app._evals.cases import write_cases
 
         if beir is not None:
             into = Path(documents) if documents else None
@@ -133,8 +164,7 @@ class Measuring:
             found = exchange.read_beir(Path(beir), split=split, are_written=into is not None)
         else:
             found = exchange.read_trec(Path(queries or ""), Path(qrels or ""))
-        path = self._cases_file(cases)
-        write_cases(path, found, before=path.read_text("utf-8") if path.exists() else "")
+        self.add_cases(found, cases=cases)
         return len(found)
 
     def export_run(self, run: str, into: str) -> list[str]:
@@ -161,6 +191,88 @@ class Measuring:
         from kb_core import wire
 
         return wire.eval_run_list(run.run() for run in runs_in(self._config.storage.data_dir))
+
+    # ---------------------------------------------------------------- feedback
+
+    def keep_search(self, terminal: str, query: SearchQuery, hits: Sequence[Hit]) -> None:
+        """Keep what *terminal* was shown, for ``judge_last``; read-only, and unwanted, nothing."""
+        from kb_app._queries import keep_searched
+
+        if self._keeps:
+            wanted = self._config.ui.query_history > 0
+            keep_searched(self._data_dir, terminal, query, hits, wanted=wanted)
+
+    def judge_last(
+        self, terminal: str, verdict: Verdict, ranks: Sequence[int], *, note: str | None = None
+    ) -> types.FeedbackList:
+        """Keep what is said of hits of the last search of *terminal*; return feedback_list.v1.
+
+        ``InvalidInput`` where there is no such search or hit; then nothing is kept.
+        """
+        self._refuse_readonly("feedback")
+        from kb_app._queries import last_searched
+        from kb_core import wire
+
+        searched = last_searched(self._data_dir, terminal)
+        if searched is None:
+            raise InvalidInput(
+                "there is no search of this terminal to speak of",
+                hint="kebab search QUERY, then kebab feedback good 1",
+                details={"field": "hit"},
+            )
+        known = {hit["rank"]: hit for hit in searched["hits"]}
+        for rank in ranks:
+            if rank not in known:
+                told = f"the last search, {searched['query']!r}, has no hit {rank}"
+                shown = f"hits 1 to {max(known)}" if known else "it found nothing"
+                details = {"field": "hit", "value": rank}
+                raise InvalidInput(told, hint=shown, details=details)
+        asked = {name: searched[name] for name in ("query", "mode", "filters")}
+        said = [self._say(known[rank], asked, verdict, note) for rank in dict.fromkeys(ranks)]
+        return wire.feedback_list(said)
+
+    def judge(
+        self, query: SearchQuery, hit: Hit, verdict: Verdict, *, note: str | None = None
+    ) -> types.Feedback:
+        """Keep what is said of a hit of *query*; return feedback.v1."""
+        self._refuse_readonly("feedback")
+        from kb_app._queries import shown
+
+        asked = {
+            "query": query.text,
+            "mode": query.mode.value,
+            "filters": query.filters.given(),
+        }
+        return self._say(shown(hit), asked, verdict, note)
+
+    def feedback(self) -> types.FeedbackList:
+        """Return feedback_list.v1: what was said, the newest first."""
+        return self._said().kept()
+
+    def delete_feedback(self, ids: Sequence[str] | None) -> types.FeedbackList:
+        """Delete what has these ids, all of which have to be there; ``None``: all there is."""
+        self._refuse_readonly("feedback delete")
+        return self._said().delete(ids)
+
+    def _say(
+        self,
+        hit: SearchedHit,
+        asked: Mapping[str, Any],
+        verdict: Verdict,
+        note: str | None,
+        said_by: str = "person",
+    ) -> types.Feedback:
+        from kb_app._evals.said import said_of
+
+        now = self._parts.clock()
+        said = said_of(hit, **asked, verdict=verdict, note=note, said_by=said_by, now=now)
+        return self._said().add(said)
+
+    def _said(self) -> Said:
+        from kb_app._data_dir import DataDir
+        from kb_app._evals.said import Said
+
+        return Said(DataDir(self._data_dir).feedback)
 
     def _cases_file(self, given: str | None) -> Path:
         return Path(given) if given else self._config.file.parent / "golden.yaml"

@@ -30,6 +30,7 @@ COMMANDS = {
         "searching:codebase_search",
         "Search code for a language model, in one call.",
     ),
+    "feedback": ("judging:feedback", "Say whether a hit of the last search answers it."),
     "similar": ("searching:similar", "Find passages of other documents that are like one."),
     "explain-miss": (
         "searching:explain_miss",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -48,6 +49,15 @@ def _can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
+def _terminal() -> str:
+    """Return what tells this terminal from others; without one, all are the same."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            # A terminal's name is given again when its window is closed, its session is not.
+            return f"{os.ttyname(stream.fileno())} {os.getsid(0)}"
+    return "none"
+
+
 def _environment() -> Mapping[str, str]:
     from kb_app import paths
 
@@ -63,6 +73,8 @@ class CliContext:
     configure_logs: Callable[[CliContext], None] = _configure_logs
     can_ask: Callable[[], bool] = _can_ask
     """True if there is a person at the other end of stdin."""
+    terminal: Callable[[], str] = _terminal
+    """What tells one terminal from the others."""
     config_option: str | None = None
     folder: str | None = None
     """The folder that is asked instead of the knowledge base."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_core.errors import InvalidInput
 from kb_core.media import SearchMode
@@ -14,7 +14,18 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["EvalCase", "EvalEvent", "EvalOptions", "EvalVariant", "ExpectedPlace", "SelfOptions"]
+__all__ = [
+    "EvalCase",
+    "EvalEvent",
+    "EvalOptions",
+    "EvalVariant",
+    "ExpectedPlace",
+    "SelfOptions",
+    "Verdict",
+]
+
+Verdict: TypeAlias = Literal["good", "bad"]
+"""Whether a passage answers what was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

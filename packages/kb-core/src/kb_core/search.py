@@ -98,6 +98,11 @@ class SearchFilters:
     source: tuple[str, ...] = ()
     source_type: tuple[str, ...] = ()
 
+    def given(self) -> dict[str, Any]:
+        """Return the filters that have a value, by their names, as JSON has them."""
+        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in told.items() if v}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:

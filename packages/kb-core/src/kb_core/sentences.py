@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from kb_core.flat_tables import flat_table
 from kb_core.values import dataclass
 
 __all__ = ["Unit", "sentence_spans", "units"]
@@ -209,7 +210,19 @@ def _units_of(text: str, block: _Block) -> Iterator[Unit]:
     if block.kind == "item" and (mark := _ITEM.match(text, start, block.end)):
         start = mark.end()
     for a, b in sentence_spans(text, start, block.end):
-        yield Unit(a, b, block.kind, block.lead)
+        yield from _rows_within(text, a, b, block)
+
+
+def _rows_within(text: str, start: int, end: int, block: _Block) -> Iterator[Unit]:
+    """Yield a sentence, or what is around a table that was put into it, and its rows."""
+    while end - start > _LONG and (table := flat_table(text, start, end)):
+        header = table.header if table.header[0] < table.header[1] else None
+        if header:
+            yield Unit(*header, block.kind, block.lead)
+        yield from (Unit(*row, "row", header) for row in table.rows)
+        start = _stripped(text, table.rows[-1][1], end)[0]
+    if start < end:
+        yield Unit(start, end, block.kind, block.lead)
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:

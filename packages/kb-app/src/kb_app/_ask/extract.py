@@ -148,8 +148,9 @@ def features(evidence: Evidence, units: Sequence[Scored]) -> list[tuple[float, .
 def _candidates(evidence: Evidence) -> Iterator[Scored]:
     """Yield each unit once, however often its words occur; none that is the question again.
 
-    Neither a heading nor the header of a table answers, nor does a block of code in prose that
-    is long, or has the whole question in it: that is an example of asking it.
+    Neither a heading nor the header of a table answers, nor a number that stands alone, as that
+    of a page, nor does a block of code in prose that is long, or has the whole question in it:
+    that is an example of asking it.
     """
     seen: set[str] = set()
     asked = bare(evidence.question)
@@ -169,7 +170,8 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
             )
             is_header = unit.kind == "row" and (unit.start, unit.end) in leads
             is_long = is_block and words_in(piece.text) > _MOST_WORDS
-            if unit.kind == "heading" or is_header or is_long or is_question:
+            is_number = said.isdecimal() and unit.lead is None and len(passage.pieces) > 1
+            if unit.kind == "heading" or is_header or is_long or is_question or is_number:
                 continue
             if said and said not in seen:
                 seen.add(said)

@@ -1,16 +1,12 @@
 """Conversations as they are kept: one journal each, to which a line is added for every turn.
 
-A journal is a private file below ``journal/``, and each of its lines is a session_turn.v1. A line
-is written while the file is locked, so that processes in one conversation lose nothing of each
-other, and synced before anybody hears of it. Whatever ends a process in the middle leaves an
-unfinished last line: readers leave it out and say so, and the next turn takes its place.
+A journal is a file of ``_lines`` below ``journal/``, and each of its lines is a session_turn.v1.
+Of a last line that was not finished, readers say so, and the next turn takes its place.
 Nothing else of a journal is ever changed; it goes as a whole.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import re
 from collections.abc import Callable, Generator
@@ -18,8 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb_app.paths import make_private_folder
-from kb_core import wire
+from kb_app._lines import Lines, LinesFile
 from kb_core.errors import InvalidInput, IoError
 from kb_core.values import dataclass
 
@@ -33,7 +28,6 @@ NEW, LAST = "new", "last"
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _SUFFIX = ".jsonl"
-_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +91,8 @@ class Journals:
 
     def read(self, name: str) -> Journal:
         """Return what is kept of a conversation; nothing, where it has not begun."""
-        with self._errors(name), self._opened(name, os.O_RDONLY) as descriptor:
-            return Journal(name) if descriptor is None else _parsed(name, _content(descriptor))
+        with self._errors(name):
+            return _journal(name, self._file(name).read())
 
     def kept(self, name: str) -> Journal:
         """Return what is kept of a conversation that there is."""
@@ -108,39 +102,23 @@ class Journals:
     def append(self, name: str, turn: Callable[[int], types.SessionTurn]) -> types.SessionTurn:
         """Add the turn that *turn* makes of its number, and return it."""
         with self._errors(name):
-            make_private_folder(self._folder)
-            with self._opened(name, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
-                assert descriptor is not None  # noqa: S101 - it is made
-                content = _content(descriptor)
-                journal = _parsed(name, content)
-                made = turn(journal.next_number)
-                _write(descriptor, _mended(descriptor, journal, content) + _line(made))
-                os.fsync(descriptor)
-                return made
+            file = self._file(name)
+            return file.append(lambda lines: turn(_journal(name, lines).next_number))
 
     def delete(self, name: str) -> None:
         """Delete a conversation; one that a process is in begins anew with its next turn."""
-        with self._errors(name), self._opened(name, os.O_RDWR):
-            self._path(name).unlink(missing_ok=True)
+        with self._errors(name):
+            self._file(name).delete()
 
     def lines(self, name: str) -> list[bytes]:
         """Return the lines of a journal as they are, torn and damaged ones too."""
-        with self._errors(name), self._opened(name, os.O_RDONLY) as descriptor:
-            content = b"" if descriptor is None else _content(descriptor)
-        return [line for line in content.split(b"\n") if line]
+        with self._errors(name):
+            return self._file(name).lines()
 
     def drop(self, name: str, is_one: Callable[[bytes], bool]) -> None:
         """Take out the lines that *is_one* says; a conversation without any left goes."""
-        with self._errors(name), self._opened(name, os.O_RDWR) as descriptor:
-            lines = [] if descriptor is None else _content(descriptor).split(b"\n")
-            kept = [line for line in lines if line and not is_one(line)]
-            if len(kept) == sum(map(bool, lines)):
-                return
-            path = self._path(name)
-            if not kept:
-                path.unlink(missing_ok=True)
-                return
-            _put_in_place(path, b"".join(line + b"\n" for line in kept))
+        with self._errors(name):
+            self._file(name).drop(is_one)
 
     def check(self, name: str) -> None:
         """Raise ``InvalidInput`` unless there is a conversation of this name."""
@@ -161,26 +139,8 @@ class Journals:
             )
         return self._folder / f"{name}{_SUFFIX}"
 
-    @contextmanager
-    def _opened(self, name: str, flags: int) -> Generator[int | None]:
-        """Open and lock a journal, for all others that write if *flags* say that it is written.
-
-        ``None`` where there is none.
-        """
-        path, is_read = self._path(name), flags == os.O_RDONLY
-        while True:
-            try:
-                descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            except FileNotFoundError:
-                yield None
-                return
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_SH if is_read else fcntl.LOCK_EX)
-                if _is_still(path, descriptor):  # else it was deleted while we waited
-                    yield descriptor
-                    return
-            finally:
-                os.close(descriptor)
+    def _file(self, name: str) -> LinesFile[types.SessionTurn]:
+        return LinesFile(self._path(name), _turn)
 
     @contextmanager
     def _errors(self, name: str) -> Generator[None]:
@@ -193,69 +153,12 @@ class Journals:
             ) from error
 
 
-def _is_still(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))  # noqa: PTH116
-    except FileNotFoundError:
-        return False
+def _journal(name: str, lines: Lines[types.SessionTurn]) -> Journal:
+    return Journal(name, lines.rows, lines.size, lines.damaged, lines.is_torn)
 
 
-def _content(descriptor: int) -> bytes:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return b"".join(iter(lambda: os.read(descriptor, _READ_BYTES), b""))
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
-
-
-def _put_in_place(path: Path, content: bytes) -> None:
-    """Replace a locked journal; who waits for its lock looks again for its name."""
-    used, new = path.stat(), path.with_name(f".{path.name}.new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        _write(descriptor, content)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.utime(new, ns=(used.st_atime_ns, used.st_mtime_ns))  # nobody has used it now
-    new.replace(path)
-
-
-def _line(turn: types.SessionTurn) -> bytes:
-    return wire.dumps(turn).encode() + b"\n"
-
-
-def _mended(descriptor: int, journal: Journal, content: bytes) -> bytes:
-    """Make the journal end with a whole line; return what has to come before the next one."""
-    tail = content.rpartition(b"\n")[2]
-    if not journal.is_torn:
-        return b"\n" if tail else b""
-    os.ftruncate(descriptor, len(content) - len(tail))
-    return b""
-
-
-def _parsed(name: str, content: bytes) -> Journal:
-    *lines, tail = content.split(b"\n")
-    read = [_turn(line) for line in lines if line]
-    last = _turn(tail) if tail else None
-    turns = [turn for turn in (*read, last) if turn is not None]
-    return Journal(
-        name,
-        tuple(turns),
-        size=len(content),
-        damaged=read.count(None),
-        is_torn=bool(tail) and last is None,
-    )
-
-
-def _turn(line: bytes) -> types.SessionTurn | None:
+def _turn(turn: Any) -> types.SessionTurn | None:  # noqa: ANN401 - whatever a line holds
     """Return the turn that a line is, or ``None`` for what no version of ours wrote."""
-    try:
-        turn: Any = json.loads(line)
-    except ValueError:
-        return None
     is_turn = isinstance(turn, dict) and turn.get("schema_version") == "session_turn.v1"
     return turn if is_turn and _has_all(turn) else None
 

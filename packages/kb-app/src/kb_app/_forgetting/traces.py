@@ -1,4 +1,4 @@
-"""Where kebab keeps what people did: conversations, queries, runs over questions, logs.
+"""Where kebab keeps what people did: conversations, queries, feedback, runs over questions, logs.
 
 Each is a kind of trace. ``traces_in`` gives those of a data directory; what tells of something
 that is to be forgotten is counted by ``find`` and taken away by ``remove``, line by line where
@@ -19,6 +19,7 @@ from typing import Protocol
 
 from kb_app._ask.journals import Journals
 from kb_app._data_dir import DataDir, making_private_files
+from kb_app._evals.said import Said
 from kb_app._forgetting.mentions import Telling, read_line, strings_in
 from kb_core.disk import disk_errors
 from kb_core.errors import KbError
@@ -27,7 +28,7 @@ from kb_core.values import dataclass
 __all__ = ["ALWAYS", "GOLDEN", "KINDS", "Trace", "all_that_is_said", "count", "traces_in"]
 
 GOLDEN = "golden_question"
-KINDS = ("conversation", GOLDEN, "log", "query", "run")
+KINDS = ("conversation", "feedback", GOLDEN, "log", "query", "run")
 ALWAYS = ("log", "query")
 """What kebab keeps for its own use, and nobody has to name."""
 
@@ -61,6 +62,10 @@ def traces_in(data: DataDir, log_dir: Path | None, golden: Path | None) -> Itera
         yield _Conversation(journals, name)
     if data.queries.exists():
         yield _Queries(data.queries)
+    if data.searched.exists():
+        yield _Searched(data.searched)
+    if data.feedback.exists():
+        yield _Feedback(data.feedback)
     for folder in sorted(data.evals.glob("*/")):
         yield _EvalRun(folder)
     for log in sorted(log_dir.glob("kebab*.log*")) if log_dir is not None else ():
@@ -113,6 +118,39 @@ class _Queries:
         _replace(self.path, json.dumps(kept).encode())
         for unfinished in self.path.parent.glob(f"{self.path.name}.*"):
             unfinished.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What each terminal searched for last, with its hits: it goes as a whole."""
+
+    path: Path
+    kind: str = "query"
+    name: str = "last searches"
+
+    def said(self) -> Iterator[object]:
+        found = read_line(_read(self.path))
+        yield from found.values() if isinstance(found, dict) else [found]
+
+    def remove(self, tells: Callable[[object], bool]) -> None:
+        if any(map(tells, self.said())):
+            for file in (self.path, *self.path.parent.glob(f"{self.path.name}.*")):
+                file.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Feedback:
+    """What was said of hits: a line goes."""
+
+    path: Path
+    kind: str = "feedback"
+    name: str = "feedback"
+
+    def said(self) -> Iterator[object]:
+        return map(read_line, Said(self.path).lines())
+
+    def remove(self, tells: Callable[[object], bool]) -> None:
+        Said(self.path).drop(lambda line: tells(read_line(line)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ _ADD = """
 kebab eval add "who takes the writer lock" --hit 1
 kebab eval add "wer hält die Sperre" --hit 1 --group lock
 kebab eval add "what is the price of tea" --nothing
+kebab eval add --from-feedback
 """
 
 
@@ -80,6 +81,10 @@ kebab eval add "what is the price of tea" --nothing
     multiple=True,
     help="An answer has to say this. (May be repeated.)",
 )
+@click.option(
+    "--from-feedback", is_flag=True, help="Make cases of what was said of hits, one by one."
+)
+@click.option("--yes", is_flag=True, help="With --from-feedback: add all of them without asking.")
 @mode_option("How its hits are found.")
 @_cases_option
 @filter_options
@@ -95,11 +100,20 @@ def add(
     Without --hit, the hits are shown, and at a terminal you are asked which of them answer.
     Each is kept by its place, its hash and its first words, so that it is found again when
     the file is edited. The case is written at the end of the file.
+
+    With --from-feedback, every query with a hit that `kebab feedback` calls good is shown with
+    its passages, and becomes a case if you say so.
     """
     from kb_core.media import SearchMode
     from kb_core.search import SearchQuery
 
     cli.writes("eval add")
+    from_feedback, yes = options.pop("from_feedback"), options.pop("yes")
+    if from_feedback:
+        from kb_cli._proposals import add_proposed
+
+        add_proposed(cli, words, options["cases"], yes=yes)
+        return
     ranks, nothing = options.pop("ranks"), options.pop("nothing")
     kept = {name: options.pop(name) for name in ("id", "group", "tags", "must_contain", "cases")}
     query = SearchQuery(

@@ -24,6 +24,7 @@ kebab forget query "what was asked"
 
 _NAMES = {
     "conversation": "turns of conversation",
+    "feedback": "lines of",
     "golden_question": "golden questions in",
     "log": "lines of",
     "query": "queries of the",
@@ -43,7 +44,7 @@ def forget() -> None:
 _mentions = click.option(
     "--mentions",
     is_flag=True,
-    help="Also turns of conversations, and runs over golden questions, that name or quote it.",
+    help="Also turns of conversations, feedback, and runs over golden questions, that tell of it.",
 )
 _dry_run = click.option("--dry-run", is_flag=True, help="Say what would go; forget nothing.")
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")

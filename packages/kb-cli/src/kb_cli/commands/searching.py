@@ -78,6 +78,7 @@ def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None: 
     with cli.open() as kb:
         response = kb.search(for_people(cli, query))
         show(cli, query, response)
+        kb.keep_search(cli.terminal(), query, response.hits)
         if query.deadline_ms is not None and kb.is_working:
             leave_at_once()
 

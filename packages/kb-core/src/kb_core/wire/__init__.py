@@ -50,6 +50,8 @@ from kb_core.wire._evals import (
     eval_run,
     eval_run_list,
     eval_self,
+    feedback,
+    feedback_list,
 )
 from kb_core.wire._json import Json, dumps, error
 from kb_core.wire._operations import (
@@ -124,6 +126,8 @@ __all__ = [
     "eval_self",
     "explain_miss",
     "export_report",
+    "feedback",
+    "feedback_list",
     "fetch_chunk",
     "fetch_doc",
     "fetch_results",

@@ -13,12 +13,20 @@ if TYPE_CHECKING:
     from kb_core.evals import EvalCase, ExpectedPlace
     from kb_core.wire import types
 
-__all__ = ["eval_case", "eval_check", "eval_compare", "eval_run", "eval_run_list", "eval_self"]
+__all__ = [
+    "eval_case",
+    "eval_check",
+    "eval_compare",
+    "eval_run",
+    "eval_run_list",
+    "eval_self",
+    "feedback",
+    "feedback_list",
+]
 
 
 def eval_case(case: EvalCase) -> types.EvalCase:
     """Return eval_case.v1, as short as it says the same."""
-    filters = {name: value for name, value in asdict(case.filters).items() if value}
     fields = {
         "expected_docs": _graded(case.expected_docs),
         "expected_chunks": _graded(case.expected_chunks),
@@ -26,7 +34,7 @@ def eval_case(case: EvalCase) -> types.EvalCase:
         "answer": case.answer,
         "must_contain": list(case.must_contain),
         "forbidden": list(case.forbidden),
-        "filters": {n: list(v) if isinstance(v, tuple) else v for n, v in filters.items()},
+        "filters": case.filters.given(),
         "group": case.group,
         "tags": list(case.tags),
     }
@@ -110,3 +118,25 @@ def eval_self(found: Mapping[str, Any]) -> types.EvalSelf:
     """Return eval_self.v1; fields as the schema names them."""
     rounded = {name: list(map(_rounded, found[name])) for name in ("figures", "breakdown")}
     return cast("types.EvalSelf", {"schema_version": "eval_self.v1", **found, **rounded})
+
+
+def feedback(said: Mapping[str, Any]) -> types.Feedback:
+    """Return feedback.v1; fields as the schema names them, ``created_at`` an instant."""
+    told = {**given(said), "created_at": timestamp(said["created_at"])}
+    return cast("types.Feedback", {"schema_version": "feedback.v1", **told})
+
+
+def feedback_list(
+    said: Iterable[types.Feedback], warnings: Sequence[str] = ()
+) -> types.FeedbackList:
+    """Return feedback_list.v1."""
+    items = list(said)
+    out: types.FeedbackList = {
+        "schema_version": "feedback_list.v1",
+        "items": items,
+        "total": len(items),
+        "next_cursor": None,
+    }
+    if warnings:
+        out["warnings"] = list(warnings)
+    return out

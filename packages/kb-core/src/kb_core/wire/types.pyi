@@ -662,6 +662,31 @@ class ExportReport(TypedDict):
     missing: list[str]
     missing_count: NotRequired[int]
 
+class Feedback(TypedDict):
+    schema_version: Literal["feedback.v1"]
+    feedback_id: str
+    verdict: str
+    query: str
+    mode: str
+    filters: NotRequired[dict[str, Any]]
+    rank: NotRequired[int]
+    citation: str
+    source_id: str
+    doc_id: str
+    chunk_id: str
+    content_hash: NotRequired[str]
+    quote: str
+    note: NotRequired[str]
+    said_by: str
+    created_at: str
+
+class FeedbackList(TypedDict):
+    schema_version: Literal["feedback_list.v1"]
+    items: list[Feedback]
+    total: int
+    next_cursor: str | None
+    warnings: NotRequired[list[str]]
+
 class FetchResult(TypedDict):
     schema_version: Literal["fetch_result.v1"]
     kind: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -43,6 +43,9 @@ from kb_tui.widgets.facet_bar import FacetBar
 from kb_tui.widgets.hit_list import HitList, place_of
 from kb_tui.widgets.lists import ChoiceList
 from kb_tui.widgets.preview import Preview
+
+if TYPE_CHECKING:
+    from kb_core.evals import Verdict
 
 __all__ = ["SearchPane"]
 
@@ -82,6 +85,10 @@ class Kept(Reply[None]):
 
 class Traced(Reply[SearchResponse]):
     """The search once more, with its trace."""
+
+
+class Judged(Reply[str]):
+    """What was said of a hit is kept: the place of its passage."""
 
 
 class Fetched(Reply[list[Line]]):
@@ -278,6 +285,17 @@ class SearchPane(HitPane):
         if hit is None:
             self.state("no hit is chosen")
         return hit
+
+    def action_judge(self, verdict: Verdict) -> None:
+        """Keep whether the chosen hit answers the query."""
+        hit, query = self.chosen_hit(), self._asked
+        if hit is not None and query is not None:
+            self.ask(Judged, lambda: self.kb.judge(query, hit, verdict)["citation"])
+
+    @on(Judged)
+    def show_judged(self, reply: Judged) -> None:
+        if not self.is_stale(reply):
+            self.state(f"feedback kept: {visible(reply.value)}")
 
     # ---------------------------------------------------------------- what came back
 

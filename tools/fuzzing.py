@@ -1,0 +1,200 @@
+"""What ``fuzz`` is made of: samples, changes to them, and the promises of every parser.
+
+Changes depend on the given chance alone. ``read`` runs in a worker process.
+"""
+
+from __future__ import annotations
+
+import io
+import traceback
+import zipfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from kb_app._ingest.judging.kinds import Caps, detect
+from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
+from kb_app._ingest.making.places import placed_chunks
+from kb_app._ingest.settings import Settings
+from kb_app._media import chunker_for
+from kb_core.documents import ChunkLimits, SourceFile
+from kb_core.ports import TokenCounter
+from kb_core.values import dataclass
+
+__all__ = ["Input", "mutated", "read", "samples_below"]
+
+LIMITS = ChunkLimits(target_tokens=64, overlap_tokens=8, max_tokens=120)
+SETTINGS = Settings(
+    model="none", cache_dir="", limits=LIMITS, window=500, caps=Caps(), allow_secrets=True
+)
+MADE = Path(__file__).resolve().parent / "bench"
+MOST_CHANGES = 8
+LONGEST = 2_000_000
+_SELDOM = 0.2
+TOKENS: tuple[bytes, ...] = (
+    b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\r", b"\n---\n", b"\n```\n",
+    b"| a |\n|---|\n", b"<", b"</", b"<!--", b"]]>", b"<![CDATA[", b"&#x110000;", b"&b;",
+    b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"{", b"[", b'"', b"\\u", b"\\ud800", b"1e999", b"NaN",
+    b"-9223372036854775809", b"0x", b"%PDF-1.7\n", b"endobj", b" 0 R", b"stream\n",
+    b"/Length -1", b"PK\1\2", b"PK\3\4", b"PK\5\6", b"Content-Type: a/b;\n", b"boundary=",
+    b"=?utf-8?b?", b"\xe2\x80\xae", b"\xf0\x9f\x91\xa9\xe2\x80\x8d", b"\x1b]8;;", b"\xcc\x81",
+)  # fmt: skip
+NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file to read: its kind, its name, its bytes, and which of all inputs it is."""
+
+    kind: str
+    name: str
+    data: bytes
+    number: int = 0
+
+
+def samples_below(folders: Sequence[Path], only: str, largest: int) -> Mapping[str, list[Input]]:
+    """Return the samples of each kind, from *folders*, and those that are made here."""
+    found: defaultdict[str, list[Input]] = defaultdict(list)
+    files = [file for folder in folders if folder.is_dir() for file in sorted(folder.rglob("*"))]
+    for file in files:
+        kind = detect(file.name)
+        if kind is None or not file.is_file() or not 0 < file.stat().st_size <= largest:
+            continue
+        named = f"{kind.media}{file.suffix.lower() if kind.media in _SEVERAL else ''}"
+        if only in {"", str(kind.media)}:
+            found[named].append(Input(named, file.name, file.read_bytes()))
+    return found
+
+
+_TOLD = (".xml", ".rels", ".xhtml", ".html", ".opf")
+_SEVERAL = {"office", "code", "csv", "mail", "text", "image"}
+"""Media whose files are of several forms, each of which is a kind here."""
+
+
+def mutated(samples: Sequence[Input], chance: Random, number: int) -> Input:
+    """Return one of *samples*, changed."""
+    sample = chance.choice(samples)
+    other = chance.choice(samples)
+    data = None
+    if sample.data[:4] == b"PK\3\4" and chance.random() > _SELDOM:
+        with suppress(Exception):  # what cannot be unpacked is changed as it is
+            data = _repacked(sample.data, chance)
+    if data is None:
+        data = _changed(sample.data, other.data, chance)
+    return Input(sample.kind, sample.name, data[:LONGEST], number)
+
+
+def _repacked(data: bytes, chance: Random) -> bytes:
+    """Return an archive with one of its members changed."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(packed, "w") as new:
+        names = old.namelist()
+        told = [
+            name for name in names if name.endswith((".xml", ".rels", ".xhtml", ".html", ".opf"))
+        ]
+        chosen = chance.choice(told or names)
+        for name in names:
+            content = old.read(name)
+            if name == chosen:
+                content = _changed(content, old.read(chance.choice(names)), chance)
+            new.writestr(name, content, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+def _changed(data: bytes, other: bytes, chance: Random) -> bytes:
+    """Return *data* after a few changes; *other* is of the same kind."""
+    made = bytearray(data)
+    for _ in range(chance.randint(1, MOST_CHANGES)):
+        at = chance.randrange(len(made) + 1)
+        end = min(len(made), at + int(chance.expovariate(1 / 40)) + 1)
+        match chance.randrange(7):
+            case 0 if made:
+                made[at % len(made)] ^= 1 << chance.randrange(8)
+            case 1:
+                del made[at:end]
+            case 2:
+                made[at:at] = made[at:end] * chance.randint(1, 50)
+            case 3:
+                made[at:] = other[chance.randrange(len(other) + 1) :]
+            case 4 if chance.random() < _SELDOM:
+                del made[at:]
+            case _:
+                new = _put_in(chance)
+                made[at : at + chance.choice((0, len(new)))] = new
+    return bytes(made)
+
+
+def _put_in(chance: Random) -> bytes:
+    """Return bytes that readers may stumble over."""
+    match chance.randrange(3):
+        case 0:
+            return chance.choice(TOKENS) * chance.choice((1, 1, 1, 3, 300))
+        case 1:
+            size = chance.choice((1, 2, 4))
+            number = chance.choice(NUMBERS) & (1 << 8 * size) - 1
+            return number.to_bytes(size, chance.choice(("little", "big")))
+        case _:
+            return chance.randbytes(chance.randint(1, 40))
+
+
+class _Counter:
+    """Counts words, and long ones as several."""
+
+    adds_up = True
+
+    def count(self, text: str, /) -> int:
+        return sum(1 + len(word) // 8 for word in text.split())
+
+    def count_many(self, texts: Sequence[str], /) -> list[int]:
+        return [self.count(text) for text in texts]
+
+
+@cache
+def _counter() -> TokenCounter:
+    return _Counter()
+
+
+def read(given: Input) -> str:
+    """Read an input as an ingest does; return what was wrong with that, or nothing."""
+    kind = detect(given.name)
+    assert kind is not None  # noqa: S101 - samples are those that have one
+    file = SourceFile(
+        source_id="s", path=given.name, media=kind.media, code_lang=kind.code_lang,
+        size=len(given.data),
+    )  # fmt: skip
+    try:
+        judged = judge_bytes(file, given.data, SETTINGS.caps)
+        if not isinstance(judged, SourceFile):
+            return ""
+        whole = parse_whole(judged, given.data, SETTINGS)
+        documents = getattr(whole, "documents", ())
+        return next(filter(None, map(_broken, documents)), "")
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno} {type(error).__name__}"
+        return f"{place}\n{traceback.format_exc()}"
+
+
+def _broken(found: Read) -> str:
+    """Return which promise a document breaks, if it does."""
+    parsed, counter = found.parsed, _counter()
+    end = 0
+    for block in parsed.blocks:
+        if not end <= block.start < block.end <= len(parsed.text):
+            return f"blocks of {found.file.media} are not in order\n{block}"
+        end = block.end
+    covered = bytearray(len(parsed.text))
+    chunker = chunker_for(found.file.media)
+    for draft in placed_chunks(parsed, chunker, counter, LIMITS):
+        text = parsed.text[draft.start : draft.end]
+        if not text.strip() or (counter.count(text) > LIMITS.max_tokens and len(text) > 1):
+            return f"a chunk of {found.file.media} is empty or too large\n{draft}"
+        covered[draft.start : draft.end] = b"\1" * len(text)
+    if any(not mark and not c.isspace() for c, mark in zip(parsed.text, covered, strict=True)):
+        return f"chunks of {found.file.media} leave something out"
+    return ""
