@@ -1,14 +1,18 @@
 /* Refuses one call on a file below a folder: the FAULT_NTH one of FAULT_CALL, with FAULT_ERRNO,
-   and FAULT_FOR calls of that kind from there. Preloaded by test_refusing_disk.py. */
+   and FAULT_FOR calls of that kind from there. Where FAULT_ERRNO is 0, the process is killed there
+   instead. FAULT_CLOCK puts the time of day off by so many seconds.
+   Preloaded by test_refusing_disk.py and by torture/storm.py. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static int counted;
@@ -22,6 +26,8 @@ static int refuses(const char *call, const char *path)
     if (at < first || at >= first + atoi(getenv("FAULT_FOR")))
         return 0;
     errno = atoi(getenv("FAULT_ERRNO"));
+    if (!errno)
+        kill(getpid(), SIGKILL);
     return 1;
 }
 
@@ -51,6 +57,32 @@ ssize_t pwrite(int file, const void *data, size_t size, off_t at)
 ssize_t pwrite64(int file, const void *data, size_t size, off64_t at)
 {
     return refuses_file("write", file) ? -1 : REAL(pwrite64)(file, data, size, at);
+}
+
+ssize_t read(int file, void *data, size_t size)
+{
+    return refuses_file("read", file) ? -1 : REAL(read)(file, data, size);
+}
+
+ssize_t pread(int file, void *data, size_t size, off_t at)
+{
+    return refuses_file("read", file) ? -1 : REAL(pread)(file, data, size, at);
+}
+
+ssize_t pread64(int file, void *data, size_t size, off64_t at)
+{
+    return refuses_file("read", file) ? -1 : REAL(pread64)(file, data, size, at);
+}
+
+int unlink(const char *path) { return refuses("unlink", path) ? -1 : REAL(unlink)(path); }
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    const char *off = getenv("FAULT_CLOCK");
+    int done = REAL(clock_gettime)(clock, now);
+    if (!done && off && clock == CLOCK_REALTIME)
+        now->tv_sec += atol(off);
+    return done;
 }
 
 int fsync(int file) { return refuses_file("fsync", file) ? -1 : REAL(fsync)(file); }

@@ -14,10 +14,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from kb_app._wiring import open_session
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
+from kb_core.errors import IndexCorrupt, IoError
+from kb_core.records import Changes
+from kb_search.writer import Writer
 
 CODES = {"io_error", "index_corrupt", "store_corrupt"}
 CALLS = ("write", "fsync", "rename", "create")
@@ -96,3 +102,61 @@ def test_every_refusal_anywhere_in_a_run_is_said_and_healed(
         fault = (draw.choice(CALLS), draw.choice(ERRNOS), draw.randint(1, 40))
         met += check_round(installed, shim, *fault, times=draw.choice((1, 9999)))
     assert met
+
+
+def test_what_was_taken_back_when_the_run_ended_is_read_again(
+    kebab: KebabHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index refuses a batch, then that it is taken back; ``storm.py`` met it with seed 7."""
+    kebab.write("a.md", "# A\n\nA walrus.\n")
+    kebab.ingest()
+    kebab.write("a.md", "# A\n\nA second walrus.\n")
+    kebab.write("b.md", "# B\n\nA bear.\n")
+    with monkeypatch.context() as refused:
+        refused.setattr(Writer, "publish", refuse)
+        kebab.run("ingest", code=2)
+
+    assert kebab.ingest()["errors"] == 0
+    assert set(kebab.paths("walrus OR bear")) == {"a.md", "b.md"}
+    assert "second" in kebab.json("fetch", "doc", "a.md")["text"]
+
+
+def refuse(*_: object) -> NoReturn:
+    raise ValueError("the index refuses")
+
+
+def test_a_row_that_says_indexed_without_a_document_is_found(kebab: KebabHere) -> None:
+    kebab.write("a.md", "# A\n\nA walrus.\n")
+    kebab.ingest()
+    with open_session(kebab.data_dir, lock_wait_secs=5) as session:
+        (row,) = session.store.ledger("notes").values()
+        session.commit(Changes(deleted_docs=(row.doc_id or "",), files=(row,)))
+        assert session.store.deep_check() == [
+            "file 'notes:a.md' is said to be indexed, and has no document"
+        ]
+
+
+def test_an_index_that_was_dropped_and_cannot_be_made_anew_is_an_error_of_the_disk(
+    kebab: KebabHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk refuses in the middle of a rebuild; ``storm.py`` met it with seed 8."""
+    kebab.write("a.md", "# A\n\nA walrus.\n")
+    kebab.ingest()
+    kebab.write("b.md", "# B\n\nA bear.\n")
+
+    def corrupt(writer: Writer, *_: object) -> NoReturn:
+        monkeypatch.setattr(Writer, "_open", full)
+        raise IndexCorrupt("a file of it cannot be read")
+
+    def full(_: Writer) -> NoReturn:
+        raise IoError("no space left", hint="free some")
+
+    with monkeypatch.context() as refused:
+        refused.setattr(Writer, "publish", corrupt)
+        refused.setattr(Writer, "rebuild", corrupt)
+        told = json.loads(kebab.run("--json", "ingest", code=2).stderr.splitlines()[-1])
+    monkeypatch.undo()
+
+    assert told["code"] == "io_error"
+    assert kebab.ingest()["errors"] == 0
+    assert set(kebab.paths("walrus OR bear")) == {"a.md", "b.md"}

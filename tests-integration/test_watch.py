@@ -160,10 +160,15 @@ def test_a_second_one_is_refused_and_a_writer_is_waited_for(tmp_path: Path) -> N
         wait_for(lambda: len(texts(kb)) == 1)
         with pytest.raises(StoreBusy, match="already"):
             list(opened(tmp_path).watch(stop=threading.Event()))
+        wait_for(lambda: not kb.status()["freshness"].get("pending", True))
+        fresh = kb.status()["freshness"]
+        assert fresh["followed"]
+        assert fresh["seen_at"]
         list(kb.ingest_text("A bear.", title="Bear", embed=False))
         (tmp_path / "notes" / "b.md").write_text("# B\n\nA cat.\n", "utf-8")
         wait_for(lambda: len(texts(kb)) == 3)
     assert any(isinstance(one, IngestEvent) and one.report for one in told)
+    assert not kb.status()["freshness"]["followed"]
 
 
 def test_only_what_a_walk_would_see_leads_to_a_look(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from threading import Event
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kb_app._watching.following import Look
     from kb_app.config import Config
     from kb_core.ingest import IngestEvent, IngestOptions
+    from kb_core.wire import types
 
 __all__ = ["Following"]
 
@@ -77,6 +78,23 @@ class Following:
         from kb_app._presence import followed
 
         return followed(DataDir(self._config.storage.data_dir))
+
+    def _fresh(self, stats: Mapping[str, Any]) -> types.FileStatusFreshness:
+        """Return how old what is found may be; *stats* are the published ones."""
+        from kb_app.jobs import last_ingest_at
+        from kb_core.clock import from_epoch, to_rfc3339
+
+        follower = self.followed()
+        ended = last_ingest_at(self._config.storage.data_dir, stats)
+        seen = [to_rfc3339(from_epoch(ended))] if ended is not None else []
+        if follower is not None and follower.seen_at is not None:
+            seen.append(follower.seen_at)
+        fresh: types.FileStatusFreshness = {"followed": follower is not None}
+        if follower is not None:
+            fresh["pending"] = follower.pending
+        if seen:
+            fresh["seen_at"] = max(seen)
+        return fresh
 
     def _roots(self) -> Sequence[str]:
         return [root for _, root in self.sources()]

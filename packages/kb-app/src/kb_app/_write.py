@@ -17,7 +17,7 @@ One session at a time per data directory; the writer lock says who.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Self
 
@@ -77,8 +77,9 @@ class WriteSession:
     def control(self) -> Control:
         """The control record as it is published; an empty one while another store's is."""
         control = self._index.control
-        assert control is not None  # noqa: S101 - recovery published one
-        return Control(store_id=self.store.store_id) if self.shows_another else control
+        if control is None or self.shows_another:
+            return Control(store_id=self.store.store_id)
+        return control
 
     def commit(self, changes: Changes) -> Control:
         """Commit *changes* to the truth and publish them; return what readers now see."""
@@ -87,10 +88,10 @@ class WriteSession:
         self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
         return self.control
 
-    def take_back(self, doc_ids: Sequence[str]) -> None:
-        """Remove documents that the truth took and the index refused, if it did."""
+    def take_back(self, undoing: Changes) -> None:
+        """Commit *undoing*, of what the truth took and the index refused, if it did."""
         if not self.shows_another and self.store.sequence != self.control.sequence:
-            self.store.commit(Changes(deleted_docs=tuple(doc_ids)))
+            self.store.commit(undoing)
             self.publish()
 
     def tidy(self) -> None:
@@ -186,6 +187,9 @@ class WriteSession:
     def publish(self) -> None:
         """Publish whatever the index lacks; nothing, if it lacks nothing."""
         if self.shows_another:
+            return
+        if self._index.control is None:  # dropped, and the disk refused what was to replace it
+            self.rebuild()
             return
         published = self.control.sequence
         publication = self.store.publication(published)

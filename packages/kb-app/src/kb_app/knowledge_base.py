@@ -249,7 +249,8 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
         if snapshot is None:
             return wire.file_status([], _reading.coverage_of(None))
         where = (snapshot, path_glob, state, changed_since)
-        return _reading.status(*where, limit=limit, offset=offset)
+        found = _reading.status(*where, limit=limit, offset=offset)
+        return {**found, "freshness": self._fresh(snapshot.control.stats)}
 
     def chunks_of(self, doc_id: str) -> list[types.ChunkInspection]:
         """Return a document's chunks in order, each as in chunk_inspection.v1."""

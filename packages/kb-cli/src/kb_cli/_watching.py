@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from kb_cli._follow import stopped_by_interrupt
 if TYPE_CHECKING:
     from kb_core.ingest import IngestEvent, IngestReport
 
-__all__ = ["show_watch"]
+__all__ = ["change_service", "show_watch"]
 
 _NAMED = 5
 _NEWS = ("new", "updated", "moved", "deleted", "error")
@@ -79,3 +80,32 @@ def _lines(event: IngestEvent, report: IngestReport) -> Iterator[str]:
         yield f"  {names.get(item.kind, item.kind)} {printable(item.doc_path)}{why}"
     if len(changed) > _NAMED:
         yield f"  and {len(changed) - _NAMED:,} more"
+
+
+def change_service(cli: CliContext, options: Sequence[str], *, is_removal: bool) -> None:
+    """Write, or remove, the service that runs ``kebab watch`` with *options*; say what to run."""
+    from kb_cli._launch import own_environment, own_program
+    from kb_cli._service import install, service_of, uninstall
+
+    config = cli.config_path
+    named = ("--config", str(config)) if config else ()
+    command = (own_program(cli.environ), *named, "watch", *options)
+    known = own_environment(cli.environ)
+    service = service_of(command, known, cli.environ, config, sys.platform)
+    done = uninstall(service) if is_removal else install(service)
+    if cli.as_json:
+        from kb_core import wire
+
+        entry = {"command": command[0], "args": [*command[1:]], **({"env": known} if known else {})}
+        files = [("registration", str(service.path), done)]
+        cli.print_json(
+            wire.integration_report(service.manager, entry, files, written=True, removal=is_removal)
+        )
+        return
+    words = {"create": "wrote", "update": "wrote", "remove": "removed", "unchanged": "up to date:"}
+    word = "there is no" if is_removal and done == "unchanged" else words[done]
+    click.echo(f"{word} {printable(str(service.path))}")
+    if done != "unchanged" or not is_removal:
+        lines = service.end if is_removal else service.start
+        cli.note("to end it, run:" if is_removal else "to start it, run:")
+        cli.note(*(f"  {printable(line)}" for line in lines))

@@ -44,6 +44,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "is_flag": True,
         "help": "With --format text: give no passage twice, for a host of one conversation.",
     },
+    "watch": {
+        "flag": "--watch",
+        "is_flag": True,
+        "help": "Follow the sources meanwhile, as 'kebab watch' does.",
+    },
     "http": {
         "flag": "--http",
         "metavar": "[HOST:PORT]",

@@ -35,6 +35,7 @@ from kb_core.errors import InvalidInput, KbError
 from kb_core.values import dataclass
 from kb_mcp import _resources
 from kb_mcp._calls import Context, Threads, answer
+from kb_mcp._following import following
 from kb_mcp._frames import Answering
 from kb_mcp._guidance import (
     GUIDE,
@@ -231,6 +232,7 @@ def serve(  # noqa: PLR0913 - the options of a command
     allow_writing: bool = False,
     allow_remote: bool = False,
     remember: bool = False,
+    watch: bool = False,
     offer: str | None = None,
 ) -> None:
     """Serve *kb* until the input ends, or with *http*, a place to listen at, until a signal.
@@ -247,13 +249,14 @@ def serve(  # noqa: PLR0913 - the options of a command
             hint="leave it out: models give the name under seen back themselves",
             details={"field": "--remember"},
         )
-    if http is not None:
-        _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote), named)
-    elif allow_writing or allow_remote:
+    if http is None and (allow_writing or allow_remote):
         name = "--allow-writing" if allow_writing else "--allow-remote"
         raise InvalidInput(f"{name} is for a server with --http", details={"field": name})
-    else:
-        _serve_pipes(kb, tools, Form(form), named, remembers=remember)
+    with following(kb, is_wanted=watch):
+        if http is not None:
+            _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote), named)
+        else:
+            _serve_pipes(kb, tools, Form(form), named, remembers=remember)
 
 
 def _serve_pipes(

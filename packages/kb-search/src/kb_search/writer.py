@@ -112,12 +112,18 @@ class Writer:
     def wipe(self) -> None:
         """Drop both indexes and the vectors, and begin with nothing."""
         with translate_errors("drop the damaged index"):
+            self._control = None  # whatever of this is refused: there is nothing to go on with
             self.__dict__.pop("_chunks", None)  # and with it the engine's own lock
             self.__dict__.pop("_records", None)
             for folder in (self._lexical_dir, self._vectors_dir):
                 if folder.exists():
                     shutil.rmtree(folder)
         self._open()
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether both indexes are there: the disk may refuse them once they were dropped."""
+        return "_records" in self.__dict__ and "_chunks" in self.__dict__
 
     @property
     def control(self) -> Control | None:
@@ -150,6 +156,8 @@ class Writer:
     def rebuild(self, publications: Iterable[Publication]) -> Control:
         """Replace everything by what *publications* add up to, published in one step."""
         control, counted = Control(store_id=""), _NOTHING
+        if not self._is_open:
+            self._open()
         with translate_errors("rebuild the index"):
             try:
                 self._chunks.writer.delete_all_documents()
@@ -178,9 +186,9 @@ class Writer:
 
     def close(self) -> None:
         """Wait for merges, fill up what they changed, and let go; closing twice is harmless."""
-        self._records.close()
-        if self._chunks.is_closed:
+        if not self._is_open or self._chunks.is_closed:
             return
+        self._records.close()
         self._chunks.close()
         if self._control is None:
             return

@@ -31,6 +31,10 @@ _RULES = {
     "file {} has two rows": """
         SELECT source_id || ':' || path FROM files GROUP BY source_id, path HAVING count(*) > 1
     """,
+    "file {} is said to be indexed, and has no document": """
+        SELECT source_id || ':' || path FROM files
+        WHERE state = 'indexed' AND doc_id NOT IN (SELECT doc_id FROM documents)
+    """,
     "passage {} has two embeddings of one model": """
         SELECT passage_hash FROM embeddings GROUP BY passage_hash, model_key HAVING count(*) > 1
     """,

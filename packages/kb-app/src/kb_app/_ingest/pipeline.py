@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._ingest import outcomes
 from kb_app._ingest.added.assets import given_trust
+from kb_app._ingest.fates import apart, rows_beside, taking_back
 from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pace import Pace
@@ -30,7 +31,7 @@ from kb_app._media import PHASES, medium_of
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core.clock import to_epoch
-from kb_core.errors import StoreBusy, StoreCorrupt, StoreNewer
+from kb_core.errors import IoError, StoreBusy, StoreCorrupt, StoreNewer
 from kb_core.execution import Notice
 from kb_core.ids import doc_id, enclosed_path
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
@@ -284,21 +285,21 @@ class _Writing:
         session = self._run.session
         try:
             return session.commit(changes)
-        except (StoreBusy, StoreCorrupt, StoreNewer):
-            raise
+        except (OSError, IoError, StoreBusy, StoreCorrupt, StoreNewer):
+            raise  # no document's fault: what the truth has taken, the next run publishes
         except Exception as error:
-            fates = _apart(changes)
+            fates = apart(changes)
             if not fates:
                 raise
             logger.warning("a batch was refused, so it is committed one by one: %s", error)
-        session.take_back([doc for fate in fates for doc in fate.doc_ids])
-        rest = replace(changes, documents=(), moves=(), kept=(), files=_rows_beside(changes, fates))
+        session.take_back(taking_back(fates))
+        rest = replace(changes, documents=(), moves=(), kept=(), files=rows_beside(changes, fates))
         control = session.commit(rest)
         for fate in fates:
             try:
                 control = session.commit(fate.changes)
             except Exception as error:  # noqa: BLE001 - whatever a value in it is refused with
-                session.take_back(fate.doc_ids)
+                session.take_back(taking_back([fate]))
                 before = session.store.document(fate.first.doc_id)
                 row, item = outcomes.refused(
                     fate.row, before, fate.first, error_of(error), self._now
@@ -400,53 +401,6 @@ class _Writing:
         candidates.remove(best)
         del self._gone[(best.source_id, best.path)]
         return best
-
-
-@dataclass(slots=True)
-class _Fate:
-    """What has to be committed together for one file: its documents and its row."""
-
-    row: FileRecord
-    documents: list[DocumentRecord] = field(default_factory=list)
-    moves: list[Move] = field(default_factory=list)
-
-    @property
-    def changes(self) -> Changes:
-        return Changes(documents=tuple(self.documents), moves=tuple(self.moves), files=(self.row,))
-
-    @property
-    def doc_ids(self) -> list[str]:
-        moved = [move.document for move in self.moves]
-        return [document.doc_id for document in [*self.documents, *moved]]
-
-    @property
-    def first(self) -> DocumentRecord:
-        return (self.documents or [self.moves[0].document])[0]
-
-
-def _apart(changes: Changes) -> list[_Fate]:
-    """Return what each file of a batch that has documents needs."""
-    rows = {(row.source_id, row.path): row for row in changes.files if row.doc_id}
-    fates: dict[tuple[str, str], _Fate] = {}
-
-    def fate(document: DocumentRecord) -> _Fate:
-        file = (document.source_id, document.container or document.path)
-        return fates.setdefault(file, _Fate(rows[file]))
-
-    for document in changes.documents:
-        fate(document).documents.append(document)
-    for move in changes.moves:
-        fate(move.document).moves.append(move)
-    for each in fates.values() if changes.kept else ():
-        # What is kept of it may go with it, so the next run makes all of it.
-        if medium_of(each.first.media).holds_files:
-            each.row = replace(each.row, fingerprint=None)
-    return list(fates.values())
-
-
-def _rows_beside(changes: Changes, fates: Sequence[_Fate]) -> tuple[FileRecord, ...]:
-    theirs = {(fate.row.source_id, fate.row.path) for fate in fates}
-    return tuple(row for row in changes.files if (row.source_id, row.path) not in theirs)
 
 
 def _settings(want: Wanted, run: Run) -> Settings:

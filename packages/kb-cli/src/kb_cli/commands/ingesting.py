@@ -215,6 +215,7 @@ def embed(cli: CliContext) -> None:
 _WATCH = """
 kebab watch
 kebab watch --poll 60
+kebab watch --install
 """
 
 
@@ -227,15 +228,25 @@ kebab watch --poll 60
     metavar="SECS",
     help="Look every so often instead of being told: for folders of other machines.",
 )
+@click.option("--install", "change", flag_value="install", help="Write a service that does it.")
+@click.option("--uninstall", "change", flag_value="uninstall", help="Remove that service's file.")
 @pass_cli
-def watch(cli: CliContext, no_embed: bool, poll_secs: float | None) -> None:
+def watch(cli: CliContext, no_embed: bool, poll_secs: float | None, change: str | None) -> None:
     """Follow the sources: index what changes, until Ctrl-C.
 
     A change is found a second or two after it was written. What the system does not tell of is
     found by a look at everything every ten minutes. Only one process follows a knowledge base;
     others may search and write meanwhile.
+
+    As a service it starts with you: --install writes a user unit of systemd, or an agent of
+    launchd, with these options, and says what to run; nothing is started by itself.
     """
-    from kb_cli._watching import show_watch
+    from kb_cli._watching import change_service, show_watch
 
     cli.writes("watch")
+    if change is not None:
+        options = [*(["--no-embed"] if no_embed else [])]
+        options += ["--poll", f"{poll_secs:g}"] if poll_secs is not None else []
+        change_service(cli, options, is_removal=change == "uninstall")
+        return
     show_watch(cli, embed=not no_embed and cli.config.ingest.embed, poll_secs=poll_secs)

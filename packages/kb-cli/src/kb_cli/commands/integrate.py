@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from kb_app.shown import printable
 from kb_cli._command import command, completed_by
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._integrate import HOSTS, Host
+from kb_cli._launch import own_environment, own_program
 
 if TYPE_CHECKING:
     from kb_cli._integrate import Change, Registration
@@ -77,38 +77,9 @@ def _registration(cli: CliContext, *, in_project: bool) -> Registration:
     from kb_cli._integrate import Registration
 
     config = ("--config", str(cli.config_path)) if cli.config_path else ()
-    program = _program(cli.environ, in_project=in_project)
-    known = {} if in_project else _environment(cli.environ)
+    program = own_program(cli.environ, in_project=in_project)
+    known = {} if in_project else own_environment(cli.environ)
     return Registration(program, (*config, "mcp", "--format", "text"), known)
-
-
-def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what of an environment says where things are, and how they are set."""
-    return {
-        name: value
-        for name, value in sorted(environ.items())
-        if value and (name in _PLACES or (name.startswith("KEBAB_") and name not in _OF_A_SHELL))
-    }
-
-
-def _program(environ: Mapping[str, str], *, in_project: bool) -> str:
-    """Return how a host starts us: in full, since a desktop's PATH is not a shell's.
-
-    A file that people share names the command alone, if a shell finds it.
-    """
-    found = shutil.which("kebab", path=environ.get("PATH"))
-    if found and in_project:
-        return "kebab"
-    own = Path(sys.argv[0])
-    return str(own.resolve()) if own.name in {"kebab", "kb"} and own.is_file() else found or "kebab"
-
-
-_PLACES = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
-_OF_A_SHELL = frozenset(
-    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_MCP_TOKEN"}
-    | {"KEBAB_PROGRESS", "KEBAB_READONLY"}
-)
-"""How one command is to behave, not how the server is."""
 
 
 def _show(

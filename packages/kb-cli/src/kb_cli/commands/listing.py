@@ -257,6 +257,14 @@ def _status_lines(status: Shown) -> Iterator[str]:
         if more := status.get("total", len(rows)) - len(rows):
             yield f"and {more:,} more files: name some, or a --state"
     yield from _coverage(status["coverage"])
+    yield from _freshness(status.get("freshness", {}))
+
+
+def _freshness(fresh: Shown) -> Iterator[str]:
+    if fresh.get("followed"):
+        yield f"followed by a watch{', which is taking in a change' * bool(fresh.get('pending'))}"
+    elif "seen_at" in fresh:
+        yield f"as the sources were at {local_time(fresh['seen_at'])}"
 
 
 def _row(file: Shown) -> tuple[object, ...]:

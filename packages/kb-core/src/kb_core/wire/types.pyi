@@ -732,6 +732,11 @@ class FileStatusFiles(TypedDict):
     mtime: str
     size: int
 
+class FileStatusFreshness(TypedDict):
+    seen_at: NotRequired[str]
+    followed: bool
+    pending: NotRequired[bool]
+
 class FileStatusCoverage(TypedDict):
     files: int
     indexed: int
@@ -748,6 +753,7 @@ class FileStatus(TypedDict):
     files: list[FileStatusFiles]
     total: NotRequired[int]
     as_of: NotRequired[str]
+    freshness: NotRequired[FileStatusFreshness]
     coverage: FileStatusCoverage
 
 class ForgetReportMentions(TypedDict):
