@@ -37,6 +37,8 @@ def words(count: int, word: str = "word") -> str:
 class LoudCounter:
     """Counts as models do: a word in capitals is three tokens."""
 
+    adds_up = False
+
     def count(self, text: str, /) -> int:
         return sum(3 if word.isupper() else 1 for word in text.split())
 

@@ -35,6 +35,8 @@ KINDS = [
 class GreedyCounter:
     """A counter that is not additive inside a word: pieces of words cost one more each."""
 
+    adds_up = False
+
     def count(self, text: str, /) -> int:
         return sum(1 + len(word) // 3 for word in text.split())
 
@@ -44,6 +46,8 @@ class GreedyCounter:
 
 class JoiningCounter:
     """A counter that does not add up at all: white space between words counts, too."""
+
+    adds_up = False
 
     def count(self, text: str, /) -> int:
         return -(-len(text.strip()) // 3)

@@ -28,6 +28,8 @@ REASONS = frozenset(SkipReason)
 class Words:
     """Counts words."""
 
+    adds_up = False
+
     def count(self, text: str) -> int:
         return len(text.split())
 

@@ -21,6 +21,8 @@ LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=0, max_tokens=4_000)
 class Words:
     """Counts words."""
 
+    adds_up = False
+
     def count(self, text: str) -> int:
         return len(text.split())
 

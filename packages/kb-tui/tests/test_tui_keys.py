@@ -256,6 +256,7 @@ def _is_over(pilot: Pilot[None]) -> bool:
 @pytest.fixture(autouse=True)
 def _no_search_of_half_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchPane, "DELAY_S", 1.0)
+    monkeypatch.setenv("PATH", "/nonexistent")  # nothing opens a file, whatever is installed
 
 
 @pytest.mark.parametrize("pane", PANES)

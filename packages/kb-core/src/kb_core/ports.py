@@ -333,7 +333,6 @@ class Store(Protocol):
 
     def compact(self, min_free_share: float = 0.25) -> bool:
         """Drop unused embeddings, and rewrite the file if that share of it is free."""
-        ...
 
     def complete_sums(self) -> int:
         """Make the sums of documents that an older version stored; return how many."""
@@ -393,6 +392,10 @@ class Parser(Protocol):
 class TokenCounter(Protocol):
     """Counts tokens as the embedding model does, special tokens and prefix excluded."""
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the counts of what white space parts add up to that of the whole."""
+
     def count(self, text: str, /) -> int: ...
 
     def count_many(self, texts: Sequence[str], /) -> list[int]: ...
@@ -437,7 +440,6 @@ class Reranker(Protocol):
     @property
     def name(self) -> str:
         """Names all that a score depends on, apart from query and passage."""
-        ...
 
     def rerank(
         self, query: str, passages: Sequence[str], /, *, stop: Callable[[], bool] = never
@@ -479,11 +481,9 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> ModelName:
         """Which model it is, and where what it is told is sent to."""
-        ...
 
     def check(self, *, stop: Callable[[], bool] = never) -> None:
         """Raise what ``generate`` would raise at once, without having anything written."""
-        ...
 
     def count(self, text: str, /) -> int | None:
         """Return the tokens of *text* as the model counts; ``None`` where nobody knows."""

@@ -193,6 +193,8 @@ class HashEmbedder:
 class WordCounter:
     """``TokenCounter``: a token per word, and one more for every further eight characters."""
 
+    adds_up = True
+
     def count(self, text: str, /) -> int:
         return sum(-(-len(word) // 8) for word in text.split())
 

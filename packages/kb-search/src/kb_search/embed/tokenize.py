@@ -396,7 +396,6 @@ class WordCounter:
     """Counts by words, over a tokenizer that has separators; for any thread."""
 
     adds_up = True
-    """What spaces, tabs and newlines part is counted by itself: sizes of neighbours add up."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -442,6 +441,8 @@ class WordCounter:
 class TextCounter:
     """Counts whole texts, for tokenizers that may join what white space parts."""
 
+    adds_up = False
+
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
@@ -461,6 +462,8 @@ class EstimatingCounter:
     one to two characters of three bytes, so that this is generous for prose; source code
     comes out right, and only strings of digits and signs take up to twice as many.
     """
+
+    adds_up = False
 
     def count(self, text: str, /) -> int:
         """Return the estimate for *text*."""

@@ -182,7 +182,7 @@ class Sizes:
         self._counter = counter
         self._most = limits.max_tokens
         self._target = min(limits.target_tokens, limits.max_tokens)
-        self._adds_up = bool(getattr(counter, "adds_up", False))
+        self._adds_up = counter.adds_up
         self._has_capitals = _capitals(_sample(text)) > _CAPITALS
 
     def of(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
