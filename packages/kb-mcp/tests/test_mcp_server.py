@@ -576,7 +576,7 @@ async def test_status_can_be_narrowed() -> None:
     payload(await call(kb, "status", asked), "file_status")
     bad = payload(await call(kb, "status", {"state": "faild"}), "error")
 
-    assert kb.asked == [("status", "*.pdf", "failed", "2026-05-10", 7, 14)]
+    assert kb.asked == [("status", "*.pdf", "failed", "2026-05-10", 7, 14), ("followed",)]
     assert bad["hint"] == "did you mean 'failed'?"
 
 

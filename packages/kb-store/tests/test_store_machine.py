@@ -37,6 +37,10 @@ def identity(path: str) -> str:
     return doc_id("notes", path)
 
 
+_WITHOUT_DOCUMENT = [state for state in FileState if state is not FileState.INDEXED]
+"""A row that says that its file is indexed comes with the document."""
+
+
 class StoreMachine(RuleBasedStateMachine):
     """Whatever is written, moved, deleted and embedded, in whatever order."""
 
@@ -139,7 +143,7 @@ class StoreMachine(RuleBasedStateMachine):
         same = Counter(map(sameness, old)) & Counter(map(sameness, new))
         assert len(kept) == same.total()
 
-    @rule(path=paths, state=st.sampled_from(FileState), forget=st.booleans())
+    @rule(path=paths, state=st.sampled_from(_WITHOUT_DOCUMENT), forget=st.booleans())
     def see_file(self, path: str, state: FileState, forget: bool) -> None:
         if forget:
             self.store.commit(Changes(forgotten_files=(("notes", path),)))

@@ -52,7 +52,7 @@ def read_forgotten(data: DataDir) -> Forgotten:
     try:
         told = json.loads(data.forgotten.read_bytes())
         return Forgotten(bytes.fromhex(told["secret"]), frozenset(map(str, told["marks"])))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return NOTHING_FORGOTTEN
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise IoError(

@@ -131,9 +131,10 @@ class CommitContract(StoreOfTest):
             changed_at=None,
         )
 
-        store.commit(Changes(files=(row, file_row("b"))))
+        other = file_row("b", FileState.SKIPPED)
+        store.commit(Changes(files=(row, other)))
 
-        assert store.ledger("notes") == {"dir/file": row, "b": file_row("b")}
+        assert store.ledger("notes") == {"dir/file": row, "b": other}
         assert store.ledger("other") == {}
 
     def test_lesson_2_a_document_can_be_edited_again_and_again(self) -> None:
@@ -261,7 +262,7 @@ class CommitContract(StoreOfTest):
     def test_a_batch_that_changes_nothing_leaves_the_sequence(self) -> None:
         store = self.make_store()
         changes = Changes(
-            files=(file_row("a.md"),),
+            files=(file_row("a.md", FileState.SKIPPED),),
             sources={"notes": {"root": "/notes", "verified_at": 7}},
             models={"m": {"dimensions": 2}},
             embeddings={"m": {"h": b"1234"}},
@@ -410,9 +411,10 @@ class CommitContract(StoreOfTest):
 
     def test_bytes_are_known_by_the_files_that_are_there(self) -> None:
         store = self.make_store()
-        rows = [file_row("a.md", bytes_hash="one"), file_row("b.md", bytes_hash="one")]
-        rows.append(file_row("c.md", FileState.SKIPPED, bytes_hash="two"))
-        rows += [file_row("d.md", FileState.DELETED, bytes_hash="three"), file_row("e.md")]
+        there = FileState.SKIPPED
+        rows = [file_row(f"{name}.md", there, bytes_hash="one") for name in "ab"]
+        rows.append(file_row("c.md", FileState.FAILED, bytes_hash="two"))
+        rows += [file_row("d.md", FileState.DELETED, bytes_hash="three"), file_row("e.md", there)]
         store.commit(Changes(files=tuple(rows)))
 
         assert store.known_bytes(["one", "two", "three", "four"]) == {"one", "two"}
