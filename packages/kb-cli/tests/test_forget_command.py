@@ -14,7 +14,7 @@ from kb_core import wire
 SHOWN = """\
   notes/\\u202ea.md
   2 turns of conversation talk: stays without --mentions
-  1 golden questions in /g.yaml: yours to change
+  1 golden question in /g.yaml: yours to change
   not touched: documents of the same bytes: b.md
 """
 

@@ -23,13 +23,14 @@ kebab forget query "what was asked"
 """
 
 _NAMES = {
-    "conversation": "turns of conversation",
-    "feedback": "lines of",
-    "golden_question": "golden questions in",
-    "log": "lines of",
-    "query": "queries of the",
-    "run": "run over golden questions",
+    "conversation": ("turn", "turns", "of conversation"),
+    "feedback": ("line", "lines", "of"),
+    "golden_question": ("golden question", "golden questions", "in"),
+    "log": ("line", "lines", "of"),
+    "query": ("query", "queries", "of the"),
+    "run": ("run", "runs", "over golden questions"),
 }
+"""By kind of trace: one of what is in it, several, and how it is named."""
 
 
 @subgroup("forget", example=_EXAMPLES)
@@ -133,9 +134,9 @@ def _lines(report: Shown) -> Iterator[str]:
     if len(paths) > _MOST_PATHS:
         yield f"  and {count(len(paths) - _MOST_PATHS, 'more file')}"
     for mention in report["mentions"]:
-        where = f"{_NAMES[mention['kind']]} {flat(mention['name'])}"
+        one, several, where = _NAMES[mention["kind"]]
         stays = "" if mention["goes"] else _stays(mention["kind"])
-        yield f"  {mention['count']:,} {where}{stays}"
+        yield f"  {count(mention['count'], one, several)} {where} {flat(mention['name'])}{stays}"
     for left in report["left"]:
         yield f"  not touched: {flat(left)}"
     verb = "would forget" if report["dry_run"] else "forgot"
