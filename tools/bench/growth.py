@@ -282,7 +282,9 @@ def served(subject: _Subject, rounds: int, only: str) -> dict[str, Cost]:
     return {name: Cost(middle.cpu, middle.wall, memory)}
 
 
-def measure(subjects: Sequence[_Subject], options: argparse.Namespace) -> dict[int, dict[str, Cost]]:
+def measure(
+    subjects: Sequence[_Subject], options: argparse.Namespace
+) -> dict[int, dict[str, Cost]]:
     """Return every row of every size."""
     rounds, only = options.rounds, options.only
     # Before this process is large: a child is said to have been as large as what started it.
@@ -309,7 +311,12 @@ def render(found: Mapping[int, Mapping[str, Cost]]) -> str:
         peak = costs[-1].peak_mb
         grown = exponent(costs[0].cpu, costs[-1].cpu, largest / smallest)
         rows.append(
-            (name, *cells, f"{peak:.0f}" if peak else "", "-" if math.isnan(grown) else f"{grown:.2f}")
+            (
+                name,
+                *cells,
+                f"{peak:.0f}" if peak else "",
+                "-" if math.isnan(grown) else f"{grown:.2f}",
+            )
         )
     columns = [cell for size in sizes for cell in (f"{size:,} CPU ms", "wall")]
     return render_table(("documents", *columns, "peak MB", "exponent"), rows)

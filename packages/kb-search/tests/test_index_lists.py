@@ -8,8 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kb_core.errors import IoError
 from kb_core.filters import Glob
@@ -34,7 +33,7 @@ def few_are_near(near: int) -> Iterator[None]:
 
 def with_a_history(place: Path) -> Snapshot:
     """Return a state whose newest batch replaces, forgets and removes what is there."""
-    corpus, chance = Corpus(), random.Random(3)  # noqa: S311 - repeatable
+    corpus, chance = Corpus(), random.Random(3)
     paths = [f"{chance.choice(FOLDERS)}/{number}.md" for number in range(40)]
     with closing(Writer(place)) as writer:
         for part in (paths[:25], paths[25:], paths[5:9]):
