@@ -11,8 +11,8 @@ from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._evals import checked, compared, examined, listed, measured, tuned
+from kb_cli._exchanging import export, import_
 from kb_cli._options import cases_option, filter_options, filters_of, mode_option, only_text
-from kb_cli.commands.exchanging import export, import_
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
