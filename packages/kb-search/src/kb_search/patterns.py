@@ -170,9 +170,7 @@ class Pattern:
             at = end if end > at else _next(data, at)
         return found
 
-    def covers(
-        self, data: bytes, form: Form, line: tuple[int, int], part: tuple[int, int]
-    ) -> bool:
+    def covers(self, data: bytes, form: Form, line: tuple[int, int], part: tuple[int, int]) -> bool:
         """Say whether one match in a line, from byte to byte of UTF-8 text, holds all of a part.
 
         Of an empty part, whether anything in the line matches.
