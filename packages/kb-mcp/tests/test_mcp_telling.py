@@ -167,9 +167,7 @@ async def test_the_same_line_in_a_file_is_told_once_and_a_line_alone_beside_its_
     )
 
 
-async def test_each_text_that_matches_has_its_first_line_before_one_that_is_everywhere_its_next() -> (
-    None
-):
+async def test_each_text_that_matches_has_a_line_before_one_that_is_everywhere_has_two() -> None:
     deep = "as deep as the river goes and then some more " * 2
     often = "\n".join(f"dive(otter, {n}, '{deep}')" for n in range(9))
     files = [document(f"src/{n}.py", f"{often}\n") for n in range(9)]
