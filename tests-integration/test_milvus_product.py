@@ -71,6 +71,11 @@ def _ingest(both: Pair) -> None:
         assert [*kb.ingest(IngestOptions())][-1].kind == "completed"
 
 
+def _hits(kb: KnowledgeBase) -> list[Any]:
+    found = (kb.search(SearchQuery(text=text)).hits for text in _QUESTIONS)
+    return [[(hit.citation.uri, hit.snippet) for hit in hits] for hits in found]
+
+
 def _answers(kb: KnowledgeBase) -> list[Any]:
     found: list[Any] = []
     for text in _QUESTIONS:
@@ -125,6 +130,33 @@ def test_rows_that_are_gone_are_told_and_made_again(both: Pair, tmp_path: Path) 
     engine.drop("kebab")
     _ingest(both)
     assert _answers(both[0]) == _answers(both[1])
+
+
+def test_a_reader_elsewhere_needs_the_configuration_and_the_engine_alone(
+    both: Pair, tmp_path: Path
+) -> None:
+    _ingest(both)
+    index = Index(engine="milvus", uri=str(tmp_path / "milvus.db"))
+    config = _config(tmp_path / "elsewhere", tmp_path / "no such folder", index)
+
+    with open_here(config, readonly=True) as reader:
+        assert _hits(reader) == _hits(both[1])
+        assert reader.list_docs(SearchFilters())["total"] == len(_NOTES)
+    assert not (tmp_path / "elsewhere" / "data").exists()
+
+
+def test_an_index_of_another_store_is_not_replaced(both: Pair, tmp_path: Path, vault: Path) -> None:
+    _ingest(both)
+    before = _hits(both[1])
+    (vault / "more.md").write_text("More.\n")
+    index = Index(engine="milvus", uri=str(tmp_path / "milvus.db"))
+
+    third = open_here(_config(tmp_path / "third", vault, index))
+    with third, pytest.raises(ConfigInvalid, match="of another store") as raised:
+        list(third.ingest(IngestOptions()))
+
+    assert raised.value.details["field"] == "index.collection"
+    assert _hits(both[1]) == before
 
 
 @pytest.mark.parametrize(

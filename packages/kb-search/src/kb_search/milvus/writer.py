@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 
 from kb_core.clock import to_epoch, utc_now
 from kb_core.control import Control, VectorFiles
-from kb_core.errors import KbError, NotIndexed
+from kb_core.errors import ConfigInvalid, KbError, NotIndexed
 from kb_core.ports import Clock
 from kb_core.records import DocumentRecord, Publication
 from kb_search.milvus import Place
@@ -89,6 +89,7 @@ class Writer:
 
     def publish(self, publication: Publication, /) -> Control:
         """Make *publication* what readers see; publishing it again changes nothing."""
+        self._refuse_another(publication)
         before = self._state or self._empty(publication.store_id)
         if self._state is not None and publication.sequence == before.control.sequence:
             return before.control
@@ -108,6 +109,7 @@ class Writer:
         self._make(Names(self._base, generation))
         try:
             for publication in publications:
+                self._refuse_another(publication)
                 state = _Step(self, state, publication, is_fresh=True).taken()
             state = self._weighed(state)
         except BaseException:
@@ -167,6 +169,16 @@ class Writer:
         return Snapshot(self._engine, self._base, state)
 
     # ---------------------------------------------------------------- private
+
+    def _refuse_another(self, publication: Publication) -> None:
+        """Refuse to replace what another machine's store has published at this place."""
+        known = self._state.control.store_id if self._state else publication.store_id
+        if known != publication.store_id:
+            raise ConfigInvalid(
+                f"the index {self._base!r} is of another store, and this one would replace it",
+                hint="set index.collection to another name, or drop the collections of that one",
+                details={"field": "index.collection", "value": self._base},
+            )
 
     def _empty(self, store_id: str) -> State:
         generation = self._newest_generation() + 1
