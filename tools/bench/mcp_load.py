@@ -103,6 +103,11 @@ class Server:
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text("utf-8").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the process has taken, user and system."""
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text("utf-8").rpartition(")")[2]
+        return sum(map(int, stat.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def close(self) -> int:
         """End the input; return the exit code."""
         assert self._process.stdin is not None  # noqa: S101 - narrows a type

@@ -16,7 +16,7 @@ import json
 import os
 import struct
 import weakref
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ __all__ = [
     "SIGNPOST",
     "TERMS",
     "Mirror",
-    "Rows",
+    "Part",
     "Segments",
     "control_of",
     "damaged",
@@ -126,6 +126,9 @@ class Mirror:
 INDEX_VERSION = f"i7-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
+Part = tuple[tantivy.Schema, tantivy.Searcher]
+"""One of the two indexes, as it was when it was opened."""
+
 CONTROL = "control"
 SIGNPOST = "signpost"
 """A second kind of chunks that only name what stands elsewhere."""
@@ -171,29 +174,6 @@ def payload_of(document: tantivy.Document) -> Any:  # noqa: ANN401 - as ``kb_sea
     """Return the JSON payload of a stored record: a row, or a control record."""
     stored: Any = document.get_first("payload")
     return json.loads(bytes(stored))
-
-
-class Rows(Sequence[Any]):
-    """Rows of the index in their order, each read when it is taken; a slice is a list."""
-
-    def __init__(self, searcher: tantivy.Searcher, places: Sequence[tantivy.DocAddress]) -> None:
-        self._searcher = searcher
-        self._places = places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __getitem__(self, at: int | slice) -> Any:  # noqa: ANN401 - a row, or rows
-        if isinstance(at, slice):
-            return [self._read(place) for place in self._places[at]]
-        return self._read(self._places[at])
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self._read, self._places)
-
-    def _read(self, place: tantivy.DocAddress) -> Any:  # noqa: ANN401 - a row
-        with translate_errors("read a record"):
-            return payload_of(self._searcher.doc(place))
 
 
 def control_of(payload: Mapping[str, Any]) -> Control:

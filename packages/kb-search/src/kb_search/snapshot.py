@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tantivy
-from tantivy import FieldType, Occur, Query
+from tantivy import Occur, Query
 
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
-from kb_search.analysis import STEMMED
-from kb_search.lexical import better_of, build_ranking, describe, known_words
+from kb_search.analysis import languages_of
+from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, only
-from kb_search.opening import SIGNPOST, Rows, Segments, damaged, payload_of, translate_errors
+from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
+from kb_search.records import Records
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
+from kb_search.weighing import known_words
 
 if TYPE_CHECKING:
     from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
@@ -33,15 +33,11 @@ _SPARE = 16
 _GATHER_SHARE = 0.15
 _GATHER_ROWS = 20_000
 _REMEMBERED = 50_000
-_LANGUAGE_SHARE = 0.01
-_MOST_LANGUAGES = 6
 _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
 _BATCH = 500
 _BLOCKS_KEPT = 100_000
 """Blocks of documents that are kept, of some 200 bytes each."""
-
-Part = tuple[tantivy.Schema, tantivy.Searcher]
 
 
 class VectorSet:
@@ -82,7 +78,7 @@ class Snapshot:
         self.damage = damage or {}
         self._index, self._chunks = chunks
         self._schema = self._index.schema
-        self._record_part = records
+        self._whole_records = None if records is None else Records(records, control)
         self.statistics = TermStatistics(
             self._schema,
             self._chunks,
@@ -169,11 +165,7 @@ class Snapshot:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages that documents here are stemmed by; English is always among them."""
-        counts: Mapping[str, int] = self.control.stats.get("lang_breakdown", {})
-        known = sorted((-n, lang) for lang, n in counts.items() if lang in STEMMED and lang != "en")
-        enough = _LANGUAGE_SHARE * sum(counts.values())
-        often = [lang for n, lang in known if -n >= enough]
-        return ("en", *often[: _MOST_LANGUAGES - 1])
+        return languages_of(self.control.stats.get("lang_breakdown", {}))
 
     # ----------------------------------------------------------------- chunks
 
@@ -208,19 +200,19 @@ class Snapshot:
 
     def find_docs(self, id_prefix: str, limit: int, /) -> list[StoredDoc]:
         """Return documents whose id starts with *id_prefix*; aliases of moved files count."""
-        pattern = Query.regex_query(self._record_schema, "doc_id", f"{id_prefix}.*")
-        found: list[StoredDoc] = list(self._newest("doc", pattern, limit + _SPARE))
+        pattern = Query.regex_query(self._records.schema, "doc_id", f"{id_prefix}.*")
+        found: list[StoredDoc] = list(self._records.newest("doc", pattern, limit))
         if not found:
             # An alias that leads to itself says that there is none any more.
-            aliases = self._newest("alias", pattern, limit + _SPARE)
+            aliases = self._records.newest("alias", pattern, limit)
             for alias in [alias for alias in aliases if alias["new"] != alias["old"]]:
                 found += self.find_docs(alias["new"], limit)
         return found[:limit]
 
     def doc_text(self, doc_id: str, /) -> str | None:
         """Return a document's text."""
-        query = Query.term_query(self._record_schema, "doc_id", doc_id, "basic")
-        for text in self._newest("text", query, _SPARE):
+        query = Query.term_query(self._records.schema, "doc_id", doc_id, "basic")
+        for text in self._records.newest("text", query, 1):
             return str(text["text"])
         return None
 
@@ -248,13 +240,11 @@ class Snapshot:
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
-        narrow = None if where is None else build_filter(self._record_schema, where)
-        with translate_errors("count documents"):
-            return sum(1 for _ in self._newest_places("doc", narrow, _most(self._records)))
+        return self._records.count("doc", where)
 
     def docs(self, where: Filter | None, /) -> Sequence[StoredDoc]:
         """Return documents that pass *where*, by source and path; read when taken."""
-        return Rows(self._records, [at for _, at in self._listed("doc", where, "place")])
+        return self._records.listed("doc", where)
 
     def docs_of(self, keys: Sequence[int], /) -> dict[int, StoredDoc]:
         """Return those documents that exist, by key; the last ones asked for are kept."""
@@ -262,7 +252,8 @@ class Snapshot:
         if missing := [key for key in keys if key not in kept]:
             for at in range(0, len(missing), _BATCH):
                 part = OneOf("doc_key", tuple(missing[at : at + _BATCH]))
-                kept = {**kept, **{doc["doc_key"]: doc for doc in self.docs(part)}}
+                rows = self._records.newest("doc", build_filter(self._records.schema, part))
+                kept = {**kept, **{doc["doc_key"]: doc for doc in rows}}
         found = {key: kept[key] for key in keys if key in kept}
         blocks = sum(len(doc["blocks"]) for doc in kept.values())
         # Replaced, never changed: several threads may ask at once.
@@ -271,17 +262,11 @@ class Snapshot:
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return rows of the ledger, by source and path; read when taken."""
-        return Rows(self._records, [at for _, at in self._listed("file", where, "place")])
+        return self._records.listed("file", where)
 
     def ledger(self, where: Filter | None, /) -> Ledger:
         """Return the rows of the ledger that pass *where*, summed up."""
-        from kb_core.stored import Ledger  # a search by words needs none
-
-        found = self._listed("file", where, "standing")
-        counts = Counter(standing for standing, _ in found)
-        changed = self._records.fast_field_values("changed", [at for _, at in found])
-        parted = {_state_of(standing): n for standing, n in counts.items()}
-        return Ledger(parted, max(map(_int, changed), default=None))
+        return self._records.ledger(where)
 
     # ---------------------------------------------------------------- private
 
@@ -290,18 +275,10 @@ class Snapshot:
             raise damaged(self.damage[what])
 
     @property
-    def _record_schema(self) -> tantivy.Schema:
-        return self._whole_records[0]
-
-    @property
-    def _records(self) -> tantivy.Searcher:
-        return self._whole_records[1]
-
-    @property
-    def _whole_records(self) -> Part:
-        if self._record_part is None:
+    def _records(self) -> Records:
+        if self._whole_records is None:
             raise damaged(self.damage["records"])
-        return self._record_part
+        return self._whole_records
 
     def _ranked(self, query: Query, limit: int) -> list[tuple[float, int]]:
         """Return the best as negative scores and chunk keys, in the order of these.
@@ -353,21 +330,15 @@ class Snapshot:
         hits = self._chunks.search(query, 1, count=False).hits
         return hits[0][1] if hits else None
 
-    def _newest(self, kind: str, narrow: Query | None, limit: int) -> Iterator[Any]:
-        """Yield the payloads of a kind's records as they are at this snapshot's sequence."""
-        with translate_errors(f"read {kind} records"):
-            for address in self._newest_places(kind, narrow, limit):
-                yield payload_of(self._records.doc(address))
-
     @cached_property
     def _texts(self) -> Mapping[int, tuple[int, tantivy.DocAddress]]:
         """Where the text of each document is, by its key, and the sequence it is of."""
         with translate_errors("find texts"):
-            addresses = list(self._newest_places("text", None, _most(self._records)))
-            keys = self._records.fast_field_values("key", addresses)
-            revs = self._records.fast_field_values("rev", addresses)
+            addresses = self._records.addresses("text")
+            keys = self._records.column("key", addresses)
+            revs = self._records.column("rev", addresses)
         rows = zip(keys, revs, addresses, strict=True)
-        found = {_int(key): (_int(rev), address) for key, rev, address in rows}
+        found = {key: (rev, address) for key, rev, address in rows}
         self._shelf.keep_only((key, rev) for key, (rev, _) in found.items())
         return found
 
@@ -376,26 +347,26 @@ class Snapshot:
         from kb_search.patterns import form_of
 
         with translate_errors("read a text"):
-            text = str(payload_of(self._records.doc(address))["text"])
+            text = str(self._records.read(address)["text"])
         return StoredText(key, text.encode("utf-8", "replace"), form_of(text))
 
     def _doc_keys(self, where: Filter) -> set[int]:
-        narrow = build_filter(self._record_schema, where)
+        narrow = build_filter(self._records.schema, where)
         with translate_errors("filter documents"):
-            addresses = list(self._newest_places("doc", narrow, _most(self._records)))
-            return set(map(_int, self._records.fast_field_values("key", addresses)))
+            return set(self._records.column("key", self._records.addresses("doc", narrow)))
 
     def _holding(self, keys: set[int], needs: Sequence[Sequence[str]]) -> set[int]:
         """Return those of *keys* of which the index does not say that they lack a need."""
-        whole = Query.term_query(self._record_schema, "state", WHOLE, "basic")
+        whole = Query.term_query(self._records.schema, "state", WHOLE, "basic")
         with translate_errors("look for the words of a pattern"):
-            addresses = list(self._newest_places("text", whole, _most(self._records)))
-            known = set(map(_int, self._records.fast_field_values("key", addresses))) & keys
+            addresses = self._records.addresses("text", whole)
+            told = set(self._records.column("key", addresses))
+            known = told & keys
             for one in needs:
                 if not known:
                     break
                 known &= self._holding_any(one)
-        return known | (keys - set(map(_int, self._records.fast_field_values("key", addresses))))
+        return known | (keys - told)
 
     def _holding_any(self, literals: Sequence[str]) -> set[int]:
         found: set[int] = set()
@@ -415,77 +386,6 @@ class Snapshot:
         ).hits
         values = self._chunks.fast_field_values("doc_key", [address for _, address in hits])
         return set(map(_int, values))
-
-    def _listed(
-        self, kind: str, where: Filter | None, field: str
-    ) -> list[tuple[str, tantivy.DocAddress]]:
-        """Return what the newest records of a kind have in a fast field, in that order."""
-        narrow = None if where is None else build_filter(self._record_schema, where)
-        with translate_errors(f"list {kind} records"):
-            hits: Any = self._records.search(
-                self._of_kind(kind, narrow),
-                _most(self._records),
-                count=False,
-                order_by_field=field,
-                order=tantivy.Order.Asc,
-            ).hits
-            newest = self._are_newest(kind, [address for _, address in hits])
-            return [hit for hit, is_newest in zip(hits, newest, strict=True) if is_newest]
-
-    def _of_kind(self, kind: str, narrow: Query | None) -> Query:
-        parts = [only(kind, self._record_schema), self._published, self._alive]
-        return Query.boolean_query(
-            [(Occur.Must, part) for part in (*parts, narrow) if part is not None]
-        )
-
-    def _are_newest(self, kind: str, addresses: list[tantivy.DocAddress]) -> Iterator[bool]:
-        """Say of each record whether there is none of the same key that is newer."""
-        keys = self._records.fast_field_values("key", addresses)
-        revs = self._records.fast_field_values("rev", addresses)
-        recent = self._recent[kind]
-        for key, rev in zip(keys, revs, strict=True):
-            yield _int(rev) >= recent.get(_int(key), _int(rev))
-
-    def _newest_places(
-        self, kind: str, narrow: Query | None, limit: int
-    ) -> Iterator[tantivy.DocAddress]:
-        hits = self._records.search(self._of_kind(kind, narrow), limit, count=False).hits
-        addresses = [address for _, address in hits]
-        return compress(addresses, self._are_newest(kind, addresses))
-
-    @cached_property
-    def _published(self) -> Query:
-        return self._rev(None, self.control.sequence)
-
-    @cached_property
-    def _alive(self) -> Query:
-        return Query.term_query(self._record_schema, "dead", 0)
-
-    def _rev(self, low: int | None, high: int | None) -> Query:
-        return Query.range_query(self._record_schema, "rev", FieldType.Integer, low, high)
-
-    @cached_property
-    def _recent(self) -> Mapping[str, Mapping[int, int]]:
-        """Per kind, the keys of the newest batch: only they can have an older record too."""
-        recent: dict[str, dict[int, int]] = {}
-        window = self._rev(self.control.records_sequence, self.control.sequence)
-        for kind in ("doc", "text", "file", "alias"):
-            query = Query.boolean_query(
-                [(Occur.Must, only(kind, self._record_schema)), (Occur.Must, window)]
-            )
-            hits = self._records.search(query, _most(self._records), count=False).hits
-            addresses = [address for _, address in hits]
-            keys = self._records.fast_field_values("key", addresses)
-            revs = self._records.fast_field_values("rev", addresses)
-            newest: dict[int, int] = recent.setdefault(kind, {})
-            for key, rev in zip(keys, revs, strict=True):
-                newest[_int(key)] = max(_int(rev), newest.get(_int(key), 0))
-        return recent
-
-
-def _state_of(standing: str) -> tuple[str, str | None]:
-    state, _, reason = standing.partition("\0")
-    return state, reason or None
 
 
 def _rounded(hit: tuple[Any, tantivy.DocAddress]) -> float:

@@ -28,6 +28,7 @@ __all__ = [
     "CodebaseSearch",
     "Config",
     "Embedding",
+    "Index",
     "Ingest",
     "Limits",
     "Log",
@@ -60,6 +61,23 @@ class Storage:
     safety_runs: int = setting(
         10, "Runs with changes after which a safety copy is made; 0: none.", low=0, high=1_000_000
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """What finds: the index in the data directory, or one on Milvus (the extra `milvus`)."""
+
+    engine: str = setting(
+        "embedded", "embedded: in the data directory.", choices=("embedded", "milvus")
+    )
+    uri: str = setting(
+        "", "Of Milvus: `https://HOST:19530`, or a directory here, as `/data/milvus.db`."
+    )
+    token_file: str = setting(
+        "", "File that holds its token; KEBAB_INDEX_TOKEN goes before.", kind="file"
+    )
+    database: str = setting("", "Its database; empty: the default one.")
+    collection: str = setting("kebab", "What its collections are called: letters, digits and `_`.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,6 +371,7 @@ class Log:
 
 SECTIONS: Mapping[str, type] = {
     "storage": Storage,
+    "index": Index,
     "ingest": Ingest,
     "chunking": Chunking,
     "code": Code,
@@ -390,6 +409,7 @@ class Config:
     storage: Storage
     log: Log
     sources: tuple[Source, ...] = ()
+    index: Index = field(default_factory=Index)
     ingest: Ingest = field(default_factory=Ingest)
     chunking: Chunking = field(default_factory=Chunking)
     code: Code = field(default_factory=Code)

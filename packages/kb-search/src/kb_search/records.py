@@ -1,0 +1,215 @@
+"""The records of one published state: documents, their texts, the ledger's rows, aliases.
+
+A record carries the sequence it was written at, and the newest at or below that of the state
+counts. What does not is left out by the engine: a record that is not published yet, one that
+says that there is none any more, and one that the newest batch replaced, which the next one
+deletes. Most of the time there is nothing of these, and a query only names its kind.
+
+Lists are by source and path, the ``place`` of a record. The engine sorts by it well where few
+come first; it reads the text of each that it keeps, in each segment. Farther down, its
+dictionary is walked instead, which is in that order already: a page reads its own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import tantivy
+from tantivy import FieldType, Occur, Query
+
+from kb_search.narrowing import build_filter, only
+from kb_search.opening import Part, payload_of, translate_errors
+
+if TYPE_CHECKING:
+    from kb_core.control import Control
+    from kb_core.filters import Filter
+    from kb_core.stored import Ledger
+
+__all__ = ["Listing", "Records"]
+
+_NEAR = 500
+"""So many of the first rows are sorted by the engine."""
+_AT_ONCE = 2_000
+"""Rows that are looked up by one query where all are read."""
+_STANDINGS = 10_000
+"""More than there are states with their reasons."""
+
+
+class Records:
+    """What a snapshot reads of the record index; safe to share by threads."""
+
+    def __init__(self, part: Part, control: Control) -> None:
+        self.schema, self._searcher = part
+        self._sequence, self._newest_batch = control.sequence, control.records_sequence
+        self._order: tuple[object, Sequence[str]] | None = None
+
+    def newest(self, kind: str, narrow: Query, limit: int | None = None) -> Iterator[Any]:
+        """Yield the payloads of a kind's records, in no order; with *limit*, of so many."""
+        with translate_errors(f"read {kind} records"):
+            for address in self.addresses(kind, narrow, limit):
+                yield self.read(address)
+
+    def read(self, address: tantivy.DocAddress) -> Any:  # noqa: ANN401 - a row
+        """Return the payload of a record."""
+        with translate_errors("read a record"):
+            return payload_of(self._searcher.doc(address))
+
+    def addresses(
+        self, kind: str, narrow: Query | None = None, limit: int | None = None
+    ) -> list[tantivy.DocAddress]:
+        """Return where a kind's records are, in no order; with *limit*, so many of them."""
+        most = max(1, self._searcher.num_docs if limit is None else limit)
+        hits = self._searcher.search(self._of_kind(kind, narrow), most, count=False).hits
+        return [address for _, address in hits]
+
+    def column(self, field: str, addresses: list[tantivy.DocAddress]) -> Iterator[int]:
+        """Yield what is in a fast field of integers, 0 where nothing is."""
+        return (int(value or 0) for value in self._searcher.fast_field_values(field, addresses))
+
+    def count(self, kind: str, where: Filter | None) -> int:
+        """Return how many records of a kind pass *where*, without reading them."""
+        with translate_errors(f"count {kind} records"):
+            return self._count(self._of_kind(kind, self._narrow(where)))
+
+    def listed(self, kind: str, where: Filter | None) -> Listing:
+        """Return the rows of a kind that pass *where*, by source and path."""
+        with translate_errors(f"list {kind} records"):
+            return Listing(self, self._of_kind(kind, self._narrow(where)), (kind, where))
+
+    def ledger(self, where: Filter | None) -> Ledger:
+        """Return the rows of the ledger that pass *where*, summed up by the engine."""
+        from kb_core.stored import Ledger  # a search by words needs none
+
+        wanted = {
+            "counts": {"terms": {"field": "standing", "size": _STANDINGS}},
+            "changed": {"max": {"field": "changed"}},
+        }
+        with translate_errors("count file records"):
+            query = self._of_kind("file", self._narrow(where))
+            found = self._searcher.aggregate(query, wanted)
+        parted = {_state_of(each["key"]): each["doc_count"] for each in found["counts"]["buckets"]}
+        return Ledger(parted, int(found["changed"]["value"] or 0) if parted else None)
+
+    def first(self, query: Query, start: int, stop: int) -> list[tantivy.DocAddress]:
+        """Return where the rows from *start* to *stop* are, as the engine sorts them."""
+        hits: Any = self._searcher.search(
+            query,
+            stop - start,
+            offset=start,
+            count=False,
+            order_by_field="place",
+            order=tantivy.Order.Asc,
+        ).hits
+        return [address for _, address in hits]
+
+    def order(self, query: Query, name: object) -> Sequence[str]:
+        """Return the places of all rows, in their order; those asked for last are kept."""
+        kept = self._order
+        if kept is None or kept[0] != name:
+            found = self._searcher.terms_with_prefix("place", "", filter_query=query)
+            kept = self._order = (name, sorted(term for term, n in found for _ in range(n)))
+        return kept[1]
+
+    def at(self, query: Query, places: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows at these places of a list, in its order."""
+        there = Query.term_set_query(self.schema, "place", list(places))
+        both = Query.boolean_query([(Occur.Must, query), (Occur.Must, there)])
+        hits = self._searcher.search(both, max(1, len(places)), count=False).hits
+        rows = [payload_of(self._searcher.doc(address)) for _, address in hits]
+        yield from sorted(rows, key=lambda row: (row["source_id"], row["path"]))
+
+    def count_of(self, query: Query) -> int:
+        """Return how many rows a list has."""
+        return self._count(query)
+
+    def _count(self, query: Query) -> int:
+        found: Any = self._searcher.search(query, 1, count=True)
+        return int(found.count)
+
+    def _narrow(self, where: Filter | None) -> Query | None:
+        return None if where is None else build_filter(self.schema, where)
+
+    def _of_kind(self, kind: str, narrow: Query | None) -> Query:
+        query = only(kind, self.schema)
+        if narrow is None and not self._hidden:
+            return query
+        parts = [(Occur.Must, part) for part in (query, narrow) if part is not None]
+        return Query.boolean_query([*parts, *((Occur.MustNot, part) for part in self._hidden)])
+
+    @cached_property
+    def _hidden(self) -> Sequence[Query]:
+        """What the index holds and this state does not."""
+        later = self._rev(self._sequence + 1, None)
+        hidden = [later] if self._count(later) else []
+        if self._searcher.doc_freq("dead", 1):
+            hidden.append(Query.term_query(self.schema, "dead", 1))
+        older = self._rev(None, self._newest_batch - 1)
+        if replaced := self._replaced(older):
+            among = Query.term_set_query(self.schema, "key", replaced)
+            hidden.append(Query.boolean_query([(Occur.Must, among), (Occur.Must, older)]))
+        return hidden
+
+    def _replaced(self, older: Query) -> list[int]:
+        """Return the keys of records in the newest batch that have an *older* one, too."""
+        if not self._count(older):
+            return []
+        newest = self._keys(self._rev(self._newest_batch, self._sequence))
+        if not newest:
+            return []
+        among = Query.term_set_query(self.schema, "key", newest)
+        return self._keys(Query.boolean_query([(Occur.Must, among), (Occur.Must, older)]))
+
+    def _keys(self, query: Query) -> list[int]:
+        hits = self._searcher.search(query, max(1, self._searcher.num_docs), count=False).hits
+        return list(set(self.column("key", [address for _, address in hits])))
+
+    def _rev(self, low: int | None, high: int | None) -> Query:
+        return Query.range_query(self.schema, "rev", FieldType.Integer, low, high)
+
+
+class Listing(Sequence[Any]):
+    """Rows in the order of their places, each read when it is taken; a slice is a list."""
+
+    def __init__(self, records: Records, query: Query, name: object) -> None:
+        self._records, self._query, self._name = records, query, name
+
+    @cached_property
+    def _length(self) -> int:
+        with translate_errors("count records"):
+            return self._records.count_of(self._query)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, at: int | slice) -> Any:  # noqa: ANN401 - a row, or rows
+        if isinstance(at, slice):
+            start, stop, step = at.indices(len(self))
+            if step < 0:
+                return list(self)[at]
+            return list(self._between(start, stop))[::step]
+        wanted = at if at >= 0 else len(self) + at
+        if not 0 <= wanted < len(self):
+            raise IndexError(at)
+        return next(self._between(wanted, wanted + 1))
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._between(0, len(self))
+
+    def _between(self, start: int, stop: int) -> Iterator[Any]:
+        if start >= stop:
+            return
+        with translate_errors("read records"):
+            if stop <= _NEAR:
+                yield from map(self._records.read, self._records.first(self._query, start, stop))
+                return
+            places = self._records.order(self._query, self._name)
+            for begin in range(start, stop, _AT_ONCE):
+                part = places[begin : min(begin + _AT_ONCE, stop)]
+                yield from self._records.at(self._query, part)
+
+
+def _state_of(standing: str) -> tuple[str, str | None]:
+    state, _, reason = standing.partition("\0")
+    return state, reason or None
