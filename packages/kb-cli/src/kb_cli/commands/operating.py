@@ -86,9 +86,9 @@ def _repair_lines(report: Shown) -> Iterator[str]:
     is_dry = report["dry_run"]
     yield from map(flat, report["problems"] if is_dry else report.get("unreadable", ()))
     if is_dry:
-        yield f"a damaged {printable(report['store'])} is kept beside, and a new one is made of"
-        yield "every row that can be read and of what the index still has whole; what was lost"
-        yield "beside it comes back from the safety copies"
+        yield f"a copy of {printable(report['store'])} is kept, if it is damaged, and a new one is"
+        yield "made of every row that can be read and of what the index still has whole; what was"
+        yield "lost beside it comes back from the safety copies"
         return
     if "copy" in report:
         yield f"kept as it was: {printable(report['copy'])}"
