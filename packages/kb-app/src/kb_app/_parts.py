@@ -54,6 +54,8 @@ class Parts:
     """Make a safety copy where one is due, after a run with changes or without; say why not.
 
     For the holder of the lock."""
+    engine: Callable[[], str | None] = lambda: None
+    """What an engine says that is not in the data directory; raises where it is not reached."""
     query: Callable[[str, int, float], QueryResult]
     """Ask the store in SQL, for so many rows, for so many seconds."""
     model: Callable[[], EmbeddingModel | None]

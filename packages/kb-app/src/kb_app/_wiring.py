@@ -60,6 +60,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         examine=partial(_examine, config, clock),
         examine_index=partial(_examine_index, config, clock),
         keep_safe=partial(_keep_safe, config, clock),
+        engine=partial(_engine, config),
         query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
@@ -216,7 +217,9 @@ def _examine(config: Config, clock: Clock) -> list[str]:
 
 def _examine_index(config: Config, clock: Clock) -> list[str]:
     if config.index.engine == "milvus":
-        return []  # its files are its own
+        from kb_search.milvus.verifying import verify as verify_rows
+
+        return verify_rows(_place(config))
     from kb_search.sums import verify
 
     with _lock(config, clock).shared():
@@ -228,6 +231,14 @@ def _keep_safe(config: Config, clock: Clock, has_changes: bool) -> str | None:  
     from kb_app._keep.safety import keep_safe
 
     return keep_safe(config, clock, has_changes=has_changes)
+
+
+def _engine(config: Config) -> str | None:
+    if config.index.engine == "embedded":
+        return None
+    from kb_search.milvus.verifying import described
+
+    return described(_place(config))
 
 
 def _query(config: Config, clock: Clock, sql: str, limit: int, seconds: float) -> QueryResult:
