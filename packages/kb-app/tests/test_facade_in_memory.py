@@ -87,7 +87,7 @@ def test_every_operation_is_tried_here() -> None:
     of_files |= {"conversation", "conversations", "delete_conversations"}
     of_files |= {"add_case", "check_cases", "compare_runs", "evaluate"}
     of_files |= {"export_run", "import_cases", "export_archive", "import_archive", "repair"}
-    of_files |= {"watch", "followed"}
+    of_files |= {"import_run", "make_safety_copy", "tune", "tuning", "watch", "followed"}
     of_files |= {
         "add_cases",
         "delete_feedback",

@@ -84,14 +84,28 @@ class Answering:
         return _with_size(journals.kept(journals.last() if name == LAST else name))[0]
 
     def delete_conversations(self, names: Sequence[str]) -> types.SessionList:
-        """Delete conversations, all of which have to be there; return what they were."""
-        self._refuse_readonly("session delete")
-        from kb_core import wire
+        """Delete conversations, all of which have to be there; return what they were.
 
-        journals = self._journals()
-        gone = [_with_size(journals.kept(name)) for name in dict.fromkeys(names)]
-        for one, _ in gone:
-            journals.delete(one["session_id"])
+        In the safety copies, too, where one may be that is lost.
+        """
+        self._refuse_readonly("session delete")
+        from kb_app._data_dir import DataDir
+        from kb_app._safety import SafetyCopies
+        from kb_core import wire
+        from kb_core.disk import disk_errors
+
+        journals, copies = self._journals(), SafetyCopies(DataDir(self._data_dir).safety)
+        files = {name: journals.file_name(name) for name in dict.fromkeys(names)}
+        in_copies = {name for name, file in files.items() if copies.has(file)}
+        gone = [
+            _with_size(journals.read(name) if name in in_copies else journals.kept(name))
+            for name in files
+        ]
+        with disk_errors("delete conversations"):
+            for name, file in files.items():
+                copies.drop(file)
+                journals.delete(name)
+                copies.drop(file)  # of one that was made just now
         return wire.session_list(gone)
 
     def _conversing(self, stop: Event | None) -> Conversing:

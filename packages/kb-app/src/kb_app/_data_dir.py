@@ -25,7 +25,7 @@ INDEX_PARTS = ("lexical", "vectors")
 
 PARTS = (
     *("kebab.duckdb", "kebab.duckdb.wal", *INDEX_PARTS),
-    *("assets", "costly", "evals", "journal", "run", "forgetting.json"),
+    *("assets", "costly", "evals", "journal", "run", "safety", "forgetting.json"),
 )
 """What kebab makes in a data directory, but for the lock and what goes with everything only."""
 
@@ -120,6 +120,11 @@ class DataDir:
     def evals(self) -> Path:
         """Runs over golden questions, a folder each."""
         return self.root / "evals"
+
+    @property
+    def safety(self) -> Path:
+        """Copies of what could not be read again, a folder each."""
+        return self.root / "safety"
 
     @property
     def costly(self) -> Path:

@@ -72,6 +72,16 @@ class Keeping:
             force=force,
         )
 
+    def make_safety_copy(self) -> types.SafetyReport:
+        """Make a safety copy in the data directory; return safety_report.v1.
+
+        It has what neither a source nor the index gives back, and ``repair`` takes it from there.
+        """
+        self._refuse_readonly("export --safety")
+        from kb_app._keep.safety import make_copy
+
+        return make_copy(self._config, self._parts)
+
     def import_archive(
         self,
         origin: str | BinaryIO,
@@ -145,7 +155,8 @@ class Keeping:
     def repair(self, *, dry_run: bool) -> types.RepairReport:
         """Make a damaged store whole of what can be read; return repair_report.v1.
 
-        A copy of it is kept. A dry run only says what is wrong.
+        A copy of it is kept. What was lost beside it comes back from the safety copies. A dry
+        run only says what is wrong.
         """
         if not dry_run:
             self._refuse_readonly("doctor --repair")

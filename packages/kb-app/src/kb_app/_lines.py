@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -94,6 +94,15 @@ class LinesFile(Generic[Row]):
                 self._put_in_place(b"".join(line + b"\n" for line in kept))
             else:
                 self._path.unlink(missing_ok=True)
+
+    def bring_back(self, lines: Sequence[bytes]) -> None:
+        """Put these lines, in their order, before those of the file that are not among them."""
+        make_private_folder(self._path.parent)
+        with self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
+            assert descriptor is not None  # noqa: S101 - it is made
+            known = set(lines)
+            later = [one for one in _content(descriptor).split(b"\n") if one and one not in known]
+            self._put_in_place(b"".join(line + b"\n" for line in (*lines, *later)))
 
     def delete(self) -> None:
         """Delete the file; what a process adds then begins it anew."""

@@ -308,7 +308,17 @@ class Measuring:
     def delete_feedback(self, ids: Sequence[str] | None) -> types.FeedbackList:
         """Delete what has these ids, all of which have to be there; ``None``: all there is."""
         self._refuse_readonly("feedback delete")
-        return self._said().delete(ids)
+        from kb_app._data_dir import DataDir
+        from kb_app._safety import SafetyCopies
+        from kb_core.disk import disk_errors
+
+        data, said = DataDir(self._data_dir), self._said()
+        gone, name = said.delete(ids), data.feedback.relative_to(data.root).as_posix()
+        with disk_errors("delete feedback in the safety copies"):
+            SafetyCopies(data.safety).change(
+                name, lambda line: ids is not None and not said.has_id(line, ids)
+            )
+        return gone
 
     def _say(
         self,

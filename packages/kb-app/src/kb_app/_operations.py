@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,13 +143,22 @@ def part_bytes(data_dir: Path) -> dict[str, int]:
 
 
 def doctor(
-    config: Config, parts: Parts, snapshot: Callable[[], IndexSnapshot], *, deep: bool = False
+    config: Config,
+    parts: Parts,
+    snapshot: Callable[[], IndexSnapshot],
+    kept: Iterable[Check],
+    *,
+    deep: bool = False,
 ) -> types.Doctor:
-    """Return doctor.v1; *deep* opens the store. Checks do not stop at the first that fails."""
+    """Return doctor.v1; *deep* opens the store. Checks do not stop at the first that fails.
+
+    *kept* are those of the safety copies.
+    """
     checks = [
         *_check_configuration(config),
         *_check_directories(config),
         *_check_truth(config),
+        *kept,
         *_check_engine(parts),
         *_check_index(config, parts, snapshot),
         *_check_model(config, parts.embedder),

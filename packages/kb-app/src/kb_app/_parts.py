@@ -50,6 +50,10 @@ class Parts:
     """Open the store and return what is wrong with it."""
     examine_index: Callable[[], list[str]]
     """Read every file of the index and return what is wrong with them."""
+    keep_safe: Callable[[bool], str | None]
+    """Make a safety copy where one is due, after a run with changes or without; say why not.
+
+    For the holder of the lock."""
     engine: Callable[[], str | None] = lambda: None
     """What an engine says that is not in the data directory; raises where it is not reached."""
     query: Callable[[str, int, float], QueryResult]

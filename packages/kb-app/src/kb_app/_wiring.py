@@ -59,6 +59,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         salvage=partial(_salvage, clock),
         examine=partial(_examine, config, clock),
         examine_index=partial(_examine_index, config, clock),
+        keep_safe=partial(_keep_safe, config, clock),
         engine=partial(_engine, config),
         query=partial(_query, config, clock),
         model=partial(model_of, config),
@@ -224,6 +225,12 @@ def _examine_index(config: Config, clock: Clock) -> list[str]:
     with _lock(config, clock).shared():
         found = verify(config.storage.data_dir)
     return [f"{path} {what}" for path, what in found.items()]
+
+
+def _keep_safe(config: Config, clock: Clock, has_changes: bool) -> str | None:  # noqa: FBT001
+    from kb_app._keep.safety import keep_safe
+
+    return keep_safe(config, clock, has_changes=has_changes)
 
 
 def _engine(config: Config) -> str | None:

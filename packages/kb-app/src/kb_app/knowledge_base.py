@@ -285,8 +285,10 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
     def doctor(self, *, deep: bool = False) -> types.Doctor:
         """Return doctor.v1; *deep* opens the store, waiting for a writer for a bounded time."""
         from kb_app import _operations
+        from kb_app._keep.bringing_back import checks
 
-        return _operations.doctor(self._config, self._parts, self._snapshot, deep=deep)
+        kept = checks(self._config, self._parts.clock, deep=deep)
+        return _operations.doctor(self._config, self._parts, self._snapshot, kept, deep=deep)
 
     def sources(self) -> list[tuple[str, str]]:
         """Return the sources, id and folder, as the configuration has them now.

@@ -161,7 +161,9 @@ def place_of_folders(
     own = replace(
         config,
         sources=tuple(sources),
-        storage=replace(config.storage, data_dir=home / "data", lock_wait_secs=_BRIEF_SECS),
+        storage=replace(
+            config.storage, data_dir=home / "data", lock_wait_secs=_BRIEF_SECS, safety_runs=0
+        ),
         ingest=replace(config.ingest, embed=False),
         estimates_tokens=True,
     )

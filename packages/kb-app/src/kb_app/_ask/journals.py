@@ -120,6 +120,10 @@ class Journals:
         with self._errors(name):
             self._file(name).drop(is_one)
 
+    def file_name(self, name: str) -> str:
+        """Return where a conversation is in the data directory."""
+        return f"{self._folder.name}/{self._path(name).name}"
+
     def check(self, name: str) -> None:
         """Raise ``InvalidInput`` unless there is a conversation of this name."""
         if not self._path(name).is_file():

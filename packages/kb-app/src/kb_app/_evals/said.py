@@ -91,7 +91,7 @@ class Said:
             if ids is None:
                 self._file.delete()
             else:
-                self._file.drop(lambda line: self._has_id(line, ids))
+                self._file.drop(lambda line: self.has_id(line, ids))
         return wire.feedback_list(known.values() if ids is None else [known[one] for one in ids])
 
     def lines(self) -> list[bytes]:
@@ -104,7 +104,8 @@ class Said:
         with self._errors():
             self._file.drop(is_one)
 
-    def _has_id(self, line: bytes, ids: Collection[str]) -> bool:
+    def has_id(self, line: bytes, ids: Collection[str]) -> bool:
+        """Say whether a line was given one of these ids."""
         row = self._file.row(line)
         return row is not None and row["feedback_id"] in ids
 

@@ -6,6 +6,7 @@ holder of the writer lock takes one step after the other, each of which can be t
 
 marks        the files are not read again, since their folders may be sources still
 traces       what tells of the documents, while their texts are there to compare with
+copies       the same of the safety copies, and what was added
 truth        documents, ledger, aliases, sources
 index        made anew from the truth: no old segment, vector or record stays
 store        written anew: free blocks hold what was deleted
@@ -20,11 +21,13 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb_app._costly import sweep
 from kb_app._data_dir import DataDir, making_private_files
+from kb_app._forgetting.copies import golden_in_copies, remove_from_copies
 from kb_app._forgetting.mentions import Telling
 from kb_app._forgetting.traces import ALWAYS, KINDS, all_that_is_said, count, traces_in
 from kb_app._forgotten import mark
@@ -150,10 +153,18 @@ def _noted(data: DataDir) -> ToForget:
 
 def _remove_traces(session: WriteSession, what: ToForget) -> None:
     telling, traces = what.telling(), list(traces_in(session.data, *what.places))
-    telling.look_for_quotes(_texts(session, what), all_that_is_said(traces))
+    said = chain(all_that_is_said(traces), golden_in_copies(session.data))
+    telling.look_for_quotes(_texts(session, what), said)
     for trace in traces:
         if trace.kind in what.kinds and count(trace, telling):
             trace.remove(telling.is_told_by)
+    remove_from_copies(
+        session.data,
+        [path for source, path in what.files if source == ADDED_SOURCE],
+        telling.is_told_by,
+        golden=what.places[1],
+        with_config=bool(what.sources),
+    )
 
 
 def _texts(session: WriteSession, what: ToForget) -> Iterator[str]:

@@ -21,6 +21,7 @@ from kb_app._ask.journals import Journals
 from kb_app._data_dir import DataDir, making_private_files
 from kb_app._evals.said import Said
 from kb_app._forgetting.mentions import Telling, read_line, strings_in
+from kb_app._safety import SafetyCopies, SafetyCopy
 from kb_core.disk import disk_errors
 from kb_core.errors import KbError
 from kb_core.values import dataclass
@@ -31,6 +32,8 @@ GOLDEN = "golden_question"
 KINDS = ("conversation", "feedback", GOLDEN, "log", "query", "run")
 ALWAYS = ("log", "query")
 """What kebab keeps for its own use, and nobody has to name."""
+
+_JOURNAL, _FEEDBACK = "journal/", "_feedback"
 
 
 class Trace(Protocol):
@@ -72,6 +75,13 @@ def traces_in(data: DataDir, log_dir: Path | None, golden: Path | None) -> Itera
         yield _Log(log)
     if golden is not None and golden.exists():
         yield _Golden(golden)
+    yield from _copied(data)
+
+
+def _copied(data: DataDir) -> Iterator[Trace]:
+    for copy in SafetyCopies(data.safety).all():
+        journals = (member for member in copy.members() if member.startswith(_JOURNAL))
+        yield from (_Copied(copy, member) for member in journals)
 
 
 def all_that_is_said(traces: Sequence[Trace]) -> Iterator[str]:
@@ -214,6 +224,33 @@ class _Golden:
 
     def remove(self, tells: Callable[[object], bool]) -> None:
         """Leave them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """A journal in a safety copy: as the one that it was taken of."""
+
+    copy: SafetyCopy
+    member: str
+
+    @property
+    def kind(self) -> str:
+        return "feedback" if self._stem == _FEEDBACK else "conversation"
+
+    @property
+    def name(self) -> str:
+        stem = "feedback" if self._stem == _FEEDBACK else self._stem
+        return f"{stem} in the safety copy {self.copy.folder.name}"
+
+    @property
+    def _stem(self) -> str:
+        return self.member.removeprefix(_JOURNAL).removesuffix(".jsonl")
+
+    def said(self) -> Iterator[object]:
+        return map(read_line, (self.copy.read(self.member) or b"").split(b"\n"))
+
+    def remove(self, tells: Callable[[object], bool]) -> None:
+        self.copy.change(self.member, lambda line: not tells(read_line(line)))
 
 
 def _plain(case: object) -> object:

@@ -303,6 +303,8 @@ def recorded(
         ended = "aborted" if run.stop.is_set() else "completed"
         if ended == "completed" and tally.has_changes:
             session.tidy()
+        if said := run.parts.keep_safe(tally.has_changes):
+            tally.warnings.append(said)
     except GeneratorExit:
         ended = "aborted"
         raise

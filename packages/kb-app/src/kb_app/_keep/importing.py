@@ -38,7 +38,7 @@ __all__ = ["import_from"]
 
 _UNPACKED = "importing"
 _ASIDE = "replaced"
-_NOT_DATA = {"run", "forgetting.json"}
+_NOT_DATA = {"run", "safety", "forgetting.json"}
 """Parts that are of one machine, and in no archive of ours: a list of what is to be forgotten
 names files outside the data directory, which the next writer would rewrite."""
 _KEPT_IN_MEMORY = 16 * 1024 * 1024

@@ -1,9 +1,10 @@
 """Repair: a damaged store is made whole of what can be read, and what is lost is named.
 
-In this order: a copy of the store as it is; a new store of every row that can be read; of the
-index, every document that the store lost and the index still has whole; the new store in the
-old one's place; the index, built from it. What neither has is read again by the next run, where
-its file or its asset is there; the rest is gone, and is told by its path.
+In this order: of the safety copies, what was lost beside the store; a copy of the store as it is;
+a new store of every row that can be read; of the index, every document that the store lost and
+the index still has whole; the new store in the old one's place; the index, built from it. What
+none of them has is read again by the next run, where its file or its asset is there; the rest is
+gone, and is told by its path.
 
 The new store is made beside the old one and takes its place in one step, so a repair that is
 interrupted has changed nothing but the number of copies.
@@ -20,9 +21,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb_app._data_dir import DataDir, making_private_files
+from kb_app._data_dir import INDEX_PARTS, DataDir
 from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.seeing.files import location
+from kb_app._keep.bringing_back import bring_back, lost
 from kb_core import wire
 from kb_core.clock import from_epoch
 from kb_core.control import ADDED_SOURCE, OLDER_STORE
@@ -48,18 +50,32 @@ _Place = tuple[str, str]
 
 def repair(config: Config, parts: Parts, *, dry_run: bool) -> types.RepairReport:
     """Mend the store if it is damaged; return repair_report.v1. A dry run only looks."""
-    data = DataDir(config.storage.data_dir)
-    problems = _problems(parts)
-    if dry_run or not problems:
-        return wire.repair_report(str(data.store), problems, dry_run=dry_run)
-    with disk_errors("repair the store"), making_private_files(), parts.lock():
-        copy = _copied(data.store)
-        with closing(parts.reader()) as reader:
-            report = _mended(config, parts, data, _snapshot(reader))
-    if report["saved"] or report["restored"]:
+    data, missing = DataDir(config.storage.data_dir), lost(config, thorough=True)
+    problems = _problems(parts, data, is_kept=bool(missing))
+    told = [f"{one.name}: lost, and in the safety copy" for one in missing]
+    if dry_run or not (problems or missing):
+        return wire.repair_report(str(data.store), [*problems, *told], dry_run=dry_run)
+    with disk_errors("repair the store"), data.writing(), parts.lock():
+        back = bring_back(config, missing)  # first, so that it counts as there
+        report = _remade(config, parts, data) if problems else {}
+    if report.get("saved") or report.get("restored"):
         with parts.session() as session:
             session.rebuild()
-    return wire.repair_report(str(data.store), problems, dry_run=False, copy=str(copy), **report)
+    if missing:
+        left = [
+            f"{one.name}: damaged in the safety copies, too" for one in missing if one not in back
+        ]
+        report["unreadable"] = [*report.get("unreadable", ()), *left]
+        report["brought_back"] = [{"kind": one.kind, "name": one.name} for one in back]
+    return wire.repair_report(str(data.store), [*problems, *told], dry_run=False, **report)
+
+
+def _remade(config: Config, parts: Parts, data: DataDir) -> dict[str, Any]:
+    """Keep the store under another name and make it anew; return what became of it."""
+    is_there = data.store.exists() or _log_of(data.store).exists()
+    copy = {"copy": str(_copied(data.store))} if is_there else {}
+    with closing(parts.reader()) as reader:
+        return {**copy, **_mended(config, parts, data, _snapshot(reader))}
 
 
 def restore_from_index(reader: IndexReader, store: Store) -> int:
@@ -77,11 +93,13 @@ def restore_from_index(reader: IndexReader, store: Store) -> int:
             return 0
 
 
-def _problems(parts: Parts) -> list[str]:
+def _problems(parts: Parts, data: DataDir, *, is_kept: bool) -> list[str]:
     try:
         return [problem for problem in parts.examine() if problem != OLDER_STORE]
     except NotIndexed:
-        raise
+        if not (is_kept or data.parts(*INDEX_PARTS, "assets")):
+            raise
+        return [f"{data.store} is not there"]
     except KbError as error:
         if error.code != "store_corrupt":
             raise
@@ -94,6 +112,8 @@ def _copied(store: Path) -> Path:
     copy = next(path for path in names if not path.exists())
     try:
         copy.hardlink_to(store)  # the file is never written again: another takes its name
+    except FileNotFoundError:
+        copy.touch()  # there is only a log
     except OSError:
         shutil.copy2(store, copy)
     log = _log_of(store)

@@ -58,6 +58,9 @@ class Storage:
     lock_wait_secs: float = setting(
         5.0, "How long a writer waits for another one to finish.", low=0, high=3600
     )
+    safety_runs: int = setting(
+        10, "Runs with changes after which a safety copy is made; 0: none.", low=0, high=1_000_000
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,24 +20,38 @@ _STREAM = "-"
 
 _EXPORT = """
 kebab export kb.kebab
+kebab export --safety
 kebab export - | age -r age1… > kb.kebab.age
 """
 
 
 @command("export", example=_EXPORT)
-@click.argument("file", shell_complete=completed_by("file"))
+@click.argument("file", required=False, shell_complete=completed_by("file"))
 @click.option("--with-index", is_flag=True, help="The index, too: the import need not build it.")
 @click.option("--sources", is_flag=True, help="The original files, too.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--safety", is_flag=True, help="No file: a safety copy in the data directory.")
 @pass_cli
-def export(cli: CliContext, file: str, with_index: bool, sources: bool, force: bool) -> None:
+def export(
+    cli: CliContext, file: str | None, with_index: bool, sources: bool, force: bool, safety: bool
+) -> None:
     """Write all that kebab keeps into one file.
 
     The texts and embeddings of all documents, what was added by itself, conversations, golden
     questions and settings: what `kebab import` makes the same knowledge base of, on any machine
     and without the original files. `-` writes to standard output.
+
+    With --safety, only what could not be read again is copied, within the data directory;
+    `kebab doctor --repair` brings it back.
     """
     options = {"with_index": with_index, "with_sources": sources, "force": force}
+    if safety:
+        _safety_copy(cli, alone=file is None and not any(options.values()))
+        return
+    if file is None:
+        raise InvalidInput(
+            "the file is missing", hint="kebab export kb.kebab", details={"field": "file"}
+        )
     if file != _STREAM:
         with cli.open() as kb:
             cli.show(kb.export_archive(file, **options), _export_lines)
@@ -56,6 +70,25 @@ def export(cli: CliContext, file: str, with_index: bool, sources: bool, force: b
         click.echo(wire.dumps(report), err=True)
     else:
         cli.note(*_export_lines(report))
+
+
+def _safety_copy(cli: CliContext, *, alone: bool) -> None:
+    if not alone:
+        raise InvalidInput(
+            "a safety copy lies in the data directory, and is always of the same things",
+            hint="kebab export --safety, without a file or other options",
+            details={"field": "safety"},
+        )
+    cli.writes("export --safety")
+    with cli.open() as kb:
+        cli.show(kb.make_safety_copy(), _safety_lines)
+
+
+def _safety_lines(report: Shown) -> Iterator[str]:
+    held = f"{count(report['members'], 'file')}, {bytes_text(report['bytes'])}"
+    yield from pairs(
+        [("written", printable(report["path"])), ("holds", held), ("copies", report["copies"])]
+    )
 
 
 def _export_lines(report: Shown) -> Iterator[str]:

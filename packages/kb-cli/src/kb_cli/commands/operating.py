@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import click
@@ -31,7 +31,8 @@ def doctor(ctx: click.Context, cli: CliContext, deep: bool, repair: bool, yes: b
     Exits 3 if something is not.
 
     With --repair, a damaged store is copied, and made anew of every row that can be read and of
-    what the index still has. What is lost is named.
+    what the index still has; what was lost beside it comes back from the safety copies. What is
+    lost is named.
     """
     if repair:
         _repair(cli, yes=yes)
@@ -68,17 +69,36 @@ def _repair(cli: CliContext, *, yes: bool) -> None:
 _MOST_NAMED = 20
 
 
+_BROUGHT = {
+    "added": "the document",
+    "conversation": "the conversation",
+    "feedback": "what was said of hits,",
+    "golden_questions": "golden questions,",
+    "settings": "the configuration,",
+    "forgotten": "what is not to be read again,",
+}
+
+
 def _repair_lines(report: Shown) -> Iterator[str]:
     if not report["problems"]:
-        yield "the store is whole: there is nothing to repair"
+        yield "the store is whole, and nothing of the safety copy is lost: nothing to repair"
         return
-    for problem in report["problems"] if report["dry_run"] else report["unreadable"]:
-        yield flat(problem)
-    if report["dry_run"]:
-        yield f"a copy of {printable(report['store'])} is kept, and a new one is made of"
-        yield "every row that can be read, and of the documents that the index still has whole"
+    is_dry = report["dry_run"]
+    yield from map(flat, report["problems"] if is_dry else report.get("unreadable", ()))
+    if is_dry:
+        yield f"a copy of {printable(report['store'])} is kept, if it is damaged, and a new one is"
+        yield "made of every row that can be read and of what the index still has whole; what was"
+        yield "lost beside it comes back from the safety copies"
         return
-    yield f"kept as it was: {printable(report['copy'])}"
+    if "copy" in report:
+        yield f"kept as it was: {printable(report['copy'])}"
+    back = report.get("brought_back", ())
+    yield from _named("brought back", [f"{_BROUGHT[one['kind']]} {one['name']}" for one in back])
+    if "saved" in report:
+        yield from _remade_lines(report)
+
+
+def _remade_lines(report: Shown) -> Iterator[str]:
     yield f"read from it: {count(report['saved'], 'document')}"
     told = {
         "restored": "restored from the index",
@@ -87,9 +107,14 @@ def _repair_lines(report: Shown) -> Iterator[str]:
     }
     for name, what in told.items():
         yield f"{what}: {count(len(report[name]), 'document')}"
-        yield from (f"  {flat(path)}" for path in report[name][:_MOST_NAMED])
-        if len(report[name]) > _MOST_NAMED:
-            yield f"  and {len(report[name]) - _MOST_NAMED:,} more: --json names all"
+        yield from _named(None, report[name])
+
+
+def _named(what: str | None, names: Sequence[str]) -> Iterator[str]:
+    start = "  " if what is None else f"{what}: "
+    yield from (f"{start}{flat(name)}" for name in names[:_MOST_NAMED])
+    if len(names) > _MOST_NAMED:
+        yield f"  and {len(names) - _MOST_NAMED:,} more: --json names all"
 
 
 def _doctor_lines(doctor: Shown) -> Iterator[str]:

@@ -28,6 +28,7 @@ __all__ = [
     "model_list",
     "repair_report",
     "reset_report",
+    "safety_report",
     "schema_report",
     "source",
     "source_list",
@@ -357,6 +358,20 @@ def sql_result(found: QueryResult) -> types.SqlResult:
         "columns": list(found.columns),
         "rows": [list(row) for row in found.rows],
         "truncated": found.truncated,
+    }
+
+
+def safety_report(
+    path: str, created_at: str, *, members: int, size: int, copies: int
+) -> types.SafetyReport:
+    """Return safety_report.v1; *size* is that of all *members*, compressed."""
+    return {
+        "schema_version": "safety_report.v1",
+        "path": path,
+        "created_at": created_at,
+        "members": members,
+        "bytes": size,
+        "copies": copies,
     }
 
 

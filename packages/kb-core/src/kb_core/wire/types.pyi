@@ -1013,6 +1013,10 @@ class Outline(TypedDict):
     indexed_at: str
     stale: bool
 
+class RepairReportBroughtBack(TypedDict):
+    kind: str
+    name: str
+
 class RepairReport(TypedDict):
     schema_version: Literal["repair_report.v1"]
     store: str
@@ -1024,6 +1028,7 @@ class RepairReport(TypedDict):
     restored: NotRequired[list[str]]
     again: NotRequired[list[str]]
     gone: NotRequired[list[str]]
+    brought_back: NotRequired[list[RepairReportBroughtBack]]
 
 class ResetReportRemoved(TypedDict):
     path: str
@@ -1037,6 +1042,14 @@ class ResetReport(TypedDict):
     bytes: int
     documents: NotRequired[int]
     conversations: NotRequired[int]
+
+class SafetyReport(TypedDict):
+    schema_version: Literal["safety_report.v1"]
+    path: str
+    created_at: str
+    members: int
+    bytes: int
+    copies: int
 
 class SchemaWire(TypedDict):
     schemas: list[str]

@@ -29,7 +29,7 @@ from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
 from kb_core.values import dataclass
 
-__all__ = ["Added", "Assets", "asset_name", "given_medium", "given_trust"]
+__all__ = ["Added", "Assets", "asset_name", "given_medium", "given_trust", "read_record"]
 
 _SUFFIXES = {Media.MARKDOWN: ".md", Media.TEXT: ".txt"}
 _MEDIA = {suffix: medium for medium, suffix in _SUFFIXES.items()}
@@ -92,6 +92,14 @@ class Assets:
         except OSError:
             return False
 
+    def is_whole(self, name: str) -> bool:
+        """Say whether an asset is what its name says; it is read through."""
+        return _is_what_it_is_called(self.folder / name)
+
+    def place_of(self, key: str) -> Path:
+        """Return where the record of a key is, there or not."""
+        return self.folder / f"{doc_id(ADDED_SOURCE, key)}{_RECORD}"
+
     def damaged(self) -> list[str]:
         """Return what is wrong with assets and records, each read through."""
         problems = [
@@ -143,7 +151,7 @@ class Assets:
 
     def records_of(self, key: str) -> Added | None:
         """Return the record of one key."""
-        return _read(self._place_of(key))
+        return _read(self.place_of(key))
 
     def sweep(self, used: Collection[str], now_ns: int) -> list[str]:
         """Delete what commands replaced or removed; return the assets that nobody knows.
@@ -158,7 +166,7 @@ class Assets:
             removed = (record.asset,) if record.is_removed else ()
             left = [n for n in (*record.replaces, *removed) if not self._delete(n, unless=named)]
             if record.is_removed and not left and now_ns - record.recorded_ns > _KEPT_NS:
-                self._place_of(record.key).unlink(missing_ok=True)
+                self.place_of(record.key).unlink(missing_ok=True)
             elif record.replaces and not left:
                 self._write(replace(record, replaces=()))
         unknown = []
@@ -181,7 +189,7 @@ class Assets:
         for name in (record.asset, *record.replaces):
             self._delete(name, unless={*others, *unless})
         with disk_errors("forget what was added"):
-            self._place_of(key).unlink(missing_ok=True)
+            self.place_of(key).unlink(missing_ok=True)
 
     def are_settled(self, used: Collection[str]) -> bool:
         """Say whether ``sweep`` would do nothing, and return nothing."""
@@ -202,22 +210,27 @@ class Assets:
             return False  # the next run tries again
         return True
 
-    def _place_of(self, key: str) -> Path:
-        return self.folder / f"{doc_id(ADDED_SOURCE, key)}{_RECORD}"
-
     def _write(self, added: Added) -> None:
         told = asdict(added)
         text = json.dumps({**told, _SUM: _sum_of(told)})
-        self.keep(self._place_of(added.key).name, text.encode())
+        self.keep(self.place_of(added.key).name, text.encode())
 
 
 def _read(path: Path) -> Added | None:
     try:
-        told = json.loads(path.read_bytes())
+        return read_record(path.read_bytes())
+    except OSError:
+        return None
+
+
+def read_record(data: bytes) -> Added | None:
+    """Return the record that *data* is, or ``None`` if it is none, or damaged."""
+    try:
+        told = json.loads(data)
         if told.pop(_SUM, None) not in {None, _sum_of(told)}:  # one of before has none
             return None
         return Added(**{**told, "replaces": tuple(told["replaces"])})
-    except (OSError, ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 

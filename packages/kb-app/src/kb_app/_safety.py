@@ -1,0 +1,302 @@
+"""Safety copies: what could not be read again, a second time, below ``safety/``.
+
+A copy is a folder that is called by the time when it was made. Each file in it is one of
+ours in gzip, which has a sum of what is in it, so that a person needs nothing of kebab to
+read it. What has not changed since the copy before is a link to that one's file, so a copy
+costs what is new in it. A copy is there whole or not at all.
+
+What a person deletes or has forgotten is taken out of the copies, too: so what a copy has and
+the data directory has not was lost. Only the holder of the writer lock makes copies here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO
+
+from kb_app._data_dir import making_private_files
+from kb_app.paths import make_private_folder
+from kb_core.values import dataclass
+
+__all__ = ["KEPT", "Kept", "SafetyCopies", "SafetyCopy"]
+
+KEPT = 3
+"""So many copies stay; the oldest goes when one more is made."""
+
+_NAME = re.compile(r"\d{8}T\d{6}Z")
+_FORM = "%Y%m%dT%H%M%SZ"
+_SUFFIX = ".gz"
+_UNFINISHED = ".new"
+_BLOCK = 1 << 20
+_TAIL = 4
+"""Bytes at the end of a file in gzip that say how large its content is."""
+_UNREADABLE = (OSError, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A file that is to be in a copy, under *name*."""
+
+    name: str
+    origin: Path
+    digest: str | None = None
+    """The hash of its bytes, where that is known: what has another one is not taken."""
+    is_packed: bool = False
+    """Whether *origin* is of an earlier copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyCopy:
+    """One copy, a folder."""
+
+    folder: Path
+
+    @property
+    def made_at(self) -> datetime:
+        """When it was made, as its name says."""
+        return datetime.strptime(self.folder.name, _FORM).replace(tzinfo=UTC)
+
+    def members(self) -> dict[str, Path]:
+        """Return the files in it, by the names that they have in the data directory."""
+        found = {}
+        for here, folders, names in os.walk(self.folder):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(here, name)
+                if name.endswith(_SUFFIX) and path.is_file() and not path.is_symlink():
+                    found[path.relative_to(self.folder).as_posix().removesuffix(_SUFFIX)] = path
+        return found
+
+    def place_of(self, name: str) -> Path:
+        """Return where the file *name* is in it, there or not."""
+        return self.folder / f"{name}{_SUFFIX}"
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        """Yield the content of a file; ``OSError`` or ``EOFError`` where it is damaged."""
+        try:
+            with gzip.open(self.place_of(name)) as file:
+                while block := file.read(_BLOCK):
+                    yield block
+        except zlib.error as error:
+            raise OSError(f"{self.place_of(name)} is damaged: {error}") from error
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; ``None`` where it is missing or damaged."""
+        try:
+            return b"".join(self.blocks(name))
+        except _UNREADABLE:
+            return None
+
+    def damaged(self) -> list[str]:
+        """Return the names of files that cannot be read to their end, each read through."""
+        return [name for name in self.members() if not self._is_whole(name)]
+
+    def change(self, name: str, keep: Callable[[bytes], bool]) -> None:
+        """Leave the lines of a file that *keep* says; one that is damaged, or empty then, goes."""
+        content = self.read(name)
+        lines = (content or b"").split(b"\n")
+        left = [line for line in lines if line and keep(line)]
+        if content is not None and len(left) == sum(map(bool, lines)):
+            return
+        if not left:
+            self.drop(name)
+            return
+        place = self.place_of(name)
+        new, used = place.with_name(f"{place.name}{_UNFINISHED}"), place.stat()
+        with making_private_files(), new.open("wb") as out:
+            with gzip.GzipFile("", "wb", fileobj=out, mtime=0) as packed:
+                packed.write(b"".join(line + b"\n" for line in left))
+            _sync(out)
+        os.utime(new, ns=(used.st_atime_ns, 0))  # it is not the file of that time any more
+        new.replace(place)
+
+    def drop(self, name: str) -> None:
+        """Take a file out, if it is in it."""
+        self.place_of(name).unlink(missing_ok=True)
+
+    def _is_whole(self, name: str) -> bool:
+        try:
+            return all(True for _ in self.blocks(name))
+        except _UNREADABLE:
+            return False
+
+    def size_of(self, name: str) -> int:
+        """Return the size of the content of a file, up to 4 GB; 0 where there is none."""
+        try:
+            with self.place_of(name).open("rb") as file:
+                file.seek(-_TAIL, os.SEEK_END)
+                return int.from_bytes(file.read(), "little")
+        except OSError:
+            return 0
+
+    def is_same(self, name: str, status: os.stat_result) -> bool:
+        """Say whether the file *name* was taken of a file with this size and time."""
+        try:
+            taken_ns = self.place_of(name).stat().st_mtime_ns
+        except OSError:
+            return False
+        return taken_ns == status.st_mtime_ns and self.size_of(name) == status.st_size % 2**32
+
+
+class SafetyCopies:
+    """The copies in *folder*, there yet or not. Every method may raise ``OSError``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def all(self) -> list[SafetyCopy]:
+        """Return the copies, the newest first."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names = [name for name in os.listdir(self._folder) if _is_time(name)]  # noqa: PTH208
+            return [SafetyCopy(self._folder / name) for name in sorted(names, reverse=True)]
+        return []
+
+    def newest(self) -> SafetyCopy | None:
+        """Return the newest copy."""
+        return next(iter(self.all()), None)
+
+    def runs(self) -> int:
+        """Return how many runs have changed something since the newest copy was made."""
+        try:
+            return int(self._counter.read_text("ascii"))
+        except (OSError, ValueError):
+            return 0
+
+    def count_run(self) -> int:
+        """Count one more run that changed something, and return how many those are now."""
+        runs = self.runs() + 1
+        with making_private_files():
+            make_private_folder(self._folder)
+            self._counter.write_text(str(runs), "ascii")
+        return runs
+
+    def make(self, wanted: Sequence[Kept], now: datetime) -> SafetyCopy:
+        """Make a copy of *wanted*; where the newest is just that, it is of *now* from here on."""
+        before = self.newest()
+        with making_private_files():
+            make_private_folder(self._folder)
+            made = self._free(now, before)
+            if before is not None and _is_all(before, wanted):
+                before.folder.rename(made.folder)
+            else:
+                new = SafetyCopy(self._folder / _UNFINISHED)
+                shutil.rmtree(new.folder, ignore_errors=True)  # of a process that was killed
+                _fill(new, wanted, before)
+                new.folder.rename(made.folder)
+            _sync_folder(self._folder)
+        self._counter.unlink(missing_ok=True)
+        for old in self.all()[KEPT:]:
+            shutil.rmtree(old.folder)
+        return made
+
+    def has(self, name: str) -> bool:
+        """Say whether a copy has a file."""
+        return any(copy.place_of(name).exists() for copy in self.all())
+
+    def drop(self, name: str) -> None:
+        """Take a file out of every copy."""
+        for copy in self.all():
+            copy.drop(name)
+
+    def change(self, name: str, keep: Callable[[bytes], bool]) -> None:
+        """Leave, in every copy, the lines of a file that *keep* says."""
+        for copy in self.all():
+            if copy.place_of(name).exists():
+                copy.change(name, keep)
+
+    @property
+    def _counter(self) -> Path:
+        return self._folder / "runs"
+
+    def _free(self, now: datetime, before: SafetyCopy | None) -> SafetyCopy:
+        """Return the copy of *now*; the newest is always the last, also of a clock set back."""
+        if before is not None:
+            now = max(now, before.made_at + timedelta(seconds=1))
+        return SafetyCopy(self._folder / now.astimezone(UTC).strftime(_FORM))
+
+
+def _is_time(name: str) -> bool:
+    if not _NAME.fullmatch(name):
+        return False
+    with suppress(ValueError):
+        return bool(SafetyCopy(Path(name)).made_at)
+    return False
+
+
+def _is_all(copy: SafetyCopy, wanted: Sequence[Kept]) -> bool:
+    return copy.members().keys() == {each.name for each in wanted} and all(
+        _is_in(copy, each) for each in wanted
+    )
+
+
+def _is_in(copy: SafetyCopy, each: Kept) -> bool:
+    if each.is_packed:
+        return copy.place_of(each.name) == each.origin
+    with suppress(OSError):
+        return copy.is_same(each.name, each.origin.stat())
+    return False
+
+
+def _fill(new: SafetyCopy, wanted: Sequence[Kept], before: SafetyCopy | None) -> None:
+    new.folder.mkdir(mode=0o700)
+    for each in wanted:
+        place = new.place_of(each.name)
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        if before is not None and (each.is_packed or _is_in(before, each)):
+            _link(each.origin if each.is_packed else before.place_of(each.name), place)
+        elif not each.is_packed:
+            _pack(each, place)
+    for folder in (*new.folder.iterdir(), new.folder):
+        if folder.is_dir():
+            _sync_folder(folder)
+
+
+def _link(origin: Path, place: Path) -> None:
+    try:
+        place.hardlink_to(origin)
+    except OSError:  # a file system without links
+        shutil.copy2(origin, place)
+
+
+def _pack(each: Kept, place: Path) -> None:
+    """Write a file into the copy; one that went meanwhile, or is not what it was, stays out."""
+    digest = blake2b(digest_size=16)
+    try:
+        source = os.open(each.origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    with os.fdopen(source, "rb") as file, place.open("wb") as out:
+        fcntl.flock(file, fcntl.LOCK_SH)  # no line of a journal is half written then
+        status = os.fstat(file.fileno())
+        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=out, mtime=0) as packed:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+                packed.write(block)
+        _sync(out)
+    if each.digest not in {None, digest.hexdigest()}:
+        place.unlink()
+        return
+    os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,265 @@
+"""Safety copies: what cannot be read again comes back, and what is forgotten does not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from kb_app._data_dir import DataDir
+from kb_app._safety import KEPT, SafetyCopies
+from kb_cli.testing import KebabHere
+from kb_core.testing import closed_schema
+
+MARK = "zyxomarkerium"
+SAID = f"A {MARK} lies under the third stone behind the old northern garden wall.\n"
+GOLDEN = "- id: q1\n  query: Where do roses stand?\n  expected_docs: garden.md\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> KebabHere:
+    """Return a knowledge base of all that cannot be read again, with a copy of it."""
+    kebab = KebabHere(tmp_path_factory.mktemp("safety"))
+    kebab.write("garden.md", "# Gardens\n\nRoses want sun, and water in the morning.\n")
+    kebab.ingest()
+    kebab.run("ingest-stdin", "--title", "Weasels", given="A weasel runs along the wall.\n")
+    kebab.run("ask", "--session", "roses", "what do roses want?")
+    kebab.run("search", "roses")
+    (kebab.home / "golden.yaml").write_text(GOLDEN, "utf-8")
+    kebab.run("export", "--safety")
+    return kebab
+
+
+@pytest.fixture
+def kebab(made: KebabHere, tmp_path: Path) -> KebabHere:
+    """Return a copy of it that a test may change."""
+    shutil.copytree(made.home, tmp_path, dirs_exist_ok=True)
+    kebab = KebabHere(tmp_path)
+    kebab.configure()
+    return kebab
+
+
+def copies(kebab: KebabHere) -> SafetyCopies:
+    return SafetyCopies(DataDir(kebab.data_dir).safety)
+
+
+def members(kebab: KebabHere) -> set[str]:
+    newest = copies(kebab).newest()
+    return set() if newest is None else {*newest.members()}
+
+
+def texts(kebab: KebabHere) -> dict[str, str]:
+    docs = kebab.json("list", "docs")["items"]
+    return {doc["doc_path"]: kebab.run("fetch", "doc", doc["doc_id"]).stdout for doc in docs}
+
+
+def told_by(kebab: KebabHere, *names: str) -> list[str]:
+    """Return what doctor says in the checks of these names that fail."""
+    checks = json.loads(kebab.run("--json", "doctor", code=3).stdout)["checks"]
+    return [row["detail"] for row in checks if row["name"] in names and not row["ok"]]
+
+
+def everything_in(folder: Path) -> Iterator[bytes]:
+    """Yield every name below *folder*, the bytes of every file, and what is packed in them."""
+    for path in folder.rglob("*"):
+        yield os.fsencode(path.name)
+        if path.is_file():
+            yield path.read_bytes()
+            if path.suffix == ".gz":
+                yield gzip.decompress(path.read_bytes())
+
+
+def test_all_but_the_safety_copies_destroyed_a_repair_and_a_run_bring_it_back(
+    kebab: KebabHere,
+) -> None:
+    before, said = texts(kebab), kebab.json("session", "show", "roses")
+    for path in kebab.data_dir.iterdir():
+        if path.name != "safety":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (kebab.home / "golden.yaml").unlink()
+    kebab.run("doctor", "--repair", "--readonly", code=1)
+
+    report = kebab.json("doctor", "--repair", "--yes")
+    kebab.ingest()
+
+    Draft202012Validator(closed_schema("repair_report")).validate(report)
+    assert {(row["kind"], Path(row["name"]).name) for row in report["brought_back"]} == {
+        ("added", "weasels"),
+        ("conversation", "roses"),
+        ("golden_questions", "golden.yaml"),
+    }
+    assert texts(kebab) == before
+    assert kebab.json("session", "show", "roses") == said
+    assert (kebab.home / "golden.yaml").read_text("utf-8") == GOLDEN
+    assert kebab.json("doctor", "--deep")["ok"]
+
+
+def test_a_store_of_noise_is_made_anew_and_nothing_is_lost(kebab: KebabHere) -> None:
+    before = texts(kebab)
+    (kebab.data_dir / "kebab.duckdb").write_bytes(b"\1noise" * 9_000)
+    shutil.rmtree(kebab.data_dir / "lexical")
+    shutil.rmtree(kebab.data_dir / "assets")
+
+    report = kebab.json("doctor", "--repair", "--yes")
+    kebab.ingest()
+
+    assert Path(report["copy"]).read_bytes().startswith(b"\1noise")
+    assert texts(kebab) == before
+
+
+def test_what_was_lost_is_said_and_what_is_whole_is_not_written_over(kebab: KebabHere) -> None:
+    journal = kebab.data_dir / "journal" / "roses.jsonl"
+    first = journal.read_bytes()
+    kebab.run("ask", "--session", "roses", "and when do they want water?")
+    later = journal.read_bytes().removeprefix(first)
+    journal.write_bytes(later)  # its first turn is gone
+    asset = next(p for p in (kebab.data_dir / "assets").iterdir() if p.suffix != ".json")
+    asset.write_bytes(b"cut")
+
+    assert "weasels" in told_by(kebab, "safety copy")[0]
+    kebab.run("doctor", "--repair", "--yes")
+
+    assert journal.read_bytes() == first + later
+    assert asset.read_text("utf-8") == "A weasel runs along the wall.\n"
+    assert "nothing to repair" in kebab.run("doctor", "--repair").stdout
+
+
+def test_a_damaged_copy_is_named_and_an_older_one_takes_its_place(kebab: KebabHere) -> None:
+    kebab.run("ingest-stdin", "--title", "Otters", given="An otter dives.\n")
+    kebab.run("ask", "--session", "roses", "and when do they want water?")
+    kebab.run("export", "--safety")
+    newest = copies(kebab).newest()
+    assert newest is not None
+    journal = newest.place_of("journal/roses.jsonl")
+    data = bytearray(journal.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    journal.write_bytes(data)
+
+    checks = json.loads(kebab.run("--json", "doctor", "--deep", code=3).stdout)["checks"]
+    said = [row["detail"] for row in checks if row["name"] == "safety copy" and not row["ok"]]
+    assert said == [f"damaged: {journal}"]
+
+    (kebab.data_dir / "journal" / "roses.jsonl").unlink()
+    kebab.run("doctor", "--repair", "--yes")
+    assert [turn["turn_index"] for turn in kebab.json("session", "show", "roses")["turns"]] == [1]
+
+
+def test_every_so_many_runs_with_changes_make_a_copy_and_only_the_last_ones_stay(
+    kebab: KebabHere,
+) -> None:
+    config = kebab.config.read_text("utf-8").replace("[storage]", "[storage]\nsafety_runs = 2")
+    kebab.config.write_text(config, "utf-8")
+    first = copies(kebab).all()
+    kebab.ingest()  # nothing to do, and not counted
+    for version in range(2 * KEPT):
+        kebab.run("ingest-stdin", "--title", f"Note {version}", given=f"Note {version}.\n")
+        assert len(copies(kebab).all()) <= KEPT
+        assert copies(kebab).runs() == (version + 1) % 2
+    every = copies(kebab).all()
+    assert len(every) == KEPT
+    assert not {copy.folder.name for copy in first} & {copy.folder.name for copy in every}
+    with_notes = [sum(name.endswith(".json") for name in copy.members()) for copy in every]
+    assert with_notes == [1 + 2 * KEPT, 1 + 2 * KEPT - 2, 1 + 2 * KEPT - 4]
+
+
+def test_what_did_not_change_is_kept_once_and_nobody_else_can_read_it(kebab: KebabHere) -> None:
+    asset = next(
+        name for name in members(kebab) if name.startswith("assets/") and "json" not in name
+    )
+    kebab.run("export", "--safety")
+    before = copies(kebab).all()
+    first = before[0].place_of(asset).stat().st_ino
+
+    kebab.run("export", "--safety")  # nothing changed: the same copy, of now
+    assert len(copies(kebab).all()) == len(before)
+    kebab.run("ingest-stdin", "--title", "Otters", given="An otter dives.\n")
+    report = kebab.json("export", "--safety")
+
+    Draft202012Validator(closed_schema("safety_report")).validate(report)
+    assert report["copies"] == len(before) + 1
+    assert Path(report["path"], f"{asset}.gz").stat().st_ino == first
+    for path in (kebab.data_dir / "safety").rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_what_was_lost_stays_in_the_copies_and_what_was_removed_does_not(kebab: KebabHere) -> None:
+    asset = next(
+        name for name in members(kebab) if name.startswith("assets/") and "json" not in name
+    )
+    shutil.rmtree(kebab.data_dir / "journal")
+    kebab.run("ingest-file", "--remove", "weasels")
+    for version in range(KEPT):
+        kebab.run("ingest-stdin", "--title", "Otters", given=f"Otter {version} dives.\n")
+        kebab.run("export", "--safety")
+
+    assert "journal/roses.jsonl" in members(kebab)
+    assert asset not in members(kebab)
+    assert told_by(kebab, "safety copy") == ["lost, and in the safety copy: roses"]
+    kebab.run("doctor", "--repair", "--yes")
+    assert texts(kebab).keys() == {"garden.md", "otters"}
+
+
+def test_a_conversation_that_a_person_deletes_is_deleted_in_the_copies(kebab: KebabHere) -> None:
+    (kebab.data_dir / "journal" / "roses.jsonl").unlink()  # lost before that, even
+
+    kebab.run("session", "delete", "roses", "--yes")
+
+    assert "journal/roses.jsonl" not in members(kebab)
+    assert kebab.json("doctor")["ok"]
+    assert "nothing to repair" in kebab.run("doctor", "--repair").stdout
+
+
+def test_no_byte_of_what_is_forgotten_is_in_a_copy(kebab: KebabHere) -> None:
+    kebab.run("ingest-stdin", "--title", MARK, given=SAID)
+    kebab.write("secret.md", f"# Secret\n\n{SAID}")
+    kebab.ingest()
+    kebab.run("ask", "--session", "roses", f"where does the {MARK} lie?", code=1)
+    kebab.run("export", "--safety")
+    kebab.run("ingest-stdin", "--title", MARK, given=f"{SAID}Indeed.\n")
+    kebab.run("export", "--safety")
+    sought = MARK.encode()
+    assert any(sought in data for data in everything_in(kebab.data_dir / "safety"))
+
+    kebab.run("forget", "doc", MARK, "secret.md", "--mentions", "--yes")
+
+    assert not any(sought in data for data in everything_in(kebab.data_dir))
+    assert [turn["turn_index"] for turn in kebab.json("session", "show", "roses")["turns"]] == [1]
+    assert texts(kebab).keys() == {"garden.md", "weasels"}
+    assert "nothing to repair" in kebab.run("doctor", "--repair").stdout
+
+
+def test_a_reset_counts_the_copies_and_an_archive_has_none(
+    kebab: KebabHere, tmp_path: Path
+) -> None:
+    archive = tmp_path / "kb.kebab"
+    kebab.run("export", str(archive))
+    with gzip.open(archive) as file:
+        assert b"data/safety" not in file.read()
+    kebab.run("export", str(archive), "--safety", code=2)
+    kebab.run("export", code=2)
+
+    gone = kebab.json("reset", "--data-only", "--yes")
+
+    row = next(row for row in gone["removed"] if row["path"].endswith("/safety"))
+    assert row["bytes"] > 0
+    assert not kebab.data_dir.exists()
+
+
+def test_a_copy_that_cannot_be_made_is_said_and_costs_no_run(kebab: KebabHere) -> None:
+    config = kebab.config.read_text("utf-8").replace("[storage]", "[storage]\nsafety_runs = 1")
+    kebab.config.write_text(config, "utf-8")
+    shutil.rmtree(kebab.data_dir / "safety")
+    (kebab.data_dir / "safety").write_text("no folder", "utf-8")
+    kebab.write("late.md", "# Late\n\nA late marmot.\n")
+
+    report = kebab.ingest()
+
+    assert report["new"] == 1
+    assert "no safety copy could be made" in " ".join(report["warnings"])
