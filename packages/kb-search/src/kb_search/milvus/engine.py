@@ -209,9 +209,9 @@ class Engine:
                 pages.close()
 
     def _ask(self, ask: Callable[[MilvusClient], T], name: str | None = None) -> T:
-        from pymilvus import MilvusException
-
         with _translated(self._place):
+            from pymilvus import MilvusException
+
             client = self._connected()
             try:
                 return ask(client)
