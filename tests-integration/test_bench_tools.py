@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -231,3 +232,34 @@ def test_the_last_release_is_the_first_heading_with_a_number() -> None:
 def test_a_commit_that_is_not_there_is_named_with_the_way_out() -> None:
     with pytest.raises(SystemExit, match=r"no commit 'nothing-of-the-kind': .*--against"):
         tool("watch").main(["--against", "nothing-of-the-kind"])
+
+
+def test_the_boards_bm25_prefers_rare_words_and_short_documents() -> None:
+    texts = ["the lock and the key", "a lock of hair, " * 9, "a key", "자물쇠와 열쇠"]
+    plain = tool("peers").PlainBM25(texts, "en")
+
+    assert plain.search("locks", 9) == [1, 0]
+    assert plain.search("key", 1) == [2]
+    assert plain.search("hair", 9) == [1]
+    assert plain.search("열쇠", 9) == [3]
+    assert plain.search("nothing of it", 9) == [1]
+
+
+def test_the_board_keeps_the_rows_of_other_versions() -> None:
+    page = tool("board_page")
+    shares = {"mean": 0.5, "low": 0.25, "high": 0.75, "p": 0.5}
+    sides = ("words", "meaning", "hybrid", "bm25", "gain", "close")
+    row = page.Row(
+        name="tiny", documents=2, questions=1, judged=1, found=1.0, empty=0, version="2.0",
+        **dict.fromkeys(sides, shares),
+    )  # fmt: skip
+    old = replace(row, version="1.0", hybrid=shares | {"mean": 0.4})
+
+    first = page.render([old], [], {}, "2026-01-01")
+    second = page.render([row], page.history_of(first), {}, "2026-02-01")
+    again = page.render([row], page.history_of(second), {}, "2026-02-01")
+
+    assert [each.version for each in page.history_of(second)] == ["1.0", "2.0"]
+    assert "| 1.0 | 2026-01-01 | 1 | .500 | .500 | .400 | .500 |" in second
+    assert again == second
+    assert "| tiny | 2 | 1 | .500 (.250–.750) |" in second

@@ -6,7 +6,9 @@ where they can, so that nobody has an easier corpus.
 
 from __future__ import annotations
 
+import math
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,13 +18,13 @@ from tantivy import Occur, Query
 
 from kb_core.records import VectorFiles
 from kb_core.search import Clause, LexicalQuery
-from kb_search.analysis import query_terms
+from kb_search.analysis import analyze, cjk_runs, query_terms
 from kb_search.lexical import build_ranking
 from kb_search.opening import open_index
 from kb_search.reader import Reader
 from kb_search.vector_files import Layout
 
-__all__ = ["BruteForce", "FullTextSearch", "RawTantivy", "load_vectors"]
+__all__ = ["BruteForce", "FullTextSearch", "PlainBM25", "RawTantivy", "load_vectors"]
 
 Vectors = npt.NDArray[np.float32]
 
@@ -86,6 +88,43 @@ class FullTextSearch:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+
+
+class PlainBM25:
+    """BM25 over whole documents as the textbook has it (Robertson and Zaragoza 2009).
+
+    Its terms are the product's: stems of *language*, and pairs of letters of scripts that are
+    written without spaces. It knows no titles, phrases, or nearness.
+    """
+
+    def __init__(
+        self, texts: Sequence[str], language: str | None, *, k1: float = 0.9, b: float = 0.4
+    ) -> None:
+        self._language = language
+        self._rows: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+        counted = [Counter(self._terms(text)) for text in texts]
+        lengths = [counts.total() for counts in counted]
+        mean = sum(lengths) / max(len(lengths), 1) or 1.0
+        for row, (counts, length) in enumerate(zip(counted, lengths, strict=True)):
+            less = k1 * (1 - b + b * length / mean)
+            for term, times in counts.items():
+                self._rows[term].append((row, times * (k1 + 1) / (times + less)))
+        self._count = len(texts)
+
+    def search(self, text: str, limit: int) -> list[int]:
+        """Return the rows of the best documents that hold any of the words."""
+        scores: defaultdict[int, float] = defaultdict(float)
+        for term, times in Counter(self._terms(text)).items():
+            rows = self._rows.get(term, [])
+            rare = math.log(1 + (self._count - len(rows) + 0.5) / (len(rows) + 0.5))
+            for row, weight in rows:
+                scores[row] += times * rare * weight
+        return sorted(scores, key=lambda row: (-scores[row], row))[:limit]
+
+    def _terms(self, text: str) -> list[str]:
+        streams = analyze(text, self._language)
+        stems = (stem for stem in streams.stem.split() if not cjk_runs(stem))
+        return [*stems, *streams.cjk.split()]
 
 
 class BruteForce:
