@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import tantivy
@@ -33,6 +34,7 @@ _NEAR = 500
 """So many of the first rows are sorted by the engine."""
 _AT_ONCE = 2_000
 """Rows that are looked up by one query where all are read."""
+_PLACE = itemgetter("source_id", "path")
 _STANDINGS = 10_000
 """More than there are states with their reasons."""
 
@@ -118,7 +120,7 @@ class Records:
         both = Query.boolean_query([(Occur.Must, query), (Occur.Must, there)])
         hits = self._searcher.search(both, max(1, len(places)), count=False).hits
         rows = [payload_of(self._searcher.doc(address)) for _, address in hits]
-        yield from sorted(rows, key=lambda row: (row["source_id"], row["path"]))
+        yield from sorted(rows, key=_PLACE)
 
     def count_of(self, query: Query) -> int:
         """Return how many rows a list has."""
