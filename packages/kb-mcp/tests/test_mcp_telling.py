@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from kb_core import wire
+from kb_core.media import SearchMode
+from kb_core.search import SearchQuery
 from kb_core.testing.documents import document
+from kb_mcp._tool import in_passages
 from kb_mcp.testing import knowledge_base, told
+from kb_mcp.text.hits import bulk_text, search_text
 
 SWIMS = "\n".join(f"    step({n})" for n in range(60))
 LONG = f"def paddle():\n{SWIMS}\n    return otter_depth * 3\n"
@@ -80,18 +86,76 @@ async def test_of_a_long_line_of_prose_the_sentences_that_tell_are_told() -> Non
     assert len(text) < len(note) / 2
 
 
-async def test_later_passages_have_less_room_than_the_first_and_all_are_there() -> None:
+async def test_the_best_passages_are_told_and_of_the_others_there_is_a_line_or_their_number() -> (
+    None
+):
     swims = "Otters swim on. " * 60
-    notes = [document(f"n/{n}.md", f"Otters of sea {n}. {swims}\n") for n in range(10)]
+    notes = [document(f"n/{n}.md", f"Otters of sea {n}. {swims}\n") for n in range(30)]
     kb = knowledge_base(*notes)
 
-    text = await told(kb, "search", {"query": "otters sea", "mode": "lexical"})
+    text = await told(kb, "search", {"query": "otters sea", "mode": "lexical", "k": 30})
 
-    blocks = re.split(r"^n/", text, flags=re.MULTILINE)[1:]
-    sizes = [len(block) for block in blocks]
-    assert len(sizes) == 10
-    assert sizes[0] > sizes[1] > sizes[-1]
+    shown, _, also = text.partition("\nalso:\n")
+    blocks = re.split(r"^n/", shown, flags=re.MULTILINE)[1:]
+    assert len(blocks[0]) > len(blocks[-1])
     assert all("Otters of sea" in block for block in blocks)
+    named = [line for line in also.splitlines() if line.startswith("  n/")]
+    (rest,) = re.findall(r"^… (\d+) more of these", also, re.MULTILINE)
+    assert len(blocks) + len(named) + int(rest) == 30
+    assert len(text) < 1400
+
+
+async def test_a_line_of_a_later_passage_that_tells_more_goes_before_one_of_the_first() -> None:
+    said = "\n".join(f"An otter was seen at weir {n}." for n in range(40))
+    kb = knowledge_base(
+        document("a.md", f"# Otters\n\n{said}\n"),
+        document("b.py", "SEEN = 3\nOTTER_BURROW = 7\n" + "x = 1\n" * 40),
+    )
+
+    text = await told(kb, "search", {"query": "otter seen burrow", "mode": "lexical"})
+
+    assert "\n2 OTTER_BURROW = 7" in text
+    assert "x = 1" not in text
+
+
+async def test_what_all_of_several_answers_are_without_is_said_once_and_their_rest_is_counted() -> (
+    None
+):
+    swims = "Otters swim on past the old weir at dusk, and nobody minds them. " * 12
+    notes = [document(f"n/{n}.md", f"Otters of sea {n}. {swims}\n") for n in range(10)]
+    asked = [SearchQuery(text=text, mode=SearchMode.LEXICAL) for text in ("otters sea", "weir")]
+    found = [knowledge_base(*notes).search(in_passages(query)) for query in asked]
+    bare = [replace(one, degraded=("no vectors",)) for one in found]
+
+    text = bulk_text(wire.bulk_search_response([{"query": q.text} for q in asked], bare)).text
+
+    assert text.count("degraded: no vectors") == 1
+    assert re.search(r"^… \d+ more: ask one alone$", text, re.MULTILINE)
+    assert len(text) < 1500
+
+
+async def test_a_passage_without_a_word_of_the_query_is_told_by_its_first_lines() -> None:
+    """It was found by what it means."""
+    said = "\n".join(f"Sentence number {n} about a beast in the river." for n in range(60))
+    hit = wire.search_response(
+        knowledge_base(document("a.md", f"Beasts.\n{said}\n")).search(
+            in_passages(SearchQuery(text="beast", mode=SearchMode.LEXICAL))
+        )
+    )
+
+    text = search_text(hit, about="수달은 어디에 사는가").text
+
+    assert "number 0" in text
+    assert "number 3" in text
+    assert "number 59" not in text
+
+
+async def test_one_question_in_a_list_is_answered_as_one() -> None:
+    kb = knowledge_base(document("a.md", "Otters sleep by the weir.\n"))
+
+    alone = await told(kb, "search", {"query": "otters", "mode": "lexical"})
+
+    assert await told(kb, "search", {"queries": ["otters"], "mode": "lexical"}) == alone
 
 
 async def test_the_same_line_in_a_file_is_told_once_and_a_line_alone_beside_its_path() -> None:

@@ -212,3 +212,10 @@ def test_who_asks_again_for_other_words_has_all_texts_and_looks_nothing_up(
     assert one == {b"otter1\n"}
     assert other >= {b"otter2\n"}
     assert len(again) == 9
+
+
+def test_a_long_word_across_two_windows_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kb_search.texts._WINDOW", 100)
+    for at in range(130):
+        assert not is_whole(cut("a " * (at // 2) + "b" * (at % 2) + "y" * 60 + " end", []))
+        assert is_whole(cut("a " * (at // 2) + "b" * (at % 2) + "y" * 58 + " end", []))

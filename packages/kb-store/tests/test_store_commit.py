@@ -119,3 +119,41 @@ def test_the_driver_error_is_the_cause_and_never_the_face(tmp_path: Path) -> Non
 
     assert isinstance(caught.value.__cause__, duckdb.Error)
     store.close()
+
+
+def test_what_is_published_is_not_in_memory_twice(store: Store) -> None:
+    doc = document("a.md", "One paragraph.\n\nAnother one.\n" * 10)
+    store.commit(Changes(documents=(doc,)))
+
+    publication = store.publication(0)
+
+    assert publication is not None
+    (told,) = publication.documents
+    assert told.text is doc.text
+    own = {id(chunk.text) for chunk in doc.chunks}
+    assert {id(chunk.text) for chunk in told.chunks} <= own
+
+
+def test_what_is_published_is_the_truth_whatever_is_in_memory(store: Store) -> None:
+    before, after = document("a.md", "Before.\n"), document("a.md", "After.\n")
+    store.commit(Changes(documents=(after,)))
+    store._fresh = {before.doc_id: before}  # as no commit leaves it
+
+    publication = store.publication(0)
+
+    assert publication is not None
+    assert [doc.text for doc in publication.documents] == ["After.\n"]
+    assert [chunk.text for chunk in publication.documents[0].chunks] == ["After."]
+
+
+def test_a_document_that_is_inserted_in_parts_comes_back_whole(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb_store._documents._CHUNKS_AT_ONCE", 3)
+    monkeypatch.setattr("kb_store._documents._PIECES_AT_ONCE", 1)
+    text = "\n\n".join(f"Paragraph {n} of many." for n in range(10)) + "\n" * 40_000
+
+    stored = put(store, "a.md", text)
+
+    assert stored.text == text
+    assert [chunk.ordinal for chunk in stored.chunks] == list(range(10))

@@ -27,9 +27,9 @@ from kb_mcp._memory import Given, Memory
 from kb_mcp.text import SEEN
 
 __all__ = [
-    "ONE_OR_SEVERAL",
     "READ_ONLY",
     "REPLACES",
+    "SEVERAL",
     "TEXTS",
     "Answer",
     "Arguments",
@@ -218,7 +218,7 @@ def each_of(arguments: Arguments) -> list[dict[str, Any]]:
 
     ``InvalidInput`` where these are none, or too many.
     """
-    shared = {name: value for name, value in arguments.items() if name not in ONE_OR_SEVERAL}
+    shared = {name: value for name, value in arguments.items() if name not in {"query", "queries"}}
     given = arguments["queries"]
     queries = [*given] if isinstance(given, list) else [given]
     if "query" in arguments:
@@ -330,11 +330,8 @@ class NoInput(Input):
     """The input of a tool that needs none."""
 
 
-ONE_OR_SEVERAL: Mapping[str, Any] = {
-    "query": {"type": "string"},
-    "queries": {"type": "array", "items": {"type": "string"}},
-}
-"""What text takes for a question, or for several that are answered apart."""
+SEVERAL: Mapping[str, Any] = {"queries": {"type": "array", "items": {"type": "string"}}}
+"""What text shows for questions that are answered apart, or for one; ``query`` is taken, too."""
 
 TEXTS = WithJsonSchema({"type": "array", "items": {"type": "string"}})
 """Shows one text or several as a list."""

@@ -31,6 +31,8 @@ _ROOM = 64 << 20
 _AT_ONCE = 400
 """Texts that are read in advance by one call."""
 _LONGEST = 60
+_WINDOW = 1 << 20
+"""So much of a text is parted into words at once: each of them is an object."""
 _LONG_WORD = re.compile(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
 """Terms are cut at 255 bytes; what is joined by apostrophes is one word."""
 _INSIDE = re.compile(r"\w\w")
@@ -50,7 +52,8 @@ def is_whole(doc: DocumentRecord) -> bool:
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
         return False
     # Parting at spaces is quick, and leaves hardly anything to look at closely.
-    longest = (run for run in text.split() if len(run) >= _LONGEST)
+    windows = (text[at : at + _WINDOW + _LONGEST] for at in range(0, len(text), _WINDOW))
+    longest = (run for window in windows for run in window.split() if len(run) >= _LONGEST)
     return not any(map(_LONG_WORD.search, longest)) and all(
         _holds_words(text, (a.start, a.end), (b.start, b.end)) for a, b in pairwise(doc.chunks)
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from kb_core.changes import Kept, passage_hash
@@ -54,16 +55,20 @@ WHERE doc_key IN (SELECT unnest(?::BIGINT[])) ORDER BY doc_key, piece
 _DELETE = "DELETE FROM texts WHERE doc_key IN (SELECT unnest(?::BIGINT[]))"
 
 PIECE_CHARS = 16_384
+_PIECES_AT_ONCE = 256
+_CHUNKS_AT_ONCE = 5000
+"""Of what is inserted at once, the engine has four copies for a while."""
+_NONE: Mapping[str, DocumentRecord] = {}
 
 
 def write_texts(session: Session, texts: Mapping[int, str]) -> None:
     """Insert the texts of documents, by document key; an empty text has no pieces."""
-    pieces = [(key, n, piece) for key, text in texts.items() for n, piece in _pieces(text)]
-    if pieces:
+    pieces = ((key, n, piece) for key, text in texts.items() for n, piece in _pieces(text))
+    while some := list(islice(pieces, _PIECES_AT_ONCE)):
         columns = {
-            "doc_key": integers(key for key, _, _ in pieces),
-            "piece": integers(n for _, n, _ in pieces),
-            "text": strings(piece for _, _, piece in pieces),
+            "doc_key": integers(key for key, _, _ in some),
+            "piece": integers(n for _, n, _ in some),
+            "text": strings(piece for _, _, piece in some),
         }
         session.insert("texts", columns)
 
@@ -118,8 +123,11 @@ def delete_chunks(session: Session, doc_keys: Sequence[int]) -> None:
 
 def write_chunks(session: Session, chunks: Sequence[KeyedChunk]) -> None:
     """Insert chunks under the keys they were given."""
-    if not chunks:
-        return
+    for at in range(0, len(chunks), _CHUNKS_AT_ONCE):
+        _insert_chunks(session, chunks[at : at + _CHUNKS_AT_ONCE])
+
+
+def _insert_chunks(session: Session, chunks: Sequence[KeyedChunk]) -> None:
     records = [chunk for _, _, chunk in chunks]
     columns = {
         "chunk_key": integers(chunk_key for _, chunk_key, _ in chunks),
@@ -157,14 +165,15 @@ def _chunk_rows(session: Session, doc_keys: Sequence[int]) -> dict[int, list[Rec
     return found
 
 
-def _chunk(row: Record, text: str) -> ChunkRecord:
-    """Return the chunk of *row*; *text* is its document's.
+def _chunk(row: Record, text: str, known: Mapping[str, str]) -> ChunkRecord:
+    """Return the chunk of *row*; *text* is its document's, *known* are texts that are there.
 
     The slice is taken here: ranges count code points, and cutting by them in SQL
     walks the text from its start for every chunk.
     """
+    part = text[row["start"] : row["end"]]
     made = {
-        "text": text[row["start"] : row["end"]],
+        "text": known.get(part, part),
         "heading_path": tuple(row["heading_path"]),
         "span": from_json(row["span"]),
         "flags": tuple(row["flags"]),
@@ -301,23 +310,41 @@ def _json(document: DocumentRecord, name: str, value: object) -> str:
     return to_json(value, f"{name} of document {document.path!r}")
 
 
-def read_documents(session: Session, doc_keys: Sequence[int]) -> list[DocumentRecord]:
-    """Return those documents that exist, whole, by key."""
+def read_documents(
+    session: Session, doc_keys: Sequence[int], fresh: Mapping[str, DocumentRecord] = _NONE
+) -> list[DocumentRecord]:
+    """Return those documents that exist, whole, by key.
+
+    A text that equals that of a *fresh* one, by id, is the same object: not a copy beside it.
+    """
     if not doc_keys:
         return []
     rows = session.records(_READ_DOCUMENTS, [doc_keys])
     chunks = _chunk_rows(session, doc_keys)
     texts = read_texts(session, [row["doc_key"] for row in rows])
-    return [_document(row, texts[row["doc_key"]], chunks.get(row["doc_key"], ())) for row in rows]
+    return [
+        _document(
+            row,
+            texts[row["doc_key"]],
+            chunks.get(row["doc_key"], ()),
+            fresh.get(row["doc_id"]),
+        )
+        for row in rows
+    ]
 
 
-def _document(row: Record, text: str, chunks: Sequence[Record]) -> DocumentRecord:
+def _document(
+    row: Record, text: str, chunks: Sequence[Record], fresh: DocumentRecord | None
+) -> DocumentRecord:
+    known: dict[str, str] = {}
+    if fresh is not None and fresh.text == text:
+        text, known = fresh.text, {chunk.text: chunk.text for chunk in fresh.chunks}
     made: Record = {name: from_us(row[name]) for name in _INSTANTS}
     made |= {name: tuple(row[name]) for name in _LISTS}
     made |= {name: tuple(from_json(row[name])) for name in ("blocks", "links")}
     made |= {
         "metadata": from_json(row["metadata"]),
         "text": text,
-        "chunks": tuple(_chunk(chunk, text) for chunk in chunks),
+        "chunks": tuple(_chunk(chunk, text, known) for chunk in chunks),
     }
     return DocumentRecord(**row | made)

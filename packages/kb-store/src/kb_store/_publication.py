@@ -9,12 +9,12 @@ is kept as sums beside their documents and models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kb_core.errors import KbError, NotIndexed
 from kb_core.media import MEDIA_ALWAYS_COUNTED
-from kb_core.records import Publication, VectorRecord
+from kb_core.records import DocumentRecord, Publication, VectorRecord
 from kb_store._documents import read_documents
 from kb_store._embeddings import load_models, read_vectors
 from kb_store._ledger import read_files
@@ -91,15 +91,20 @@ _BATCH_CHARS = 64_000_000
 """A batch of a rebuild ends here too, however few its chunks."""
 
 
-def publication(session: Session, since: int) -> Publication | None:
-    """Return everything after *since* as one publication, or ``None`` if that is nothing."""
+def publication(
+    session: Session, since: int, fresh: Mapping[str, DocumentRecord]
+) -> Publication | None:
+    """Return everything after *since* as one publication, or ``None`` if that is nothing.
+
+    *fresh* are documents that the caller has in memory, by id; what equals them is shared.
+    """
     with session.transaction():
         meta = load_meta(session)
         if since == meta.sequence:
             return None
         _refuse_unreplayable(meta, since)
         outbox = read_outbox(session, since)
-        documents = read_documents(session, sorted(outbox.documents))
+        documents = read_documents(session, sorted(outbox.documents), fresh)
         files = read_files(session, outbox.files) if outbox.files else []
         vectors = read_vectors(session, outbox.vectors)
         models = load_models(session)

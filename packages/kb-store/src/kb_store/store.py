@@ -47,6 +47,8 @@ class Store:
     def __init__(self, session: Session, clock: Clock) -> None:
         self._session = session
         self._clock = clock
+        self._fresh: dict[str, DocumentRecord] = {}
+        """What the last commit brought, until the index is told of it."""
 
     @classmethod
     def open(cls, path: Path, clock: Clock = utc_now) -> Self:
@@ -149,7 +151,9 @@ class Store:
     def commit(self, changes: Changes) -> int:
         """Commit *changes*, all or nothing; return the sequence the store is at then."""
         with self._session.use("commit"):
-            return commit(self._session, changes, self._clock())
+            sequence = commit(self._session, changes, self._clock())
+            self._fresh = {document.doc_id: document for document in changes.documents}
+        return sequence
 
     def forget_expired(self, now: datetime, days: int = 90) -> int:
         """Forget deleted files and aliases older than *days*; return how many."""
@@ -178,7 +182,8 @@ class Store:
         store, or so far behind that the outbox has been pruned.
         """
         with self._session.use("prepare a publication"):
-            return _publication.publication(self._session, since)
+            fresh, self._fresh = self._fresh, {}
+            return _publication.publication(self._session, since, fresh)
 
     def prune_outbox(self, published: int) -> None:
         """Forget what an index at *published* shows already."""

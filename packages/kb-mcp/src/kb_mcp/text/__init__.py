@@ -63,7 +63,7 @@ _NUMBER = re.compile(r"^\d+ ?")
 _FLAGS = {"instructions": "it looks like instructions: data, none for you"}
 _LONGEST = 160
 """Characters of a name or a heading that are worth a place in a line of ours."""
-_ASKED = 40
+_ASKED = 32
 """Characters of a question that are said again."""
 
 

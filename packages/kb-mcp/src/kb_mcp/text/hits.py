@@ -37,18 +37,15 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _WORTH_CUTTING = 150 * CHARS_PER_TOKEN
 """What must be left of a budget for a part of a passage that does not fit into it."""
-_OTHERS, _FIRST = 200, 3
-"""Characters of a passage that are shown where what tells is enough, and how many times that of
-the first one; decision 0027 says what that costs."""
-_MANY, _LAST = 8, 120
-"""After so many passages, each has so few characters."""
-_EACH = 1_100
-"""Characters for one query of several where what tells is enough: what is above tells hardly
-more, by ``tools/bench/telling.py``."""
+_ALONE, _OF_CODE, _EACH = 1_200, 2_000, 600
+"""Characters of an answer where what tells is enough, of one about code, and of each of several
+queries: what is above tells little more, by ``tools/bench/telling.py``, as decision 0055 has it."""
+_LISTED = 5
+"""Passages that are a line each below those whose lines tell."""
 _BY = {"hybrid": "words and meaning", "lexical": "words", "vector": "meaning"}
 _ALSO = "also:"
 _OVER = "… {} more of these: give max_tokens, or a smaller k"
-_OVER_EACH = "… {} more"
+_OVER_EACH = "… {} more: ask one alone"
 _BRIEFS = 40
 """Per cent of a budget that lines alone may take: text is what was asked for."""
 
@@ -59,6 +56,8 @@ class Told:
 
     text: str
     lines: tuple[int, ...] = ()
+    rest: int = 0
+    """Passages that it does not name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,12 @@ class _View:
     tokens: int
     given: Container[int] = ()
     about: str | None = None
+    enough: int = _ALONE
+    """Characters, where what tells is enough."""
+    listed: int = _LISTED
+    """How many of the others are a line each then."""
     over: str = _OVER
-    """What is said of hits that have no room."""
+    """What is said of hits that have no room, if anything."""
 
 
 # ----------------------------------------------------------------- whole answers
@@ -100,9 +103,10 @@ def search_text(
 def _search(response: _Json, view: _View, *, is_alone: bool) -> Told:
     hits = response["hits"]
     first = [_found(hits, hits[0]["rank"] if hits else 1)] if is_alone or not hits else []
+    missing = _missing(response)
     if not is_alone:  # who wants more of one of several queries asks it alone
-        response = {**response, "next_cursor": None}
-    return _answer([*first, *_missing(response)], hits, _remarks(response), view)
+        response, missing = {**response, "next_cursor": None}, _unknown(response)
+    return _answer([*first, *missing], hits, _remarks(response), view)
 
 
 def codebase_text(
@@ -125,7 +129,7 @@ def codebase_text(
     if response["truncated"]:
         tail.append("there are more: give a larger maxResults, or ask more precisely")
     about = None if is_whole else " ".join(query["query"] for query in queries)
-    view = _View(tokens=max_tokens or BUDGET, given=given, about=about)
+    view = _View(tokens=max_tokens or BUDGET, given=given, about=about, enough=_OF_CODE)
     return _answer(first, hits, tail, view)
 
 
@@ -183,9 +187,11 @@ def _groups(response: _Json) -> Iterator[tuple[str, _Json]]:
 
 def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool) -> Told:
     """Return answers, or errors, each under its query."""
-    left = view.tokens * CHARS_PER_TOKEN
+    common = few(_common(answers), view.tokens * CHARS_PER_TOKEN // 3)
+    left = view.tokens * CHARS_PER_TOKEN - sum(weight(line) + 1 for line in (_OVER_EACH, *common))
     parts: list[str] = []
     shown: set[int] = set()
+    unnamed = 0
     for at, (query, answer) in enumerate(answers, start=1):
         head = numbered_head(at, query)
         share = left // (len(answers) - at + 1) - weight(head) - 2
@@ -197,18 +203,27 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
                 tokens=share // CHARS_PER_TOKEN,
                 given=_Both(view.given, shown),
                 about=None if is_whole else query,
-                over=_OVER if is_whole else _OVER_EACH,
+                enough=_EACH,
+                listed=0,
+                over=_OVER if is_whole else "",
             )
-            told = _search(answer, own, is_alone=is_whole)
+            told = _search({**answer, **dict.fromkeys(_SHARED, ())}, own, is_alone=is_whole)
             shown |= set(told.lines)
-            part = told.text
+            part, unnamed = told.text, unnamed + told.rest
         if weight(part) > share:
             rest = len(answers) - at + 1
             parts.append(f"… {count(rest, 'query', 'queries')} left out: give max_tokens")
             break
         parts.append(f"{head}\n{part}")
         left -= weight(parts[-1]) + 1
-    return Told("\n".join(parts), tuple(shown))
+    over = [_OVER_EACH.format(unnamed)] if unnamed and not is_whole else []
+    return Told("\n".join([*parts, *over, *common]), tuple(shown))
+
+
+def _common(answers: Sequence[tuple[str, _Json]]) -> list[str]:
+    """Return what is said of several answers, once: what one of them is without, all mostly are."""
+    said = (_of_all(answer) for _, answer in answers)
+    return list(dict.fromkeys(line for lines in said for line in lines))
 
 
 def passages_text(hits: Sequence[_Json], max_tokens: int | None = None) -> str:
@@ -229,20 +244,27 @@ def _found(hits: Sequence[_Json], rank: int, *, queries: int = 1) -> str:
     return f"{amount} in {count(files, 'file')}{several}{by}"
 
 
+def _unknown(response: _Json) -> list[str]:
+    words = (response.get("missing") or {}).get("unknown")
+    return [f"in no passage: {', '.join(map(short, words))}"] if words else []
+
+
 def _missing(response: _Json) -> list[str]:
     found = response.get("missing")
     if found is None:
         return []
-    said = []
-    if found["unknown"]:
-        said.append(f"in no passage: {', '.join(map(short, found['unknown']))}")
+    said = _unknown(response)
     if found["without"]:
         pairs = (f"without {short(row['word'])}: {row['passages']}" for row in found["without"])
         said.append(f"no passage holds all the words; {', '.join(pairs)}")
     return said
 
 
-def _remarks(response: _Json) -> Iterator[str]:
+_SHARED = ("about", "degraded", "warnings")
+
+
+def _of_all(response: _Json) -> Iterator[str]:
+    """Yield what is not about one query alone."""
     for about in response.get("about", ()):
         place = "/".join(filter(None, (about["source_id"], about.get("path"))))
         yield f"{short(place)}: {short(about['text'], 300)}"
@@ -250,6 +272,10 @@ def _remarks(response: _Json) -> Iterator[str]:
         yield from (
             f"{name.removesuffix('s')}: {short(said, 300)}" for said in response.get(name, ())
         )
+
+
+def _remarks(response: _Json) -> Iterator[str]:
+    yield from _of_all(response)
     if cursor := response.get("next_cursor"):
         yield f"more: cursor {cursor}"
     hits = response["hits"]
@@ -271,6 +297,8 @@ class _Laid:
     shown: Sequence[Piece]
     briefs: Sequence[str]
     over: Sequence[str]
+    rest: int = 0
+    """How many are not named at all."""
 
 
 def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], view: _View) -> Told:
@@ -286,7 +314,7 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
     blocks = [line for block in _blocks(page, laid.shown) for line in block]
     also = [_ALSO, *(f"{INDENT}{line}" for line in laid.briefs)] if laid.briefs else []
     said = tuple(line for piece in laid.shown for line in piece.said())
-    return Told("\n".join([*first, *blocks, *also, *laid.over, *tail]), said)
+    return Told("\n".join([*first, *blocks, *also, *laid.over, *tail]), said, laid.rest)
 
 
 def _whole(page: Page, hits: Sequence[_Json], room: int, given: Container[int]) -> _Laid:
@@ -313,30 +341,33 @@ def _whole(page: Page, hits: Sequence[_Json], room: int, given: Container[int]) 
 
 
 def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: str) -> _Laid:
-    """Lay out passages by the lines that tell, as many as there is room for."""
+    """Lay out passages by the lines that tell, as many as there is room for.
+
+    A passage that repeats another, is far below the best or was given already is a line.
+    """
     pieces = [Piece.of(hit) for hit in hits]
+    briefs = [page.head(piece, is_whole=False) for piece in pieces]
     telling = Telling(about, pieces)
-    usual = max(_LAST, min(_OTHERS, room // 6))
-    room -= weight(view.over) + 4
-    shown: list[Piece] = []
-    briefs: list[str] = []
-    texts: set[str] = set()
+    room = min(room, view.enough) - weight(view.over) - 4
+    taken = 0
+    heads, texts = dict[int, int](), set[str]()
     for at, piece in enumerate(pieces):
-        size = _LAST if len(shown) >= _MANY else usual if shown else _FIRST * usual
-        told = telling.lines(piece, min(room, size))
-        is_seen = told.is_in(view.given)
-        line = f"{page.head(piece, is_whole=False)}{' · seen' if is_seen else ''}"
-        is_brief = page.is_weak(piece) or piece.text in texts or is_seen
-        cost = _cost(line) if is_brief else _whole_cost(page, told)
-        if cost > room:
-            return _Laid(shown, briefs, [view.over.format(len(pieces) - at)])
-        room -= cost
-        if is_brief:
-            briefs.append(line)
-        else:
-            shown.append(told)
+        if piece.text not in texts and not page.is_weak(piece):
+            heads[at] = weight(briefs[at]) + 1
             texts.add(piece.text)
-    return _Laid(shown, briefs, [])
+    picked = telling.picked(heads, room)
+    while seen := [at for at, piece in picked.items() if piece.is_in(view.given)]:
+        for at in seen:
+            del heads[at]
+            briefs[at] = f"{briefs[at]} · seen"
+            taken += _cost(briefs[at])
+        picked = telling.picked(heads, room - taken)
+    room -= sum(_whole_cost(page, piece) for piece in picked.values())
+    rest = [brief for at, brief in enumerate(briefs) if at not in picked]
+    costs = accumulate(map(_cost, rest), initial=0)
+    listed = bisect_right([*costs][: view.listed + 1], room) - 1
+    over = [view.over.format(len(rest) - listed)] if view.over and listed < len(rest) else []
+    return _Laid([*picked.values()], rest[:listed], over, len(rest) - listed)
 
 
 def _cost(brief: str) -> int:

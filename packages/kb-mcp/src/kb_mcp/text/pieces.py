@@ -207,6 +207,8 @@ def _label(piece: Piece, *, is_whole: bool) -> str:
     names = (PurePosixPath(hit["doc_path"]).stem, hit["doc_path"].rpartition("/")[2])
     if headings and headings[0] in names:
         del headings[0]
+    if piece.told is not None:
+        del headings[:-1]
     return short(" › ".join(headings), LABEL)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from math import log
@@ -32,9 +32,18 @@ _BEFORE = 4
 _GAP = "…"
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
 _VALUE = re.compile(r"[=:]\s*[-+(\[{]?[\"'\d]")
-_OF_VALUES = 1.5
+_OF_VALUES = 2.5
 """How much more a line says that gives a name a value, which is what is mostly looked for."""
+_OF_OPENING = 0.01
+"""What the first lines of a passage are worth without a word of the query: what room is left."""
+_OF_MEANING = 0.3
+"""What a line without a word is worth of the best one, in a passage that was found without any."""
+_FURTHER = 0.3
+"""How much less a line says for each passage above its own."""
+_TERSE = 0.3
+"""How much a line loses by its length: with 1, what counts were the worth of a character."""
 _COMMENTS, _STRINGS = ("#", "//", "--", ";", "*/"), ('"""', "'''")
+_WORDS = re.compile(r"[^\W_]")
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
 """How much of what a sentence is worth those after and before it are."""
@@ -53,38 +62,86 @@ class _Part:
     text: str
     words: frozenset[str]
 
-    @property
-    def cost(self) -> int:
-        return weight(self.text) + len(INDENT) + 1
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A part that could be shown: of which piece, which of it, what it is worth and costs."""
+
+    of: int
+    at: int
+    worth: float
+    cost: int
 
 
 class Telling:
     """Picks lines for one *query*: a word tells the more, the fewer lines of *pieces* have it."""
 
-    def __init__(self, query: str, pieces: Iterable[Piece]) -> None:
+    def __init__(self, query: str, pieces: Sequence[Piece]) -> None:
         self._query = query
-        self._parts = {piece.key: list(self._split(piece)) for piece in pieces}
-        every = [part for parts in self._parts.values() for part in parts]
+        self._pieces = pieces
+        self._parts = [list(self._split(piece)) for piece in pieces]
+        every = [part for parts in self._parts for part in parts]
         times = Counter(word for part in every for word in part.words)
         self._worth = {word: log(1 + len(every) / n) for word, n in times.items()}
+        said = [self._said_of(at) for at in range(len(pieces))]
+        best = max((worth for of in said for worth in of), default=0.0) or 1.0
+        self._lines = [
+            line for at, of in enumerate(said) for line in self._worthy(at, _with_meaning(of, best))
+        ]
 
-    def lines(self, piece: Piece, room: int) -> Piece:
-        """Return *piece* whole where it costs no more than *room*, else by the lines that tell.
+    def picked(self, heads: Mapping[int, int], room: int) -> dict[int, Piece]:
+        """Return the pieces by the lines that tell most, as many as *room* holds.
 
-        There is one line at least.
+        *heads* has what the line above each piece costs, by the number of the piece; what is
+        not in it is left out. A line is worth its words, the less the further down its piece
+        stands and the more room it takes.
         """
-        parts = self._parts[piece.key]
-        if piece.cost <= room or not parts:
-            return piece
-        kept: list[int] = []
+        left, kept = room, list[_Line]()
+        open_to = [line for line in self._lines if line.of in heads]
+        begun = set[int]()
+
+        def cost(line: _Line) -> int:
+            return line.cost + (0 if line.of in begun else heads[line.of])
+
+        while fitting := [line for line in open_to if cost(line) <= left]:
+            best = max(fitting, key=lambda line: line.worth / cost(line) ** _TERSE)
+            left -= cost(best)
+            begun.add(best.of)
+            kept.append(best)
+            open_to = [line for line in fitting if line is not best]
+        while sum(heads[at] + piece.cost for at, piece in self._told(kept).items()) > room:
+            kept.pop()  # what is escaped, or left out between lines, shows only now
+        return self._told(kept)
+
+    def _said_of(self, at: int) -> list[float]:
+        """Return what the parts of a piece are worth by the words that they hold."""
+        parts = self._parts[at]
         worth = [self._says(part) for part in parts]
-        worth = _with_what_is_meant(parts, worth) if piece.is_code else _with_neighbours(worth)
+        is_code = self._pieces[at].is_code
+        return _with_what_is_meant(parts, worth) if is_code else _with_neighbours(worth)
+
+    def _worthy(self, at: int, worth: Sequence[float]) -> Iterator[_Line]:
+        piece, parts = self._pieces[at], self._parts[at]
         opening = _opening(parts)
-        for at in sorted(range(len(parts)), key=lambda at: (-worth[at], at)):
-            if not kept or (parts[at].cost <= room and (worth[at] or at in opening)):
-                kept.append(at)
-                room -= parts[at].cost
-        return replace(piece, told=tuple(_shown(piece, parts, sorted(kept))))
+        for number, (part, said) in enumerate(zip(parts, worth, strict=True)):
+            value = said or (_OF_OPENING if number in opening else 0)
+            if value:
+                above = f"{(piece.first or 1) + part.line} " if piece.is_code else INDENT
+                cost = weight(f"{above}{part.text}\n")
+                yield _Line(at, number, value / (1 + _FURTHER * at), cost)
+
+    def _told(self, kept: Sequence[_Line]) -> dict[int, Piece]:
+        """Return the pieces that have such lines, with these alone, in order."""
+        lines: dict[int, list[int]] = {}
+        for line in sorted(kept, key=lambda line: (line.of, line.at)):
+            lines.setdefault(line.of, []).append(line.at)
+        return {of: self._with(of, at) for of, at in lines.items()}
+
+    def _with(self, of: int, at: Sequence[int]) -> Piece:
+        piece, parts = self._pieces[of], self._parts[of]
+        if len(at) == len(parts):
+            return piece
+        return replace(piece, told=tuple(_shown(piece, parts, at)))
 
     def _says(self, part: _Part) -> float:
         said = sum(self._worth[word] for word in part.words)
@@ -94,13 +151,22 @@ class Telling:
         for number, line in enumerate(piece.text.split("\n")):
             is_long = len(line) > LONGEST_LINE and not piece.is_code
             for said in _SENTENCE.split(line) if is_long else [line]:
-                if said.strip():
+                if _WORDS.search(said):
                     text = around(said.rstrip(), self._query)
                     yield _Part(number, text, frozenset(self._words(said)))
 
     def _words(self, text: str) -> Iterator[str]:
         for start, end in marks(text, self._query):
             yield text[start:end].casefold()[:_WORD]
+
+
+def _with_meaning(worth: Sequence[float], best: float) -> list[float]:
+    """Return what lines are worth where a passage has fewer words of the query than the best one.
+
+    Then it stands where it does for what it means, which its first lines mostly say.
+    """
+    lacking = _OF_MEANING * (best - max(worth, default=0.0))
+    return [own + lacking / (1 + _FURTHER * at) for at, own in enumerate(worth)]
 
 
 def _with_what_is_meant(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
@@ -131,9 +197,9 @@ def _with_neighbours(worth: Sequence[float]) -> list[float]:
 
 
 def _opening(parts: Sequence[_Part]) -> list[int]:
-    """Return the first parts that have words, such as a signature and what is said of it."""
-    saying = (at for at, part in enumerate(parts) if not at or _SAYING.search(part.text))
-    return list(islice(saying, _OPENING))
+    """Return the first parts that say something, such as a signature and what is said of it."""
+    saying = (at for at, part in enumerate(parts) if _SAYING.search(part.text))
+    return list(islice(saying, _OPENING)) or [0]
 
 
 def around(text: str, query: str) -> str:

@@ -16,8 +16,8 @@ from kb_core.errors import KbError
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K
 from kb_mcp._tool import (
-    ONE_OR_SEVERAL,
     READ_ONLY,
+    SEVERAL,
     Answer,
     Call,
     Tool,
@@ -111,10 +111,9 @@ ASK = Tool(
     call=_ask,
     tell=_tell_ask,
     brief=(
-        "The sentences of the person's files that answer a question of fact (when, who, how many, "
-        "which), with their places, or a refusal; several questions in one call. The cheapest: "
-        "begin with it. For more, or for code: search."
+        "The sentences of the person's files that answer questions of fact (when, who, how many), "
+        "or a refusal. The cheapest: begin with it. For more, or for code: search."
     ),
-    also=ONE_OR_SEVERAL,
-    shown={"path_glob": "", "source": "", "session": "Of an earlier answer, to go on."},
+    also=SEVERAL,
+    shown={"path_glob": "", "source": "", "session": ""},
 )

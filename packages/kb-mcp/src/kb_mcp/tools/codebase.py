@@ -7,8 +7,8 @@ import mcp_types as types
 from kb_core import wire
 from kb_core.search import MAX_QUERIES, FileRole
 from kb_mcp._tool import (
-    ONE_OR_SEVERAL,
     READ_ONLY,
+    SEVERAL,
     Answer,
     Arguments,
     Call,
@@ -100,11 +100,11 @@ CODEBASE_SEARCH = Tool(
     render=wire.codebase_search_text,
     tell=_tell_codebase_search,
     brief=(
-        "Find code by what it does: simple terms, one thing a query, several wordings at once, of "
-        "which each further one that finds a passage adds 5 % to its score; with group, several "
-        'questions, each answered apart. {"queries": ["error handling", {"query": "try catch", '
-        '"path": "src/api"}], "maxResults": 10}; 20 results by default. Exact names: grep.'
+        "Find code by what it does: simple terms, one thing a query; each further wording that "
+        "finds a passage adds 5 % to its score; group answers each apart. "
+        '{"queries": ["error handling", {"query": "try catch", "path": "src/api"}], '
+        '"maxResults": 10}; 20 by default. Exact names: grep.'
     ),
-    also={**ONE_OR_SEVERAL, "queries": {"type": "array", "items": {"anyOf": [_TEXT, _OBJECT]}}},
+    also={**SEVERAL, "queries": {"type": "array", "items": {"anyOf": [_TEXT, _OBJECT]}}},
     shown={"path": "", "maxResults": "", "include": "", "group": "", "max_tokens": ""},
 )

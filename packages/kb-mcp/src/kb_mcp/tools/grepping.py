@@ -89,12 +89,12 @@ GREP = Tool(
     call=_grep,
     tell=lambda call: grep_text(_grep(call), call.max_tokens),
     brief=(
-        "Lines that match a pattern (RE2), the file that defines it first: where a name, a "
-        "setting, a message is defined, called, read; several at once as a|b|c."
+        "Lines that match a pattern (RE2), definitions first: where names, settings, messages "
+        "are defined, called, read; several at once as a|b|c."
     ),
     shown={
         "pattern": "",
-        "path": "Folders or files.",
+        "path": "",
         "path_glob": "",
         "fixed": "",
         "context": "",

@@ -252,17 +252,16 @@ FETCH = Tool(
     call=_fetch,
     tell=_tell_fetch,
     brief=(
-        "Read lines of files as they stand, several places at once; with outline, a file's "
-        "headings or symbols with their lines, for a fraction of its text."
+        "Read lines of files as they stand, all places at once; outline: a file's headings or "
+        "symbols with their lines."
     ),
     shown={
         "places": "a.md:12-30, or a citation",
         "path": "",
-        "lines": "40-80",
         "outline": "",
-        "chunk": "An id.",
-        "context": "Chunks around it.",
-        "image": "Of a page: how it looks.",
+        "chunk": "",
+        "context": "",
+        "image": "How a page looks.",
         "max_tokens": "",
     },
 )

@@ -26,8 +26,8 @@ from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_K, MAX_QUERIES, MIN_SNIPPET_CHARS, SearchQuery
 from kb_mcp._tool import (
-    ONE_OR_SEVERAL,
     READ_ONLY,
+    SEVERAL,
     Answer,
     Call,
     Tool,
@@ -54,7 +54,10 @@ def _search(call: Call) -> Answer:
 
 def _tell_search(call: Call) -> str:
     if "queries" in call.arguments:
-        return _tell_searches(call)
+        asked = each_of(call.arguments)
+        if len(asked) > 1:
+            return _tell_bulk_search(replace(call, arguments={"queries": asked}))
+        call = replace(call, arguments=asked[0])
     query = in_passages(_query(call))
     found = call.kb.search(query, stop=call.stop)
     return _told(call, wire.search_response(found), query.text)
@@ -90,11 +93,10 @@ SEARCH = Tool(
     call=_search,
     tell=_tell_search,
     brief=(
-        "Find passages in the person's own files, each with its place, before you answer what "
-        "their notes, documents or code may hold; several questions in one call. Not for general "
-        "knowledge or the web."
+        "Passages of the person's own files, before you answer what their notes, documents or "
+        "code may hold; all questions in one call. Not for general knowledge or the web."
     ),
-    also=ONE_OR_SEVERAL,
+    also=SEVERAL,
     shown={
         "k": "",
         "mode": "",
@@ -106,8 +108,8 @@ SEARCH = Tool(
         "tag": "",
         "since": "2026-05-31",
         "until": "",
-        "cursor": "To go on.",
-        "seen": "Of an earlier answer: leaves out what that gave.",
+        "cursor": "",
+        "seen": "Leaves out what that answer gave.",
         "max_tokens": "",
     },
 )
@@ -246,11 +248,6 @@ def _tell_bulk_search(call: Call) -> str:
     told = tell(found, call.max_tokens, call.given, is_whole=call.max_tokens is not None)
     call.shown.extend(told.lines)
     return told.text
-
-
-def _tell_searches(call: Call) -> str:
-    """Return the text of a search with ``queries``, each answered apart."""
-    return _tell_bulk_search(replace(call, arguments={"queries": each_of(call.arguments)}))
 
 
 def _search_each(call: Call, asked: Sequence[Mapping[str, Any]], queries: _Queries) -> Answer:

@@ -8,9 +8,10 @@ titles from the outermost heading to the nearest.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from itertools import accumulate
-from typing import NamedTuple
+from array import array
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import accumulate, islice
+from typing import NamedTuple, overload
 
 from kb_core.citations import Span
 from kb_core.documents import Block, Place
@@ -19,6 +20,9 @@ __all__ = ["Draft", "Headings", "Lines", "Region", "flatten", "paragraphs"]
 
 
 _LONGEST_HEADING = 200
+_MANY_LINES = 200_000
+"""From here on, lines are not held one by one: a short one takes ten times its length."""
+_WINDOW = 1 << 20
 
 
 class Region(NamedTuple):
@@ -41,9 +45,16 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.texts = text.split("\n")
-        self._starts = [0, *accumulate(len(line) + 1 for line in self.texts)]
+        self._starts = array("q", [0])
+        at = 0
+        while at <= len(text):
+            end = text.find("\n", at + _WINDOW) + 1 or len(text) + 1
+            lengths = (len(line) + 1 for line in text[at : end - 1].split("\n"))
+            self._starts.extend(islice(accumulate(lengths, initial=at), 1, None))
+            at = end
         self._starts[-1] = len(text)
+        is_large = len(self._starts) > _MANY_LINES
+        self.texts: Sequence[str] = _Parts(text, self._starts) if is_large else text.split("\n")
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -67,6 +78,32 @@ class Lines:
             return None
         last = self._starts[end - 1] + len(self.texts[end - 1])
         return Block(kind, self._starts[first], last, path, level, symbol, symbol_kind)
+
+
+class _Parts(Sequence[str]):
+    """The lines of a text of very many, each made when it is asked for."""
+
+    __slots__ = ("_starts", "_text")
+
+    def __init__(self, text: str, starts: Sequence[int]) -> None:
+        self._text = text
+        self._starts = starts
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        if isinstance(at, slice):
+            return [self[line] for line in range(*at.indices(len(self)))]
+        line = range(len(self))[at]
+        end = self._starts[line + 1] - (line + 1 < len(self))
+        return self._text[self._starts[line] : end]
 
 
 class Headings:

@@ -11,11 +11,7 @@ stands at the very start. One wrong value costs that value and a warning, never 
 one. A block of YAML that is no mapping is not front matter but text. Size and nesting are
 bounded, and no tag can construct anything but plain data.
 
-Links, ``[[target|text]]`` and ``[text](target)``, are found in the source, so that each has
-its offset. Those to the web, to mail and to places within the same document are no edges and
-are left out. What stands in code is not a link. Every pattern is bounded. ``#tags`` and nested
-ones, ``#area/work``, are found as Obsidian finds them: after white space, of letters, digits
-and ``_ - /``, not of digits alone, and not in code, links or HTML.
+Links and tags are found by ``links``.
 
 A heading opens the text if it is its very first block, or of level 1 and nothing is before it
 but images, links, HTML and tags.
@@ -33,26 +29,26 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cache
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, flatten, paragraphs
+from kb_app._ingest.making.links import LINKS_MAX, links_and_tags
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.sections import section_chunks
 from kb_core.documents import (
     Block,
     ChunkDraft,
     ChunkLimits,
-    Link,
     ParsedDocument,
     SourceFile,
 )
 from kb_core.ports import Content, TokenCounter
-from kb_core.text import nfc
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
 __all__ = ["MarkdownChunker", "MarkdownParser", "read_front_matter"]
@@ -74,6 +70,11 @@ _KINDS = {
 _NOT_LINES = str.maketrans({"\r": " ", "\0": "\ufffd"})
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.{0,1000})|[ \t]*$)")
 _WIKI = re.compile(r"\[\[([^\[\]|\n]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_DECORATION = re.compile(
+    r"!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,1000}\)|!\[\[[^\[\]\n]{0,300}\]\]|<[^<>]{0,1000}>"
+    r"|(?<!\S)#[\w/-]{1,200}"
+)
+_DECORATION_LINES = 20
 _MARKED_END = re.compile(r"\s*(?:\{[^{}]{0,200}\}|#+)\s*$")
 
 
@@ -95,11 +96,11 @@ class MarkdownParser:
             regions, code = _regions(lines, front)
         blocks, heading = _blocks(lines, regions)
         body = text[front.end if front else 0 :]
-        links, tags = _links_and_tags(text, code)
+        links, tags = links_and_tags(text, code)
         hints = Hints(path=file.path, heading=heading, body=body, tags=tags)
         metadata, wrong = text_metadata(front.values if front else {}, hints)
-        if len(links) == _LINKS_MAX:
-            warnings.append(f"links: only the first {_LINKS_MAX} were kept")
+        if len(links) == LINKS_MAX:
+            warnings.append(f"links: only the first {LINKS_MAX} were kept")
         return ParsedDocument(
             text=text,
             media=file.media,
@@ -213,7 +214,7 @@ def _parted(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:
             yield region
 
 
-def _heading(texts: list[str]) -> str:
+def _heading(texts: Sequence[str]) -> str:
     """Return the words of a heading without its markup."""
     atx = _ATX.match(texts[0])
     source = (atx[2] or "") if atx else " ".join(texts[:-1])
@@ -233,7 +234,28 @@ def _markdown() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["block"])
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     return parser
+
+
+def _table(state: StateBlock, first: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as a rule is called
+    """Read a table; its cells, a kilobyte each, are nothing that anybody asks for."""
+    from markdown_it.rules_block.table import table
+
+    tokens, state.tokens = state.tokens, _Tables()
+    try:
+        return table(state, first, end, silent)
+    finally:
+        tokens += state.tokens
+        state.tokens = tokens
+
+
+class _Tables(list["Token"]):
+    """Of the tokens that are appended, where tables begin."""
+
+    def append(self, token: Token) -> None:
+        if token.type == "table_open":
+            super().append(token)
 
 
 @cache
@@ -382,106 +404,3 @@ def _read_toml(inner: str) -> dict[str, object]:
 def _brief(error: Exception) -> str:
     problem = getattr(error, "problem", None) or str(error) or type(error).__name__
     return " ".join(str(problem).split())[:200]
-
-
-_LINKS_MAX = 10_000
-"""How many links of one document are kept."""
-
-_LINK = re.compile(
-    r"""
-      \\.                                              # whatever it is, it is not a link
-    | \[\[ (?P<wiki>[^\[\]|\n]{1,500}) (?:\|(?P<alias>[^\[\]\n]{0,500}))? \]\]
-    | \[ (?P<text>[^\[\]\\]{0,300}(?:\[[^\[\]]{0,100}\][^\[\]\\]{0,300}){0,2}) \]
-      \( [ \t]{0,20}
-      (?P<target><[^<>\n]{0,1000}>|[^\s()<>]{1,1000}(?:\([^\s()]{0,300}\)[^\s()]{0,300})?)
-      (?:\s{1,20}(?:"[^"\n]{0,300}"|'[^'\n]{0,300}'))? [ \t]{0,20} \)
-    | (?m:^)[ ]{0,3}\[(?P<label>[^\[\]\n^]{1,200})\]:
-      [ \t]{1,20}(?P<defined><[^<>\n]{0,1000}>|[^\s<>]{1,1000})
-    """,
-    re.VERBOSE,
-)
-_TAG = re.compile(
-    r"(?<!\S)#((?:[\w/-]|[\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e]){1,200})"
-    r"(?=[\s.,;:!?)\]}\"'*]|$)"
-)
-_TAGS_MAX = 200
-_HTML = re.compile(r"<[^<>]{0,1000}>")
-_DECORATION = re.compile(
-    r"!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,1000}\)|!\[\[[^\[\]\n]{0,300}\]\]|<[^<>]{0,1000}>"
-    r"|(?<!\S)#[\w/-]{1,200}"
-)
-_DECORATION_LINES = 20
-_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#|\?")
-_BACKTICKS = re.compile("`+")
-
-
-def _links_and_tags(
-    text: str, code: Iterable[tuple[int, int]]
-) -> tuple[tuple[Link, ...], tuple[str, ...]]:
-    """Return the links and the tags of *text* outside the ranges of *code*, in order."""
-    has_links = "](" in text or "[[" in text or "]:" in text
-    if not has_links and "#" not in text:
-        return (), ()
-    visible = _blank_out(text, code)
-    visible = _blank_out(visible, _code_spans(visible))
-    links = tuple(islice(_links(visible, text), _LINKS_MAX)) if has_links else ()
-    return links, _find_tags(visible, has_links=has_links)
-
-
-def _find_tags(visible: str, *, has_links: bool) -> tuple[str, ...]:
-    if "#" not in visible:
-        return ()
-    if has_links:
-        visible = _LINK.sub(lambda match: " " * len(match[0]), visible)
-    visible = _HTML.sub(lambda match: " " * len(match[0]), visible) if "<" in visible else visible
-    found = (match[1].strip("/-") for match in _TAG.finditer(visible))
-    tags = (nfc(tag) for tag in found if not tag.isdecimal() and any(map(str.isalnum, tag)))
-    return tuple(islice(dict.fromkeys(tags), _TAGS_MAX))
-
-
-def _blank_out(text: str, ranges: Iterable[tuple[int, int]]) -> str:
-    """Return *text* with the characters of *ranges*, in order, replaced by spaces."""
-    pieces: list[str] = []
-    at = 0
-    for start, end in ranges:
-        if start >= at:
-            pieces += (text[at:start], " " * (end - start))
-            at = end
-    return "".join([*pieces, text[at:]]) if pieces else text
-
-
-def _links(visible: str, text: str) -> Iterator[Link]:
-    for match in _LINK.finditer(visible):
-        kind = match.lastgroup
-        if kind is None:
-            continue
-        start = match.start()
-        if (wiki := match["wiki"]) is not None:
-            target = wiki.strip().rstrip("\\")
-            alias = (match["alias"] or "").strip()
-            if target and not target.startswith("#"):
-                yield Link("wiki", target, alias or target, start)
-            continue
-        target = (match["target"] or match["defined"] or "").strip("<>").strip()
-        if target and not _ELSEWHERE.match(target):
-            label = " ".join((match["text"] or match["label"] or "").split())
-            yield Link("markdown", target, label, text.find("[", start))
-
-
-def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between runs of backticks of one length, in linear time."""
-    runs = [match.span() for match in _BACKTICKS.finditer(text)]
-    partner: dict[int, int] = {}
-    after: list[int | None] = [None] * len(runs)
-    for index in range(len(runs) - 1, -1, -1):
-        start, end = runs[index]
-        after[index] = partner.get(end - start)
-        partner[end - start] = index
-    index = 0
-    while index < len(runs):
-        closing = after[index]
-        # A code span does not reach over a blank line.
-        if closing is not None and "\n\n" not in text[runs[index][1] : runs[closing][0]]:
-            yield runs[index][0], runs[closing][1]
-            index = closing
-        index += 1
