@@ -17,7 +17,7 @@ from kb_cli.testing.installed import InstalledKebab
 from kb_core.evals import EvalOptions, EvalVariant
 from kb_core.media import SearchMode
 from kb_core.testing import closed_schema
-from kb_search import lexical
+from kb_search import lexical, weighing
 
 COLOURS = ("red", "blue", "green", "black")
 TOPICS = ("lock", "reader", "index", "chunk", "query")
@@ -210,7 +210,7 @@ def test_a_weight_that_is_set_to_nothing_is_caught_and_a_harmless_change_is_not(
     kebab.write("news.md", "# News\n\nSomething else altogether.\n")
     kebab.ingest()
     kebab.run(*run, "harmless")
-    nothing = lexical.Weights(head=0.0, called=0.0, phrase=0.0)
+    nothing = weighing.Weights(head=0.0, called=0.0, phrase=0.0)
     monkeypatch.setattr(lexical.build_ranking, "__defaults__", (nothing,))
     kebab.run(*run, "harmful")
 

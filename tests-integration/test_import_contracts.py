@@ -66,6 +66,7 @@ PLANTED = [
     Planted("home-of-the-truth", "kb_search.planted", "from duckdb import sql"),
     Planted("home-of-the-index", "kb_app.planted", "import tantivy"),
     Planted("home-of-the-index", "kb_store.planted", "import numpy as np"),
+    Planted("home-of-milvus", "kb_search.planted", "import pymilvus"),
     Planted("home-of-click", "kb_app.planted", "from click import echo"),
     Planted("home-of-mcp", "kb_app.planted", "import mcp.types"),
     Planted("home-of-textual", "kb_cli.planted", "from textual.app import App"),

@@ -14,7 +14,7 @@ import pytest
 
 from kb_app import Config, KnowledgeBase
 from kb_app.testing.parts import open_here
-from kb_search import fusion, lexical
+from kb_search import fusion, lexical, weighing
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -36,7 +36,7 @@ def test_ranking_by_words_is_what_is_stored_and_a_weight_that_is_lost_is_named(
     now = list(
         yardstick.moved(yardstick.stored(), yardstick.measure(tmp_path, "words", opened=by_words))
     )
-    monkeypatch.setattr(lexical.build_ranking, "__defaults__", (lexical.Weights(head=0.0),))
+    monkeypatch.setattr(lexical.build_ranking, "__defaults__", (weighing.Weights(head=0.0),))
     lost = yardstick.measure(tmp_path, "words", opened=by_words)
 
     assert not now, told(now)

@@ -351,8 +351,8 @@ def test_no_value_raises_anything_but_config_invalid(setting: tuple[str, str], v
 
 def test_every_section_of_the_specification_is_there() -> None:
     assert list(SECTIONS) == [
-        *("storage", "ingest", "chunking", "code", "embedding", "search", "codebase_search"),
-        *("workspaces", "ask", "ocr", "audio", "limits", "mcp", "ui"),
+        *("storage", "index", "ingest", "chunking", "code", "embedding", "search"),
+        *("codebase_search", "workspaces", "ask", "ocr", "audio", "limits", "mcp", "ui"),
         *("viewers", "log"),
     ]
 

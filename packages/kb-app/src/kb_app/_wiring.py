@@ -28,11 +28,13 @@ if TYPE_CHECKING:
         CloseReader,
         Embedder,
         IndexReader,
+        IndexWriter,
         LanguageModel,
         Reranker,
         Store,
     )
     from kb_core.stored import QueryResult
+    from kb_search.milvus import Place
     from kb_store import WriterLock
 
 __all__ = ["LazyEmbedder", "open_session", "parts_of"]
@@ -57,6 +59,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         salvage=partial(_salvage, clock),
         examine=partial(_examine, config, clock),
         examine_index=partial(_examine_index, config, clock),
+        engine=partial(_engine, config),
         query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
@@ -103,22 +106,46 @@ class LazyEmbedder:
 
 
 def _reader(config: Config) -> IndexReader:
+    if config.index.engine == "milvus":
+        from kb_search.milvus.reader import Reader as MilvusReader
+
+        return MilvusReader(_place(config))
     from kb_search.reader import Reader
 
     return Reader(config.storage.data_dir)
 
 
+def _place(config: Config) -> Place:
+    from kb_app._remote import place_of
+    from kb_app.paths import environment
+
+    return place_of(config.index, environment())
+
+
 def _session(config: Config, clock: Clock) -> WriteSession:
     storage = config.storage
-    return open_session(storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock)
+    index = None
+    if config.index.engine == "milvus":
+        from kb_search.milvus.writer import Writer
+
+        index = partial(Writer, _place(config), clock)
+    return open_session(
+        storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock, index=index
+    )
 
 
 def _session_in(config: Config, clock: Clock, data_dir: Path) -> WriteSession:
     return open_session(data_dir, lock_wait_secs=config.storage.lock_wait_secs, clock=clock)
 
 
-def open_session(data_dir: Path, *, lock_wait_secs: float, clock: Clock = utc_now) -> WriteSession:
-    """Become the one writer of the store and the index in *data_dir*."""
+def open_session(
+    data_dir: Path,
+    *,
+    lock_wait_secs: float,
+    clock: Clock = utc_now,
+    index: Callable[[], IndexWriter] | None = None,
+) -> WriteSession:
+    """Become the one writer of the store in *data_dir*, and of the index, there unless given."""
     from kb_app._write import WriteSession
     from kb_search.writer import Writer
     from kb_store import Store, WriterLock
@@ -128,8 +155,8 @@ def open_session(data_dir: Path, *, lock_wait_secs: float, clock: Clock = utc_no
         data,
         lock=WriterLock(data.lock, lock_wait_secs, clock),
         store=partial(Store.open, data.store, clock),
-        index=partial(Writer, data_dir),
-        restore=partial(_restore, data_dir),
+        index=index or partial(Writer, data_dir),
+        restore=partial(_restore, data_dir) if index is None else _restores_nothing,
         finish=_finish,
     )
 
@@ -140,6 +167,12 @@ def _restore(data_dir: Path, store: Store) -> int:
     from kb_search.reader import Reader
 
     return restore_from_index(Reader(data_dir), store)
+
+
+def _restores_nothing(store: Store) -> int:
+    """An index of several readers is no place to look for what a store has lost."""
+    del store
+    return 0
 
 
 def _finish(session: WriteSession) -> str | None:
@@ -182,11 +215,23 @@ def _examine(config: Config, clock: Clock) -> list[str]:
 
 
 def _examine_index(config: Config, clock: Clock) -> list[str]:
+    if config.index.engine == "milvus":
+        from kb_search.milvus.verifying import verify as verify_rows
+
+        return verify_rows(_place(config))
     from kb_search.sums import verify
 
     with _lock(config, clock).shared():
         found = verify(config.storage.data_dir)
     return [f"{path} {what}" for path, what in found.items()]
+
+
+def _engine(config: Config) -> str | None:
+    if config.index.engine == "embedded":
+        return None
+    from kb_search.milvus.verifying import described
+
+    return described(_place(config))
 
 
 def _query(config: Config, clock: Clock, sql: str, limit: int, seconds: float) -> QueryResult:

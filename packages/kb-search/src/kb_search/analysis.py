@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -40,6 +40,7 @@ __all__ = [
     "analyze",
     "cjk_runs",
     "fold",
+    "languages_of",
     "query_terms",
 ]
 
@@ -67,6 +68,9 @@ STEMMED = {
     "tr": "turkish",
 }
 """Languages with a stemmer, by ISO 639-1 code."""
+
+_LANGUAGE_SHARE = 0.01
+_MOST_LANGUAGES = 6
 
 _MAX_TERM_BYTES = 255
 """Longer runs (base64, minified code) are cut; tantivy drops terms over 65,530 bytes."""
@@ -120,6 +124,17 @@ class Term:
     def is_symbolic(self) -> bool:
         """Whether it is a name with a sign, such as ``c++``, that its letter does not stand for."""
         return self.kind == "whole" and self.exact.endswith(("+", "#"))
+
+
+def languages_of(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the languages to stem a question by, given how many documents each has.
+
+    English is always among them; what hardly any document is in, is not.
+    """
+    known = sorted((-n, lang) for lang, n in counts.items() if lang in STEMMED and lang != "en")
+    enough = _LANGUAGE_SHARE * sum(counts.values())
+    often = [lang for n, lang in known if -n >= enough]
+    return ("en", *often[: _MOST_LANGUAGES - 1])
 
 
 def fold(text: str) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "lone_character",
     "only",
     "phrase_of",
+    "refuse_glob",
     "term_of",
 ]
 
@@ -79,14 +80,19 @@ def _path_query(schema: tantivy.Schema, pattern: str) -> Query:
     try:
         return Query.regex_query(schema, "path", glob_regex(pattern))
     except ValueError as error:
-        shown = pattern if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]}…"
-        too_large = "size limit" in str(error)
-        expected = "as simple as it has to be" if too_large else "a path pattern"
-        raise InvalidInput(
-            f"path_glob {shown!r} is not {expected}",
-            hint="use fewer of * ? [ ]" if too_large else "a pattern looks like 'docs/**/*.md'",
-            details={"field": "path_glob", "value": shown, "expected": expected},
-        ) from error
+        raise refuse_glob(pattern, str(error)) from error
+
+
+def refuse_glob(pattern: str, problem: str) -> InvalidInput:
+    """Return the error for a pattern that the engine does not take; *problem* is what it said."""
+    shown = pattern if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]}…"
+    too_large = "size limit" in problem or "too large" in problem
+    expected = "as simple as it has to be" if too_large else "a path pattern"
+    return InvalidInput(
+        f"path_glob {shown!r} is not {expected}",
+        hint="use fewer of * ? [ ]" if too_large else "a pattern looks like 'docs/**/*.md'",
+        details={"field": "path_glob", "value": shown, "expected": expected},
+    )
 
 
 def _words(schema: tantivy.Schema, field: str, text: str, *, phrase: bool) -> Query:
@@ -158,10 +164,10 @@ def phrase_of(schema: tantivy.Schema, text: str) -> Query | None:
     return all_of(parts) if parts else None
 
 
-def in_order(schema: tantivy.Schema, field: str, terms: list[str]) -> Query:
+def in_order(schema: tantivy.Schema, field: str, terms: Sequence[str]) -> Query:
     """Return the query for *terms* side by side."""
     if len(terms) == 1:
-        return Query.term_query(schema, field, terms[0])
+        return term_of(schema, field, terms[0])
     return Query.phrase_query(schema, field, list(terms))
 
 

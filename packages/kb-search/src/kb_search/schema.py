@@ -16,7 +16,6 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
 
 import tantivy
 
@@ -30,20 +29,29 @@ from kb_search.statistics import FILLING, SCORED_FIELDS, pivots
 from kb_search.texts import WHOLE, is_whole
 
 __all__ = [
+    "CHUNK_FIELDS",
     "CHUNK_STREAMS",
     "RAW_FIELDS",
     "alias_document",
+    "changed_of",
     "chunk_document",
+    "chunk_payload",
     "chunks_schema",
     "control_document",
+    "control_payload",
     "doc_document",
+    "doc_payload",
     "doc_shared",
     "file_document",
+    "file_payload",
     "filler_document",
     "key_of",
     "length_field",
+    "lengths_of",
+    "place_of",
     "records_schema",
     "scored_texts",
+    "standing_of",
     "text_document",
     "tombstone",
 ]
@@ -182,8 +190,14 @@ def chunk_document(
         made.add_integer(length_field(field), lengths[field])
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
-    made.add_bytes("payload", b"%b,%b" % (shared[:-1], _json(_chunk_payload(chunk))[1:]))
+    made.add_bytes("payload", chunk_payload(chunk, shared))
     return made
+
+
+def chunk_payload(chunk: ChunkRecord, shared: bytes) -> bytes:
+    """Return what an index shows of a chunk, as JSON; *shared* is ``doc_shared(doc)``."""
+    own = {name: getattr(chunk, name) for name in CHUNK_FIELDS}
+    return b"%b,%b" % (shared[:-1], _json(own)[1:])
 
 
 def filler_document(lengths: Mapping[str, int], kind: str = "filler") -> tantivy.Document:
@@ -198,13 +212,18 @@ def filler_document(lengths: Mapping[str, int], kind: str = "filler") -> tantivy
 def control_document(control: Control) -> tantivy.Document:
     """Return the control record; it is as long as the average, and changes no score."""
     made = filler_document(pivots(control.statistics), CONTROL)
+    made.add_bytes("payload", control_payload(control))
+    return made
+
+
+def control_payload(control: Control) -> bytes:
+    """Return a control record as JSON; ``opening.control_of`` reads it back."""
     fields = {name: getattr(control, name) for name in Control.__dataclass_fields__}
     fields["vectors"] = {
         key: {name: getattr(files, name) for name in VectorFiles.__dataclass_fields__}
         for key, files in control.vectors.items()
     }
-    made.add_bytes("payload", _json(fields))
-    return made
+    return _json(fields)
 
 
 def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
@@ -215,7 +234,7 @@ def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
     _add_filters(made, doc)
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
-    made.add_bytes("payload", _json(_doc_payload(doc)))
+    made.add_bytes("payload", doc_payload(doc))
     return made
 
 
@@ -237,12 +256,22 @@ def file_document(file: FileRecord, rev: int) -> tantivy.Document:
     made.add_text("state", file.state)
     made.add_text("place", place_of(file.source_id, file.path))
     made.add_text("standing", standing_of(file.state, file.reason))
+    made.add_integer("changed", changed_of(file))
+    made.add_bytes("payload", file_payload(file))
+    return made
+
+
+def changed_of(file: FileRecord) -> int:
+    """Return when a file was processed or came into another state, in epoch seconds."""
+    return max((to_epoch(at) for at in (file.processed_at, file.changed_at) if at), default=0)
+
+
+def file_payload(file: FileRecord) -> bytes:
+    """Return what an index shows of a row of the ledger, as JSON."""
     fields = {name: getattr(file, name) for name in FileRecord.__dataclass_fields__}
     for name in ("processed_at", "changed_at"):
         fields[name] = to_epoch(fields[name]) if fields[name] else None
-    made.add_integer("changed", max(fields["processed_at"] or 0, fields["changed_at"] or 0))
-    made.add_bytes("payload", _json(fields))
-    return made
+    return _json(fields)
 
 
 def alias_document(old_id: str, new_id: str, rev: int) -> tantivy.Document:
@@ -316,11 +345,7 @@ def _add_filters(made: tantivy.Document, doc: DocumentRecord) -> None:
         made.add_integer("doc_date", to_epoch(doc.doc_date))
 
 
-def _chunk_payload(chunk: ChunkRecord) -> dict[str, Any]:
-    return {name: getattr(chunk, name) for name in _CHUNK_FIELDS}
-
-
-_CHUNK_FIELDS = tuple(
+CHUNK_FIELDS = tuple(
     name for name in ChunkRecord.__dataclass_fields__ if name not in {"context", "passage_hash"}
 )
 _DOC_FIELDS = tuple(
@@ -329,13 +354,14 @@ _DOC_FIELDS = tuple(
 _DOC_TIMES = ("doc_date", "created_at", "updated_at", "indexed_at")
 
 
-def _doc_payload(doc: DocumentRecord) -> dict[str, Any]:
+def doc_payload(doc: DocumentRecord) -> bytes:
+    """Return what an index shows of a document, as JSON."""
     fields = {name: getattr(doc, name) for name in _DOC_FIELDS}
     for name in _DOC_TIMES:
         fields[name] = to_epoch(fields[name]) if fields[name] else None
     fields["chunk_count"] = len(doc.chunks)
     fields["text_chars"] = len(doc.text)
-    return fields
+    return _json(fields)
 
 
 def _head(chunk: ChunkRecord, doc: DocumentRecord) -> str:

@@ -13,14 +13,15 @@ from tantivy import Occur, Query
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
-from kb_search.analysis import STEMMED
-from kb_search.lexical import better_of, build_ranking, describe, known_words
+from kb_search.analysis import languages_of
+from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
 from kb_search.records import Records
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
+from kb_search.weighing import known_words
 
 if TYPE_CHECKING:
     from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
@@ -32,8 +33,6 @@ _SPARE = 16
 _GATHER_SHARE = 0.15
 _GATHER_ROWS = 20_000
 _REMEMBERED = 50_000
-_LANGUAGE_SHARE = 0.01
-_MOST_LANGUAGES = 6
 _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
 _BATCH = 500
@@ -166,11 +165,7 @@ class Snapshot:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages that documents here are stemmed by; English is always among them."""
-        counts: Mapping[str, int] = self.control.stats.get("lang_breakdown", {})
-        known = sorted((-n, lang) for lang, n in counts.items() if lang in STEMMED and lang != "en")
-        enough = _LANGUAGE_SHARE * sum(counts.values())
-        often = [lang for n, lang in known if -n >= enough]
-        return ("en", *often[: _MOST_LANGUAGES - 1])
+        return languages_of(self.control.stats.get("lang_breakdown", {}))
 
     # ----------------------------------------------------------------- chunks
 

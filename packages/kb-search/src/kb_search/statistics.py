@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +34,7 @@ from tantivy import Query
 from kb_core.values import dataclass
 from kb_search.narrowing import only, term_of
 from kb_search.opening import CONTROL, Segments
+from kb_search.weighing import idf
 
 __all__ = [
     "FILLING",
@@ -44,9 +45,9 @@ __all__ = [
     "add_up",
     "balance",
     "drift",
-    "idf",
     "measure",
     "pivots",
+    "told_length",
 ]
 
 SCORED_FIELDS = ("stem", "exact", "ident", "cjk", "head", "called", "symbol", "name")
@@ -77,6 +78,11 @@ def _tellable(code: int) -> int:
 
 
 _LENGTHS = [_tellable(code) for code in range(256)]
+
+
+def told_length(length: int) -> int:
+    """Return the length that BM25 takes a field of *length* terms for."""
+    return _LENGTHS[bisect_right(_LENGTHS, length) - 1]
 
 
 def pivots(statistics: Mapping[str, int]) -> dict[str, int]:
@@ -152,11 +158,6 @@ def balance(counted: Counted, aims: Mapping[str, int]) -> list[dict[str, int]]:
 def drift(counted: Counted, aims: Mapping[str, int]) -> float:
     """Return the largest relative distance of a mean length from its aim."""
     return max(abs(counted.terms[f] / (counted.records * aims[f]) - 1) for f in aims)
-
-
-def idf(total: int, frequency: int) -> float:
-    """Return BM25's inverse document frequency: ``ln(1 + (N - n + 0.5) / (n + 0.5))``."""
-    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
 class TermStatistics:

@@ -78,6 +78,8 @@ def sealed(config: Config, options: IngestOptions, parts: Parts) -> Sealed | Non
     """Return what is known without the store; ``None`` where a run has to open it."""
     data, model = DataDir(config.storage.data_dir), parts.model()
     found = _read(data)
+    if config.index.engine != "embedded":  # the marks are of files
+        return None
     if options.force or options.retry_failed or found is None:
         return None
     missing = found["missing"].get(model.key) if model is not None else 0

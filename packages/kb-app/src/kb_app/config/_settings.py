@@ -28,6 +28,7 @@ __all__ = [
     "CodebaseSearch",
     "Config",
     "Embedding",
+    "Index",
     "Ingest",
     "Limits",
     "Log",
@@ -57,6 +58,23 @@ class Storage:
     lock_wait_secs: float = setting(
         5.0, "How long a writer waits for another one to finish.", low=0, high=3600
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """What finds: the index in the data directory, or one on Milvus (the extra `milvus`)."""
+
+    engine: str = setting(
+        "embedded", "embedded: in the data directory.", choices=("embedded", "milvus")
+    )
+    uri: str = setting(
+        "", "Of Milvus: `https://HOST:19530`, or a directory here, as `/data/milvus.db`."
+    )
+    token_file: str = setting(
+        "", "File that holds its token; KEBAB_INDEX_TOKEN goes before.", kind="file"
+    )
+    database: str = setting("", "Its database; empty: the default one.")
+    collection: str = setting("kebab", "What its collections are called: letters, digits and `_`.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,6 +368,7 @@ class Log:
 
 SECTIONS: Mapping[str, type] = {
     "storage": Storage,
+    "index": Index,
     "ingest": Ingest,
     "chunking": Chunking,
     "code": Code,
@@ -387,6 +406,7 @@ class Config:
     storage: Storage
     log: Log
     sources: tuple[Source, ...] = ()
+    index: Index = field(default_factory=Index)
     ingest: Ingest = field(default_factory=Ingest)
     chunking: Chunking = field(default_factory=Chunking)
     code: Code = field(default_factory=Code)
