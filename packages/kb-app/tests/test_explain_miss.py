@@ -215,3 +215,4 @@ def test_a_document_far_down_is_not_looked_for_in_a_list_of_everything(
 
     assert report["lexical"]["rank"] == 121
     assert report["verdict"] == "beyond_candidates"
+    assert report["summary"].startswith("by words after rank 120: ")

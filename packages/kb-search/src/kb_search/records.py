@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import tantivy
@@ -31,8 +32,11 @@ __all__ = ["Listing", "Records"]
 
 _NEAR = 500
 """So many of the first rows are sorted by the engine."""
+_SPARE = 16
+"""Of few records, so many more are asked for: some of them may have been replaced."""
 _AT_ONCE = 2_000
 """Rows that are looked up by one query where all are read."""
+_PLACE = itemgetter("source_id", "path")
 _STANDINGS = 10_000
 """More than there are states with their reasons."""
 
@@ -60,9 +64,19 @@ class Records:
         self, kind: str, narrow: Query | None = None, limit: int | None = None
     ) -> list[tantivy.DocAddress]:
         """Return where a kind's records are, in no order; with *limit*, so many of them."""
-        most = max(1, self._searcher.num_docs if limit is None else limit)
-        hits = self._searcher.search(self._of_kind(kind, narrow), most, count=False).hits
-        return [address for _, address in hits]
+        most = max(1, self._searcher.num_docs if limit is None else limit + _SPARE)
+        # Where few are asked for, it is quicker to look at each than to keep others out.
+        few = narrow is not None
+        query = self._of_kind(kind, narrow, self._unseen if few else self._hidden)
+        found = [at for _, at in self._searcher.search(query, most, count=False).hits]
+        if few and self._replaced:
+            rows = zip(found, self.column("key", found), self.column("rev", found), strict=True)
+            found = [
+                at
+                for at, key, rev in rows
+                if rev >= self._newest_batch or key not in self._replaced
+            ]
+        return found[:limit]
 
     def column(self, field: str, addresses: list[tantivy.DocAddress]) -> Iterator[int]:
         """Yield what is in a fast field of integers, 0 where nothing is."""
@@ -118,7 +132,7 @@ class Records:
         both = Query.boolean_query([(Occur.Must, query), (Occur.Must, there)])
         hits = self._searcher.search(both, max(1, len(places)), count=False).hits
         rows = [payload_of(self._searcher.doc(address)) for _, address in hits]
-        yield from sorted(rows, key=lambda row: (row["source_id"], row["path"]))
+        yield from sorted(rows, key=_PLACE)
 
     def count_of(self, query: Query) -> int:
         """Return how many rows a list has."""
@@ -131,39 +145,54 @@ class Records:
     def _narrow(self, where: Filter | None) -> Query | None:
         return None if where is None else build_filter(self.schema, where)
 
-    def _of_kind(self, kind: str, narrow: Query | None) -> Query:
+    def _of_kind(
+        self, kind: str, narrow: Query | None, hidden: Sequence[Query] | None = None
+    ) -> Query:
+        hidden = self._hidden if hidden is None else hidden
         query = only(kind, self.schema)
-        if narrow is None and not self._hidden:
+        if narrow is None and not hidden:
             return query
         parts = [(Occur.Must, part) for part in (query, narrow) if part is not None]
-        return Query.boolean_query([*parts, *((Occur.MustNot, part) for part in self._hidden)])
+        return Query.boolean_query([*parts, *((Occur.MustNot, part) for part in hidden)])
 
     @cached_property
     def _hidden(self) -> Sequence[Query]:
         """What the index holds and this state does not."""
-        later = self._rev(self._sequence + 1, None)
-        hidden = [later] if self._count(later) else []
-        if self._searcher.doc_freq("dead", 1):
-            hidden.append(Query.term_query(self.schema, "dead", 1))
-        older = self._rev(None, self._newest_batch - 1)
-        if replaced := self._replaced(older):
-            among = Query.term_set_query(self.schema, "key", replaced)
-            hidden.append(Query.boolean_query([(Occur.Must, among), (Occur.Must, older)]))
-        return hidden
+        if not self._replaced:
+            return self._unseen
+        among = Query.term_set_query(self.schema, "key", list(self._replaced))
+        older = Query.boolean_query([(Occur.Must, among), (Occur.Must, self._older)])
+        return [*self._unseen, older]
 
-    def _replaced(self, older: Query) -> list[int]:
-        """Return the keys of records in the newest batch that have an *older* one, too."""
-        if not self._count(older):
-            return []
+    @cached_property
+    def _unseen(self) -> Sequence[Query]:
+        """What is not published yet, and what says that there is none any more."""
+        later = self._rev(self._sequence + 1, None)
+        unseen = [later] if self._count(later) else []
+        if self._searcher.doc_freq("dead", 1):
+            unseen.append(Query.term_query(self.schema, "dead", 1))
+        return unseen
+
+    @cached_property
+    def _older(self) -> Query:
+        """What was published before the newest batch."""
+        return self._rev(None, self._newest_batch - 1)
+
+    @cached_property
+    def _replaced(self) -> frozenset[int]:
+        """The keys of records in the newest batch that have an older one, too."""
+        if not self._count(self._older):
+            return frozenset()
         newest = self._keys(self._rev(self._newest_batch, self._sequence))
         if not newest:
-            return []
-        among = Query.term_set_query(self.schema, "key", newest)
-        return self._keys(Query.boolean_query([(Occur.Must, among), (Occur.Must, older)]))
+            return frozenset()
+        among = Query.term_set_query(self.schema, "key", list(newest))
+        both = [(Occur.Must, among), (Occur.Must, self._older)]
+        return self._keys(Query.boolean_query(both))
 
-    def _keys(self, query: Query) -> list[int]:
+    def _keys(self, query: Query) -> frozenset[int]:
         hits = self._searcher.search(query, max(1, self._searcher.num_docs), count=False).hits
-        return list(set(self.column("key", [address for _, address in hits])))
+        return frozenset(self.column("key", [address for _, address in hits]))
 
     def _rev(self, low: int | None, high: int | None) -> Query:
         return Query.range_query(self.schema, "rev", FieldType.Integer, low, high)

@@ -17,7 +17,6 @@ from kb_search.analysis import languages_of
 from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
-from kb_search.records import Records
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
@@ -25,6 +24,7 @@ from kb_search.weighing import known_words
 
 if TYPE_CHECKING:
     from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
+    from kb_search.records import Records
     from kb_search.vectors import Marks, VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
@@ -78,7 +78,7 @@ class Snapshot:
         self.damage = damage or {}
         self._index, self._chunks = chunks
         self._schema = self._index.schema
-        self._whole_records = None if records is None else Records(records, control)
+        self._record_part = records
         self.statistics = TermStatistics(
             self._schema,
             self._chunks,
@@ -274,11 +274,13 @@ class Snapshot:
         if what in self.damage:
             raise damaged(self.damage[what])
 
-    @property
+    @cached_property
     def _records(self) -> Records:
-        if self._whole_records is None:
+        if self._record_part is None:
             raise damaged(self.damage["records"])
-        return self._whole_records
+        from kb_search.records import Records  # a search by words reads passages alone
+
+        return Records(self._record_part, self.control)
 
     def _ranked(self, query: Query, limit: int) -> list[tuple[float, int]]:
         """Return the best as negative scores and chunk keys, in the order of these.

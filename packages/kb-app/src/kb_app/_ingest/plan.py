@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
 from kb_app._ingest.judging.secrets import check_secret_name
 from kb_app._ingest.seeing.walk import Seen, Walk, walk
-from kb_app._ingest.settings import UNKNOWN, Settings, SourceSpec, locked_hash, settings_hash
+from kb_app._ingest.settings import (
+    UNKNOWN,
+    Settings,
+    SourceSpec,
+    locked_hash,
+    remembering_hashes,
+    settings_hash,
+)
 from kb_core.documents import SourceFile
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media
@@ -29,6 +36,9 @@ __all__ = [
     "plan_sources",
     "source_row",
 ]
+
+
+HashOf: TypeAlias = Callable[[SourceFile, Settings], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,7 @@ class Plan:
     device: int = 0
     folders: set[str] = field(default_factory=set)
     """Absolute paths of the folders that the walk looked into."""
+    hash_of: HashOf = field(default_factory=remembering_hashes)
 
     def await_more(self, want: Wanted, options: IngestOptions) -> None:
         """Leave a file as it is until the phase that it waits for, if this run goes through it."""
@@ -173,7 +184,7 @@ def _consider(
         trust_level=plan.source.trust_level,
     )
     want = Wanted(file, found.raw_path, known)
-    if options.force or known is None or not _is_current(file, known, settings):
+    if options.force or known is None or not _is_current(plan, file, known, settings):
         plan.wanted.append(want)
     else:
         _leave_as_it_is(plan, want, known, options)
@@ -204,15 +215,17 @@ def judge_unread(path: str, size: int, kind: Kind | None, settings: Settings) ->
     return check_size(size, kind.media if kind else Media.TEXT, settings.caps)
 
 
-def _is_current(file: SourceFile, known: FileRecord, settings: Settings) -> bool:
+def _is_current(plan: Plan, file: SourceFile, known: FileRecord, settings: Settings) -> bool:
     same = (file.size, file.mtime_ns) == (known.size, known.mtime_ns)
-    return same and has_these_settings(file, known, settings)
+    return same and has_these_settings(file, known, settings, plan.hash_of)
 
 
-def has_these_settings(file: SourceFile, known: FileRecord, settings: Settings) -> bool:
+def has_these_settings(
+    file: SourceFile, known: FileRecord, settings: Settings, hash_of: HashOf = settings_hash
+) -> bool:
     """Say whether what is known of *file* came of these settings, whatever its bytes."""
     is_locked = known.reason == SkipReason.ENCRYPTED
-    prefix = (locked_hash if is_locked else settings_hash)(file, settings)[:16]
+    prefix = (locked_hash if is_locked else hash_of)(file, settings)[:16]
     return known.fingerprint is not None and known.fingerprint.startswith(prefix)
 
 

@@ -17,8 +17,9 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._data_dir import DataDir
 from kb_app._ingest.added.assets import Assets
@@ -34,6 +35,9 @@ from kb_core.errors import IndexCorrupt, KbError
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
 from kb_core.values import dataclass
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 __all__ = ["Sealed", "is_sealed", "nothing_to_do", "published", "seal", "sealed"]
 
@@ -163,9 +167,15 @@ def _is_recent(source: Mapping[str, Any], now: int) -> bool:
     return 0 <= now - (source.get("verified_at") or 0) < _NOTED_EVERY_SECS
 
 
+_STATES = {state.value: state for state in FileState}
+
+
 def _file_record(row: Mapping[str, Any]) -> FileRecord:
-    times = {
-        name: from_epoch(row[name]) if row.get(name) else None
-        for name in ("processed_at", "changed_at")
-    }
-    return FileRecord(**{**row, "state": FileState(row["state"]), **times})
+    times = {name: _moment(row.get(name)) for name in ("processed_at", "changed_at")}
+    return FileRecord(**{**row, "state": _STATES[row["state"]], **times})
+
+
+@lru_cache
+def _moment(epoch: int | None) -> datetime | None:
+    """Return a time of the ledger; files that one run looked at share a few of them."""
+    return from_epoch(epoch) if epoch else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -57,6 +57,7 @@ __all__ = [
     "ingest_settings",
     "locked_hash",
     "passage_window",
+    "remembering_hashes",
     "settings_hash",
     "source_specs",
     "unjudging",
@@ -286,9 +287,30 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
     )
 
 
+def remembering_hashes() -> Callable[[SourceFile, Settings], str]:
+    """Return ``settings_hash`` for one run with one set of settings: each kind is hashed once.
+
+    For each of a hundred thousand files, to look it up by value costs more than the walk.
+    """
+    known: dict[tuple[str | None, ...], str] = {}
+
+    def hash_of(file: SourceFile, settings: Settings) -> str:
+        kind = (file.media, file.code_lang, file.source_type, file.trust_level, _suffix_of(file))
+        found = known.get(kind)
+        if found is None:
+            found = known[kind] = settings_hash(file, settings)
+        return found
+
+    return hash_of
+
+
+def _suffix_of(file: SourceFile) -> str:
+    return file.path.rpartition(".")[2].lower()
+
+
 def _extra_of(file: SourceFile) -> str:
     """Return what is installed of what only some files of a medium need, as this one does."""
-    extra = medium_of(file.media).extra_of.get(file.path.rpartition(".")[2].lower())
+    extra = medium_of(file.media).extra_of.get(_suffix_of(file))
     return extra.version if extra is not None else ""
 
 

@@ -193,7 +193,7 @@ def _no_candidate(case: _Case) -> tuple[str, str]:
         "by words": case.lexical.rank if case.lexical else None,
         "by meaning": case.vector.rank if case.vector else None,
     }
-    told = ", ".join(f"{name} at rank {rank:,}" for name, rank in places.items() if rank)
+    told = ", ".join(f"{name} {_at(rank)}" for name, rank in places.items() if rank)
     if told:
         return "beyond_candidates", f"{told}: beyond the {pool} candidates of each channel"
     if case.query.mode is not SearchMode.LEXICAL and not case.embedded:
@@ -203,6 +203,10 @@ def _no_candidate(case: _Case) -> tuple[str, str]:
             return "no_embedding", f"{off}{words}"
         return "no_embedding", f"none of its chunks has an embedding yet{words}: run 'kebab embed'"
     return "no_match", "none of the words of the query is in it"
+
+
+def _at(rank: int) -> str:
+    return f"at rank {rank:,}" if rank <= DEEPEST else f"after rank {DEEPEST:,}"
 
 
 def _facts(case: _Case) -> Json:
@@ -288,7 +292,7 @@ def _one_word(word: str) -> LexicalQuery:
     return LexicalQuery((Clause(word),))
 
 
-DEEPEST = 100_000
+DEEPEST = 10_000
 """How far down a list a document is looked for."""
 _DEEPER = 8
 
@@ -307,41 +311,41 @@ def standings(
 ) -> tuple[Standing | None, Standing | None]:
     """Return the standings of *keys*, which *own* lets pass, in the lists of both channels.
 
-    The lists are asked for deeper and deeper until *keys* come, since a list of everything
-    takes gigabytes where there are a million passages; what comes later than ``DEEPEST`` has
-    the rank behind that.
+    A list is asked for deeper and deeper until *keys* come, since one of everything takes
+    gigabytes where there are a million passages; what comes later than ``DEEPEST`` has the
+    rank behind that.
     """
 
-    def asked(narrow: Filter | None, pool: int) -> tuple[Sequence[Scored], Sequence[Scored]]:
+    def asked(narrow: Filter | None, pool: int, wanted: Channel) -> Sequence[Sequence[Scored]]:
         found = propose(
             engine.snapshot,
             parse_query(query.text),
             narrow,
             pool,
-            wanted=Channel.of(query.mode),
+            wanted=wanted,
             model_key=engine.settings.model_key,
             embed=engine.embed,
             deadline=Deadline(None),
         )
         return found.lexical, found.vector
 
-    inside = asked(all_of([where, own]), max(1, len(keys)))
     most = min(max(1, engine.snapshot.count(None)), DEEPEST)
-    depth = min(pool_size(query.k), most)
-    while True:
-        found = [_first(ranked, keys) for ranked in asked(where, depth)]
-        if depth == most or all(found[at] or not inside[at] for at in range(2)):
-            break
-        depth = min(_DEEPER * depth, most)
-    by_words, by_meaning = (
-        one or _behind(rest, most) for one, rest in zip(found, inside, strict=True)
-    )
-    return by_words, by_meaning
+    first = min(pool_size(query.k), most)
+    inside = asked(all_of([where, own]), max(1, len(keys)), Channel.of(query.mode))
+    found: list[Standing | None] = [None, None]
+    for at, channel in enumerate((Channel.LEXICAL, Channel.VECTOR)):
+        depth = first
+        while inside[at] and found[at] is None:
+            found[at] = _first(asked(where, depth, channel)[at], keys)
+            if depth == most:
+                found[at] = found[at] or _behind(inside[at], most)
+            depth = min(_DEEPER * depth, most)
+    return found[0], found[1]
 
 
-def _behind(inside: Sequence[Scored], depth: int) -> Standing | None:
+def _behind(inside: Sequence[Scored], depth: int) -> Standing:
     """Return the standing of what is found by itself, and not among the first *depth*."""
-    return Standing(inside[0].chunk_key, depth + 1, inside[0].score) if inside else None
+    return Standing(inside[0].chunk_key, depth + 1, inside[0].score)
 
 
 def _first(ranked: Sequence[Scored], keys: set[int]) -> Standing | None:
