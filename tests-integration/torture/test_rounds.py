@@ -13,6 +13,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
+import crowd
 from steps import FUNCTIONS
 from world import Operation, Seen, World
 
@@ -111,3 +112,8 @@ def test_what_was_forgotten_is_looked_for_in_every_byte(tmp_path: Path) -> None:
     assert list(world.judge_forgotten("added-1")) == []
     (world.data / "left").write_text(text)
     assert list(world.judge_forgotten("added-1")) == ["added-1 was forgotten, and is in left"]
+
+
+def test_readers_that_differ_at_one_sequence_are_told() -> None:
+    assert crowd.compare([{1: 11, 2: 12}, {2: 12, 3: 13}]) == []
+    assert crowd.compare([{1: 11}, {1: 12}]) == ["at sequence 1 readers differ"]
