@@ -263,6 +263,33 @@ def test_it_is_explained_step_by_step_where_that_is_asked_for(kebab: InstalledKe
     assert answer["retrieval"]["trace_id"] == plain["retrieval"]["trace_id"]
 
 
+def test_of_reports_that_repeat_each_other_the_named_one_is_asked(kebab: InstalledKebab) -> None:
+    for company in ("Zenith", "Nadirsoft"):
+        for quarter in (1, 2, 3):
+            name = f"2022 Q{quarter} {company[:3].upper()}"
+            kebab.write(
+                f"{name}.md",
+                f"# {name}\n\nForm 10-Q of {company} Inc., registered in the state of Delaware, "
+                "which files electronically and has no public float of any other security.\n\n"
+                "## Results\n\nAmounts are in millions, and unaudited by anybody.\n"
+                f"The gross margin was 4{quarter}{len(company)}.\n",
+            )
+    kebab.ingest()
+
+    question = "What was the gross margin of Zenith in the third quarter of 2022?"
+    latest = "What was the gross margin of Nadirsoft in the latest report?"
+    answer = ask(kebab, question, "--explain", code=1)  # words alone are not sure of it
+    other = ask(kebab, latest, code=1)
+    plain = ask(kebab, "what was the gross margin", "--explain", code=1)
+
+    assert [one["quote"] for one in answer["citations"]] == ["The gross margin was 436."]
+    assert [one["doc_path"] for one in other["citations"]] == ["2022 Q3 NAD.md"]
+    assert len(plain["citations"]) > 1
+    steps = {stage["name"]: stage["said"] for stage in answer["stages"]}
+    assert steps["narrow"].startswith("to 1 document by Zenith, Q3, 2022; asked of them: ")
+    assert "narrow" not in {stage["name"] for stage in plain["stages"]}
+
+
 # ------------------------------------------------------- a language model
 
 

@@ -44,6 +44,7 @@ from tables import render_table
 
 from kb_app._ask import extract, gate
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
+from kb_app._ask.narrowing import narrow
 from kb_app._search.query import parse_query
 from kb_core.filters import Not, OneOf
 from kb_core.media import SearchMode
@@ -103,11 +104,13 @@ def cases(asked: _Set) -> Iterator[Case]:
     model = embedder().model.name
     for query, relevant in judged.items():
         text = asked.collection.queries[query]
-        known = engine.snapshot.known_words(parse_query(text).lexical)
         for is_there in (False,) if asked.is_false else (True, False):
             is_whole = is_there or asked.is_false
             without = None if is_whole else Not(OneOf("doc_id", tuple(sorted(relevant))))
             ranking = engine.ranking(SearchQuery(text=text, mode=SearchMode.HYBRID), without)
+            narrowed = narrow(engine, ranking)
+            ranking, rest = (narrowed.ranking, narrowed.named.rest) if narrowed else (ranking, None)
+            known = engine.snapshot.known_words(parse_query(rest or text).lexical)
             rows = ranking.rows[:DEPTH]
             chunks = engine.snapshot.chunks([row.chunk_key for row in rows])
             evidence = evidence_of(
@@ -116,6 +119,7 @@ def cases(asked: _Set) -> Iterator[Case]:
                 [row.score for row in rows],
                 known,
                 reader,
+                rest=rest,
             )
             if evidence is None or not any(passage.pieces for passage in evidence.passages):
                 continue

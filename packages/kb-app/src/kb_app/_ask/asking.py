@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
 from kb_app._ask.extract import Extract, extracts
 from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
+from kb_app._ask.narrowing import narrow
 from kb_app._ask.telling import (
     cited_of,
     judged_line,
+    narrowed_line,
     near_misses,
     packed_line,
     place_of,
@@ -101,6 +103,8 @@ class _Asked:
     watch: _Watch
     ranking: RankedList
     response: SearchResponse
+    rest: str | None = None
+    """What is asked of the documents that the question names, where it was narrowed to these."""
     hops: tuple[Hop, ...] | None = None
     """``None`` where it is asked as one question."""
 
@@ -165,12 +169,22 @@ class Asking:
 
     def _search(self, question: AskQuery) -> _Asked:
         watch = _Watch()
-        ranking = self._engine.ranking(question.search())
-        response = self._engine.answer(ranking)
-        asked = _Asked(question=question, watch=watch, ranking=ranking, response=response)
-        watch.note("search", searched_line(question, len(response.hits), self._searched_by(asked)))
+        asked = self._found_first(question, watch)
+        watch.note(
+            "search", searched_line(question, len(asked.response.hits), self._searched_by(asked))
+        )
+        if narrowed := narrow(self._engine, asked.ranking):
+            response = self._engine.answer(narrowed.ranking)
+            rest = narrowed.named.rest
+            asked = replace(asked, ranking=narrowed.ranking, response=response, rest=rest)
+            watch.note("narrow", narrowed_line(narrowed.named))
         model = self._parts.language_model() if question.multi_hop else None
         return asked if model is None else self._hopped(asked, model)
+
+    def _found_first(self, question: AskQuery, watch: _Watch) -> _Asked:
+        ranking = self._engine.ranking(question.search())
+        response = self._engine.answer(ranking)
+        return _Asked(question=question, watch=watch, ranking=ranking, response=response)
 
     def _hopped(self, asked: _Asked, model: LanguageModel) -> _Asked:
         """Return *asked* with what *model* had searched for it, in rounds."""
@@ -241,10 +255,8 @@ class Asking:
 
     def _looked(self, asked: _Asked, text: str) -> Looked | None:
         """Return what *text* finds, searched as the question was; ``None`` where nothing."""
-        question = replace(asked.question, text=text)
-        ranking = self._engine.ranking(question.search())
-        response = self._engine.answer(ranking)
-        again = _Asked(question=question, watch=_Watch(), ranking=ranking, response=response)
+        again = self._found_first(replace(asked.question, text=text), _Watch())
+        response = again.response
         read = self._read(again) if response.hits and not self._is_stopped() else _Read()
         sure = "nothing" if read.confidence is None else f"confidence {read.confidence:.2f}"
         asked.watch.note("hop", f"{text}: {sure}")
@@ -355,11 +367,12 @@ class Asking:
         reader, remarks = self._reader()
         found = self._found(asked)[:DEPTH]
         evidence = evidence_of(
-            asked.ranking.run.parsed.text,
+            parse_query(asked.question.text).text,
             [chunk for _, chunk in found],
             [row.score for row, _ in found],
             self._engine.snapshot.known_words(asked.ranking.run.parsed.lexical),
             reader,
+            rest=asked.rest,
             stop=self._is_stopped,
         )
         if evidence is None:

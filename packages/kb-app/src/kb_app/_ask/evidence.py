@@ -97,6 +97,10 @@ class Evidence:
     """Whether no passage of all holds most of the question's words, as where it is asked in
     another language."""
 
+    is_narrowed: bool = False
+    """Whether the passages are of documents that the question names, of several that are
+    alike."""
+
     unnamed: tuple[frozenset[str], ...] = ()
     """For each passage, the names and figures of the question that it does not have."""
     named: int = 0
@@ -117,20 +121,25 @@ class Evidence:
         return _share(self.weights, held)
 
 
-def evidence_of(
+def evidence_of(  # noqa: PLR0913 - what evidence is made of
     question: str,
     chunks: Sequence[StoredChunk],
     scores: Sequence[float],
     known: KnownWords,
     reader: CloseReader | None,
     *,
+    rest: str | None = None,
     stop: Callable[[], bool] = never,
 ) -> Evidence | None:
-    """Return the evidence in *chunks*, which have *scores*; ``None`` if *stop* came first."""
+    """Return the evidence in *chunks*, which have *scores*; ``None`` if *stop* came first.
+
+    *rest* is what is asked of the documents that the question names, where the chunks are of
+    these alone; *known* are the words of what is asked.
+    """
     cut = [units(chunk["text"], is_code=chunk["media"] == Media.CODE.value) for chunk in chunks]
     readings: Sequence[Sequence[PartReading]] | None = None
     if reader is not None:
-        readings = reader.read(question, list(map(_texts, chunks, cut)), stop=stop)
+        readings = reader.read(rest or question, list(map(_texts, chunks, cut)), stop=stop)
         if readings is None:
             return None
     holding = _Holding(known)
@@ -146,6 +155,7 @@ def evidence_of(
         weights,
         is_read=readings is not None,
         is_foreign=known.share < _KNOWN,
+        is_narrowed=rest is not None,
         unnamed=tuple(map(_unnamed, asked, chunks)),
         named=max(map(len, asked), default=0),
     )

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from operator import mul
 from typing import Literal, TypeAlias
 
 from kb_app._ask.evidence import Evidence, mean
 from kb_core.media import Media
+from kb_core.ports import StoredChunk
 from kb_core.values import dataclass
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "features",
     "gate_of",
     "is_measured",
+    "kind_among",
     "kind_of",
     "odds_of",
 ]
@@ -124,8 +126,14 @@ def gate_of(model: str, evidence: Evidence) -> Gate | None:
 
 
 def kind_of(evidence: Evidence) -> Kind:
-    """Return what most of the passages are, or that some of them repeat each other."""
-    chunks = [passage.chunk for passage in evidence.passages]
+    """Return what is read; where a series was narrowed, it is one."""
+    if evidence.is_narrowed:
+        return "series"
+    return kind_among([passage.chunk for passage in evidence.passages])
+
+
+def kind_among(chunks: Sequence[StoredChunk]) -> Kind:
+    """Return what most of *chunks* are, or that some of them repeat each other."""
     if sum(chunk["media"] == Media.CODE.value for chunk in chunks) * 2 > len(chunks):
         return "code"
     lines = [

@@ -21,6 +21,7 @@ from kb_core.sentences import Unit
 if TYPE_CHECKING:
     from kb_app._ask.evidence import Evidence
     from kb_app._ask.gate import Gate
+    from kb_app._ask.narrowing import Named
     from kb_app._ask.packing import Packed
     from kb_app._ask.writing import Written
     from kb_core.control import EmbeddingModel
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "cited_of",
     "judged_line",
+    "narrowed_line",
     "near_misses",
     "packed_line",
     "place_of",
@@ -42,6 +44,12 @@ def searched_line(question: AskQuery, found: int, model: EmbeddingModel | None) 
     """Say what a search came to."""
     vectors = f"vectors of {model.key}" if model else "no vectors"
     return f"{question.mode.value}, {count(found, 'passage')} found, {vectors}"
+
+
+def narrowed_line(named: Named) -> str:
+    """Say to which documents a question was narrowed."""
+    by = ", ".join(named.by)
+    return f"to {count(len(named.doc_ids), 'document')} by {by}; asked of them: {named.rest}"
 
 
 def judged_line(gate: Gate | None, confidence: float | None, *, is_foreign: bool) -> str:
