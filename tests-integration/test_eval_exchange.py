@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from kb_app._evals import figures
 from kb_app._evals.exchange import read_beir, read_trec
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.errors import InvalidInput, IoError
+from kb_core.testing import closed_schema
 
 TEXTS = {"d 1": "the walrus sleeps", "a/2": "the otter swims", "d3": "walrus and otter at sea"}
 JUDGED = ("q1\td 1\t2", "q1\td3\t1", "q1\ta/2\t0", "q2\ta/2\t1", "gone\td3\t1")
@@ -96,3 +98,52 @@ def test_a_file_that_is_missing_and_an_input_that_is_half_are_told(
     assert "--queries and --qrels" in half.stderr
     with pytest.raises(IoError, match="No such file"):
         read_beir(tmp_path / "nowhere")
+
+
+def test_an_exported_run_comes_in_again_with_the_same_figures_and_is_compared(
+    kebab: InstalledKebab, beir: Path, tmp_path: Path
+) -> None:
+    kebab.run("eval", "import", "--beir", str(beir), "--documents", str(kebab.notes))
+    kebab.ingest()
+    ours = kebab.json("eval", "run", "--mode", "lexical", "--name", "ours")
+    kebab.run("eval", "export", "ours", str(tmp_path / "trec"))
+    theirs = tmp_path / "theirs.run"
+    theirs.write_text("q1 Q0 d3 1 9 bm25\nq1 Q0 d%201 1 9.5 bm25\nq2 Q0 d3 1 .5 bm25\n", "utf-8")
+
+    run = str(tmp_path / "trec" / "lexical.run")
+    again = kebab.json("eval", "import", "--run", run, "--name", "again")
+    other = kebab.json("eval", "import", "--run", str(theirs), "--name", "other")
+    same = kebab.json("eval", "compare", "ours", "again")
+    lost = kebab.json("eval", "compare", "ours", "other:bm25", "--strict", code=3)
+
+    Draft202012Validator(closed_schema("eval_run")).validate(again)
+    told = {row["name"]: row["mean"] for row in ours["variants"][0]["figures"]}
+    for row in again["variants"][0]["figures"]:
+        assert row["mean"] == pytest.approx(told.get(row["name"], row["mean"]), abs=1e-6)
+    assert {row["verdict"] for row in same["figures"]} == {"same"}
+    assert [row["case"] for row in lost["lost"]] == ["q2"]
+    assert other["variants"][0]["name"] == "bm25"
+    assert "other" in kebab.run("eval", "report", "other", "--text").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("q1 Q0 d3 1 9\n", "line 1 is not 'query Q0 document rank score run'"),
+        ("q1 Q0 d3 1 best a\n", "line 1 is not 'query Q0 document rank score run'"),
+        ("\n", "it is empty"),
+        ("q7 Q0 d3 1 9 a\n", "no query of it is a case of golden.yaml"),
+    ],
+)
+def test_a_run_that_is_none_is_refused_and_nothing_is_kept(
+    kebab: InstalledKebab, beir: Path, tmp_path: Path, text: str, complaint: str
+) -> None:
+    kebab.run("eval", "import", "--beir", str(beir))
+    (tmp_path / "a.run").write_text(text, "utf-8")
+
+    told = kebab.run("eval", "import", "--run", str(tmp_path / "a.run"), code=2)
+    both = ("--run", str(tmp_path / "a.run"), "--beir", str(beir))
+
+    assert complaint in told.stderr
+    assert "takes --name and --cases alone" in kebab.run("eval", "import", *both, code=2).stderr
+    assert kebab.json("eval", "list")["items"] == []

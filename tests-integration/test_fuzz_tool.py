@@ -14,6 +14,8 @@ import pytest
 
 from kb_app._ingest.making.formats.markdown import MarkdownParser
 from kb_core.documents import Block, ParsedDocument
+from kb_mcp.testing import knowledge_base
+from kb_mcp.tools import TOOLS as ALL
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 NOTE = b"---\ntags: [a, b]\n---\n# One\n\nA [[b|c]] and `c`.\n\n- a\n  - b\n\n| a |\n|---|\n| b |\n"
@@ -109,3 +111,28 @@ def test_a_run_says_its_seed_and_counts_its_inputs(
     assert code == 0, said
     assert said.startswith("seed 7; samples: csv")
     assert "0 findings, seed 7" in said
+
+
+@pytest.fixture
+def fuzzing_tools(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(TOOLS))
+    return importlib.import_module("fuzzing_tools")
+
+
+async def test_no_tool_has_a_finding_in_one_call_of_each(fuzzing_tools: ModuleType) -> None:
+    called = [each async for each in fuzzing_tools.calls(knowledge_base(), range(len(ALL)), 3)]
+
+    assert [each.tool for each in called] == sorted(ALL)
+    assert [each.wrong for each in called if each.wrong] == []
+
+
+async def test_a_tool_that_breaks_is_a_finding(fuzzing_tools: ModuleType) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by nobody")
+
+    kb = knowledge_base()
+    kb.grep = broken  # type: ignore[method-assign, assignment]
+
+    found = [each async for each in fuzzing_tools.calls(kb, range(40), 3, "grep")]
+
+    assert any("internal" in each.wrong for each in found)

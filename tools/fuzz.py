@@ -9,6 +9,12 @@ everything but white space, none above the maximum, no exception, no crash.
     python tools/fuzz.py --minutes 10 --seed 7
     python tools/fuzz.py --only pdf --samples ~/pdfs --keep findings
 
+With ``--tools``, the tools of the server are called with values that hurt, over a knowledge base
+of the guide: none may answer with a traceback or a bug of ours, take longer than ten seconds
+of processor time, or keep a gigabyte.
+
+    python tools/fuzz.py --tools --minutes 10 --only grep
+
 Samples are this repository's documents and sources, those that are made here, those under
 ``../shared/data`` where there are any, and those of ``--samples``. Findings are told once for each
 place that they come from, with the seed and the number of the input; ``--keep`` writes them.
@@ -20,10 +26,14 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, takewhile
 from pathlib import Path
+
+import anyio
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -66,15 +76,40 @@ def _finding(outcome: Outcome[Input, str]) -> str:
     return outcome.value or ""
 
 
+async def _call_tools(seed: int, minutes: float, only: str) -> int:
+    """Call tools until the time is over; print the findings, and return how many there were."""
+    from fuzzing_tools import calls, make_knowledge_base
+
+    until = time.monotonic() + minutes * 60
+    numbers = takewhile(lambda _: time.monotonic() < until, count())
+    done, findings = Counter[str](), Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="kebab-fuzz-") as folder:
+        kb = make_knowledge_base(Path(folder), ROOT / "docs" / "guide")
+        async for called in calls(kb, numbers, seed, only):
+            done[called.tool] += 1
+            place = f"{called.tool}: {called.wrong[:60]}"
+            findings[place] += bool(called.wrong)
+            if findings[place] == 1:
+                print(f"\ncall {called.number}, {str(called.given)[:500]!r}\n{called.tool}: "
+                      f"{called.wrong}", flush=True)  # fmt: skip
+    found = sum(map(bool, findings.values()))
+    told = ", ".join(f"{name} {number:,}" for name, number in sorted(done.items()))
+    print(f"\n{done.total():,} calls ({told}); {found} findings, seed {seed}")
+    return found
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run, print and count."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    parser.add_argument("--only", help="a medium, such as pdf; empty: all", default="")
+    parser.add_argument("--only", help="a medium or tool, such as pdf; empty: all", default="")
+    parser.add_argument("--tools", action="store_true", help="call the tools of the server")
     parser.add_argument("--samples", type=Path, action="append", default=[])
     parser.add_argument("--keep", type=Path, help="a folder for the inputs of findings")
     options = parser.parse_args(words)
+    if options.tools:
+        return int(anyio.run(_call_tools, options.seed, options.minutes, options.only) > 0)
     shared = ROOT.parent / "shared" / "data"
     folders = [ROOT / "docs", ROOT / "packages/kb-app/src", shared, *options.samples]
     samples = samples_below(folders, options.only, LARGEST)

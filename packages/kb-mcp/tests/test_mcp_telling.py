@@ -167,6 +167,19 @@ async def test_the_same_line_in_a_file_is_told_once_and_a_line_alone_beside_its_
     )
 
 
+async def test_each_text_that_matches_has_a_line_before_one_that_is_everywhere_has_two() -> None:
+    deep = "as deep as the river goes and then some more " * 2
+    often = "\n".join(f"dive(otter, {n}, '{deep}')" for n in range(9))
+    files = [document(f"src/{n}.py", f"{often}\n") for n in range(9)]
+    files.append(document("src/rare.py", f"{often}\nBURROW = 7\n"))
+
+    text = await told(knowledge_base(*files), "grep", {"pattern": "otter|BURROW"})
+
+    assert "\n10: BURROW = 7" in text
+    assert text.count("dive(otter") > 9
+    assert len(text) < 5200
+
+
 async def test_where_there_is_no_room_for_lines_around_them_the_lines_that_match_are_told() -> None:
     files = [
         document(f"src/{n}.py", "\n".join(f"before{m} = {m}\notter{m} = {m}" for m in range(9)))

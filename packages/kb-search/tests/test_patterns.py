@@ -142,6 +142,27 @@ def test_spans_are_where_the_standard_library_matches(text: str, word: str) -> N
         assert compile_pattern(word).spans(line) == spans
 
 
+@given(
+    st.text("aB_é한 \n", min_size=1, max_size=40),
+    st.sampled_from([r"a", r"\w+", r"a*", r"\bB", r"a.|é", r"^.", r"한|$", r" +"]),
+    st.data(),
+)
+def test_a_part_of_a_line_is_covered_where_one_of_its_matches_holds_all_of_it(
+    text: str, pattern: str, data: st.DataObject
+) -> None:
+    line = data.draw(st.sampled_from(text.split("\n")))
+    left, right = sorted(data.draw(st.integers(0, len(line))) for _ in range(2))
+    whole, first = f"x\n{line}\n{text}".encode(), len("x\n")
+    places = [len(line[:at].encode()) + first for at in (0, len(line), left, right)]
+    made = compile_pattern(pattern)
+
+    covered = made.covers(whole, form_of(text), (places[0], places[1]), (places[2], places[3]))
+
+    spans = made.spans(line)
+    within = any(start <= left and right <= stop for start, stop in spans)
+    assert covered == (within if left < right else bool(spans))
+
+
 def test_a_word_in_a_script_without_spaces_is_found_inside_a_sentence() -> None:
     """With letters as its only borders it would never be found."""
     assert found("検索", SAMPLE, word=True) == [SAMPLE.split("\n", maxsplit=1)[0]]

@@ -207,6 +207,22 @@ class Measuring:
         self.add_cases(found, cases=cases)
         return len(found)
 
+    def import_run(
+        self, file: str, *, name: str | None = None, cases: str | None = None
+    ) -> types.EvalRun:
+        """Keep a TREC run of another program as a run over golden questions; return eval_run.v1.
+
+        Its queries have the ids of cases, and its documents the names that cases expect.
+        """
+        self._refuse_readonly("eval import")
+        from kb_app._data_dir import DataDir
+        from kb_app._evals.exchange import import_run
+        from kb_app._evals.stored import RunFolder, fresh_run_id
+
+        now = self._parts.clock()
+        folder = RunFolder(DataDir(self._config.storage.data_dir).evals / fresh_run_id(now))
+        return import_run(Path(file), self._cases_file(cases), folder, name=name, now=now)
+
     def export_run(self, run: str, into: str) -> list[str]:
         """Write a run as TREC files: a run for each variant, judgements and queries."""
         from kb_app._evals.exchange import export_run

@@ -150,6 +150,7 @@ def doctor(
         *_check_configuration(config),
         *_check_directories(config),
         *_check_truth(config),
+        *_check_engine(parts),
         *_check_index(config, parts, snapshot),
         *_check_model(config, parts.embedder),
         *_check_gate(parts),
@@ -271,6 +272,17 @@ def _check_truth(config: Config) -> Iterator[Check]:
             "hint": "put it back, or run 'kebab ingest': it builds the store again from your "
             "files and from what was added; searches go on from the old index meanwhile",
         }
+
+
+def _check_engine(parts: Parts) -> Iterator[Check]:
+    """Say what engine answers, where the index is not in the data directory."""
+    try:
+        said = parts.engine()
+    except KbError as error:
+        yield {"name": "engine", "ok": False, "detail": str(error), "hint": error.hint}
+        return
+    if said is not None:
+        yield {"name": "engine", "ok": True, "detail": said, "hint": None}
 
 
 def _check_index(

@@ -50,6 +50,8 @@ class Parts:
     """Open the store and return what is wrong with it."""
     examine_index: Callable[[], list[str]]
     """Read every file of the index and return what is wrong with them."""
+    engine: Callable[[], str | None] = lambda: None
+    """What an engine says that is not in the data directory; raises where it is not reached."""
     query: Callable[[str, int, float], QueryResult]
     """Ask the store in SQL, for so many rows, for so many seconds."""
     model: Callable[[], EmbeddingModel | None]

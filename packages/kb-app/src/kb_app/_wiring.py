@@ -59,6 +59,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         salvage=partial(_salvage, clock),
         examine=partial(_examine, config, clock),
         examine_index=partial(_examine_index, config, clock),
+        engine=partial(_engine, config),
         query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
@@ -215,12 +216,22 @@ def _examine(config: Config, clock: Clock) -> list[str]:
 
 def _examine_index(config: Config, clock: Clock) -> list[str]:
     if config.index.engine == "milvus":
-        return []  # its files are its own
+        from kb_search.milvus.verifying import verify as verify_rows
+
+        return verify_rows(_place(config))
     from kb_search.sums import verify
 
     with _lock(config, clock).shared():
         found = verify(config.storage.data_dir)
     return [f"{path} {what}" for path, what in found.items()]
+
+
+def _engine(config: Config) -> str | None:
+    if config.index.engine == "embedded":
+        return None
+    from kb_search.milvus.verifying import described
+
+    return described(_place(config))
 
 
 def _query(config: Config, clock: Clock, sql: str, limit: int, seconds: float) -> QueryResult:

@@ -403,8 +403,9 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
     def close(self) -> None:
         """Let go of every file and model; closing twice is harmless."""
-        self._reader.close()
-        self.__dict__.pop("_reader", None)
+        reader = self.__dict__.pop("_reader", None)  # one that was never asked for is not made
+        if reader is not None:
+            reader.close()
 
     def __enter__(self) -> Self:
         return self

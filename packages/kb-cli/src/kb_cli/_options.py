@@ -13,6 +13,7 @@ from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS, FilterSpec
 
 __all__ = [
+    "cases_option",
     "filter_options",
     "filters_of",
     "hits_option",
@@ -137,3 +138,13 @@ def filters_of(given: dict[str, Any]) -> Any:  # noqa: ANN401 - SearchFilters, i
 def _parted(values: tuple[str, ...]) -> tuple[str, ...]:
     words = (word.strip() for value in values for word in value.split(","))
     return tuple(word for word in words if word)
+
+
+def cases_option(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the file of golden questions."""
+    return click.option(
+        "--cases",
+        metavar="FILE",
+        shell_complete=completed_by("file"),
+        help="The golden questions, YAML or JSON lines.  [default: golden.yaml]",
+    )(function)

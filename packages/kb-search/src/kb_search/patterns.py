@@ -116,7 +116,10 @@ class Pattern:
         """Say whether no line matches, where that is quick to tell; most texts end here."""
         if form != "other":  # letters of ASCII are themselves, and finding bytes is quicker
             for one in self._literals:
-                if not any(text in data for text in one):
+                for text in one:
+                    if text in data:
+                        break
+                else:
                     return True
         quick = self._quick.get(form)
         if quick is None:
@@ -167,6 +170,22 @@ class Pattern:
             at = end if end > at else _next(data, at)
         return found
 
+    def covers(self, data: bytes, form: Form, line: tuple[int, int], part: tuple[int, int]) -> bool:
+        """Say whether one match in a line, from byte to byte of UTF-8 text, holds all of a part.
+
+        Of an empty part, whether anything in the line matches.
+        """
+        program, anchor = self._program(form, exactly=True), _anchor()
+        (at, stop), (left, right) = line, part
+        while at <= stop:
+            start, end = _span(program.Match(anchor, data, at, stop))
+            if start < 0 or (start > left and left < right):
+                return False
+            if start < end and (end >= right or left == right):
+                return True
+            at = end if end > at else _next(data, at)
+        return False
+
     def _program(self, form: Form, *, exactly: bool = False) -> Any:  # noqa: ANN401 - untyped
         """Return what RE2 runs over texts of *form*; *exactly*, its groups are the matches.
 
@@ -188,6 +207,8 @@ class Pattern:
 
 def _span(found: list[tuple[int, int]]) -> tuple[int, int]:
     """Return the group that took part, else all of the match."""
+    if len(found) == 1:
+        return found[0]
     return next((span for span in found[1:] if span[0] >= 0), found[0])
 
 

@@ -6,6 +6,7 @@
     QUERY Q0 DOC RANK SCORE RUN a run
 
 Names in lines are parted by white space, so what is exported is percent-encoded as in URIs.
+A run that comes in is one over golden questions like any other, so that both can be compared.
 """
 
 from __future__ import annotations
@@ -14,19 +15,43 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from kb_app._evals.stored import Asked, RunFolder
+from kb_app._evals.cases import read_cases
+from kb_app._evals.figures import trec_order
+from kb_app._evals.judging import figures_of, summed
+from kb_app._evals.stored import Asked, Kept, RunFolder
+from kb_core import wire
 from kb_core.citations import quote_path
 from kb_core.errors import InvalidInput, IoError
-from kb_core.evals import EvalCase
+from kb_core.evals import MIN_DEPTH, EvalCase
+from kb_core.ids import fingerprint
+from kb_core.media import SearchMode
+from kb_core.search import MAX_K
+from kb_core.version import __version__
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
-__all__ = ["export_run", "read_beir", "read_trec", "write_documents"]
+    from kb_core.wire import types
+
+__all__ = ["export_run", "import_run", "read_beir", "read_trec", "write_documents"]
 
 _QRELS_FIELDS, _BEIR_FIELDS = 4, 3
 _SUFFIX = ".md"
+_OF_OTHERS: Mapping[str, Any] = {
+    "state": "completed",
+    "duration_ms": 0,
+    "ask": False,
+    "kebab_version": __version__,
+    "index": {
+        **dict.fromkeys(("store_id", "index_version"), ""),
+        **dict.fromkeys(("corpus_revision", "vector_revision", "documents", "chunks"), 0),
+    },
+    "machine": {},
+}
+"""What eval_run.v1 has to say, and a TREC run does not tell."""
 
 
 def read_beir(folder: Path, *, split: str = "test", are_written: bool = False) -> list[EvalCase]:
@@ -111,6 +136,114 @@ def export_run(run: RunFolder, into: Path) -> list[Path]:
     for name, lines in files.items():
         (into / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return [into / name for name in files]
+
+
+def import_run(
+    file: Path, cases: Path, folder: RunFolder, *, name: str | None, now: datetime
+) -> types.EvalRun:
+    """Keep the run in *file* over the cases in *cases*, judged as ours are; return eval_run.v1.
+
+    Documents are named as the cases name what they expect, percent-encoded or not, or as the
+    collection does whose documents were written here. A case that the run lacks has found
+    nothing. The file tells neither a mode nor an index: it counts as hybrid, of no store.
+    """
+    known = read_cases(cases)
+    scores, tag = _scores(file)
+    judged = [case for case in known if case.is_judged]
+    if not any(_asked_as(case, scores) is not None for case in judged):
+        raise InvalidInput(
+            f"{file}: no query of it is a case of {cases.name}",
+            hint="queries have the ids of cases: kebab eval export writes them",
+            details={"field": "run", "value": str(file)},
+        )
+    depth = max(min(max(map(len, scores.values())), MAX_K), MIN_DEPTH)
+    rows = [_judged(case, _asked_as(case, scores) or {}, tag, depth) for case in judged]
+    folder.begin(known)
+    for row in rows:
+        folder.add(row)
+    told = {
+        "run_id": folder.path.name,
+        "name": name,
+        "path": str(folder.path),
+        "started_at": now,
+        "depth": depth,
+        "cases": {
+            "path": str(cases),
+            "digest": fingerprint([wire.eval_case(case) for case in known]),
+            "total": len(known),
+            "judged": len(judged),
+            "unanswerable": sum(case.wants_refusal for case in known),
+            "broken": [],
+        },
+        "variants": [{"name": tag, "mode": SearchMode.HYBRID.value, **summed(rows, {})}],
+        "settings": {"imported": file.name},
+    }
+    run = wire.eval_run({**_OF_OTHERS, **told})
+    folder.finish(run)
+    return run
+
+
+def _scores(file: Path) -> tuple[dict[str, dict[str, float]], str]:
+    """Return the scores of a run by query and document, and what the run is called."""
+    found: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    tag = ""
+    for number, line in enumerate(_lines(file), start=1):
+        row = line.split()
+        if not row:
+            continue
+        try:
+            query, _, doc, _, score, tag = row
+            found[query][doc] = float(score)
+        except ValueError:
+            raise _no_format(
+                file, f"line {number} is not 'query Q0 document rank score run'"
+            ) from None
+    if not found:
+        raise _no_format(file, "it is empty")
+    return dict(found), tag
+
+
+def _asked_as(
+    case: EvalCase, scores: Mapping[str, Mapping[str, float]]
+) -> Mapping[str, float] | None:
+    return scores.get(case.id, scores.get(quote_path(case.id)))
+
+
+def _judged(case: EvalCase, scores: Mapping[str, float], tag: str, depth: int) -> Asked:
+    grades = _grades(case)
+    names = {form: one for one in grades for form in _forms(one)} | {one: one for one in grades}
+    ranking = list(dict.fromkeys(names.get(one, one) for one in trec_order(scores)))[:depth]
+    hits: list[Kept] = [
+        {
+            "rank": rank,
+            "uri": one,
+            "chunk_id": "",
+            "doc_id": one,
+            "score": 1 / rank,
+            "lexical_rank": None,
+            "vector_rank": None,
+            "rerank_score": None,
+            "met": [one] if one in grades else [],
+        }
+        for rank, one in enumerate(ranking, start=1)
+    ]
+    return {
+        "case": case.id,
+        "variant": tag,
+        "query": case.query,
+        "figures": figures_of(ranking, grades, depth),
+        "ranks": {one: ranking.index(one) + 1 if one in ranking else None for one in grades},
+        "hits": hits,
+    }
+
+
+def _forms(name: str) -> Iterator[str]:
+    """Yield what a run may call what a case expects as *name*, besides that itself.
+
+    It may be encoded; of a file that ``write_documents`` wrote, the collection's name as well.
+    """
+    own = name.removesuffix(_SUFFIX)
+    yield from (own, unquote(own), quote_path(name))
 
 
 def _first(asked: Sequence[Asked]) -> Iterator[Asked]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ from kb_app._data_dir import DataDir
 from kb_app._evals.binding import Bound, bind
 from kb_app._evals.cases import read_cases
 from kb_app._evals.judging import Found, judge, judge_answer, summed
-from kb_app._evals.stored import Asked, RunFolder, find_run
+from kb_app._evals.stored import Asked, RunFolder, find_run, fresh_run_id
 from kb_app._search.engine import open_engine
 from kb_core import wire
 from kb_core.answers import AskQuery
@@ -159,8 +158,7 @@ class Running:
 
     @cached_property
     def _run_id(self) -> str:
-        millis = self._started.microsecond // 1000
-        return f"{self._started:%Y%m%dT%H%M%S}{millis:03}-{secrets.token_hex(2)}"
+        return fresh_run_id(self._started)
 
     def _folder(self) -> RunFolder:
         data_dir, options = self._config.storage.data_dir, self._options

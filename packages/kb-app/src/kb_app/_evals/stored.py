@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -20,10 +21,12 @@ from kb_core import wire
 from kb_core.errors import InvalidInput, IoError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from kb_core.evals import EvalCase
     from kb_core.wire import types
 
-__all__ = ["Asked", "Kept", "RunFolder", "find_run", "runs_in"]
+__all__ = ["Asked", "Kept", "RunFolder", "find_run", "fresh_run_id", "runs_in"]
 
 
 class Kept(TypedDict):
@@ -123,6 +126,12 @@ class RunFolder:
             f"{str(self.path)!r} is not a run that can be read: {error}",
             details={"path": str(self.path)},
         )
+
+
+def fresh_run_id(started: datetime) -> str:
+    """Return an id that no run has, and that sorts by its time."""
+    millis = started.microsecond // 1000
+    return f"{started:%Y%m%dT%H%M%S}{millis:03}-{secrets.token_hex(2)}"
 
 
 def runs_in(data_dir: Path) -> Iterator[RunFolder]:

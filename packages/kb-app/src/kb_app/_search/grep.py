@@ -251,31 +251,32 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
     data, numbers, starts = found.text.data, list(found.lines), list(found.lines.values())
     text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
     char = byte = 0
+    last = starts[-1]
     for block in doc["blocks"]:
         symbol = block.get("symbol")
         if not symbol and block["kind"] != "heading":
             continue
-        start, name = block["start"], str(symbol or "").rpartition(".")[2].encode()
+        start = block["start"]
         if text:  # blocks come in order, so each character is counted once
             char, byte = (char, byte) if char <= start else (0, 0)
             byte += len(text[char:start].encode("utf-8", "replace"))
             char, start = start, byte
+        if start > last and data.find(b"\n", last, start) >= 0:
+            continue  # it stands below all lines that match
         near = bisect_right(starts, start)
         is_before = near and data.find(b"\n", starts[near - 1], start) < 0
         if not is_before and (near == len(starts) or starts[near] >= start + _HEAD_BYTES):
             continue  # most symbols stand in lines that do not match
+        name = str(symbol or "").rpartition(".")[2].encode()
         start = max(start, data.find(name, start, start + _HEAD_BYTES))
         at = bisect_right(starts, start) - 1
         if at < 0 or data.find(b"\n", starts[at], start) >= 0:
             continue
         end = data.find(b"\n", start)
-        line = data[starts[at] : len(data) if end < 0 else end].decode("utf-8", "replace")
-        left = line.find(name.decode())
-        right = left + len(name.decode())
+        line = starts[at], len(data) if end < 0 else end
+        left = data.find(name, *line)
         # A part of a name is no name; a word of a heading says what it is about.
-        if any(
-            (begin <= left and right <= stop) or not name for begin, stop in pattern.spans(line)
-        ):
+        if left >= 0 and pattern.covers(data, found.form, line, (left, left + len(name))):
             yield numbers[at]
 
 
@@ -335,6 +336,8 @@ def _lines(
     at, number, before = 0, 1, 0
     for wanted in numbers:
         start = at
+        if wanted in found.lines:
+            at, number = found.lines[wanted], wanted
         while number < wanted and (end := data.find(b"\n", at)) >= 0:
             at, number = end + 1, number + 1
         before += 0 if by_lines else len(data[start:at].decode("utf-8", "replace"))

@@ -11,12 +11,11 @@ from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, pass_cli
 from kb_cli._evals import checked, compared, examined, listed, measured, tuned
-from kb_cli._options import filter_options, filters_of, mode_option, only_text
+from kb_cli._exchanging import export, import_
+from kb_cli._options import cases_option, filter_options, filters_of, mode_option, only_text
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kb_core.evals import EvalEvent
     from kb_core.search import Hit
 
@@ -42,15 +41,6 @@ def eval_() -> None:
     Golden questions say what a good answer has to find. They stand in a file of your own,
     golden.yaml beside the configuration unless --cases names another.
     """
-
-
-def _cases_option(function: Callable[..., None]) -> Callable[..., None]:
-    return click.option(
-        "--cases",
-        metavar="FILE",
-        shell_complete=completed_by("file"),
-        help="The golden questions, YAML or JSON lines.  [default: golden.yaml]",
-    )(function)
 
 
 _ADD = """
@@ -86,7 +76,7 @@ kebab eval add --from-feedback
 )
 @click.option("--yes", is_flag=True, help="With --from-feedback: add all of them without asking.")
 @mode_option("How its hits are found.")
-@_cases_option
+@cases_option
 @filter_options
 @pass_cli
 def add(
@@ -159,7 +149,7 @@ def _chosen(cli: CliContext, hits: tuple[Hit, ...], ranks: tuple[int, ...]) -> l
 
 
 @command("check", example="kebab eval check\nkebab eval check --cases docs/golden.yaml")
-@_cases_option
+@cases_option
 @click.pass_context
 @pass_cli
 def check(cli: CliContext, ctx: click.Context, /, cases: str | None) -> None:
@@ -183,7 +173,7 @@ kebab eval run --variant hybrid,rerank=true --ask
 
 
 @command("run", example=_RUN)
-@_cases_option
+@cases_option
 @click.option(
     "--mode",
     "modes",
@@ -314,7 +304,7 @@ kebab eval tune --variant hybrid,fusion=rrf,rrf_k=20 --apply
 
 
 @command("tune", example=_TUNE)
-@_cases_option
+@cases_option
 @click.option(
     "--variant",
     "variants",
@@ -439,72 +429,6 @@ def self_(cli: CliContext, documents: int, seconds: float, seed: int) -> None:
     cli.show(found, lambda _: examined(found))
     if not found["complete"]:
         cli.note("not all documents that were drawn were asked for: --seconds for more time")
-
-
-_IMPORT = """
-kebab eval import --beir cranfield --documents ~/collections/cranfield
-kebab eval import --queries topics.tsv --qrels qrels.txt --cases golden.jsonl
-"""
-
-
-@command("import", example=_IMPORT)
-@click.option(
-    "--beir",
-    metavar="FOLDER",
-    shell_complete=completed_by("dir"),
-    help="A collection in BEIR layout.",
-)
-@click.option(
-    "--split", metavar="NAME", default="test", show_default=True, help="Which of its judgements."
-)
-@click.option(
-    "--documents",
-    metavar="FOLDER",
-    shell_complete=completed_by("dir"),
-    help="Write its documents there, to be added as a source.",
-)
-@click.option(
-    "--queries",
-    metavar="FILE",
-    shell_complete=completed_by("file"),
-    help="Queries, an id and a text a line, parted by a tab.",
-)
-@click.option(
-    "--qrels",
-    metavar="FILE",
-    shell_complete=completed_by("file"),
-    help="Their judgements, as TREC has them.",
-)
-@_cases_option
-@pass_cli
-def import_(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401
-    """Add judged queries of others to the golden questions.
-
-    Documents are expected by the ids that the judgements have, which have to be paths here;
-    with --documents, by the names of the files that are written.
-    """
-    cli.writes("eval import")
-    if (options["beir"] is None) == (None in {options["queries"], options["qrels"]}):
-        raise InvalidInput(
-            "give a folder with --beir, or two files with --queries and --qrels",
-            hint="kebab eval import --help",
-            details={"field": "beir"},
-        )
-    with cli.open() as kb:
-        number = kb.import_cases(**options)
-    click.echo(f"added {count(number, 'case')}")
-
-
-@command("export", example="kebab eval export last trec")
-@click.argument("run")
-@click.argument("folder", shell_complete=completed_by("dir"))
-@pass_cli
-def export(cli: CliContext, run: str, folder: str) -> None:
-    """Write a run as TREC files: a run for each variant, judgements, and queries."""
-    cli.writes("eval export")
-    with cli.open() as kb:
-        files = kb.export_run(run, folder)
-    click.echo("\n".join(map(printable, files)))
 
 
 for _each in (add, check, run, compare, tune, report, list_, self_, import_, export):

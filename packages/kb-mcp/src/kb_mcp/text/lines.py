@@ -11,6 +11,7 @@ not fit is counted: lines of a file in its head, files at the end.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
@@ -46,11 +47,17 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     listed = _listed(heads, room if found["total_lines"] else 0)
     room -= sum(weight(head) + 1 for head in heads[:listed])
     parts = list(first)
+    chosen = _by_what_matches(files[:listed], room)
     for at, file in enumerate(files[:listed]):
         share = max(room // (listed - at), room // _LARGEST_SHARE)
-        rows = _shown(file["lines"], share)
-        lines = _fitting(rows, share)
-        if file["omitted"] or len(lines) < len(rows) or not lines:
+        if chosen is None:
+            rows = _shown(file["lines"], share)
+            lines = _fitting(rows, share)
+            is_whole = len(lines) == len(rows)
+        else:
+            lines = list(_rows(chosen[at]))
+            is_whole = len(chosen[at]) == len(file["lines"])
+        if file["omitted"] or not is_whole or not lines:
             parts += [heads[at], *lines]
         else:
             parts += _whole(_head(file, several, is_counted=False), lines)
@@ -58,6 +65,42 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     if rest := found["total_files"] - listed:
         parts.append(_OVER.format(rest))
     return "\n".join(parts)
+
+
+def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | None:
+    """Return of each file the lines that there is room for, where not all have any.
+
+    A pattern such as ``a|b|c`` asks for several things, of which one may be everywhere. So each
+    text that matches has its first line of a file before another has its second, what is rare
+    before what is not, and lines that define go before all. Nothing is chosen where lines stand
+    around others.
+    """
+    lines = [(at, line) for at, file in enumerate(files) for line in file["lines"]]
+    if not all(line["is_match"] for _, line in lines):
+        return None
+    costs = [weight(f"{line['line']}: {_text(line).lstrip()}\n") for _, line in lines]
+    if sum(costs) <= room:
+        return None
+    everywhere = Counter(_matched(line) for _, line in lines)
+    here: Counter[tuple[int, str]] = Counter()
+    turns: list[tuple[int, int, int]] = []
+    for number, (at, line) in enumerate(lines):
+        said = _matched(line)
+        here[at, said] += 1
+        turn = 0 if line.get("is_definition") else here[at, said]
+        turns.append((turn, everywhere[said], number))
+    chosen: list[list[_Json]] = [[] for _ in files]
+    for *_, number in sorted(turns):
+        if costs[number] <= room:
+            room -= costs[number]
+            at, line = lines[number]
+            chosen[at].append(line)
+    return [sorted(of, key=lambda line: line["line"]) for of in chosen]
+
+
+def _matched(line: _Json) -> str:
+    left, right = (line.get("spans") or [[0, 0]])[0]
+    return str(line["text"][left:right]).casefold()
 
 
 def _whole(head: str, lines: Sequence[str]) -> list[str]:

@@ -55,6 +55,7 @@ class Engine:
         self._place = place
         self._client: MilvusClient | None = None
         self._known: set[str] = set()
+        _silence()  # before the libraries are loaded, which read it then
 
     # ------------------------------------------------------------ collections
 
@@ -225,7 +226,6 @@ class Engine:
             _check(self._place)
             from pymilvus import MilvusClient
 
-            _silence()
             place = self._place
             if place.is_directory:
                 place.path.parent.mkdir(parents=True, exist_ok=True)

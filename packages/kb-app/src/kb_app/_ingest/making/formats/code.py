@@ -48,8 +48,6 @@ _LONGEST_LINE = 5_000
 look far ahead take minutes and all memory without ever asking whether to go on."""
 _SECONDS = 3.0
 _SECONDS_PER_BYTE = 3e-6
-_SMALL = 1 << 16
-"""Files below this many bytes are parsed in one go: they cannot take long, and it is quicker."""
 _PIECE = 1 << 12
 _CLOSING_MAX = 200
 _CLOSERS = re.compile(r"(?:[\s})\]>;,]|(?://|end\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*")
@@ -116,8 +114,6 @@ def _parse(source: bytes, language: Language) -> tree_sitter.Tree | None:
     from tree_sitter import Parser
 
     parser = Parser(_grammar(language.module, language.function))
-    if len(source) < _SMALL:
-        return parser.parse(source)
     deadline = monotonic() + _SECONDS + len(source) * _SECONDS_PER_BYTE
 
     # Bytes and no view of them: ``Node.text`` crashes on a tree that was read from views.

@@ -1,0 +1,168 @@
+"""The whole product over Milvus says what it says over the embedded engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb_app.config import Config, Embedding, Index, Source
+from kb_app.knowledge_base import KnowledgeBase
+from kb_app.testing.parts import open_here
+from kb_core.errors import ConfigInvalid, IoError, KbError, NotIndexed
+from kb_core.ingest import IngestOptions
+from kb_core.search import SearchFilters, SearchQuery
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("pymilvus") is None, reason="the extra 'milvus' is not installed"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+_NOTES = {
+    "guide/install.md": "# Installation\n\nRun the installer, then restart the machine.\n",
+    "guide/cutting.md": "---\ntags: [howto/deep]\n---\n# Cutting\n\nHow chunks are cut.\n",
+    "code/cutter.py": 'def chunk_cutter(size):\n    """Cut chunks."""\n    return size\n',
+    "한국.md": "# 검색\n\n한국어형태소분석기는 어렵다\n",
+}
+_QUESTIONS = ("how are chunks cut", "chunk_cutter", '"restart the machine" -size', "분석")
+_FILTERS = (
+    SearchFilters(),
+    SearchFilters(path_glob=("guide/**",)),
+    SearchFilters(path_glob=("**/c?tt*.*",), media=("code", "markdown")),
+    SearchFilters(tag=("howto",), lang=("en",)),
+)
+
+Pair = tuple[KnowledgeBase, KnowledgeBase]
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    root = tmp_path / "vault"
+    for name, text in _NOTES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8")
+    return root
+
+
+def _config(folder: Path, vault: Path, index: Index) -> Config:
+    made = Config.inside(folder, Source(id="notes", root=vault))
+    return replace(made, index=index, embedding=Embedding(model="none"))
+
+
+@pytest.fixture
+def both(tmp_path: Path, vault: Path) -> Iterator[Pair]:
+    milvus = Index(engine="milvus", uri=str(tmp_path / "milvus.db"))
+    with ExitStack() as stack:
+        pair = tuple(
+            stack.enter_context(open_here(_config(tmp_path / name, vault, index)))
+            for name, index in (("one", Index()), ("other", milvus))
+        )
+        yield pair[0], pair[1]
+
+
+def _ingest(both: Pair) -> None:
+    for kb in both:
+        assert [*kb.ingest(IngestOptions())][-1].kind == "completed"
+
+
+def _answers(kb: KnowledgeBase) -> list[Any]:
+    found: list[Any] = []
+    for text in _QUESTIONS:
+        for filters in _FILTERS:
+            response = kb.search(SearchQuery(text=text, filters=filters))
+            hits = [(h.citation.uri, h.snippet, round(h.score, 3)) for h in response.hits]
+            found.append((text, filters, hits, response.warnings))
+    listed = kb.list_docs(SearchFilters())["items"]
+    found += [{k: v for k, v in row.items() if k != "indexed_at"} for row in listed]
+    found += [kb.fetch_doc(row["doc_id"])["text"] for row in listed]
+    return found
+
+
+def test_search_list_and_fetch_say_the_same_after_every_change(both: Pair, vault: Path) -> None:
+    _ingest(both)
+    assert _answers(both[0]) == _answers(both[1])
+
+    (vault / "code" / "cutter.py").write_text("def walrus(size):\n    return size\n")
+    (vault / "guide" / "install.md").unlink()
+    (vault / "guide" / "cutting.md").rename(vault / "moved.md")
+    _ingest(both)
+
+    assert _answers(both[0]) == _answers(both[1])
+    found = both[1].search(SearchQuery(text="walrus")).hits
+    assert [hit.citation.uri for hit in found] == ["code/cutter.py#L1-L2"]
+
+
+def test_doctor_names_the_engine_and_looks_at_its_rows(both: Pair) -> None:
+    _ingest(both)
+
+    checks = {check["name"]: check for check in both[1].doctor(deep=True)["checks"]}
+
+    assert checks["engine"]["ok"]
+    assert "milvus_lite" in checks["engine"]["detail"]
+    assert checks["files of the index"]["ok"]
+    assert "engine" not in {check["name"] for check in both[0].doctor()["checks"]}
+
+
+def test_rows_that_are_gone_are_told_and_made_again(both: Pair, tmp_path: Path) -> None:
+    from kb_search.milvus import Place
+    from kb_search.milvus.engine import Engine
+
+    _ingest(both)
+    engine = Engine(Place(uri=str(tmp_path / "milvus.db")))
+    chunks = next(name for name in engine.names() if name.endswith("_chunks"))
+    engine.delete(chunks, "doc_key > 1")
+
+    checks = {check["name"]: check for check in both[1].doctor(deep=True)["checks"]}
+    assert not checks["files of the index"]["ok"]
+    assert "passages, not" in checks["files of the index"]["detail"]
+
+    engine.drop("kebab")
+    _ingest(both)
+    assert _answers(both[0]) == _answers(both[1])
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "field"),
+    [
+        (Index(engine="milvus"), ConfigInvalid, "index.uri"),
+        (Index(engine="milvus", uri="/tmp/milvus"), ConfigInvalid, "index.uri"),
+        (Index(engine="milvus", uri="http://far.example:19530"), ConfigInvalid, "index.uri"),
+        (Index(engine="milvus", uri="https://far.example:19530"), ConfigInvalid, "index.uri"),
+        (Index(engine="milvus", uri="x.db", collection="a-b"), ConfigInvalid, "index.collection"),
+        (Index(engine="milvus", uri="http://127.0.0.1:1"), IoError, None),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_name(
+    tmp_path: Path, vault: Path, index: Index, error: type[KbError], field: str | None
+) -> None:
+    with open_here(_config(tmp_path / "kb", vault, index)) as kb:
+        with pytest.raises(error) as raised:
+            kb.search(SearchQuery(text="anything"))
+        if field:
+            assert raised.value.details["field"] == field
+        assert raised.value.hint
+
+
+def test_a_token_is_in_no_message(
+    tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEBAB_INDEX_TOKEN", "root:s3cret-word")
+    index = Index(engine="milvus", uri="http://127.0.0.1:1")
+
+    with open_here(_config(tmp_path / "kb", vault, index)) as kb:
+        with pytest.raises(IoError) as raised:
+            kb.search(SearchQuery(text="anything"))
+        said = f"{raised.value} {raised.value.hint} {raised.value.details} {kb.doctor()}"
+
+    assert "s3cret" not in said
+
+
+def test_before_the_first_run_nothing_is_indexed(both: Pair) -> None:
+    with pytest.raises(NotIndexed):
+        both[1].search(SearchQuery(text="anything"))
