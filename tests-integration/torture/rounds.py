@@ -32,7 +32,7 @@ from steps import CALLS, FUNCTIONS, PLACES, STEPS
 from trials import Fault, Outcome, has_shim, import_as, preloaded, run, threads
 from world import Operation, World, healed, perform, warm, whole_texts
 
-__all__ = ["Rounds", "main"]
+__all__ = ["Rounds", "main", "prepare"]
 
 ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EIO, errno.EACCES)
 CODES = {"io_error", "index_corrupt", "store_corrupt", "store_busy", "config_invalid"}
@@ -42,6 +42,21 @@ _MOST_CALLS = 12
 """Of a kind, on a part, as first guess; what was counted is better."""
 _CPU_SECS = 0.5
 _TELL_EVERY = 100
+
+
+def prepare(world: World, stderr: Path) -> None:
+    """Fill *world* and save it; import and load here what children would."""
+    for _ in range(12):
+        world.edit()
+    for n, kind in enumerate(("ingest", "add", "add")):
+        operation = world.operation(kind, f"added {n}")
+        outcome = run(partial(perform, world.config, operation), stderr)
+        assert outcome.ended == "done", outcome
+        world.acknowledge(operation)
+    world.save()
+    import_as(partial(perform, world.config, Operation("forget", "added 1")), stderr)
+    import_as(partial(healed, world.config), stderr)
+    warm()
 
 
 class Rounds:
@@ -57,21 +72,7 @@ class Rounds:
         """What the round has done."""
         self._most: dict[tuple[str, str, str], int] = {}
         self._cpu: dict[str, float] = {}
-        self._prepare()
-
-    def _prepare(self) -> None:
-        world = self.world
-        for _ in range(12):
-            world.edit()
-        for n, kind in enumerate(("ingest", "add", "add")):
-            operation = world.operation(kind, f"added {n}")
-            outcome = run(partial(perform, world.config, operation), self.stderr)
-            assert outcome.ended == "done", outcome
-            world.acknowledge(operation)
-        world.save()
-        import_as(partial(perform, world.config, Operation("forget", "added 1")), self.stderr)
-        import_as(partial(healed, world.config), self.stderr)
-        warm()
+        prepare(self.world, self.stderr)
 
     def round(self, seed: int, step: str = "") -> list[str]:
         """Let go wrong what *seed* says, perhaps at *step*; return what should not have been."""

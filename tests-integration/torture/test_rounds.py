@@ -13,6 +13,8 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
+import crowd
+import damage
 from steps import FUNCTIONS
 from world import Operation, Seen, World
 
@@ -111,3 +113,15 @@ def test_what_was_forgotten_is_looked_for_in_every_byte(tmp_path: Path) -> None:
     assert list(world.judge_forgotten("added-1")) == []
     (world.data / "left").write_text(text)
     assert list(world.judge_forgotten("added-1")) == ["added-1 was forgotten, and is in left"]
+
+
+def test_readers_that_differ_at_one_sequence_are_told() -> None:
+    assert crowd.compare([{1: 11, 2: 12}, {2: 12, 3: 13}]) == []
+    assert crowd.compare([{1: 11}, {1: 12}]) == ["at sequence 1 readers differ"]
+
+
+def test_files_of_a_kind_are_one_row_and_no_harm_leaves_them_as_they_were() -> None:
+    kinds = map(damage.kind_of, ("lexical/chunks/ab12.fast", "lexical/chunks/meta.json", "a.md"))
+    assert list(kinds) == ["lexical/chunks/fast", "lexical/chunks/meta.json", "md"]
+    for harm in damage.HARMS.values():
+        assert harm(b"walrus" * 400, random.Random(1)) != b"walrus" * 400
