@@ -1,29 +1,44 @@
 /* Refuses one call on a file below a folder: the FAULT_NTH one of FAULT_CALL, with FAULT_ERRNO,
    and FAULT_FOR calls of that kind from there. Where FAULT_ERRNO is 0, the process is killed there
-   instead. FAULT_CLOCK puts the time of day off by so many seconds.
-   Preloaded by test_refusing_disk.py and by torture/storm.py. */
+   instead. FAULT_AT is a pattern of paths below the folder, if not all of them are meant.
+   FAULT_CLOCK puts the time of day off by so many seconds, FAULT_LOCKS has flock fail with it.
+   fault_counted says how many calls there were.
+   Preloaded by test_refusing_disk.py and by what is in torture. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-static int counted;
+int fault_counted;
+
+static int wanted(const char *call)
+{
+    const char *kind = getenv("FAULT_CALL");
+    return kind && !strcmp(kind, call);
+}
 
 static int refuses(const char *call, const char *path)
 {
-    const char *wanted = getenv("FAULT_CALL"), *below = getenv("FAULT_BELOW");
-    if (!wanted || !below || strcmp(wanted, call) || !path || strncmp(path, below, strlen(below)))
+    const char *below = getenv("FAULT_BELOW"), *at = getenv("FAULT_AT");
+    if (!wanted(call) || !below || !path || strncmp(path, below, strlen(below)))
         return 0;
-    int at = __sync_add_and_fetch(&counted, 1), first = atoi(getenv("FAULT_NTH"));
-    if (at < first || at >= first + atoi(getenv("FAULT_FOR")))
+    const char *rest = path + strlen(below);
+    if (at && fnmatch(at, rest + (*rest == '/'), 0))
+        return 0;
+    int now = __sync_add_and_fetch(&fault_counted, 1), first = atoi(getenv("FAULT_NTH"));
+    if (now < first || now >= first + atoi(getenv("FAULT_FOR")))
         return 0;
     errno = atoi(getenv("FAULT_ERRNO"));
     if (!errno)
@@ -34,6 +49,8 @@ static int refuses(const char *call, const char *path)
 static int refuses_file(const char *call, int file)
 {
     char link[64], path[4096];
+    if (!wanted(call))
+        return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 0)
@@ -72,6 +89,35 @@ ssize_t pread(int file, void *data, size_t size, off_t at)
 ssize_t pread64(int file, void *data, size_t size, off64_t at)
 {
     return refuses_file("read", file) ? -1 : REAL(pread64)(file, data, size, at);
+}
+
+ssize_t writev(int file, const struct iovec *data, int count)
+{
+    return refuses_file("write", file) ? -1 : REAL(writev)(file, data, count);
+}
+
+int ftruncate(int file, off_t size)
+{
+    return refuses_file("truncate", file) ? -1 : REAL(ftruncate)(file, size);
+}
+
+int ftruncate64(int file, off64_t size)
+{
+    return refuses_file("truncate", file) ? -1 : REAL(ftruncate64)(file, size);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    return refuses("create", path) ? -1 : REAL(mkdir)(path, mode);
+}
+
+int flock(int file, int operation)
+{
+    const char *number = getenv("FAULT_LOCKS");
+    if (!number)
+        return REAL(flock)(file, operation);
+    errno = atoi(number);
+    return -1;
 }
 
 int unlink(const char *path) { return refuses("unlink", path) ? -1 : REAL(unlink)(path); }

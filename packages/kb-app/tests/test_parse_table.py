@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.formats import table
 from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
 
@@ -89,6 +90,23 @@ def test_a_quotation_that_nobody_closed_swallows_nothing() -> None:
     document = parse(text.encode())
 
     assert len(document.blocks) > 5
+
+
+def test_where_every_quotation_stays_open_a_line_is_a_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table, "_MOST_OPEN", 3)
+    readers, reader = [], csv.reader
+
+    def remembered(rows: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+        readers.append(reader(rows, delimiter=delimiter))
+        return readers[-1]
+
+    monkeypatch.setattr(csv, "reader", remembered)
+    document = parse(b'x"y,"z\n' * 2_000)
+
+    assert len(document.blocks) > 5
+    assert sum(each.line_num for each in readers) < 3 * 500 + 2_000
 
 
 @settings(deadline=None)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from hypothesis import given, strategies as st
 
 from kb_app._ingest.making.places import common_place, placed_chunks
@@ -43,6 +46,25 @@ def test_no_chunk_is_of_two_pages_and_short_paragraphs_of_one_page_are_together(
         ("On the first page.\n\nAnd below it.", PageSpan(1, bbox=(0, 0, 30, 40))),
         ("On the second.", PageSpan(2, bbox=(5, 5, 6, 6))),
     ]
+
+
+class Counted(tuple[Block, ...]):
+    """Blocks that count how many of them were handed out one by one, or in a slice."""
+
+    taken = 0
+
+    def __getitem__(self, at: Any) -> Any:  # noqa: ANN401 - a block, or some
+        found = super().__getitem__(at)
+        Counted.taken += len(found) if isinstance(at, slice) else 1
+        return found
+
+
+def test_parts_take_no_blocks_but_their_own() -> None:
+    made = document(*((f"Page {n} says little.", PageSpan(n)) for n in range(1, 201)))
+    made = replace(made, blocks=Counted(made.blocks))
+
+    assert len(chunks(made)) == 200
+    assert Counted.taken <= 3 * 200
 
 
 def test_a_paragraph_that_runs_over_a_page_is_cut_there() -> None:

@@ -8,19 +8,21 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
-from kb_core.errors import IndexCorrupt, KbError
-from kb_core.records import Publication
+from kb_core.errors import IndexCorrupt, IoError, KbError
+from kb_core.records import Control, Publication
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing.documents import Corpus
 from kb_core.testing.fakes import HashEmbedder
 from kb_search.opening import translate_errors
 from kb_search.reader import Reader
+from kb_search.statistics import Counted
 from kb_search.sums import NAME, begin, leave, living, look, read_sums, verify
 from kb_search.writer import Writer
 
@@ -286,3 +288,34 @@ def test_a_panic_of_the_engine_is_an_index_that_is_damaged() -> None:
     assert "kebab ingest" in str(caught.value.hint)
     with pytest.raises(KeyboardInterrupt), translate_errors("ask"):
         raise KeyboardInterrupt
+
+
+def test_a_disk_that_refuses_a_thread_of_the_engine_is_no_damage() -> None:
+    """Else an index that is whole would be dropped because the disk is full."""
+    said = "An error occurred in a thread: 'An index writer was killed.. A worker thread ...'"
+
+    with pytest.raises(IoError, match="the disk refused") as told, translate_errors("publish"):
+        raise ValueError(said)
+    assert "kebab ingest" in str(told.value.hint)
+
+
+def test_readers_see_all_documents_while_an_index_is_replaced(
+    copied: Path, good: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records are committed first: at that moment a kill leaves them to readers of the old."""
+    before = {doc["path"] for doc in Reader(copied).snapshot().docs(None)}
+    newer = [replace(good[1][0], sequence=good[1][1].sequence + 7)]
+    seen: list[str] = []
+
+    with closing(Writer(copied)) as writer:
+        commit = writer._commit_chunks
+
+        def look_first(control: Control, counted: Counted) -> None:
+            seen.extend(doc["path"] for doc in Reader(copied).snapshot().docs(None))
+            commit(control, counted)
+
+        monkeypatch.setattr(writer, "_commit_chunks", look_first)
+        writer.rebuild(newer)
+
+    assert sorted(seen) == sorted(before)
+    assert {doc["path"] for doc in Reader(copied).snapshot().docs(None)} == before

@@ -14,6 +14,7 @@ outline of a document says where its headings or symbols are, in a small part of
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -266,6 +267,7 @@ def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_En
     heads = [block for block in doc["blocks"] if block["kind"] == "heading" or block.get("symbol")]
     by_lines = has_lines(doc)
     places = [] if by_lines else _places(snapshot, doc)
+    starts = [place for place, _ in places]
     lines = LineIndex(text)
     for head, after in zip(heads, _closing(heads), strict=True):
         start, end = head["start"], max(head["end"], heads[after - 1]["end"])
@@ -280,8 +282,8 @@ def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_En
         if by_lines:
             body = text[start:end].rstrip()
             fields["line_start"], fields["line_end"] = lines.lines_of(start, start + len(body))
-        elif before := [uri for place, uri in places if place <= start]:
-            fields["uri"] = before[-1]
+        elif before := bisect_right(starts, start):
+            fields["uri"] = places[before - 1][1]
         yield _Entry(_level(head), end - start, fields)
 
 

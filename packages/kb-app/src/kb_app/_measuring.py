@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from kb_app._parts import Parts
     from kb_app._queries import SearchedHit
     from kb_app.config import Config
-    from kb_core.evals import EvalCase, EvalEvent, EvalOptions, SelfOptions, Verdict
+    from kb_core.evals import (
+        EvalCase,
+        EvalEvent,
+        EvalOptions,
+        EvalVariant,
+        SelfOptions,
+        Verdict,
+    )
     from kb_core.ports import IndexSnapshot
     from kb_core.search import Hit, SearchQuery
     from kb_core.wire import types
@@ -139,6 +146,32 @@ class Measuring:
 
         data_dir = self._config.storage.data_dir
         return compare_runs(data_dir, before, after, tolerance=tolerance, strict=strict)
+
+    def tuning(self, wanted: Sequence[EvalVariant] = ()) -> tuple[EvalVariant, ...]:
+        """Return the variants that a run for ``tune`` asks: settings as they are, then others."""
+        from kb_app._evals.tuning import candidates
+
+        return candidates(self._config, wanted)
+
+    def tune(self, run: str, *, apply: bool = False) -> types.EvalTune:
+        """Return eval_tune.v1 of a run over ``tuning``: which settings are better, and how surely.
+
+        With *apply*, those that it recommends are written into the configuration, for whoever
+        opens it next.
+        """
+        from kb_app._evals.stored import find_run
+        from kb_app._evals.tuning import tuned
+
+        if apply:
+            self._refuse_readonly("eval tune --apply")
+        found = tuned(find_run(self._config.storage.data_dir, run))
+        better = [row for row in found["variants"] if row["name"] == found["recommended"]]
+        if apply and better:
+            from kb_app.config import change_settings
+
+            change_settings(better[0]["settings"], path=self._config.file)
+            found["applied"] = True
+        return found
 
     def report(self, runs: Sequence[str]) -> Report:
         """Return what runs over golden questions show; *runs* are named as in ``compare_runs``."""

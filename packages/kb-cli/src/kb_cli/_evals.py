@@ -14,7 +14,7 @@ from kb_cli._text import table, terminal_width, wrap
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["bar", "checked", "compared", "examined", "listed", "measured"]
+__all__ = ["bar", "checked", "compared", "examined", "listed", "measured", "tuned"]
 
 _CELLS = 10
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
@@ -145,6 +145,41 @@ def _stood(place: types.EvalCompareStanding | None) -> str:
         return "not found"
     words, meaning = place["lexical_rank"] or "-", place["vector_rank"] or "-"
     return f"rank {place['rank']} (words {words}, meaning {meaning})"
+
+
+def tuned(found: types.EvalTune) -> Iterator[str]:
+    """Return which settings are better, as text."""
+    yield f"{found['figure']} of {count(found['questions'], 'question')}"
+    rows = [
+        (
+            row["name"] if row["verdict"] != "now" else f"{row['name']}, as it is",
+            _share(row["mean"]),
+            *_change(row),
+            f"{row['chosen']:.0%}",
+            row["verdict"] if row["verdict"] != "now" else "",
+        )
+        for row in found["variants"]
+    ]
+    yield from table(("SETTINGS", "MEAN", "CHANGE", "95 % BETWEEN", "P", "CHOSEN", ""), rows)
+    held = found["held_out"]
+    yield (
+        f"choosing by the others changes a question by {held['mean']:+.3f}"
+        f" ({held['low']:+.3f} … {held['high']:+.3f}, p {held['p']:.3f})"
+    )
+    best = next((r for r in found["variants"] if r["name"] == found["recommended"]), None)
+    if best is None:
+        yield "nothing is better by more than luck: the settings stay as they are"
+        return
+    settings = ", ".join(f"{name} = {str(v).lower()}" for name, v in best["settings"].items())
+    done = "written" if found["applied"] else "kebab eval tune --apply writes it"
+    yield f"{best['name']} is better: {settings} ({done})"
+
+
+def _change(row: types.EvalTuneVariants) -> tuple[str, str, str]:
+    if "difference" not in row:
+        return "", "", ""
+    bounds = f"{row['low']:+.3f} … {row['high']:+.3f}"
+    return f"{row['difference']:+.3f}", bounds, f"{row['p_holm']:.3f}"
 
 
 def examined(found: types.EvalSelf) -> Iterator[str]:

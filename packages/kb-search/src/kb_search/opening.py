@@ -61,6 +61,12 @@ DAMAGED_HINT = (
 
 _LOCKED = ("lockbusy", "lockfile")
 _FROM_DISK = ("os error", "io_error")
+_GAVE_UP = "index writer was killed"
+"""What the engine says once a thread of its writer has ended, which keeps the reason to itself.
+
+Such a thread writes what is new and reads nothing: the disk refused it, and what is published
+is whole.
+"""
 
 
 @contextmanager
@@ -91,6 +97,11 @@ def _translated(action: str, error: Exception) -> KbError:
         return StoreBusy(
             f"could not {action}: another process is writing to the index",
             hint="wait for the other 'kebab ingest' to end",
+        )
+    if _GAVE_UP in lowered:
+        return IoError(
+            f"could not {action}: the disk refused what the engine wrote: {text}",
+            hint="look whether the disk is full or can be written; then run 'kebab ingest' again",
         )
     refused = any(word in lowered for word in _FROM_DISK) or disk_hint_of(text)
     if refused and "invaliddata" not in lowered:

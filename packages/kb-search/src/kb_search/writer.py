@@ -154,8 +154,13 @@ class Writer:
         return records > 2 * passages + _WORTH_EXPUNGING
 
     def rebuild(self, publications: Iterable[Publication]) -> Control:
-        """Replace everything by what *publications* add up to, published in one step."""
+        """Replace everything by what *publications* add up to, published in one step.
+
+        Records are committed before that, and are of the sequence that readers are at until
+        then: else they would be told meanwhile, or after a kill, that there is no document.
+        """
         control, counted = Control(store_id=""), _NOTHING
+        shown = self._control.sequence if self._control is not None else None
         if not self._is_open:
             self._open()
         with translate_errors("rebuild the index"):
@@ -165,7 +170,8 @@ class Writer:
                 for publication in publications:
                     files = self._append(control, publication)
                     control = _advance(control, publication, files)
-                    self._add_records(publication)
+                    rev = publication.sequence
+                    self._add_records(publication, rev if shown is None else min(shown, rev))
                     lengths = self._add_chunks(publication.documents)
                     counted = counted.plus(lengths)
                     control = replace(control, statistics=add_up(control.statistics, lengths))
@@ -271,11 +277,10 @@ class Writer:
         for source_id, path in publication.forgotten_files:
             key = key_of("file", source_id, path)
             part.writer.add_document(tombstone("file", key, rev))
-        self._add_records(publication)
+        self._add_records(publication, rev)
         part.writer.commit()
 
-    def _add_records(self, publication: Publication) -> None:
-        rev = publication.sequence
+    def _add_records(self, publication: Publication, rev: int) -> None:
         add = self._records.writer.add_document
         for doc in publication.documents:
             add(doc_document(doc, rev))

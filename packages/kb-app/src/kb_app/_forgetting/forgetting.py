@@ -175,6 +175,7 @@ def _remove_documents(session: WriteSession, what: ToForget) -> None:
     docs = [doc_id for source in what.sources for doc_id in store.doc_ids(source)]
     docs = list(dict.fromkeys((*what.doc_ids, *docs)))
     store.commit(Changes(deleted_docs=tuple(docs), forgotten_files=(*what.files, *rows)))
+    session.publish()  # readers find no record at their sequence in an index that is ahead
     store.erase(docs, what.sources)
     session.rebuild()
     store.prune_outbox(store.sequence)

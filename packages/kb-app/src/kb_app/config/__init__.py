@@ -48,7 +48,14 @@ from kb_app.config._settings import (
 )
 
 if TYPE_CHECKING:
-    from kb_app.config._files import InitReport, Migration, init_config, migrate_config, toml
+    from kb_app.config._files import (
+        InitReport,
+        Migration,
+        change_settings,
+        init_config,
+        migrate_config,
+        toml,
+    )
     from kb_app.config._sources import (
         SourceEdit,
         add_source,
@@ -86,6 +93,7 @@ __all__ = [
     "Ui",
     "Workspaces",
     "add_source",
+    "change_settings",
     "check_chunking",
     "drop_table",
     "free_name",
@@ -107,6 +115,7 @@ _EDITING = {
     "SourceEdit": "_sources",
     "TomlError": "_tables",
     "add_source": "_sources",
+    "change_settings": "_files",
     "drop_table": "_tables",
     "free_name": "_sources",
     "init_config": "_files",

@@ -35,6 +35,7 @@ __all__ = [
     "InitReport",
     "Migration",
     "back_up",
+    "change_settings",
     "default_text",
     "edited",
     "init_config",
@@ -261,6 +262,37 @@ def migrate_config(
         is_dry_run=dry_run,
         backup=backup,
     )
+
+
+def change_settings(
+    values: Mapping[str, object],
+    *,
+    path: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Config:
+    """Write settings by their full names, ``search.fusion``, and return the configuration.
+
+    Comments, and what is not named, stay as they are.
+    """
+    from kb_app.config._tables import TomlError, put_table
+
+    environ = paths.environment() if environ is None else environ
+    config = load_config(path, environ)
+    old = read_text(config.file)
+    text = new_text(path, environ) if old is None else old
+    for name, value in values.items():
+        section, _, key = name.rpartition(".")
+        try:
+            text = put_table(text, section.split("."), {key: value})
+        except TomlError as error:
+            raise InvalidInput(
+                f"{config.file}: {error}",
+                hint=f"write {key} = {toml(value)} into [{section}] there",
+                details={"field": name, "value": value},
+            ) from error
+    changed = parse_config(text, config.file, environ)
+    write_text(config.file, text)
+    return changed
 
 
 def _held(tables: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import click
 from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, pass_cli
-from kb_cli._evals import checked, compared, examined, listed, measured
+from kb_cli._evals import checked, compared, examined, listed, measured, tuned
 from kb_cli._options import filter_options, filters_of, mode_option, only_text
 from kb_core.errors import InvalidInput
 
@@ -307,6 +307,44 @@ def compare(
         ctx.exit(_UNHEALTHY)
 
 
+_TUNE = """
+kebab eval tune
+kebab eval tune --variant hybrid,fusion=rrf,rrf_k=20 --apply
+"""
+
+
+@command("tune", example=_TUNE)
+@_cases_option
+@click.option(
+    "--variant",
+    "variants",
+    metavar="V",
+    multiple=True,
+    help="Settings to try instead of the usual ones: fusion, rrf_k, rerank. (May be repeated.)",
+)
+@click.option("--apply", is_flag=True, help="Write what is recommended into the configuration.")
+@pass_cli
+def tune(cli: CliContext, /, cases: str | None, variants: tuple[str, ...], apply: bool) -> None:
+    """Try settings of search on the golden questions, and say which are better.
+
+    Each is compared with the settings as they are. The choice is made again without each fifth
+    of the questions and judged on that fifth, since the best of several always looks better
+    than it is. Nothing is changed without --apply, nor where it may be luck.
+    """
+    from kb_app._evals.running import read_variant
+    from kb_cli._follow import stopped_by_interrupt
+    from kb_core.evals import EvalOptions
+
+    cli.writes("eval tune")
+    wanted = tuple(map(read_variant, variants))
+    with cli.open() as kb, stopped_by_interrupt(cli, "stopping after this question") as stop:
+        options = EvalOptions(cases=cases, variants=kb.tuning(wanted), name="tune")
+        run = _last(cli, kb.evaluate(options, stop=stop)).run
+        assert run is not None  # noqa: S101 - what the last event carries
+        found = kb.tune(run["run_id"], apply=apply)
+    cli.show(found, lambda _: tuned(found))
+
+
 _REPORT = """
 kebab eval report last
 kebab eval report before last --into compared.html
@@ -469,5 +507,5 @@ def export(cli: CliContext, run: str, folder: str) -> None:
     click.echo("\n".join(map(printable, files)))
 
 
-for _each in (add, check, run, compare, report, list_, self_, import_, export):
+for _each in (add, check, run, compare, tune, report, list_, self_, import_, export):
     eval_.add_command(_each)

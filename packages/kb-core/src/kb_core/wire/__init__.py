@@ -50,6 +50,7 @@ from kb_core.wire._evals import (
     eval_run,
     eval_run_list,
     eval_self,
+    eval_tune,
     feedback,
     feedback_list,
 )
@@ -125,6 +126,7 @@ __all__ = [
     "eval_run",
     "eval_run_list",
     "eval_self",
+    "eval_tune",
     "explain_miss",
     "export_report",
     "feedback",

@@ -20,6 +20,7 @@ __all__ = [
     "eval_run",
     "eval_run_list",
     "eval_self",
+    "eval_tune",
     "feedback",
     "feedback_list",
 ]
@@ -112,6 +113,16 @@ def eval_compare(found: Mapping[str, Any]) -> types.EvalCompare:
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: decimal(v) if isinstance(v, float) else v for name, v in row.items()}
+
+
+def eval_tune(found: Mapping[str, Any]) -> types.EvalTune:
+    """Return eval_tune.v1; fields as the schema names them."""
+    told = {
+        **found,
+        "variants": [_rounded(row) for row in found["variants"]],
+        "held_out": _rounded(found["held_out"]),
+    }
+    return cast("types.EvalTune", {"schema_version": "eval_tune.v1", **told})
 
 
 def eval_self(found: Mapping[str, Any]) -> types.EvalSelf:

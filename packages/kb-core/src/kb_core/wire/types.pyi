@@ -587,6 +587,35 @@ class EvalSelf(TypedDict):
     note: str
     corpus_revision: int
 
+class EvalTuneVariants(TypedDict):
+    name: str
+    mean: float
+    difference: NotRequired[float]
+    low: NotRequired[float]
+    high: NotRequired[float]
+    p: NotRequired[float]
+    p_holm: NotRequired[float]
+    verdict: str
+    settings: dict[str, Any]
+    chosen: float
+
+class EvalTuneHeldOut(TypedDict):
+    mean: float
+    low: float
+    high: float
+    p: float
+
+class EvalTune(TypedDict):
+    schema_version: Literal["eval_tune.v1"]
+    run_id: str
+    figure: str
+    questions: int
+    folds: int
+    variants: list[EvalTuneVariants]
+    held_out: EvalTuneHeldOut
+    recommended: str | None
+    applied: bool
+
 class ExplainMissFile(TypedDict):
     state: str
     reason: NotRequired[str]

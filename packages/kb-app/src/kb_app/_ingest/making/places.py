@@ -41,7 +41,7 @@ def placed_chunks(
         return
     ends = [block.end for block in document.blocks]
     for start, end, places in _parts(document):
-        blocks = tuple(_within(document.blocks[bisect_right(ends, start) :], start, end))
+        blocks = tuple(_within(document.blocks, bisect_right(ends, start), start, end))
         part = replace(document, blocks=blocks, places=())
         starts = [place.start for place in places]
         for draft in chunker(part, counter, limits):
@@ -113,9 +113,10 @@ def _parts(document: ParsedDocument) -> Iterator[tuple[int, int, Sequence[Place]
     yield places[first].start, len(document.text), places[first:]
 
 
-def _within(blocks: Sequence[Block], start: int, end: int) -> Iterator[Block]:
-    """Yield what of *blocks* lies between *start* and *end*, cut to that."""
-    for block in takewhile(lambda block: block.start < end, blocks):
+def _within(blocks: Sequence[Block], first: int, start: int, end: int) -> Iterator[Block]:
+    """Yield what of *blocks*, from the *first* on, lies from *start* to *end*, cut to that."""
+    following = (blocks[number] for number in range(first, len(blocks)))
+    for block in takewhile(lambda block: block.start < end, following):
         yield replace(block, start=max(block.start, start), end=min(block.end, end))
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 from kb_app._ingest.making.blocks import Lines, Region
 from kb_app._ingest.making.metadata import Hints, text_metadata
@@ -26,6 +27,8 @@ _AGREE = 0.5
 _BLOCK_CHARS = 1_000
 _MOST_LINES = 500
 """A record of more lines is a quotation mark that nobody closed."""
+_MOST_OPEN = 200
+"""After so many of those, a line is a record: each costs as much as all of its lines."""
 _LONGEST_NAME, _LONGEST_HEADER = 60, 300
 _VALUE = re.compile(r"[-+(]?[\d.,:/ %€$£¥T-]*\d[\d.,:/ %€$£¥)TZ-]*")
 _FIELD_LIMIT = 2**31 - 1
@@ -38,8 +41,9 @@ class TableParser:
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         lines = Lines(content.text)
-        records = list(_records(lines, _delimiter(lines.texts, file.path)))
-        names = _names(records[0][2]) if len(records) > 1 else ()
+        records = _records(lines, _delimiter(lines.texts, file.path))
+        first = list(islice(records, 2))
+        names = _names(first[0][2]) if len(first) > 1 else ()
         path = (", ".join(names)[:_LONGEST_HEADER],) if names else ()
         body = "\n".join(lines.texts[:_LOOKED_AT])
         metadata, _ = text_metadata({}, Hints(path=file.path, body=body))
@@ -48,7 +52,9 @@ class TableParser:
             media=file.media,
             metadata=metadata,
             blocks=tuple(
-                block for region in _regions(lines, records) if (block := lines.block(region, path))
+                block
+                for region in _regions(lines, chain(first, records))
+                if (block := lines.block(region, path))
             ),
             warnings=content.warnings,
             parser_version=_PARSER,
@@ -79,36 +85,41 @@ def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[
     from csv import field_size_limit  # a run that reads no table does without
 
     field_size_limit(_FIELD_LIMIT)
-    at = 0
+    at = opened = 0
     while at < len(lines):
-        end, values = _record(lines, at, delimiter)
+        most = _MOST_LINES if opened < _MOST_OPEN else 1
+        found = _record(lines, at, delimiter, most)
+        opened += found is None
+        end, values = found or (at + 1, [lines.texts[at]])
         if not all(lines.is_blank(line) for line in range(at, end)):
             yield at, end, values
         at = end
 
 
-def _record(lines: Lines, at: int, delimiter: str) -> tuple[int, Sequence[str]]:
-    """Return where the record that begins at a line ends, and its values."""
+def _record(lines: Lines, at: int, delimiter: str, most: int) -> tuple[int, Sequence[str]] | None:
+    """Return where the record that begins at a line ends, and its values.
+
+    ``None`` where it has not ended within *most* lines.
+    """
     from csv import Error, reader as reading
 
     line = lines.texts[at]
     if '"' not in line:
         return at + 1, line.split(delimiter)
-    some = (f"{text}\n" for text in lines.texts[at : at + _MOST_LINES])
+    some = (f"{lines.texts[line]}\n" for line in range(at, min(at + most, len(lines))))
     reader = reading(some, delimiter=delimiter if delimiter != "\0" else "\x1f")
     try:
         values = next(reader)
     except (Error, StopIteration):
-        return at + 1, [line]
+        return None
     if reader.line_num >= _MOST_LINES or _is_open(lines, at, reader.line_num):
-        return at + 1, [line]
+        return None
     return at + reader.line_num, values
 
 
 def _is_open(lines: Lines, at: int, count: int) -> bool:
     """Say whether a record only ended where the text did, in the middle of a quotation."""
-    marks = sum(text.count('"') for text in lines.texts[at : at + count])
-    return count > 1 and marks % 2 == 1
+    return count > 1 and lines.text.count('"', lines.start(at), lines.start(at + count)) % 2 == 1
 
 
 def _names(values: Sequence[str]) -> tuple[str, ...]:
@@ -122,7 +133,7 @@ def _names(values: Sequence[str]) -> tuple[str, ...]:
     return names if are_names else ()
 
 
-def _regions(lines: Lines, records: Sequence[tuple[int, int, Sequence[str]]]) -> Iterator[Region]:
+def _regions(lines: Lines, records: Iterable[tuple[int, int, Sequence[str]]]) -> Iterator[Region]:
     """Yield records that follow each other, as far as a block is not long."""
     first, end, size = 0, 0, 0
     for begin, stop, _ in records:
