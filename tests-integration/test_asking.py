@@ -145,6 +145,19 @@ def test_a_question_that_nothing_answers_is_refused_with_what_comes_near(
 
 
 @pytest.mark.model
+def test_a_sentence_without_the_date_that_is_asked_for_is_no_answer(
+    library: InstalledKebab,
+) -> None:
+    refused = ask(library, "how many apprentices paint the old crane", code=1)
+
+    assert refused["refusal_reason"] == "score_gate"
+    assert refused["citations"][0]["quote"].startswith("The old crane is painted")
+    assert refused["confidence"] < refused["retrieval"]["score_gate"]
+    assert any("has no number or date" in warning for warning in refused["warnings"])
+    assert "April" in ask(library, "when is the crane painted")["answer"]
+
+
+@pytest.mark.model
 def test_a_name_that_nothing_mentions_is_said_beside_the_answer(library: InstalledKebab) -> None:
     known = ask(library, "when was the tower built for a fair")
     stranger = library.run("ask", "when was the tower built for the fair of Valencia", "--json")

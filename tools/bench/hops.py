@@ -34,7 +34,7 @@ from kb_core.answers import Answer, AskQuery
 
 __all__ = ["Outcome", "main"]
 
-_NAMES = {2: "two notes", 1: "one note", 0: "no note"}
+_NAMES = {2: "two notes", 1: "one note", 0: "no note, of two", -1: "no note, of one"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Outcome:
     def verdict(self) -> str:
         """``right``, ``refused`` or ``wrong``."""
         if self.answer.refusal is not None:
-            return "refused" if self.question.facts else "right"
+            return "refused" if self.question.facts > 0 else "right"
         wanted = bare(self.question.answer)
         return "right" if wanted and wanted in bare(self.answer.text) else "wrong"
 

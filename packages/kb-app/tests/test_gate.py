@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, strategies as st
 from kb_app._ask.evidence import Evidence, evidence_of
 from kb_app._ask.facts import particulars
 from kb_app._ask.gate import Gate, Kind, chance_of, doubts, gate_of, is_measured, kind_of
+from kb_app._ask.kinds import lacks
 from kb_core.ports import StoredChunk
 from kb_core.search import KnownWord, KnownWords, PartReading
 
@@ -23,15 +25,17 @@ PROSE = "The tower was built in 1889 for a fair. It is made of iron."
 
 
 class Near:
-    """A close reader that finds every part equally near."""
+    """A close reader that finds every part equally near, but for one word of the question."""
 
-    def __init__(self, nearness: float) -> None:
+    def __init__(self, nearness: float, farthest: float | None = None) -> None:
         self._nearness = nearness
+        self._farthest = nearness if farthest is None else farthest
 
     def read(
         self, _query: str, passages: Sequence[Sequence[str]], /, **_: object
     ) -> list[tuple[PartReading, ...]]:
-        reading = PartReading((self._nearness,) * 3, self._nearness)
+        nearest = (self._nearness, self._nearness, self._farthest)
+        reading = PartReading(nearest, self._nearness)
         return [tuple(reading for _ in parts) for parts in passages]
 
 
@@ -42,12 +46,17 @@ def chunk(text: str, *, title: str = "Note", media: str = "markdown") -> StoredC
 
 
 def evidence(
-    question: str, chunks: Sequence[StoredChunk], *, nearness: float = 0.85, share: float = 1.0
+    question: str,
+    chunks: Sequence[StoredChunk],
+    *,
+    nearness: float = 0.85,
+    farthest: float | None = None,
+    share: float = 1.0,
 ) -> Evidence:
     """Return the evidence that *chunks* are for *question*."""
     known = KnownWords(share=share, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
     scores = [1 / place for place in range(1, len(chunks) + 1)]
-    found = evidence_of(question, chunks, scores, known, Near(nearness))
+    found = evidence_of(question, chunks, scores, known, Near(nearness, farthest))
     assert found is not None
     return found
 
@@ -122,6 +131,42 @@ def test_what_comes_near_in_nothing_is_refused_whatever_is_read(texts: list[str]
 
     assert gate is not None
     assert chance_of(found, gate) < gate.threshold
+
+
+def test_a_note_of_the_thing_that_does_not_say_what_is_asked_of_it_is_refused() -> None:
+    report = chunk(REPORT.format(3))
+    near = evidence("what is it", [report], nearness=0.95, farthest=0.9)
+    far = evidence("what is it", [report], nearness=0.95, farthest=0.5)
+    gate = gate_of(MODEL, far)
+
+    assert gate is not None
+    assert chance_of(far, gate) < gate.threshold < gate.sure < chance_of(near, gate)
+    assert chance_of(far, replace(gate, says=None)) > chance_of(far, gate)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_lacking"),
+    [
+        ("when did the founder die", "He founded it in a bakery.", True),
+        ("when did the founder die", "He died in 1902.", False),
+        ("when was the crane painted", "The crane is painted in April.", False),
+        ("when was the mill closed", "The mill closed after the war.", False),
+        ("when is the cache emptied", "It is emptied once nobody reads it.", False),
+        ("how many rooms has the flat", "The flat is small.", True),
+        ("how many rooms has the flat", "The flat has three rooms.", False),
+        ("how much of it is true", "Nothing of it is true.", False),
+        ("wann starb der Komponist", "Er starb verarmt.", True),
+        ("cuándo murió la compositora", "Murió en 1967 en Toledo.", False),
+        ("quel âge avait le traducteur", "Il est mort à Vannes.", True),
+        ("松風社の設立者は何年に生まれましたか", "松風社は博物館である。", True),
+        ("松风社的创立者是哪一年出生的？", "他1848年出生于长浜。", False),
+        ("who was it", "Nobody knows.", False),
+    ],
+)
+def test_what_lacks_the_number_or_the_date_that_is_asked_for_is_known(
+    question: str, text: str, is_lacking: bool
+) -> None:
+    assert lacks(text, question) is is_lacking
 
 
 @given(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
 from kb_app._ask.extract import Extract, extracts
 from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
+from kb_app._ask.kinds import lacks
 from kb_app._ask.narrowing import narrow
 from kb_app._ask.telling import (
     cited_of,
@@ -71,6 +72,9 @@ _ONE_HOP = (
     "asked as one question: no phrase of it leads to a second fact; "
     "a language model ([ask] provider) may find other ways"
 )
+_NO_FIGURE = "what comes nearest has no number or date, which the question asks for"
+_LACKING = 0.1
+"""The confidence then; of 334 right answers on development collections, none was of the kind."""
 _NEAR = 3
 """How many passages a refusal names."""
 _ID_BYTES = 8
@@ -242,6 +246,9 @@ class Asking:
         chosen = extracts(evidence)
         units = sum(len(passage.pieces) for passage in evidence.passages)
         asked.watch.note("choose", f"{count(len(chosen), 'quote')} out of {units:,} units")
+        if lacks(" ".join(part.text for part in chosen), asked.question.text):
+            read = replace(read, confidence=_LACKING, warnings=(*read.warnings, _NO_FIGURE))
+            return self._said(asked, read, "score_gate")
         return self._said(asked, read, None if chosen else "score_gate", chosen)
 
     def _chained(self, asked: _Asked, read: _Read, evidence: Evidence) -> Sequence[Link]:

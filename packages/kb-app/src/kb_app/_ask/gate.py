@@ -11,6 +11,11 @@ one is meant; talk comes near a question with every other sentence; of code ther
 another piece that does the same. So for each kind the odds are bent: stretched or flattened,
 and lowered by the share of the names and figures asked about that no passage has.
 
+A passage may be about the very thing of the question and not say what is asked of it: then
+it leads over all others, and all the more the fewer there are. So prose has to pass a second
+measure, too, which looks at no other passage: how near the word comes that is farthest from it,
+and which share of the question's words it holds. The chance is the lesser of both.
+
 Below a first line there is no answer; below a second, it is given as weak.
 ``tools/bench/answers.py`` fits and measures all of it, by collection, language and model.
 """
@@ -73,11 +78,17 @@ class Gate:
     bend: tuple[float, float, float] = (0.0, 1.0, 0.0)
     """How the odds are bent: a constant, what they are multiplied with, and what is added for
     names and figures of which no passage has any."""
+    says: tuple[float, float, float] | None = None
+    """How the odds that a passage says what is asked follow from its farthest token and its
+    share of the words: a constant and two factors."""
 
 
 _GATES: dict[str, Gate] = {
     "multilingual-e5-small": Gate(
-        (-23.1, 13.8, 2.3, 1.07, 48.6, -3.94, 11, 24.5, 7.11, -1.82), 0.35, 0.6
+        (-23.1, 13.8, 2.3, 1.07, 48.6, -3.94, 11, 24.5, 7.11, -1.82),
+        0.35,
+        0.6,
+        says=(-36.1, 43.3, 10.6),
     ),
     "multilingual-e5-small, foreign": Gate(
         (-15.8, 8.41, -8.03, 4.22, 77.1, 2.55, 16.5, 10.8, -6.25, -1.04), 0.68, 0.68
@@ -157,7 +168,17 @@ def chance_of(evidence: Evidence, gate: Gate) -> float:
     odds = odds_of(evidence, gate)
     if odds >= _ELSEWHERE:
         odds = constant + slope * odds + lacking * evidence.lacking
+    if gate.says is not None:
+        odds = min(odds, _odds_of_saying(evidence, gate.says))
     return round(1 / (1 + math.exp(-odds)), 3)
+
+
+def _odds_of_saying(evidence: Evidence, says: tuple[float, float, float]) -> float:
+    constant, farthest, share = says
+    return constant + max(
+        farthest * min(passage.nearest, default=0.0) + share * passage.share
+        for passage in evidence.passages
+    )
 
 
 def doubts(evidence: Evidence, gate: Gate | None, chance: float | None) -> Iterator[str]:

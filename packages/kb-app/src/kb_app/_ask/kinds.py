@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["KINDS", "expected", "fits", "marked"]
+__all__ = ["KINDS", "expected", "fits", "lacks", "marked"]
 
 KINDS = ("number", "date", "name")
 
@@ -37,6 +37,25 @@ _ASKED = {
         re.IGNORECASE,
     ),
 }
+_SURELY = {
+    "number": re.compile(
+        r"\bhow many\b|\bhow much (?:do|does|did|is|was)\b"
+        r"|\bhow (?:old|high|tall|deep|far|wide|heavy|long) (?:is|was|are|were)\b"
+        r"|\bwie\s?viele\b|\bwie (?:alt|hoch|lang|tief|breit|schwer|weit) (?:ist|war|sind|waren)\b"
+        r"|\bcuánt[oa]s\b|\bqué edad\b|\bcombien d['’e]|\bquel âge\b|\bhoeveel\b"
+        r"|何(?:人|個|歳|本|匹|枚)|多少(?:人|个|公里|米)|几个|몇\s?(?:명|개|살)",
+        re.IGNORECASE,
+    ),
+    "date": re.compile(
+        r"\bwhen (?:did|was|were)\b|\b(?:what|which) year\b"
+        r"|\bwann (?:wurden?|starb|war|hat|ist)\b|\bwelche[mns]? jahr\b"
+        r"|\bcuándo (?:fue|fueron|se \w+ó|\w+ó)\b|\bqué año\b"
+        r"|\bquand (?:est|a|ont|sont|fut)\b|\bquelle année\b"
+        r"|何年|いつ.*(?:ました|でした|った)|哪一?年|언제.*[았었였]|몇\s?년",
+        re.IGNORECASE,
+    ),
+}
+"""Where nothing else can be meant: *when is it called* asks for no date."""
 _MONTH = (
     r"jan(?:uary?|uar)?|feb(?:ruary?|ruar)?|march|märz|apr(?:il)?|may|mai|june?|juni|july?|juli"
     r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?|enero|febrero"
@@ -61,6 +80,16 @@ _DATE = re.compile(
 _NAME = re.compile(
     r"\b[A-ZÄÖÜÉÁÍÓÚÑÀ-Þ][\w'’-]+(?:\s+(?:(?:of|de|von|van|la|der|da)\s+)?[A-ZÄÖÜÉÁÀ-Þ][\w'’-]+)*"
 )
+_TIME = re.compile(
+    rf"\b(?:{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter"
+    r"|century|decade|ago|during|after|before|since|until|when|while|today|yesterday"
+    r"|während|nach|nachdem|vor|bevor|seit|bis|als|frühling|sommer|herbst|jahrhundert"
+    r"|durante|después|antes|desde|hasta|cuando|siglo|primavera|verano|otoño|invierno"
+    r"|pendant|après|avant|depuis|lorsque|quand|siècle|printemps|été|automne|hiver)\b"
+    r"|[春夏秋冬前後]|期间|之[前后]|曜日|봄|여름|가을|겨울|전에|후에",
+    re.IGNORECASE,
+)
+"""What may say when something was without a date."""
 _FOUND = {"number": _NUMBER, "date": _DATE, "name": _NAME}
 
 
@@ -78,6 +107,14 @@ def fits(kind: str | None, text: str, question: str) -> tuple[bool, bool]:
         return False, False
     has = bool(_new(kind, text, question))
     return has, not has
+
+
+def lacks(text: str, question: str) -> bool:
+    """Say whether *question* asks for a number or a date beyond doubt, and *text* has none."""
+    kinds = [kind for kind, asked in _SURELY.items() if asked.search(question)]
+    if "date" in kinds and _TIME.search(text):
+        return False
+    return bool(kinds) and not any(_new(kind, text, question) for kind in kinds)
 
 
 def marked(text: str, question: str) -> tuple[int, int] | None:
