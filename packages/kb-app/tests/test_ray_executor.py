@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -103,8 +104,12 @@ class TestRay(ApartContract):
 
 @pytest.mark.usefixtures("nodes")
 def test_all_actors_do_their_share() -> None:
+    """One that starts late has its share of what is left then."""
+    pids: set[object] = set()
+    until = monotonic() + 120
     with executor(actors=2, expected=400) as made:
-        pids = {outcome.value for outcome in made.run(["pid"] * 400)}
+        while len(pids) < 2 and monotonic() < until:
+            pids |= {outcome.value for outcome in made.run(["pid"] * 400)}
 
     assert len(pids) == 2
 
