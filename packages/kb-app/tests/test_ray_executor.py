@@ -31,6 +31,10 @@ pytestmark = [
 ]
 
 
+PATIENCE_SECS = 600.0
+"""What a run waits for a processor here: a busy machine starts a worker of Ray in minutes."""
+
+
 @pytest.fixture(scope="module")
 def nodes() -> Generator[Any]:
     """A head node with one processor, and another node with one."""
@@ -46,7 +50,8 @@ def nodes() -> Generator[Any]:
 
 
 def executor(task: str = "do", **how: Any) -> RayExecutor[Any, Any]:  # noqa: ANN401
-    return RayExecutor[Any, Any](f"{CHORES}:{task}", **{"actors": 1, **how})
+    given = {"actors": 1, "slot_secs": PATIENCE_SECS, **how}
+    return RayExecutor[Any, Any](f"{CHORES}:{task}", **given)
 
 
 def listening() -> set[str]:
@@ -99,7 +104,7 @@ def test_a_cluster_of_its_own_listens_on_loopback_and_leaves_nothing(
 @pytest.mark.usefixtures("nodes")
 class TestRay(ApartContract):
     def make(self, task: str, **limits: Any) -> Executor[Any, Any]:  # noqa: ANN401
-        return RayExecutor[Any, Any](f"{CHORES}:{task}", actors=1, **limits)
+        return executor(task, **limits)
 
 
 @pytest.mark.usefixtures("nodes")
