@@ -121,6 +121,16 @@ def test_what_rots_unseen_is_found_by_the_deep_check_and_healed_by_a_run_that_wr
     assert not failed(filled.json("doctor", "--deep"))
 
 
+def test_sums_that_are_damaged_are_told_and_drop_nothing(filled: InstalledKebab) -> None:
+    rot(filled.data_dir / "lexical/chunks/sums.json")
+    said = failed(filled.json("doctor", "--deep", code=3))["files of the index"]
+    assert said.startswith("lexical/chunks/sums.json is not what was written")
+    filled.write("whale.md", "A whale.\n")
+
+    assert filled.ingest()["warnings"] == []
+    assert not failed(filled.json("doctor", "--deep"))
+
+
 def test_a_deleted_index_is_not_an_empty_knowledge_base(filled: InstalledKebab) -> None:
     filled.run("reset", "--index-only", "--yes")
     for words in READERS[:4]:

@@ -13,16 +13,25 @@ import random
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 import pytest
 
-from kb_app._wiring import open_session
+from kb_app import KnowledgeBase
+from kb_app._ingest.making import record
+from kb_app._ingest.workers.executor import InlineExecutor
+from kb_app._wiring import open_session, parts_of
+from kb_app.config import load_config
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.errors import IndexCorrupt, IoError
+from kb_core.ingest import IngestOptions
 from kb_core.records import Changes
+from kb_search import sums, writer
+from kb_search.sums import living
 from kb_search.writer import Writer
 
 CODES = {"io_error", "index_corrupt", "store_corrupt"}
@@ -160,3 +169,60 @@ def test_an_index_that_was_dropped_and_cannot_be_made_anew_is_an_error_of_the_di
     assert told["code"] == "io_error"
     assert kebab.ingest()["errors"] == 0
     assert set(kebab.paths("walrus OR bear")) == {"a.md", "b.md"}
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "number"),
+    [(sums, "_crc", errno.EIO), (writer, "open_index", errno.EMFILE)],
+)
+def test_an_index_that_cannot_be_read_just_now_is_not_dropped(
+    kebab: KebabHere,
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    function: str,
+    number: int,
+) -> None:
+    """Rounds of ``rounds.py`` that refused reads of the index left none; it was whole."""
+    kebab.write("a.md", "# A\n\nA walrus.\n")
+    kebab.ingest()
+    before = {path: (kebab.data_dir / path).read_bytes() for path in living(kebab.data_dir)}
+    kebab.write("b.md", "# B\n\nA bear.\n")
+
+    def refuse_reading(*_: object) -> NoReturn:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as refused:
+        refused.setattr(module, function, refuse_reading)
+        told = json.loads(kebab.run("--json", "ingest", code=2).stderr.splitlines()[-1])
+
+    assert told["code"] == "io_error"
+    assert told["hint"]
+    assert {path: (kebab.data_dir / path).read_bytes() for path in before} == before
+    assert kebab.paths("walrus") == ["a.md"]
+    report = kebab.ingest()
+    assert (report["errors"], report["new"], report["warnings"]) == (0, 1, [])
+
+
+def test_added_bytes_that_the_disk_refuses_are_read_by_the_next_run(
+    kebab: KebabHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``rounds.py`` refused reads of assets; the document then waited for ``--retry-failed``."""
+    kebab.write("a.md", "# A\n\nA walrus.\n")
+    kebab.ingest()
+    kebab.run("ingest-stdin", "--title", "Beluga", given="A beluga.")
+
+    def refuse_reading(*_: object) -> NoReturn:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as refused:
+        refused.setattr(record, "open_inside", refuse_reading)
+        config = load_config(kebab.config)
+        parts = replace(parts_of(config), executor=lambda task, _: InlineExecutor(task))
+        with KnowledgeBase(config, parts) as kb:
+            *_, last = kb.ingest(IngestOptions(force=True))
+    assert last.report is not None
+    assert last.report.counts["error"] == 1
+    assert kebab.paths("beluga") == ["beluga"]
+
+    assert kebab.ingest()["errors"] == 0
+    assert kebab.paths("beluga") == ["beluga"]

@@ -85,7 +85,7 @@ class Rounds:
             outcome = run(partial(perform, world.config, operation), self.stderr, fault)
             self._note(operation, fault, outcome)
             self.story.append(f"{operation} at {fault}: {outcome.ended} {outcome.told}")
-            if outcome.ended == "done":
+            if outcome.ended == "done" and not outcome.value.get("errors"):
                 world.acknowledge(operation)
                 forgotten |= {operation.key} if operation.kind == "forget" else set()
             forgotten -= {operation.key} if operation.kind == "add" else set()

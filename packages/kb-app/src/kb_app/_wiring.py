@@ -220,9 +220,10 @@ def _examine_index(config: Config, clock: Clock) -> list[str]:
         from kb_search.milvus.verifying import verify as verify_rows
 
         return verify_rows(_place(config))
+    from kb_core.disk import disk_errors
     from kb_search.sums import verify
 
-    with _lock(config, clock).shared():
+    with disk_errors("read the index"), _lock(config, clock).shared():
         found = verify(config.storage.data_dir)
     return [f"{path} {what}" for path, what in found.items()]
 

@@ -8,7 +8,8 @@ change are still held against the one that was set aside.
 * ``look`` is what every reader pays: a ``stat`` of each file. One whose size differs is
   damaged; one with another time than the writer left it with is read through first, unless
   all have other times, as in a copy of the folder.
-* ``verify`` reads everything, or as much of it as it is allowed to.
+* ``verify`` reads everything, or as much of it as it is allowed to. What the system refuses
+  to read may be whole, and is its error: a writer drops nothing for that.
 
 What no sums are known of has tantivy's own: each of its files but two ends in a footer with
 the CRC-32 of all before it.
@@ -16,9 +17,10 @@ the CRC-32 of all before it.
 
 from __future__ import annotations
 
+import errno
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +34,8 @@ _META, _MANAGED = "meta.json", ".managed.json"
 _COMPONENTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")
 _GROWING = (".i8", ".scale", ".f16", ".keys", ".dead")
 _BLOCK = 1 << 22
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
+"""Nothing is where a file was, or something else."""
 
 _FOOTER_END = 8
 _FOOTER_MAGIC = 1337
@@ -48,6 +52,8 @@ class Sum(NamedTuple):
 
 Sums = Mapping[str, Sum]
 """By path below the data directory."""
+Tell = Callable[[OSError], str]
+"""Says what is wrong with a file that cannot be read."""
 
 
 def read_sums(data_dir: Path, name: str = NAME) -> Sums | None:
@@ -63,20 +69,27 @@ def read_sums(data_dir: Path, name: str = NAME) -> Sums | None:
 
 
 def look(data_dir: Path, sums: Sums) -> dict[str, str]:
-    """Return what is wrong with files, by path, as far as it shows without reading them all."""
+    """Return what is wrong with files, by path, as far as it shows without reading them all.
+
+    What the system refuses to read is wrong with a file, too: it cannot be answered from.
+    """
+    return _look(data_dir, sums, _unreadable)
+
+
+def _look(data_dir: Path, sums: Sums, tell: Tell) -> dict[str, str]:
     wrong, other = {}, []
     for path, known in sums.items():
         try:
             status = (data_dir / path).stat()
         except OSError as error:
-            wrong[path] = _unreadable(error)
+            wrong[path] = tell(error)
             continue
         if status.st_size != known.size:
             wrong[path] = f"has {status.st_size:,} bytes, not {known.size:,}"
         elif status.st_mtime_ns != known.mtime_ns:
             other.append(path)
     if len(other) + len(wrong) < len(sums):
-        wrong.update(_read_through(data_dir, {path: sums[path] for path in other}))
+        wrong.update(_read_through(data_dir, {path: sums[path] for path in other}, tell))
     return wrong
 
 
@@ -84,14 +97,25 @@ def verify(data_dir: Path, most_bytes: int | None = None) -> dict[str, str]:
     """Return what is wrong with files, by path, having read them.
 
     With *most_bytes* files that are drawn are read, so much of them, and those that differ at
-    the first look. Nobody may be writing.
+    the first look. Nobody may be writing. Raises ``OSError`` for what the system refuses.
     """
     sums = read_sums(data_dir)
     if sums is None:
-        return _verify_unsealed(data_dir, read_sums(data_dir, _BEGUN) or {})
-    wrong = look(data_dir, sums)
+        return _damaged_sums(data_dir, most_bytes) | _verify_unsealed(
+            data_dir, read_sums(data_dir, _BEGUN) or {}
+        )
+    wrong = _look(data_dir, sums, _damage)
     rest = {path: known for path, known in sums.items() if path not in wrong}
-    return wrong | dict(_read_through(data_dir, _drawn(rest, most_bytes)))
+    return wrong | dict(_read_through(data_dir, _drawn(rest, most_bytes), _damage))
+
+
+def _damaged_sums(data_dir: Path, most_bytes: int | None) -> dict[str, str]:
+    """Return that sums are there and damaged; a writer, who leaves new ones, drops nothing."""
+    path = f"{_HOME}/{NAME}"
+    is_told = most_bytes is None and (data_dir / path).exists()
+    return (
+        {path: "is not what was written; the next run that writes replaces it"} if is_told else {}
+    )
 
 
 def begin(data_dir: Path) -> None:
@@ -171,13 +195,13 @@ def _drawn(sums: Sums, most_bytes: int | None) -> Sums:
     return drawn
 
 
-def _read_through(data_dir: Path, sums: Sums) -> Iterator[tuple[str, str]]:
+def _read_through(data_dir: Path, sums: Sums, tell: Tell) -> Iterator[tuple[str, str]]:
     for path, known in sums.items():
         try:
             if _crc(data_dir / path, 0, known.size) != known.crc:
                 yield path, "is not what was written"
         except OSError as error:
-            yield path, _unreadable(error)
+            yield path, tell(error)
 
 
 def _verify_unsealed(data_dir: Path, before: Sums) -> dict[str, str]:
@@ -187,7 +211,7 @@ def _verify_unsealed(data_dir: Path, before: Sums) -> dict[str, str]:
     except (OSError, ValueError, KeyError, TypeError):
         return {}  # nothing that can be opened, and so nothing that damage could hide in
     known = {path: before[path] for path in paths if path in before and _stays(path)}
-    wrong = dict(_read_through(data_dir, known))
+    wrong = dict(_read_through(data_dir, known, _damage))
     footed = (path for path in paths if path not in known and _stays(path))
     return wrong | dict(_check_footers(data_dir, footed))
 
@@ -206,7 +230,7 @@ def _check_footers(data_dir: Path, paths: Iterable[str]) -> Iterator[tuple[str, 
             if _crc(data_dir / path, 0, length) != crc:
                 yield path, "is not what was written"
         except OSError as error:
-            yield path, _unreadable(error)
+            yield path, _damage(error)
         except (ValueError, KeyError, TypeError):
             yield path, "does not end as it should"
 
@@ -228,3 +252,10 @@ def _footer(path: Path) -> tuple[int, int]:
 def _unreadable(error: OSError) -> str:
     missing = isinstance(error, FileNotFoundError)
     return "is missing" if missing else f"cannot be read: {error.strerror or error}"
+
+
+def _damage(error: OSError) -> str:
+    """Return what *error* says of a file; raise it again where it is the system that refuses."""
+    if error.errno in _NO_FILE:
+        return _unreadable(error)
+    raise error

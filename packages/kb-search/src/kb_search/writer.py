@@ -24,7 +24,7 @@ from typing import Self
 import tantivy
 from tantivy import FieldType, Occur, Query
 
-from kb_core.errors import IndexCorrupt, KbError
+from kb_core.errors import IndexCorrupt
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
 from kb_search import sums
 from kb_search.analysis import analyze
@@ -235,8 +235,10 @@ class Writer:
         try:
             for files in control.vectors.values():
                 cut_tails(self._vectors_dir, files)
-        except OSError:
-            return None
+        except OSError as error:
+            if error.errno is None:  # missing, or too short
+                return None
+            raise
         return control
 
     # ---------------------------------------------------------------- vectors
@@ -436,7 +438,7 @@ def _is_good(path: Path, schema: tantivy.Schema) -> bool:
         with translate_errors("open the index"):
             index = open_index(path, schema)
             index.searcher()
-    except KbError:
+    except IndexCorrupt:  # what the disk refuses is no reason to drop it
         return False
     return True
 

@@ -266,6 +266,18 @@ def failure(
     return row, item
 
 
+def unmade(
+    want: Wanted, made: Made, settings: Settings, now: datetime
+) -> tuple[FileRecord, IngestItem]:
+    """Return row and item of what was accepted when it was added, and cannot be made anew.
+
+    It stays as it is. Bytes that the disk refused are read again by every run until they come.
+    """
+    error = {"code": "io_error", "message": made.detail or made.skipped}
+    row, item = failure(want, error, settings, now)
+    return row if made.fingerprint else replace(row, fingerprint=None), item
+
+
 def _bytes_of(want: Wanted) -> str | None:
     """Return the hash of the bytes of a file that is as it was: costly results go by it."""
     known, file = want.known, want.file

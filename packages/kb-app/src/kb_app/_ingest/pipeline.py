@@ -333,16 +333,14 @@ class _Writing:
                 named = late if late and name == "parse" else name
                 self._run.tally.phase_secs[named] += millis / 1000
             return self._store(want, made)
-        if made is not None and made.skipped is not None and want.asset is not None and is_late:
-            row, item = outcomes.nothing_more(want, made, self._now)
-            self._batch.files.append(row)
-            return item
-        if made is not None and made.skipped is not None and want.asset is not None:
-            # It was accepted when it was added: what cannot be made anew stays as it is.
-            error = {"code": "io_error", "message": made.detail or made.skipped}
-            made = None
+        settings = _settings(want, self._run)
         if made is None:
-            row, item = outcomes.failure(want, error or {}, _settings(want, self._run), self._now)
+            row, item = outcomes.failure(want, error or {}, settings, self._now)
+        elif made.skipped is not None and want.asset is not None:
+            if is_late and made.fingerprint is not None:
+                row, item = outcomes.nothing_more(want, made, self._now)
+            else:
+                row, item = outcomes.unmade(want, made, settings, self._now)
         elif made.skipped is not None:
             row, item = outcomes.skip(want, made, self._now)
             if want.known is not None and want.known.doc_id:
