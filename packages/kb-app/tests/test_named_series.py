@@ -9,6 +9,7 @@ from kb_app._ask.narrowing import Titled, named
 from kb_app._ask.rows import label_of
 from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core.answers import AskQuery
+from kb_core.media import SearchMode
 from kb_core.records import DocumentRecord
 from kb_core.testing.documents import document
 
@@ -114,7 +115,8 @@ def filing(quarter: int, sales: int) -> DocumentRecord:
         f" Services 1,100 1,090 Total net sales $ {sales} $ 5,901 Cost of sales 2,001 1,901"
         " Research and development 6,111 5,710 Net income $ 8,810 $ 7,710\n\n"
         "Net sales are what we were paid. Total demand may change over time, and so may sales.\n\n"
-        + " ".join(f"W{quarter}a{n} is not v{quarter}b{n}." for n in range(500))
+        + "The sea was calm. "
+        * 500
     )
     return document(f"2022 Q{quarter} ZEN.md", text)
 
@@ -184,12 +186,21 @@ def test_a_figure_of_a_series_is_answered_by_the_rows_of_its_name(
     assert {one.hit.chunk_id for one in answer.citations} <= {hit.chunk_id for hit in answer.hits}
 
 
-def test_documents_that_begin_alike_are_narrowed_for_a_row_alone(
-    filings: ScriptedKnowledgeBase,
-) -> None:
-    asked = AskQuery(text="what are v2b9 v2b99 v2b199 v2b299 v2b399 v2b499 of Zenith", explain=True)
+def manual(name: str) -> DocumentRecord:
+    cover = "This manual tells how to use what you have bought, and how to be safe with it."
+    parts = (
+        f"## {name}{n}\n\nThe pump " + " ".join(f"{name}{n}x{word}" for word in range(80))
+        for n in range(12)
+    )
+    return document(f"{name}.md", f"# Of {name}\n\n{cover * 12}\n\n" + "\n\n".join(parts))
 
-    assert not any(stage.name == "narrow" for stage in filings.answer(asked).stages)
+
+def test_manuals_that_begin_alike_are_no_series_unless_a_row_answers() -> None:
+    kb = ScriptedKnowledgeBase(manual("Zenith"), manual("Nadirsoft"))
+
+    answer = kb.answer(AskQuery(text="pump of Zenith", mode=SearchMode.LEXICAL, explain=True))
+
+    assert "narrow" not in {stage.name for stage in answer.stages}
 
 
 def test_a_row_that_nobody_asks_for_is_no_answer(filings: ScriptedKnowledgeBase) -> None:
