@@ -12,7 +12,6 @@ and then the question with what it names (``chaining``).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -23,13 +22,16 @@ from kb_app._ask.extract import Extract, extracts
 from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
 from kb_app._ask.kinds import lacks
 from kb_app._ask.narrowing import narrow
+from kb_app._ask.rows import asked_rows, with_rows
 from kb_app._ask.telling import (
+    Watch,
     cited_of,
     judged_line,
     narrowed_line,
     near_misses,
     packed_line,
     place_of,
+    rows_line,
     searched_line,
     text_of,
     wrote_line,
@@ -39,7 +41,7 @@ from kb_app._search.query import parse_query
 from kb_app._search.ranking import page_of
 from kb_app.shown import count
 from kb_core import wire
-from kb_core.answers import Answer, AskQuery, Cited, Hop, Refusal, Stage, Verification
+from kb_core.answers import Answer, AskQuery, Cited, Hop, Refusal, Verification
 from kb_core.clock import to_epoch
 from kb_core.errors import InvalidInput, KbError, ModelMissing
 from kb_core.ports import StoredChunk, never
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from threading import Event
 
     from kb_app._ask.chaining import Link, Looked
+    from kb_app._ask.narrowing import Named, Narrowed
+    from kb_app._ask.rows import Told
     from kb_app._ask.writing import Written
     from kb_app._parts import Parts
     from kb_app._search.engine import Engine, RankedList
@@ -80,35 +84,18 @@ _NEAR = 3
 _ID_BYTES = 8
 
 
-class _Watch:
-    """Notes what each part of the way came to, and how long it took."""
-
-    def __init__(self) -> None:
-        self.started = self._last = time.perf_counter()
-        self.stages: list[Stage] = []
-
-    def note(self, name: str, said: str) -> None:
-        """Note that a part is done, which began when the one before was noted."""
-        now = time.perf_counter()
-        self.stages.append(Stage(name, round((now - self._last) * 1000), said))
-        self._last = now
-
-    @property
-    def milliseconds(self) -> int:
-        """Since the beginning."""
-        return round((time.perf_counter() - self.started) * 1000)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     """A question for which the search is done."""
 
     question: AskQuery
-    watch: _Watch
+    watch: Watch
     ranking: RankedList
     response: SearchResponse
-    rest: str | None = None
-    """What is asked of the documents that the question names, where it was narrowed to these."""
+    named: Named | None = None
+    """The documents that the question names, where it was narrowed to these."""
+    rows: Told | None = None
+    """What rows of tables say in these documents."""
     hops: tuple[Hop, ...] | None = None
     """``None`` where it is asked as one question."""
 
@@ -172,20 +159,28 @@ class Asking:
         yield from self._steps(asked)
 
     def _search(self, question: AskQuery) -> _Asked:
-        watch = _Watch()
+        watch = Watch()
         asked = self._found_first(question, watch)
         watch.note(
             "search", searched_line(question, len(asked.response.hits), self._searched_by(asked))
         )
         if narrowed := narrow(self._engine, asked.ranking):
-            response = self._engine.answer(narrowed.ranking)
-            rest = narrowed.named.rest
-            asked = replace(asked, ranking=narrowed.ranking, response=response, rest=rest)
-            watch.note("narrow", narrowed_line(narrowed.named))
+            asked = self._narrowed(asked, narrowed)
         model = self._parts.language_model() if question.multi_hop else None
         return asked if model is None else self._hopped(asked, model)
 
-    def _found_first(self, question: AskQuery, watch: _Watch) -> _Asked:
+    def _narrowed(self, asked: _Asked, narrowed: Narrowed) -> _Asked:
+        """Return *asked* with what the documents have that it names, rows of tables among it."""
+        response = self._engine.answer(narrowed.ranking)
+        asked.watch.note("narrow", narrowed_line(narrowed.named))
+        rows = asked_rows(self._engine, narrowed, asked.question.text)
+        asked.watch.note("rows", rows_line(rows))
+        found = {hit.chunk_id: hit for hit in (*response.hits, *rows.hits)}
+        response = replace(response, hits=tuple(found.values()))
+        asked = replace(asked, ranking=narrowed.ranking, response=response)
+        return replace(asked, named=narrowed.named, rows=rows)
+
+    def _found_first(self, question: AskQuery, watch: Watch) -> _Asked:
         ranking = self._engine.ranking(question.search())
         response = self._engine.answer(ranking)
         return _Asked(question=question, watch=watch, ranking=ranking, response=response)
@@ -243,7 +238,7 @@ class Asking:
             read = replace(read, warnings=(*read.warnings, _ONE_HOP))
         if read.is_refused:
             return self._said(asked, read, "score_gate")
-        chosen = extracts(evidence)
+        chosen = with_rows(asked.rows, extracts(evidence))
         units = sum(len(passage.pieces) for passage in evidence.passages)
         asked.watch.note("choose", f"{count(len(chosen), 'quote')} out of {units:,} units")
         if lacks(" ".join(part.text for part in chosen), asked.question.text):
@@ -255,6 +250,9 @@ class Asking:
         """Return the searches that answer together where no passage does; mostly none."""
         from kb_app._ask.chaining import chain
 
+        if asked.named is not None:  # where one document is like the next, no name leads on
+            return ()
+
         def look(text: str) -> Looked | None:
             return self._looked(asked, text)
 
@@ -262,7 +260,7 @@ class Asking:
 
     def _looked(self, asked: _Asked, text: str) -> Looked | None:
         """Return what *text* finds, searched as the question was; ``None`` where nothing."""
-        again = self._found_first(replace(asked.question, text=text), _Watch())
+        again = self._found_first(replace(asked.question, text=text), Watch())
         response = again.response
         read = self._read(again) if response.hits and not self._is_stopped() else _Read()
         sure = "nothing" if read.confidence is None else f"confidence {read.confidence:.2f}"
@@ -366,20 +364,21 @@ class Asking:
     def _evidence(self, asked: _Asked) -> list[StoredChunk]:
         """Return the chunks of the hits, best first."""
         if not asked.hops:
-            return [chunk for _, chunk in self._found(asked)]
+            found = [chunk for _, chunk in self._found(asked)]
+            return [*(asked.rows.chunks if asked.rows else ()), *found]
         find = self._engine.snapshot.find_chunks
         return [chunk for hit in asked.response.hits for chunk in find(hit.chunk_id, 1)]
 
     def _read(self, asked: _Asked) -> _Read:
         reader, remarks = self._reader()
-        found = self._found(asked)[:DEPTH]
+        found, named = self._found(asked)[:DEPTH], asked.named
         evidence = evidence_of(
             parse_query(asked.question.text).text,
             [chunk for _, chunk in found],
             [row.score for row, _ in found],
             self._engine.snapshot.known_words(asked.ranking.run.parsed.lexical),
             reader,
-            rest=asked.rest,
+            rest=named.rest if named else None,
             stop=self._is_stopped,
         )
         if evidence is None:
@@ -392,13 +391,15 @@ class Asking:
         if gate is None:
             remarks = (*remarks, f"gate: {name} was not measured; no answer is refused")
         confidence = chance_of(evidence, gate) if gate else None
+        if confidence is not None and asked.rows is not None:
+            confidence = max(confidence, asked.rows.chance)
         asked.watch.note("gate", judged_line(gate, confidence, is_foreign=evidence.is_foreign))
         return _Read(
             evidence=evidence,
             gate=gate,
             confidence=confidence,
             degraded=remarks,
-            warnings=tuple(doubts(evidence, gate, confidence)),
+            warnings=tuple(doubts(evidence, gate, confidence, named.written if named else ())),
         )
 
     def _reader(self) -> tuple[CloseReader | None, tuple[str, ...]]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from operator import mul
 from typing import Literal, TypeAlias
@@ -38,6 +38,7 @@ __all__ = [
     "FEATURES",
     "Gate",
     "Kind",
+    "any_alike",
     "chance_of",
     "doubts",
     "features",
@@ -155,9 +156,14 @@ def kind_among(chunks: Sequence[StoredChunk]) -> Kind:
     ]
     if sum(bool(_TURN.match(line)) for line in lines) * 2 > len(lines):
         return "talk"
-    words = [frozenset(_WORD.findall(chunk["text"].casefold())) for chunk in chunks]
-    alike = (len(one & two) > _ALIKE * len(one | two) for one, two in combinations(words, 2))
-    return "series" if any(alike) else "prose"
+    return "series" if any_alike([chunk["text"] for chunk in chunks]) else "prose"
+
+
+def any_alike(texts: Sequence[str]) -> bool:
+    """Say whether two of *texts* repeat each other."""
+    words = [frozenset(_WORD.findall(text.casefold())) for text in texts]
+    pairs = combinations(words, 2)
+    return any(len(one & two) > _ALIKE * len(one | two) for one, two in pairs)
 
 
 def chance_of(evidence: Evidence, gate: Gate) -> float:
@@ -181,12 +187,18 @@ def _odds_of_saying(evidence: Evidence, says: tuple[float, float, float]) -> flo
     )
 
 
-def doubts(evidence: Evidence, gate: Gate | None, chance: float | None) -> Iterator[str]:
-    """Yield what a reader of the answer has to know of its evidence."""
+def doubts(
+    evidence: Evidence, gate: Gate | None, chance: float | None, known: Iterable[str] = ()
+) -> Iterator[str]:
+    """Yield what a reader of the answer has to know of its evidence.
+
+    Names that are *known* are those that its documents were found by.
+    """
     if gate is not None and chance is not None and gate.threshold <= chance < gate.sure:
         yield f"weak evidence: confidence {chance:.2f}"
-    if evidence.missing and not evidence.is_foreign:
-        names = ", ".join(sorted(evidence.missing, key=evidence.question.find))
+    missing = evidence.missing.difference(known)
+    if missing and not evidence.is_foreign:
+        names = ", ".join(sorted(missing, key=evidence.question.find))
         yield f"not mentioned by the evidence: {names}"
 
 

@@ -6,9 +6,10 @@ hardly a table of it. As words among others they lead away: to the passages that
 most often, which are not those with the figures. So such a question is searched again, without
 what names the documents, and among these alone.
 
-That is done where two of the first passages repeat each other, and one of the first is of a
-document that goes by what the question names; elsewhere a question stays as it was asked.
-``named`` is pure; ``narrow`` searches.
+That is done where two of the documents begin alike, as reports with the same cover do, or where
+two of the first passages repeat each other and one of the first is of a document that goes by
+what the question names; elsewhere a question stays as it was asked. ``named`` is pure;
+``narrow`` searches.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._ask.evidence import DEPTH
 from kb_app._ask.facts import particulars, read
-from kb_app._ask.gate import kind_among
+from kb_app._ask.gate import any_alike, kind_among
 from kb_app._search.ranking import page_of
 from kb_core.filters import OneOf, all_of
 from kb_core.values import dataclass
@@ -33,6 +34,8 @@ __all__ = ["Named", "Narrowed", "Titled", "named", "narrow"]
 
 _OPENING = 800
 """Characters from the beginning of a document that say what it is: a cover, a letterhead."""
+_COVERS = 10
+"""How many times longer a document is than its cover."""
 _MOST_DOCUMENTS = 60
 _QUARTER = re.compile(
     r"\b(?:(?P<one>first|erste[nrms]*|premier|primer)|(?P<two>second|zweite[nrms]*|deuxième|segundo)"
@@ -66,6 +69,8 @@ class Titled:
     over: str
     """Its title, its path and how it begins."""
     lang: str | None
+    length: int = 0
+    """In characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,11 @@ class Named:
     """What names them, as the question writes it."""
     rest: str
     """What is asked of them."""
+
+    @property
+    def written(self) -> frozenset[str]:
+        """What names them, and the same as an owner."""
+        return frozenset(f"{word}{owns}" for word in self.by for owns in ("", "'s", "’s", "'", "’"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +136,15 @@ def narrow(engine: Engine, ranking: RankedList) -> Narrowed | None:
     rows = page_of(ranking.rows, 0, len(ranking.rows), engine.renderer.places)
     by_key = engine.renderer.chunks([row.chunk_key for row in rows])
     chunks = [by_key[row.chunk_key] for row in rows if row.chunk_key in by_key]
-    if kind_among(chunks[:DEPTH]) != "series":
+    documents = _documents(engine, chunks)
+    begin_alike = any_alike([each.over for each in documents if each.length > _COVERS * _OPENING])
+    if not begin_alike and kind_among(chunks[:DEPTH]) != "series":
         return None
-    found = named(question, _documents(engine, chunks))
-    if found is None or {chunk["doc_id"] for chunk in chunks[:DEPTH]}.isdisjoint(found.doc_ids):
+    found = named(question, documents)
+    if found is None:
+        return None
+    first = {chunk["doc_id"] for chunk in chunks[:DEPTH]}
+    if not begin_alike and first.isdisjoint(found.doc_ids):
         return None
     where = all_of([ranking.run.where, OneOf("doc_id", found.doc_ids)])
     query = replace(ranking.run.query, text=found.rest)
@@ -141,15 +156,14 @@ def _documents(engine: Engine, chunks: Iterable[StoredChunk]) -> list[Titled]:
     first: dict[str, StoredChunk] = {}
     for chunk in chunks:
         first.setdefault(chunk["doc_id"], chunk)
-    return [
-        Titled(doc_id, chunk["path"], _over(engine, chunk), chunk["lang"])
-        for doc_id, chunk in list(first.items())[:_MOST_DOCUMENTS]
-    ]
+    return [_titled(engine, chunk) for chunk in list(first.values())[:_MOST_DOCUMENTS]]
 
 
-def _over(engine: Engine, chunk: StoredChunk) -> str:
-    opening = (engine.snapshot.doc_text(chunk["doc_id"]) or "")[:_OPENING]
-    return " ".join((chunk["title"], re.sub(r"[/_.-]", " ", chunk["path"]), opening))
+def _titled(engine: Engine, chunk: StoredChunk) -> Titled:
+    text = engine.snapshot.doc_text(chunk["doc_id"]) or ""
+    path = re.sub(r"[/_.-]", " ", chunk["path"])
+    over = " ".join((chunk["title"], path, text[:_OPENING]))
+    return Titled(chunk["doc_id"], chunk["path"], over, chunk["lang"], len(text))
 
 
 def _quarter_of(found: re.Match[str]) -> str:

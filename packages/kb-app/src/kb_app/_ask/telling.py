@@ -5,13 +5,14 @@ Pure: what was searched, read and chosen is given.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kb_app._ask.extract import Extract, ranked
 from kb_app._ask.kinds import marked
 from kb_app.shown import count
-from kb_core.answers import AskQuery, Cited
+from kb_core.answers import AskQuery, Cited, Stage
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
 from kb_core.ids import content_hash
 from kb_core.ports import StoredChunk
@@ -23,21 +24,43 @@ if TYPE_CHECKING:
     from kb_app._ask.gate import Gate
     from kb_app._ask.narrowing import Named
     from kb_app._ask.packing import Packed
+    from kb_app._ask.rows import Told
     from kb_app._ask.writing import Written
     from kb_core.control import EmbeddingModel
     from kb_core.language import ModelName
 
 __all__ = [
+    "Watch",
     "cited_of",
     "judged_line",
     "narrowed_line",
     "near_misses",
     "packed_line",
     "place_of",
+    "rows_line",
     "searched_line",
     "text_of",
     "wrote_line",
 ]
+
+
+class Watch:
+    """Notes what each part of the way came to, and how long it took."""
+
+    def __init__(self) -> None:
+        self.started = self._last = time.perf_counter()
+        self.stages: list[Stage] = []
+
+    def note(self, name: str, said: str) -> None:
+        """Note that a part is done, which began when the one before was noted."""
+        now = time.perf_counter()
+        self.stages.append(Stage(name, round((now - self._last) * 1000), said))
+        self._last = now
+
+    @property
+    def milliseconds(self) -> int:
+        """Since the beginning."""
+        return round((time.perf_counter() - self.started) * 1000)
 
 
 def searched_line(question: AskQuery, found: int, model: EmbeddingModel | None) -> str:
@@ -50,6 +73,12 @@ def narrowed_line(named: Named) -> str:
     """Say to which documents a question was narrowed."""
     by = ", ".join(named.by)
     return f"to {count(len(named.doc_ids), 'document')} by {by}; asked of them: {named.rest}"
+
+
+def rows_line(rows: Told) -> str:
+    """Say which rows of tables are labelled as is asked."""
+    labels = dict.fromkeys(extract.passage.pieces[0].text for extract in rows.extracts)
+    return ", ".join(labels) or "no row has a label that is asked for"
 
 
 def judged_line(gate: Gate | None, confidence: float | None, *, is_foreign: bool) -> str:
