@@ -2,20 +2,22 @@
 
 ``run.json`` is eval_run.v1, written when a run ends or stops. ``queries.jsonl`` has a line
 for every question and variant as it is asked, so that what was asked before a crash stays,
-and a run can go on. Folders and files are private, as questions may be.
+and a run can go on. Both have sums (``_sealed``), and ``cases.crc`` is that of the cases. Folders
+and files are private, as questions may be.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from kb_app._data_dir import DataDir, making_private_files
 from kb_app._evals.cases import read_cases, write_cases
+from kb_app._sealed import sealed, unsealed
 from kb_app.paths import make_private_folder
 from kb_core import wire
 from kb_core.errors import InvalidInput, IoError
@@ -70,18 +72,36 @@ class RunFolder:
         """Make the folder with the cases as they are asked."""
         with making_private_files():
             make_private_folder(self.path)
-            write_cases(self.path / "cases.jsonl", cases)
+            write_cases(self._cases, cases)
+            self._sum.write_text(str(zlib.crc32(self._cases.read_bytes())), "ascii")
+
+    def examine(self) -> None:
+        """Read all of it; raise ``IoError`` or ``InvalidInput`` where it is not what was written.
+
+        A run that has not ended has no ``run.json``, and goes on.
+        """
+        self.cases()
+        self.asked()
+        if (self.path / "run.json").exists():
+            self.run()
+        if self._sum.exists():
+            try:
+                is_same = int(self._sum.read_bytes()) == zlib.crc32(self._cases.read_bytes())
+            except ValueError:
+                is_same = False
+            if not is_same:
+                raise self._unreadable(ValueError("its cases are not what was written"))
 
     def add(self, asked: Asked) -> None:
         """Write what came of one question."""
         with making_private_files(), self._lines.open("a", encoding="utf-8") as stream:
-            stream.write(f"{wire.dumps(asked)}\n")
+            stream.write(f"{_sealed(asked)}\n")
 
     def finish(self, run: types.EvalRun) -> None:
         """Write what came of all of them, in one step."""
         new = self.path / f"run.json.{os.getpid()}"
         with making_private_files():
-            new.write_text(f"{wire.dumps(run)}\n", "utf-8")
+            new.write_text(f"{_sealed(run)}\n", "utf-8")
         new.replace(self.path / "run.json")
 
     def asked(self) -> list[Asked]:
@@ -90,7 +110,7 @@ class RunFolder:
         lines = self._lines.read_text("utf-8").splitlines() if self._lines.exists() else []
         for number, line in enumerate(lines, start=1):
             try:
-                found.append(json.loads(line))
+                found.append(unsealed(line.encode()))
             except ValueError as error:
                 if number < len(lines):
                     raise self._unreadable(error) from error
@@ -101,21 +121,29 @@ class RunFolder:
         asked = self.asked()
         new = self._lines.with_name(f"queries.jsonl.{os.getpid()}")
         with making_private_files():
-            new.write_text("".join(f"{wire.dumps(one)}\n" for one in asked), "utf-8")
+            new.write_text("".join(f"{_sealed(one)}\n" for one in asked), "utf-8")
         new.replace(self._lines)
         return asked
 
     def cases(self) -> list[EvalCase]:
         """Return the cases as they were asked."""
-        return read_cases(self.path / "cases.jsonl")
+        return read_cases(self._cases)
 
     def run(self) -> types.EvalRun:
         """Return what ``finish`` wrote."""
         try:
-            told: types.EvalRun = json.loads((self.path / "run.json").read_bytes())
+            told: types.EvalRun = unsealed((self.path / "run.json").read_bytes())
         except (OSError, ValueError) as error:
             raise self._unreadable(error) from error
         return told
+
+    @property
+    def _cases(self) -> Path:
+        return self.path / "cases.jsonl"
+
+    @property
+    def _sum(self) -> Path:
+        return self.path / "cases.crc"
 
     @property
     def _lines(self) -> Path:
@@ -126,6 +154,10 @@ class RunFolder:
             f"{str(self.path)!r} is not a run that can be read: {error}",
             details={"path": str(self.path)},
         )
+
+
+def _sealed(told: object) -> str:
+    return sealed(wire.dumps(told).encode()).decode()
 
 
 def fresh_run_id(started: datetime) -> str:
