@@ -2,12 +2,13 @@
 
 ``run.json`` is eval_run.v1, written when a run ends or stops. ``queries.jsonl`` has a line
 for every question and variant as it is asked, so that what was asked before a crash stays,
-and a run can go on. Both have sums (``_sealed``), and ``cases.crc`` is that of the cases. Folders
-and files are private, as questions may be.
+and a run can go on. A run that ended has the sum of each of them in ``sums.json``. Folders and
+files are private, as questions may be.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import zlib
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from kb_core.wire import types
 
 __all__ = ["Asked", "Kept", "RunFolder", "find_run", "fresh_run_id", "runs_in"]
+
+
+_FILES = ("cases.jsonl", "queries.jsonl", "run.json")
+_SUMS = "sums.json"
 
 
 class Kept(TypedDict):
@@ -73,36 +78,40 @@ class RunFolder:
         with making_private_files():
             make_private_folder(self.path)
             write_cases(self._cases, cases)
-            self._sum.write_text(str(zlib.crc32(self._cases.read_bytes())), "ascii")
 
     def examine(self) -> None:
         """Read all of it; raise ``IoError`` or ``InvalidInput`` where it is not what was written.
 
         A run that has not ended has no ``run.json``, and goes on.
         """
+        for name, known in self._sums().items():
+            try:
+                found = zlib.crc32((self.path / name).read_bytes())
+            except OSError as error:
+                raise self._unreadable(error) from error
+            if found != known:
+                raise self._unreadable(ValueError(f"{name} is not what was written"))
         self.cases()
         self.asked()
         if (self.path / "run.json").exists():
             self.run()
-        if self._sum.exists():
-            try:
-                is_same = int(self._sum.read_bytes()) == zlib.crc32(self._cases.read_bytes())
-            except ValueError:
-                is_same = False
-            if not is_same:
-                raise self._unreadable(ValueError("its cases are not what was written"))
 
     def add(self, asked: Asked) -> None:
         """Write what came of one question."""
         with making_private_files(), self._lines.open("a", encoding="utf-8") as stream:
-            stream.write(f"{_sealed(asked)}\n")
+            stream.write(f"{wire.dumps(asked)}\n")
 
     def finish(self, run: types.EvalRun) -> None:
         """Write what came of all of them, in one step."""
         new = self.path / f"run.json.{os.getpid()}"
         with making_private_files():
-            new.write_text(f"{_sealed(run)}\n", "utf-8")
+            new.write_text(f"{wire.dumps(run)}\n", "utf-8")
         new.replace(self.path / "run.json")
+        names = [name for name in _FILES if (self.path / name).exists()]
+        sums = {name: zlib.crc32((self.path / name).read_bytes()) for name in names}
+        with making_private_files():
+            new.write_bytes(sealed(wire.dumps(sums).encode()))
+        new.replace(self.path / _SUMS)
 
     def asked(self) -> list[Asked]:
         """Return every question that was asked; a line that a crash cut off counts as none."""
@@ -110,7 +119,7 @@ class RunFolder:
         lines = self._lines.read_text("utf-8").splitlines() if self._lines.exists() else []
         for number, line in enumerate(lines, start=1):
             try:
-                found.append(unsealed(line.encode()))
+                found.append(json.loads(line))
             except ValueError as error:
                 if number < len(lines):
                     raise self._unreadable(error) from error
@@ -121,7 +130,7 @@ class RunFolder:
         asked = self.asked()
         new = self._lines.with_name(f"queries.jsonl.{os.getpid()}")
         with making_private_files():
-            new.write_text("".join(f"{_sealed(one)}\n" for one in asked), "utf-8")
+            new.write_text("".join(f"{wire.dumps(one)}\n" for one in asked), "utf-8")
         new.replace(self._lines)
         return asked
 
@@ -132,18 +141,22 @@ class RunFolder:
     def run(self) -> types.EvalRun:
         """Return what ``finish`` wrote."""
         try:
-            told: types.EvalRun = unsealed((self.path / "run.json").read_bytes())
+            told: types.EvalRun = json.loads((self.path / "run.json").read_bytes())
         except (OSError, ValueError) as error:
             raise self._unreadable(error) from error
         return told
 
+    def _sums(self) -> dict[str, int]:
+        try:
+            return dict(unsealed((self.path / _SUMS).read_bytes()))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError) as error:
+            raise self._unreadable(error) from error
+
     @property
     def _cases(self) -> Path:
         return self.path / "cases.jsonl"
-
-    @property
-    def _sum(self) -> Path:
-        return self.path / "cases.crc"
 
     @property
     def _lines(self) -> Path:
@@ -154,10 +167,6 @@ class RunFolder:
             f"{str(self.path)!r} is not a run that can be read: {error}",
             details={"path": str(self.path)},
         )
-
-
-def _sealed(told: object) -> str:
-    return sealed(wire.dumps(told).encode()).decode()
 
 
 def fresh_run_id(started: datetime) -> str:
