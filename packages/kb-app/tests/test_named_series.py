@@ -9,6 +9,7 @@ from kb_app._ask.narrowing import Titled, named
 from kb_app._ask.rows import label_of
 from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core.answers import AskQuery
+from kb_core.media import SearchMode
 from kb_core.records import DocumentRecord
 from kb_core.testing.documents import document
 
@@ -21,6 +22,7 @@ def report(company: str, quarter: int, year: int, lang: str = "en") -> Titled:
 
 
 REPORTS = [report(name, n, 2022) for name in ("Zenith", "Nadirsoft") for n in (1, 2, 3)]
+REPORTS.append(Titled("c", "c.md", "Part 2 of the three tales", "en"))
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,14 @@ def test_a_name_tells_before_any_number_of_figures() -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["what was the gross margin", "What did Umbra earn?", "and of Zenith in Q2 2022?", ""],
-    ids=["names nothing", "names another", "asks nothing", "empty"],
+    [
+        "what was the gross margin",
+        "What did Umbra earn?",
+        "and of Zenith in Q2 2022?",
+        "how do I compare two margins, or 3",
+        "",
+    ],
+    ids=["names nothing", "names another", "asks nothing", "small numbers", "empty"],
 )
 def test_what_names_no_document_or_asks_nothing_of_it_stays_as_it_was(question: str) -> None:
     assert named(question, REPORTS) is None
@@ -107,7 +115,8 @@ def filing(quarter: int, sales: int) -> DocumentRecord:
         f" Services 1,100 1,090 Total net sales $ {sales} $ 5,901 Cost of sales 2,001 1,901"
         " Research and development 6,111 5,710 Net income $ 8,810 $ 7,710\n\n"
         "Net sales are what we were paid. Total demand may change over time, and so may sales.\n\n"
-        + "\n\n".join(f"In part {n} of it, nothing is said of {quarter * n}." for n in range(200))
+        + "The sea was calm. "
+        * 500
     )
     return document(f"2022 Q{quarter} ZEN.md", text)
 
@@ -175,6 +184,23 @@ def test_a_figure_of_a_series_is_answered_by_the_rows_of_its_name(
     assert [quote for quote in shown if quote in quotes] == quotes
     assert shown[: len(quotes)] == quotes or set(shown[: len(quotes)]) == set(quotes)
     assert {one.hit.chunk_id for one in answer.citations} <= {hit.chunk_id for hit in answer.hits}
+
+
+def manual(name: str) -> DocumentRecord:
+    cover = "This manual tells how to use what you have bought, and how to be safe with it."
+    parts = (
+        f"## {name}{n}\n\nThe pump " + " ".join(f"{name}{n}x{word}" for word in range(80))
+        for n in range(12)
+    )
+    return document(f"{name}.md", f"# Of {name}\n\n{cover * 12}\n\n" + "\n\n".join(parts))
+
+
+def test_manuals_that_begin_alike_are_no_series_unless_a_row_answers() -> None:
+    kb = ScriptedKnowledgeBase(manual("Zenith"), manual("Nadirsoft"))
+
+    answer = kb.answer(AskQuery(text="pump of Zenith", mode=SearchMode.LEXICAL, explain=True))
+
+    assert "narrow" not in {stage.name for stage in answer.stages}
 
 
 def test_a_row_that_nobody_asks_for_is_no_answer(filings: ScriptedKnowledgeBase) -> None:

@@ -171,10 +171,11 @@ class Asking:
 
     def _narrowed(self, asked: _Asked, narrowed: Narrowed) -> _Asked:
         """Return *asked* with what the documents have that it names, rows of tables among it."""
-        response = self._engine.answer(narrowed.ranking)
-        asked.watch.note("narrow", narrowed_line(narrowed.named))
         rows = asked_rows(self._engine, narrowed, asked.question.text)
-        asked.watch.note("rows", rows_line(rows))
+        if not narrowed.is_sure and not rows.chance:
+            return asked
+        asked.watch.note("narrow", f"{narrowed_line(narrowed.named)}; {rows_line(rows)}")
+        response = self._engine.answer(narrowed.ranking)
         found = {hit.chunk_id: hit for hit in (*response.hits, *rows.hits)}
         response = replace(response, hits=tuple(found.values()))
         asked = replace(asked, ranking=narrowed.ranking, response=response)

@@ -6,10 +6,10 @@ hardly a table of it. As words among others they lead away: to the passages that
 most often, which are not those with the figures. So such a question is searched again, without
 what names the documents, and among these alone.
 
-That is done where two of the documents begin alike, as reports with the same cover do, or where
-two of the first passages repeat each other and one of the first is of a document that goes by
-what the question names; elsewhere a question stays as it was asked. ``named`` is pure;
-``narrow`` searches.
+That is done where two of the first passages repeat each other, and one of the first is of a
+document that goes by what the question names; and where documents begin alike, as reports with
+the same cover do, if a row of their tables then answers (``rows``). Elsewhere a question stays
+as it was asked. ``named`` is pure; ``narrow`` searches.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ class Narrowed:
 
     ranking: RankedList
     named: Named
+    is_sure: bool
+    """Whether passages tell a series; else it is one only if a row of a table answers."""
 
 
 def named(question: str, documents: Sequence[Titled]) -> Named | None:
@@ -106,11 +108,13 @@ def named(question: str, documents: Sequence[Titled]) -> Named | None:
     asked = _QUARTER.sub(lambda found: f"{found.group()} {_quarter_of(found)}", question)
     told: dict[tuple[int, int], list[tuple[Titled, frozenset[str]]]] = {}
     for document in documents:
-        forms = particulars(asked, document.lang)
+        given = particulars(asked, document.lang)
+        forms = {form: word for form, word in given.items() if len(form) > 1}  # *two* names none
         reading = read(f". {document.over}", document.lang)
         has = {*reading.names, *reading.words, *(value for value, _ in reading.figures)}
-        held = frozenset(_OWNER.sub("", word) for form, word in forms.items() if form in has)
-        names = sum(not any(map(str.isdigit, word)) for word in held)
+        found = {form for form in forms if form in has}
+        held = frozenset(_OWNER.sub("", forms[form]) for form in found)
+        names = sum(not any(map(str.isdigit, form)) for form in found)
         told.setdefault((names, len(held)), []).append((document, held))
     best = max(told, default=(0, 0))
     if best == (0, 0):
@@ -137,18 +141,20 @@ def narrow(engine: Engine, ranking: RankedList) -> Narrowed | None:
     by_key = engine.renderer.chunks([row.chunk_key for row in rows])
     chunks = [by_key[row.chunk_key] for row in rows if row.chunk_key in by_key]
     documents = _documents(engine, chunks)
-    begin_alike = any_alike([each.over for each in documents if each.length > _COVERS * _OPENING])
-    if not begin_alike and kind_among(chunks[:DEPTH]) != "series":
+    repeats = kind_among(chunks[:DEPTH]) == "series"
+    with_covers = [each.over for each in documents if each.length > _COVERS * _OPENING]
+    if not repeats and not any_alike(with_covers):
         return None
     found = named(question, documents)
     if found is None:
         return None
     first = {chunk["doc_id"] for chunk in chunks[:DEPTH]}
-    if not begin_alike and first.isdisjoint(found.doc_ids):
+    is_sure = repeats and not first.isdisjoint(found.doc_ids)
+    if not is_sure and not any_alike(with_covers):
         return None
     where = all_of([ranking.run.where, OneOf("doc_id", found.doc_ids)])
     query = replace(ranking.run.query, text=found.rest)
-    return Narrowed(engine.ranking(query, where), found)
+    return Narrowed(engine.ranking(query, where), found, is_sure=is_sure)
 
 
 def _documents(engine: Engine, chunks: Iterable[StoredChunk]) -> list[Titled]:

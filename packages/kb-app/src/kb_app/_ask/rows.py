@@ -42,7 +42,7 @@ _MOST_LABELS = 3
 """Of one document: a question may ask how two of its figures compare."""
 _MOST_OF_A_LABEL = 2
 """A table of a quarter has the row, and one of the months since the year began."""
-_MOST_CHUNKS = 4000
+_MOST_CHUNKS = 2500
 _AGREES = 0.45
 """Of 53 development questions about filings, 29 of the 46 that have such a row are answered by
 one, 17 of the 24 whose best agrees by .7."""
