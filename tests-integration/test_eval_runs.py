@@ -54,6 +54,13 @@ def figures(run: dict[str, Any], variant: int = 0) -> dict[str, float]:
 def test_a_run_tells_figures_with_intervals_and_is_kept(kebab: InstalledKebab) -> None:
     run = kebab.json("eval", "run", "--mode", "lexical", "--ask", "--name", "first")
 
+    asked = Path(run["path"], "queries.jsonl")
+    whole = asked.read_bytes()
+    asked.write_bytes(whole.replace(b'"rank":1', b'"rank":3', 1))
+    checks = json.loads(kebab.run("--json", "doctor", "--deep", code=3).stdout)["checks"]
+    (row,) = [row for row in checks if row["name"] == "runs over questions"]
+    assert "queries.jsonl is not what was written" in row["detail"]
+    asked.write_bytes(whole)
     Draft202012Validator(closed_schema("eval_run")).validate(run)
     assert (run["state"], run["name"]) == ("completed", "first")
     assert run["cases"]["total"] == 6
@@ -138,7 +145,8 @@ def test_a_run_can_be_kept_in_a_folder_that_is_not_there_yet(
     kebab.run("eval", "run", "--mode", "lexical", "--into", str(folder))
     again = kebab.run("eval", "run", "--mode", "lexical", "--into", str(folder), code=2)
 
-    assert {file.name for file in folder.iterdir()} == {"run.json", "cases.jsonl", "queries.jsonl"}
+    names = {"run.json", "cases.jsonl", "queries.jsonl", "sums.json"}
+    assert {file.name for file in folder.iterdir()} == names
     assert "is not empty" in again.stderr
 
 

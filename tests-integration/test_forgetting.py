@@ -152,7 +152,11 @@ def test_the_report_tells_what_would_go_and_a_dry_run_changes_nothing(kebab: Keb
         ("conversation", 1, False),
         ("golden_question", 1, False),
     ]
-    assert told["left"] == ["documents of the same bytes: copy.md"]
+    golden_file = kebab.home / "golden.yaml"
+    assert told["left"] == [
+        "documents of the same bytes: copy.md",
+        f"golden questions in {golden_file} that tell of it, which you can change: q1",
+    ]
     assert sorted((p, p.stat().st_mtime_ns) for p in kebab.data_dir.rglob("*")) == before
 
 
@@ -349,7 +353,7 @@ def test_the_lists_of_what_is_forgotten_are_private_and_name_nothing(kebab: Keba
 
     assert data.forgotten.stat().st_mode & 0o777 == 0o600
     assert not data.forgetting.exists()
-    assert set(json.loads(data.forgotten.read_text("utf-8"))) == {"secret", "marks"}
+    assert set(json.loads(data.forgotten.read_text("utf-8"))) == {"secret", "marks", "crc32"}
 
 
 def test_a_list_that_cannot_be_read_stops_a_run_and_says_what_to_do(kebab: KebabHere) -> None:

@@ -263,3 +263,72 @@ def test_a_copy_that_cannot_be_made_is_said_and_costs_no_run(kebab: KebabHere) -
 
     assert report["new"] == 1
     assert "no safety copy could be made" in " ".join(report["warnings"])
+
+
+def test_what_a_copy_left_that_was_killed_is_forgotten_too(kebab: KebabHere) -> None:
+    kebab.run("ingest-stdin", "--title", MARK, given=SAID)
+    kebab.run("ask", "--session", "roses", f"where does the {MARK} lie?")
+    kebab.run("export", "--safety")
+    folder, newest = kebab.data_dir / "safety", copies(kebab).newest()
+    assert newest is not None
+    shutil.copytree(newest.folder, folder / ".new")
+    journal = newest.place_of("journal/roses.jsonl")
+    shutil.copy(journal, journal.with_name(f"{journal.name}.new"))
+
+    kebab.run("forget", "doc", MARK, "--mentions", "--yes")
+
+    assert not any(MARK.encode() in data for data in everything_in(kebab.data_dir))
+    assert not list(folder.rglob("*.new"))
+
+
+def test_a_conversation_is_deleted_in_what_a_copy_left_that_was_killed(kebab: KebabHere) -> None:
+    folder, newest = kebab.data_dir / "safety", copies(kebab).newest()
+    assert newest is not None
+    shutil.copytree(newest.folder, folder / ".new")
+    journal = newest.place_of("journal/roses.jsonl")
+    shutil.copy(journal, journal.with_name(f"{journal.name}.new"))
+
+    kebab.run("session", "delete", "roses", "--yes")
+
+    assert not list(folder.rglob("roses*"))
+
+
+def test_what_was_lost_and_is_in_copies_alone_is_listed_and_can_be_forgotten(
+    kebab: KebabHere,
+) -> None:
+    shutil.rmtree(kebab.data_dir / "assets")
+    for path in kebab.data_dir.glob("kebab.duckdb*"):
+        path.unlink()
+    kebab.ingest()
+    assert texts(kebab).keys() == {"garden.md"}
+
+    told = kebab.json("forget", "doc", "weasels", "--dry-run")
+    assert (told["documents"], told["paths"]) == (0, ["weasels"])
+    kebab.run("forget", "doc", "weasels", "--yes")
+
+    assert not any(b"weasel runs" in data for data in everything_in(kebab.data_dir))
+    assert "nothing to repair" in kebab.run("doctor", "--repair").stdout
+
+
+def test_marks_of_what_was_forgotten_that_are_damaged_stop_runs_until_a_repair(
+    kebab: KebabHere,
+) -> None:
+    marks = DataDir(kebab.data_dir).forgotten
+    for name in ("first", "second"):
+        kebab.write(f"{name}.md", f"# Secret\n\n{SAID}")
+    kebab.ingest()
+    kebab.run("forget", "doc", "first.md", "--yes")
+    kebab.run("export", "--safety")
+    (mark,) = json.loads(marks.read_bytes())["marks"]
+    kebab.run("forget", "doc", "second.md", "--yes")
+    other = "b" if mark[0] != "b" else "c"
+    marks.write_text(marks.read_text("utf-8").replace(mark, other + mark[1:]), "utf-8")
+
+    told = json.loads(kebab.run("--json", "ingest", code=2).stderr.splitlines()[-1])
+    assert "not what was written" in told["message"]
+    checks = json.loads(kebab.run("--json", "doctor", "--deep", code=3).stdout)["checks"]
+    assert "marks of what was forgotten" in {row["name"] for row in checks if not row["ok"]}
+    kebab.run("doctor", "--repair", "--yes")
+
+    assert kebab.ingest()["skipped_by_reason"] == {"forgotten": 2}
+    assert kebab.json("doctor", "--deep")["ok"]

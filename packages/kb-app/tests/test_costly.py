@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_app._costly import Costly, KeptResults, kept_in, sweep
+from kb_app._costly import Costly, KeptResults, damaged_in, kept_in, sweep
 from kb_app._ingest.judging.decode import FileContent
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash
@@ -161,4 +161,18 @@ def test_a_line_is_json_that_others_can_read(tmp_path: Path) -> None:
     costly(tmp_path).results(SCAN, "ocr", ENGINE).put("p1", {"text": "한글 \ud800"})
 
     (file,) = (tmp_path / "costly").rglob("*.jsonl")
-    assert json.loads(file.read_text("ascii")) == ["p1", {"text": "한글 \ud800"}]
+    assert json.loads(file.read_text("ascii"))[:2] == ["p1", {"text": "한글 \ud800"}]
+
+
+def test_a_part_whose_bits_were_turned_is_made_again_and_told(tmp_path: Path) -> None:
+    costly(tmp_path).results(SCAN, "ocr", ENGINE).put("p1", {"text": "a walrus"})
+    (file,) = (tmp_path / "costly").rglob("*.jsonl")
+    file.write_bytes(file.read_bytes().replace(b"walrus", b"walsus"))
+
+    assert damaged_in(tmp_path / "costly") == [
+        f"{file.relative_to(tmp_path / 'costly')} has parts that cannot be read"
+    ]
+    results = costly(tmp_path).results(SCAN, "ocr", ENGINE)
+    assert results.get("p1") is None
+    results.put("p1", {"text": "a walrus"})
+    assert costly(tmp_path).results(SCAN, "ocr", ENGINE).get("p1") == {"text": "a walrus"}

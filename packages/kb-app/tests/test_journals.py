@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from kb_app._ask.journals import Journal, Journals
+from kb_app._sealed import unsealed
 from kb_core import wire
 from kb_core.errors import InvalidInput, IoError
 
@@ -194,4 +196,21 @@ def test_a_link_in_place_of_a_journal_is_not_followed(journals: Journals, tmp_pa
 def test_a_turn_is_one_line_whatever_was_answered(journals: Journals) -> None:
     journals.append("lease", turn)
 
-    assert journals.read("lease").size == len(wire.dumps(turn(1)).encode()) + 1
+    (line,) = journals.lines("lease")
+    assert unsealed(line) == json.loads(wire.dumps(turn(1)))
+    assert journals.read("lease").size == len(line) + 1
+
+
+def test_a_turn_whose_bits_were_turned_is_left_out_and_said(
+    journals: Journals, tmp_path: Path
+) -> None:
+    journals.append("lease", turn)
+    journals.append("lease", turn)
+    file = tmp_path / "data" / "journal" / "lease.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"when", b"then", 1))
+
+    journal = journals.read("lease")
+
+    assert numbers(journal) == [2]
+    assert journal.damaged == 1
+    assert "cannot be read: 1" in journal.remarks[0]

@@ -2,9 +2,10 @@
 
 Below ``costly/`` of the data directory there is a folder for each content, called by the hash
 of its bytes, and in it a file for each maker, ``<kind>.<hash of what makes it>.jsonl``, with a
-line for each part. A worker adds a line with one write as soon as a part is made. So whatever
-is killed and whenever, every part that was kept is there, and a line that was torn counts as
-none. Two that make the same at once write it twice, which harms nothing.
+line for each part. A worker adds a line with one write as soon as a part is made, with a sum
+(``_sealed``). So whatever is killed and whenever, every part that was kept is there, and a line
+that was torn, or is not what was written, counts as none. Two that make the same at once write
+it twice, which harms nothing.
 
 What has no file of its own, such as an attachment, is needed by the file that it is in:
 ``of`` names these, by the hashes of their bytes. What nothing in the ledger needs any more
@@ -23,13 +24,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from kb_app._sealed import sealed, unsealed
 from kb_core.disk import disk_hint
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, fingerprint
 from kb_core.ports import Results
 from kb_core.values import dataclass
 
-__all__ = ["Costly", "Kept", "KeptResults", "UnkeptResults", "kept_in", "sweep"]
+__all__ = ["Costly", "Kept", "KeptResults", "UnkeptResults", "damaged_in", "kept_in", "sweep"]
 
 _OF = "of"
 _SUFFIX = ".jsonl"
@@ -98,8 +100,8 @@ class KeptResults:
         """Keep *value*, which JSON can hold; raise ``IoError`` where the disk refuses."""
         if self.get(part) is None and self._parts is not None:
             self._own()
-            line = json.dumps([part, value], separators=(",", ":")) + "\n"
-            self._append(self._file, ("\n" if self._is_torn else "") + line)
+            line = sealed(json.dumps([part, value], separators=(",", ":")).encode()) + b"\n"
+            self._append(self._file, (b"\n" if self._is_torn else b"") + line)
             self._parts[part], self._is_torn = value, False
 
     def _read(self) -> dict[str, object]:
@@ -113,16 +115,16 @@ class KeptResults:
     def _own(self) -> None:
         """Note who needs this; once is enough."""
         if self._owner is not None and self._owner not in _owners(self._file.parent):
-            self._append(self._file.parent / _OF, f"{self._owner}\n")
+            self._append(self._file.parent / _OF, f"{self._owner}\n".encode())
         self._owner = None
 
-    def _append(self, file: Path, text: str) -> None:
+    def _append(self, file: Path, data: bytes) -> None:
         try:
             for folder in (file.parent.parent, file.parent):
                 folder.mkdir(mode=0o700, exist_ok=True)
             descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(descriptor, "ab", buffering=0) as stream:
-                stream.write(text.encode())
+                stream.write(data)
         except OSError as error:
             reason = error.strerror or str(error)
             raise IoError(
@@ -135,6 +137,15 @@ def kept_in(folder: Path) -> Kept:
     """Return how much is kept below *folder*, which need not be there."""
     sizes = [path.lstat().st_size for path in _files(folder)]
     return Kept(len({path.parent for path in _files(folder)}), sum(sizes))
+
+
+def damaged_in(folder: Path) -> list[str]:
+    """Return which files below *folder* have lines that are not what was written."""
+    return [
+        f"{path.relative_to(folder)} has parts that cannot be read"
+        for path in _files(folder)
+        if path.suffix == _SUFFIX and not _is_whole(path.read_bytes())
+    ]
 
 
 def sweep(folder: Path, known: Callable[[Sequence[str]], Collection[str]]) -> None:
@@ -177,8 +188,13 @@ def _owners(folder: Path) -> set[str]:
         return set()
 
 
+def _is_whole(data: bytes) -> bool:
+    lines = [line for line in data.split(b"\n") if line]
+    return len(lines) == len([*_parts_in(data)])
+
+
 def _parts_in(data: bytes) -> Iterator[tuple[str, object]]:
     for line in data.split(b"\n"):
         with suppress(ValueError, TypeError):
-            part, value = json.loads(line)
+            part, value = unsealed(line)
             yield str(part), value

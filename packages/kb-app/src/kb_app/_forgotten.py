@@ -5,7 +5,8 @@ forgotten while its source stayed, a hash of the secret with the source and the 
 that sees the file knows it, and who reads only the list learns no name and no content. A mark
 goes when a person names the file again.
 
-A list that cannot be read is an error: going on would read again what was to be forgotten.
+A list that cannot be read, or is not what was written, is an error: going on would read again
+what was to be forgotten.
 Only the holder of the writer lock writes here.
 """
 
@@ -13,18 +14,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable
 from hashlib import blake2b
 
 from kb_app._data_dir import DataDir, making_private_files
+from kb_app._sealed import sealed, unsealed
 from kb_core.disk import disk_errors
 from kb_core.errors import IoError
 from kb_core.values import dataclass
 
-__all__ = ["NOTHING_FORGOTTEN", "Forgotten", "mark", "read_forgotten", "take_back"]
+__all__ = [
+    "NOTHING_FORGOTTEN",
+    "Forgotten",
+    "bring_back",
+    "mark",
+    "read_forgotten",
+    "take_back",
+]
 
 _DIGEST_BYTES = 16
+_MARK = re.compile(rb'"([0-9a-f]{32})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +61,15 @@ NOTHING_FORGOTTEN = Forgotten()
 def read_forgotten(data: DataDir) -> Forgotten:
     """Return the marks of a data directory; ``IoError`` for a list that cannot be read."""
     try:
-        told = json.loads(data.forgotten.read_bytes())
+        told = unsealed(data.forgotten.read_bytes())
         return Forgotten(bytes.fromhex(told["secret"]), frozenset(map(str, told["marks"])))
     except (FileNotFoundError, NotADirectoryError):
         return NOTHING_FORGOTTEN
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise IoError(
             f"what was forgotten cannot be told: {str(data.forgotten)!r} cannot be read: {error}",
-            hint="put a copy of it back; or delete it, and what was forgotten in folders that "
-            "are sources is read again",
+            hint="'kebab doctor --repair' takes it from a safety copy; or delete it, and what was "
+            "forgotten in folders that are sources is read again",
             details={"path": str(data.forgotten)},
         ) from error
 
@@ -81,12 +92,24 @@ def take_back(data: DataDir, source_id: str, path: str) -> bool:
     return True
 
 
+def bring_back(data: DataDir, kept: bytes) -> None:
+    """Put the list of a copy in place of one that is gone or damaged, whose marks stay with it.
+
+    A mark that a turned bit made another one marks nothing, and is in the copy if it is older.
+    May raise ``OSError`` or ``ValueError``.
+    """
+    told = unsealed(kept)
+    there = data.forgotten.read_bytes() if data.forgotten.exists() else b""
+    marks = frozenset(each.decode() for each in _MARK.findall(there))
+    _write(data, Forgotten(bytes.fromhex(told["secret"]), marks | frozenset(told["marks"])))
+
+
 def _write(data: DataDir, forgotten: Forgotten) -> None:
-    text = json.dumps({"secret": forgotten.secret.hex(), "marks": sorted(forgotten.marks)})
+    told = {"secret": forgotten.secret.hex(), "marks": sorted(forgotten.marks)}
     new = data.forgotten.with_name(f"{data.forgotten.name}.new")
     with disk_errors("note what was forgotten"), making_private_files():
-        with new.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with new.open("wb") as file:
+            file.write(sealed(json.dumps(told).encode()))
             file.flush()
             os.fsync(file.fileno())
         new.replace(data.forgotten)

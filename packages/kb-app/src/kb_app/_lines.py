@@ -2,20 +2,20 @@
 
 A line is written while the file is locked, so that processes lose nothing of each other, and
 synced before anybody hears of it. Whatever ends a process in the middle leaves an unfinished
-last line: readers leave it out, and the next line takes its place. A line that says nothing
-stays where it is.
+last line: readers leave it out, and the next line takes its place. A line that says nothing, or
+is not what was written by its sum (``_sealed``), stays where it is.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from kb_app._sealed import sealed, unsealed
 from kb_app.paths import make_private_folder
 from kb_core import wire
 from kb_core.values import dataclass
@@ -58,7 +58,7 @@ class LinesFile(Generic[Row]):
     def row(self, line: bytes) -> Row | None:
         """Return the row that a line is, or ``None`` if it says nothing."""
         try:
-            return self._row_of(json.loads(line))
+            return self._row_of(unsealed(line))
         except ValueError:
             return None
 
@@ -172,7 +172,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _line(row: Any) -> bytes:  # noqa: ANN401 - any wire object
-    return wire.dumps(row).encode() + b"\n"
+    return sealed(wire.dumps(row).encode()) + b"\n"
 
 
 def _mended(descriptor: int, content: bytes, *, is_torn: bool) -> bytes:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._costly import kept_in
 from kb_app._data_dir import INDEX_PARTS, DataDir
-from kb_app._ingest.added.assets import Assets
 from kb_app._media import AUDIO, MEDIA, OCR, chunker_for, extras_of, parsers_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
@@ -147,12 +146,11 @@ def doctor(
     parts: Parts,
     snapshot: Callable[[], IndexSnapshot],
     kept: Iterable[Check],
-    *,
-    deep: bool = False,
+    deep: Iterable[Check] = (),
 ) -> types.Doctor:
-    """Return doctor.v1; *deep* opens the store. Checks do not stop at the first that fails.
+    """Return doctor.v1. Checks do not stop at the first that fails.
 
-    *kept* are those of the safety copies.
+    *kept* are those of the safety copies, *deep* those that read everything.
     """
     checks = [
         *_check_configuration(config),
@@ -168,9 +166,7 @@ def doctor(
         _check_extras(),
         _check_viewers(config),
     ]
-    if deep:
-        checks += _check_deep(config, parts)
-    return wire.doctor(checks)
+    return wire.doctor([*checks, *deep])
 
 
 def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> types.Stats:
@@ -459,31 +455,6 @@ def _cosine(model: Embedder, question: str, passage: str) -> float:
     query = struct.unpack(f"<{model.model.dimensions}f", model.embed_query(question))
     vector = struct.unpack(f"<{model.model.dimensions}e", model.embed_passages([passage])[0])
     return float(sum(a * b for a, b in zip(query, vector, strict=True)))
-
-
-def _check_deep(config: Config, parts: Parts) -> Iterator[Check]:
-    """Read everything: the store, every file of the index, and every asset."""
-    remade = "'kebab doctor --repair' saves what can be read, and keeps a copy"
-    yield _examined("store", parts.examine, "every check of the store passes", remade)
-    rebuilt = "run 'kebab reset --index-only' and 'kebab ingest': nothing is parsed or embedded"
-    yield _examined("files of the index", parts.examine_index, "each is as it was written", rebuilt)
-    assets = Assets(DataDir(config.storage.data_dir).assets)
-    if assets.folder.is_dir():
-        again = "'kebab ingest-file FILE', or the same text again, puts it back"
-        yield _examined("assets", assets.damaged, "each is what its name says", again)
-
-
-def _examined(name: str, examine: Callable[[], Sequence[str]], well: str, hint: str) -> Check:
-    try:
-        problems = examine()
-    except KbError as error:
-        return {"name": name, "ok": False, "detail": str(error), "hint": error.hint}
-    return {
-        "name": name,
-        "ok": not problems,
-        "detail": "; ".join(problems) or well,
-        "hint": hint if problems else None,
-    }
 
 
 def _tree_size(folder: Path) -> int:

@@ -104,6 +104,7 @@ class SafetyCopy:
     def change(self, name: str, keep: Callable[[bytes], bool]) -> None:
         """Leave the lines of a file that *keep* says; one that is damaged, or empty then, goes."""
         content = self.read(name)
+        _unfinished(self.place_of(name)).unlink(missing_ok=True)
         lines = (content or b"").split(b"\n")
         left = [line for line in lines if line and keep(line)]
         if content is not None and len(left) == sum(map(bool, lines)):
@@ -112,7 +113,7 @@ class SafetyCopy:
             self.drop(name)
             return
         place = self.place_of(name)
-        new, used = place.with_name(f"{place.name}{_UNFINISHED}"), place.stat()
+        new, used = _unfinished(place), place.stat()
         with making_private_files(), new.open("wb") as out:
             with gzip.GzipFile("", "wb", fileobj=out, mtime=0) as packed:
                 packed.write(b"".join(line + b"\n" for line in left))
@@ -121,8 +122,10 @@ class SafetyCopy:
         new.replace(place)
 
     def drop(self, name: str) -> None:
-        """Take a file out, if it is in it."""
-        self.place_of(name).unlink(missing_ok=True)
+        """Take a file out, if it is in it, and what a change of it left that was killed."""
+        place = self.place_of(name)
+        for path in (place, _unfinished(place)):
+            path.unlink(missing_ok=True)
 
     def _is_whole(self, name: str) -> bool:
         try:
@@ -189,8 +192,8 @@ class SafetyCopies:
             if before is not None and _is_all(before, wanted):
                 before.folder.rename(made.folder)
             else:
+                self.sweep()
                 new = SafetyCopy(self._folder / _UNFINISHED)
-                shutil.rmtree(new.folder, ignore_errors=True)  # of a process that was killed
                 _fill(new, wanted, before)
                 new.folder.rename(made.folder)
             _sync_folder(self._folder)
@@ -199,20 +202,34 @@ class SafetyCopies:
             shutil.rmtree(old.folder)
         return made
 
+    def sweep(self) -> None:
+        """Delete what a process left that was killed while it made a copy, or changed one.
+
+        For the holder of the writer lock.
+        """
+        if (unfinished := self._folder / _UNFINISHED).is_dir():
+            shutil.rmtree(unfinished)
+        for left in self._folder.glob(f"*/**/*{_SUFFIX}{_UNFINISHED}"):
+            left.unlink(missing_ok=True)
+
     def has(self, name: str) -> bool:
         """Say whether a copy has a file."""
         return any(copy.place_of(name).exists() for copy in self.all())
 
     def drop(self, name: str) -> None:
         """Take a file out of every copy."""
-        for copy in self.all():
+        for copy in self._every():
             copy.drop(name)
 
     def change(self, name: str, keep: Callable[[bytes], bool]) -> None:
         """Leave, in every copy, the lines of a file that *keep* says."""
-        for copy in self.all():
+        for copy in self._every():
             if copy.place_of(name).exists():
                 copy.change(name, keep)
+
+    def _every(self) -> list[SafetyCopy]:
+        """Return the copies, and the one that is being made, or was until its process ended."""
+        return [*self.all(), SafetyCopy(self._folder / _UNFINISHED)]
 
     @property
     def _counter(self) -> Path:
@@ -223,6 +240,11 @@ class SafetyCopies:
         if before is not None:
             now = max(now, before.made_at + timedelta(seconds=1))
         return SafetyCopy(self._folder / now.astimezone(UTC).strftime(_FORM))
+
+
+def _unfinished(place: Path) -> Path:
+    """Return where a file of a copy is written that is to become the one at *place*."""
+    return place.with_name(f"{place.name}{_UNFINISHED}")
 
 
 def _is_time(name: str) -> bool:

@@ -285,10 +285,12 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
     def doctor(self, *, deep: bool = False) -> types.Doctor:
         """Return doctor.v1; *deep* opens the store, waiting for a writer for a bounded time."""
         from kb_app import _operations
+        from kb_app._examining import check_deep
         from kb_app._keep.bringing_back import checks
 
         kept = checks(self._config, self._parts.clock, deep=deep)
-        return _operations.doctor(self._config, self._parts, self._snapshot, kept, deep=deep)
+        read = check_deep(self._config, self._parts) if deep else ()
+        return _operations.doctor(self._config, self._parts, self._snapshot, kept, read)
 
     def sources(self) -> list[tuple[str, str]]:
         """Return the sources, id and folder, as the configuration has them now.

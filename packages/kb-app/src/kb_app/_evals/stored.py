@@ -2,7 +2,8 @@
 
 ``run.json`` is eval_run.v1, written when a run ends or stops. ``queries.jsonl`` has a line
 for every question and variant as it is asked, so that what was asked before a crash stays,
-and a run can go on. Folders and files are private, as questions may be.
+and a run can go on. A run that ended has the sum of each of them in ``sums.json``. Folders and
+files are private, as questions may be.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from kb_app._data_dir import DataDir, making_private_files
 from kb_app._evals.cases import read_cases, write_cases
+from kb_app._sealed import sealed, unsealed
 from kb_app.paths import make_private_folder
 from kb_core import wire
 from kb_core.errors import InvalidInput, IoError
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
     from kb_core.wire import types
 
 __all__ = ["Asked", "Kept", "RunFolder", "find_run", "fresh_run_id", "runs_in"]
+
+
+_FILES = ("cases.jsonl", "queries.jsonl", "run.json")
+_SUMS = "sums.json"
 
 
 class Kept(TypedDict):
@@ -70,7 +77,24 @@ class RunFolder:
         """Make the folder with the cases as they are asked."""
         with making_private_files():
             make_private_folder(self.path)
-            write_cases(self.path / "cases.jsonl", cases)
+            write_cases(self._cases, cases)
+
+    def examine(self) -> None:
+        """Read all of it; raise ``IoError`` or ``InvalidInput`` where it is not what was written.
+
+        A run that has not ended has no ``run.json``, and goes on.
+        """
+        for name, known in self._sums().items():
+            try:
+                found = zlib.crc32((self.path / name).read_bytes())
+            except OSError as error:
+                raise self._unreadable(error) from error
+            if found != known:
+                raise self._unreadable(ValueError(f"{name} is not what was written"))
+        self.cases()
+        self.asked()
+        if (self.path / "run.json").exists():
+            self.run()
 
     def add(self, asked: Asked) -> None:
         """Write what came of one question."""
@@ -83,6 +107,11 @@ class RunFolder:
         with making_private_files():
             new.write_text(f"{wire.dumps(run)}\n", "utf-8")
         new.replace(self.path / "run.json")
+        names = [name for name in _FILES if (self.path / name).exists()]
+        sums = {name: zlib.crc32((self.path / name).read_bytes()) for name in names}
+        with making_private_files():
+            new.write_bytes(sealed(wire.dumps(sums).encode()))
+        new.replace(self.path / _SUMS)
 
     def asked(self) -> list[Asked]:
         """Return every question that was asked; a line that a crash cut off counts as none."""
@@ -107,7 +136,7 @@ class RunFolder:
 
     def cases(self) -> list[EvalCase]:
         """Return the cases as they were asked."""
-        return read_cases(self.path / "cases.jsonl")
+        return read_cases(self._cases)
 
     def run(self) -> types.EvalRun:
         """Return what ``finish`` wrote."""
@@ -116,6 +145,18 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise self._unreadable(error) from error
         return told
+
+    def _sums(self) -> dict[str, int]:
+        try:
+            return dict(unsealed((self.path / _SUMS).read_bytes()))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError) as error:
+            raise self._unreadable(error) from error
+
+    @property
+    def _cases(self) -> Path:
+        return self.path / "cases.jsonl"
 
     @property
     def _lines(self) -> Path:

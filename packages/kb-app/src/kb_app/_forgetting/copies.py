@@ -17,9 +17,19 @@ from kb_app._keep.exporting import CONFIG, GOLDEN, SETTINGS
 from kb_app._keep.safety import ASSETS, JOURNAL, records_in
 from kb_app._safety import SafetyCopies, SafetyCopy
 
-__all__ = ["golden_in_copies", "remove_from_copies"]
+__all__ = ["added_in_copies", "golden_in_copies", "remove_from_copies"]
 
 _GOLDEN, _CONFIG = f"{SETTINGS}/{GOLDEN}", f"{SETTINGS}/{CONFIG}"
+
+
+def added_in_copies(data: DataDir) -> set[str]:
+    """Return the keys of the added documents that safety copies have."""
+    return {
+        record.key
+        for copy in SafetyCopies(data.safety).all()
+        for record in records_in(copy).values()
+        if not record.is_removed
+    }
 
 
 def golden_in_copies(data: DataDir) -> Iterator[str]:
@@ -40,7 +50,9 @@ def remove_from_copies(
     *golden* is the file of golden questions, without which a copy of it stays. May be done again.
     """
     places = [f"{ASSETS}{Assets(data.assets).place_of(key).name}" for key in keys]
-    for copy in SafetyCopies(data.safety).all():
+    copies = SafetyCopies(data.safety)
+    copies.sweep()
+    for copy in copies.all():
         _remove_added(copy, places)
         for name in copy.members():
             if name.startswith((JOURNAL, SETTINGS)) and copy.read(name) is None:

@@ -6,14 +6,16 @@ Decided from what is published, and told before anything goes; nothing is writte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb_app._data_dir import DataDir
-from kb_app._forgetting.forgetting import ToForget, mentions_of
+from kb_app._forgetting.copies import added_in_copies
+from kb_app._forgetting.forgetting import Mention, ToForget, mentions_of
 from kb_app._forgetting.traces import ALWAYS, GOLDEN, KINDS
 from kb_app._search.lookup import find, paths_named
 from kb_core import wire
+from kb_core.control import ADDED_SOURCE
 from kb_core.errors import DocNotFound, InvalidInput
 from kb_core.filters import And, Glob, OneOf, literal_glob
 from kb_core.ids import enclosed_path
@@ -61,9 +63,10 @@ def found(
     )
     match kind, targets:
         case "doc", [_, *_]:
-            return _documents(snapshot(), base, targets)
+            return _documents(snapshot(), base, targets, DataDir(config.storage.data_dir))
         case "source", [name]:
-            return _source(snapshot(), base, name, [source.id for source in config.sources])
+            configured = [source.id for source in config.sources]
+            return _source(snapshot(), base, name, configured, DataDir(config.storage.data_dir))
         case "query", [query]:
             return _query(base, query)
     raise InvalidInput(
@@ -88,8 +91,11 @@ def report_of(
         documents=len(found.docs),
         chunks=sum(doc["chunk_count"] for doc in found.docs),
         paths=[path for _, path in found.to_forget.files],
-        mentions=({**asdict(one), "goes": one.kind in kinds} for one in told),
-        left=[*_left(found), *_left_in(data)],
+        mentions=(
+            {"kind": one.kind, "name": one.name, "count": one.count, "goes": one.kind in kinds}
+            for one in told
+        ),
+        left=[*_left(found), *_left_to_the_person(told), *_left_in(data)],
     )
 
 
@@ -100,6 +106,15 @@ def _left(found: Found) -> Iterator[str]:
         yield f"documents of the same bytes: {named}{more}"
 
 
+def _left_to_the_person(told: Iterable[Mention]) -> Iterator[str]:
+    for one in told:
+        if one.kind == GOLDEN:
+            named = ", ".join(one.ids[:_MOST_NAMED])
+            more = ", …" if len(one.ids) > _MOST_NAMED else ""
+            which = f": {named}{more}" if named else ""
+            yield f"golden questions in {one.name} that tell of it, which you can change{which}"
+
+
 def _left_in(data: DataDir) -> Iterator[str]:
     for path in data.copies():
         yield f"{path}, a copy that was set aside: delete it if it holds it"
@@ -107,13 +122,20 @@ def _left_in(data: DataDir) -> Iterator[str]:
         yield f"{path}, which kebab did not make"
 
 
-def _documents(snapshot: IndexSnapshot, base: ToForget, names: Sequence[str]) -> Found:
-    """Return what *names* stand for, each a document's id or path, or a path of the ledger."""
+def _documents(
+    snapshot: IndexSnapshot, base: ToForget, names: Sequence[str], data: DataDir
+) -> Found:
+    """Return what *names* stand for, each a document's id or path, or a path of the ledger.
+
+    Or of what was added and lost, and is in safety copies alone.
+    """
     docs: dict[str, StoredDoc] = {}
     files: dict[tuple[str, str], None] = {}
     for name in names:
         doc = _document(snapshot, name)
         rows = [(doc["source_id"], doc["path"])] if doc else [*_rows(snapshot, name)]
+        if not rows and name in added_in_copies(data):
+            rows = [(ADDED_SOURCE, name)]
         docs |= {doc["doc_id"]: doc} if doc else {}
         files |= dict.fromkeys(rows)
         if not rows:
@@ -128,7 +150,13 @@ def _documents(snapshot: IndexSnapshot, base: ToForget, names: Sequence[str]) ->
     return _found("doc", names, what, snapshot, list(docs.values()))
 
 
-def _source(snapshot: IndexSnapshot, base: ToForget, name: str, configured: Sequence[str]) -> Found:
+def _source(
+    snapshot: IndexSnapshot,
+    base: ToForget,
+    name: str,
+    configured: Sequence[str],
+    data: DataDir,
+) -> Found:
     """Return all of the source *name*, configured or not."""
     where = OneOf("source_id", (name,))
     docs, rows = list(snapshot.docs(where)), list(snapshot.files(where))
@@ -141,6 +169,8 @@ def _source(snapshot: IndexSnapshot, base: ToForget, name: str, configured: Sequ
         )
     files = dict.fromkeys((row["source_id"], row["path"]) for row in rows)
     files |= dict.fromkeys((doc["source_id"], doc["path"]) for doc in docs)
+    if name == ADDED_SOURCE:
+        files |= dict.fromkeys((name, key) for key in sorted(added_in_copies(data)))
     ids = tuple(doc["doc_id"] for doc in docs)
     what = replace(base, doc_ids=ids, files=tuple(files), sources=(name,))
     return _found("source", [name], what, snapshot, docs)

@@ -29,7 +29,14 @@ from kb_app._costly import sweep
 from kb_app._data_dir import DataDir, making_private_files
 from kb_app._forgetting.copies import golden_in_copies, remove_from_copies
 from kb_app._forgetting.mentions import Telling
-from kb_app._forgetting.traces import ALWAYS, KINDS, all_that_is_said, count, traces_in
+from kb_app._forgetting.traces import (
+    ALWAYS,
+    KINDS,
+    all_that_is_said,
+    count,
+    ids_in,
+    traces_in,
+)
 from kb_app._forgotten import mark
 from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.added.planning import used_assets
@@ -85,13 +92,18 @@ class Mention:
     kind: str
     name: str
     count: int
+    ids: tuple[str, ...] = ()
+    """Those of golden questions that do."""
 
 
 def mentions_of(data: DataDir, what: ToForget, texts: Iterable[str]) -> list[Mention]:
     """Return what tells of it; *texts* are those of the documents."""
     telling, traces = what.telling(), list(traces_in(data, *what.places))
     telling.look_for_quotes(texts, all_that_is_said(traces))
-    found = [Mention(trace.kind, trace.name, count(trace, telling)) for trace in traces]
+    found = [
+        Mention(trace.kind, trace.name, count(trace, telling), tuple(ids_in(trace, telling)))
+        for trace in traces
+    ]
     return sorted(
         (one for one in found if one.count), key=lambda one: (KINDS.index(one.kind), one.name)
     )

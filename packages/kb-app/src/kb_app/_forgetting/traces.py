@@ -26,7 +26,16 @@ from kb_core.disk import disk_errors
 from kb_core.errors import KbError
 from kb_core.values import dataclass
 
-__all__ = ["ALWAYS", "GOLDEN", "KINDS", "Trace", "all_that_is_said", "count", "traces_in"]
+__all__ = [
+    "ALWAYS",
+    "GOLDEN",
+    "KINDS",
+    "Trace",
+    "all_that_is_said",
+    "count",
+    "ids_in",
+    "traces_in",
+]
 
 GOLDEN = "golden_question"
 KINDS = ("conversation", "feedback", GOLDEN, "log", "query", "run")
@@ -94,6 +103,13 @@ def all_that_is_said(traces: Sequence[Trace]) -> Iterator[str]:
 def count(trace: Trace, telling: Telling) -> int:
     """Return how much in *trace* tells."""
     return sum(map(telling.is_told_by, trace.said()))
+
+
+def ids_in(trace: Trace, telling: Telling) -> Iterator[str]:
+    """Yield the ids of golden questions that tell; other traces have none."""
+    if trace.kind == GOLDEN:
+        told = (case for case in trace.said() if telling.is_told_by(case))
+        yield from (str(case["id"]) for case in told if isinstance(case, dict) and "id" in case)
 
 
 @dataclass(frozen=True, slots=True)

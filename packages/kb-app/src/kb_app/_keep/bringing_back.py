@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb_app._data_dir import DataDir, making_private_files
-from kb_app._forgotten import NOTHING_FORGOTTEN, Forgotten, read_forgotten
+from kb_app._forgotten import (
+    NOTHING_FORGOTTEN,
+    Forgotten,
+    bring_back as bring_marks_back,
+    read_forgotten,
+)
 from kb_app._ingest.added.assets import Assets, read_record
 from kb_app._keep.exporting import CONFIG, GOLDEN, SETTINGS
 from kb_app._keep.safety import ASSETS, FORGOTTEN, JOURNAL, records_in
@@ -113,6 +118,14 @@ def _forgotten(data: DataDir) -> Forgotten:
         return NOTHING_FORGOTTEN
 
 
+def _can_be_read(data: DataDir) -> bool:
+    try:
+        read_forgotten(data)
+    except IoError:
+        return False
+    return True
+
+
 def _lost_journals(data: DataDir, copy: SafetyCopy, *, thorough: bool) -> Iterator[Lost]:
     for member in copy.members():
         if not member.startswith(JOURNAL):
@@ -128,7 +141,8 @@ def _lost_journals(data: DataDir, copy: SafetyCopy, *, thorough: bool) -> Iterat
 def _lost_files(config: Config, data: DataDir, copy: SafetyCopy) -> Iterator[Lost]:
     there = copy.members()
     for kind, member, path in _files(config, data):
-        if member in there and not path.exists():
+        is_there = path.exists() and (kind != "forgotten" or _can_be_read(data))
+        if member in there and not is_there:
             yield Lost(kind, str(path), member)
 
 
@@ -144,7 +158,9 @@ def _is_back(config: Config, data: DataDir, copies: list[SafetyCopy], one: Lost)
         return found is not None and _document_is_back(Assets(data.assets), copies, one, found)
     if found is None:
         return False
-    if one.member.startswith(JOURNAL):
+    if one.kind == "forgotten":
+        bring_marks_back(data, found)
+    elif one.member.startswith(JOURNAL):
         LinesFile(data.root / one.member, lambda row: row).bring_back(_lines(found))
     else:
         places = {member: path for _, member, path in _files(config, data)}

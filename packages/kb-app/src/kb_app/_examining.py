@@ -1,0 +1,102 @@
+"""What ``doctor --deep`` reads: every byte of what is kept, each by its own sums.
+
+A part that cannot be examined is a check that failed, and the others are made all the same.
+Nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kb_app._costly import damaged_in
+from kb_app._data_dir import DataDir
+from kb_app._evals.stored import RunFolder
+from kb_app._forgotten import read_forgotten
+from kb_app._ingest.added.assets import Assets
+from kb_app._lines import LinesFile
+from kb_core.disk import disk_errors
+from kb_core.errors import KbError
+
+if TYPE_CHECKING:
+    from kb_app._parts import Parts
+    from kb_app.config import Config
+
+__all__ = ["check_deep"]
+
+Check = dict[str, Any]
+
+_REMADE = "'kebab doctor --repair' saves what can be read, and keeps a copy"
+_REBUILT = "run 'kebab reset --index-only' and 'kebab ingest': nothing is parsed or embedded"
+_ADDED = "'kebab ingest-file FILE', or the same text again, puts it back"
+_JOURNALS = (
+    "what can be read is shown, and the next line takes the place of one that was not finished; "
+    "'kebab doctor --repair' brings back what a safety copy has"
+)
+_RUNS = "delete that folder; 'kebab eval run' makes a run again"
+_COSTLY = "delete that file: what is in it is made again when it is needed"
+
+
+def check_deep(config: Config, parts: Parts) -> Iterator[Check]:
+    """Read everything: store, index, assets, journals, runs, costly results, marks."""
+    data = DataDir(config.storage.data_dir)
+    yield _examined("store", parts.examine, "every check of the store passes", _REMADE)
+    yield _examined(
+        "files of the index", parts.examine_index, "each is as it was written", _REBUILT
+    )
+    if data.assets.is_dir():
+        assets = Assets(data.assets)
+        yield _examined("assets", assets.damaged, "each is what its name says", _ADDED)
+    if data.journal.is_dir():
+        yield _examined(
+            "journals", lambda: _damaged_journals(data.journal), "each line is whole", _JOURNALS
+        )
+    if data.evals.is_dir():
+        yield _examined(
+            "runs over questions", lambda: _damaged_runs(data.evals), "each can be read", _RUNS
+        )
+    if data.costly.is_dir():
+        yield _examined(
+            "costly results", lambda: damaged_in(data.costly), "each line is whole", _COSTLY
+        )
+    if data.forgotten.exists():
+        yield _examined("marks of what was forgotten", lambda: _marks(data), "all are there", "")
+
+
+def _damaged_journals(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.glob("*.jsonl")):
+        lines = LinesFile(path, lambda row: row).read()
+        if lines.damaged:
+            yield f"{path.name} has lines that are not what was written: {lines.damaged}"
+        if lines.is_torn:
+            yield f"the last line of {path.name} is not whole"
+
+
+def _damaged_runs(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.iterdir()):
+        try:
+            RunFolder(path).examine()
+        except KbError as error:
+            yield str(error)
+
+
+def _marks(data: DataDir) -> Sequence[str]:
+    read_forgotten(data)
+    return ()
+
+
+def _examined(
+    name: str, examine: Callable[[], Iterator[str] | Sequence[str]], well: str, hint: str
+) -> Check:
+    try:
+        with disk_errors(f"examine the {name}"):
+            problems = list(examine())
+    except KbError as error:
+        return {"name": name, "ok": False, "detail": str(error), "hint": error.hint}
+    return {
+        "name": name,
+        "ok": not problems,
+        "detail": "; ".join(problems) or well,
+        "hint": hint if problems else None,
+    }
