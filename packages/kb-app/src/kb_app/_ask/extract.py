@@ -52,6 +52,8 @@ _SAYS_MORE = 1.5
 """How much longer than the question a unit is that repeats it, and answers it too."""
 _LEADS = (":", "：")
 """What ends in one of these says what follows."""
+_ASKS = ("?", "？", "؟")
+_CLOSING = " |\t*_\"'”’»)」』"
 _LEAST_WORDS = 3
 """A question of fewer words stands in code that is no example of asking it."""
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d]")
@@ -172,6 +174,8 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
             is_long = is_block and words_in(piece.text) > _MOST_WORDS
             is_number = said.isdecimal() and unit.lead is None and len(passage.pieces) > 1
             if unit.kind == "heading" or is_header or is_long or is_question or is_number:
+                continue
+            if piece.text.rstrip(_CLOSING).endswith(_ASKS):
                 continue
             if said and said not in seen:
                 seen.add(said)
