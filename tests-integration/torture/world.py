@@ -22,6 +22,7 @@ from typing import Any
 from kb_app import Config, KnowledgeBase
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._keep.safety import ASSETS, records_in
+from kb_app._lines import LinesFile
 from kb_app._safety import SafetyCopies, SafetyCopy
 from kb_app._wiring import open_session, parts_of
 from kb_app.config import load_config
@@ -52,6 +53,7 @@ FORGOTTEN = "forgotten.md"
 """A file of the source that a person may have had forgotten; no oracle knows it."""
 _SETTINGS = "[ingest]\nworkers = 1\nbatch_docs = 3\nbatch_secs = 0.01\n"
 _ALL = 1000
+_SAID = "journal/talk.jsonl"
 
 
 class _Embedder(HashEmbedder):
@@ -294,6 +296,8 @@ def perform(config: Config, operation: Operation) -> dict[str, Any]:
                 kb.forget("doc", [operation.key], dry_run=False)
                 return {"clean": True}
             case "safe":
+                said = LinesFile[dict[str, int]](config.storage.data_dir / _SAID, dict)
+                said.append(lambda lines: {"line": len(lines.rows)})  # what a copy has to take
                 kb.make_safety_copy()
                 return {"clean": True}
             case "rebuild":
