@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from kb_app import KnowledgeBase
 from kb_app._media import OCR
 from kb_app.config import Config, Embedding, Ingest, Source
-from kb_app.drawing import Picture, mark, png
+from kb_app.drawing import Picture, first_mark, mark, pixels_of as shown_pixels, png, shrunk
 from kb_app.testing.papers import Leaf, Said, paper, plain_page
 from kb_core.citations import RegionSpan
 from kb_core.errors import InvalidInput, IoError, SpanNotSupported
@@ -53,6 +53,31 @@ def test_a_png_has_the_pixels_that_it_was_made_of(
     pixels = data.draw(st.binary(min_size=size, max_size=size))
 
     assert pixels_of(png(pixels, (width, height))) == (width, height, pixels)
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 12), st.data())
+def test_a_shrunk_picture_is_as_bright_and_no_wider_than_there_is_room(
+    width: int, height: int, room: int, data: st.DataObject
+) -> None:
+    length = 3 * width * height
+    pixels = data.draw(st.binary(min_size=length, max_size=length))
+    picture = Picture(png(pixels, (width, height)), width, height, "a", 0, is_as_indexed=True)
+
+    small, (across, down) = shrunk(shown_pixels(picture), (width, height), room)
+
+    assert shown_pixels(picture) == pixels
+    assert across == min(room, width)
+    assert len(small) == 3 * across * down
+    assert min(pixels) <= min(small) <= max(small) <= max(pixels)
+
+
+def test_a_mark_is_found_by_its_first_row_and_nothing_else_is() -> None:
+    pixels = bytearray(b"\xff" * 3 * 20 * 12)
+    pixels[4:7] = b"\xe0\x60\x00"  # the colour, but across two pixels
+    unmarked = first_mark(bytes(pixels), 20)
+    mark(pixels, (20, 12), (3, 5, 9, 9))
+
+    assert (unmarked, first_mark(bytes(pixels), 20)) == (0, 5)
 
 
 @given(st.tuples(*[st.integers(-5, 25)] * 4), st.integers(1, 3))

@@ -16,9 +16,10 @@ from textual.widgets import Input
 
 from kb_app._evals.said import said_of
 from kb_app._queries import shown as shown_hit
+from kb_app.drawing import Picture, png
 from kb_app.shown import NO_ANSWER, PER_DOC
 from kb_core.citations import Citation, LineSpan
-from kb_core.errors import ChunkNotFound, NotIndexed, StaleCursor
+from kb_core.errors import ChunkNotFound, NotIndexed, SpanNotSupported, StaleCursor
 from kb_core.search import Hit, SearchQuery
 from kb_tui.app import KbTui
 from kb_tui.popups import CheatSheet, ErrorPopup
@@ -26,6 +27,7 @@ from kb_tui.screens.search import SearchPane
 from kb_tui.testing import (
     HITS,
     KOREAN,
+    PAPER,
     TuiKnowledgeBase,
     app_of,
     has_drawn,
@@ -117,6 +119,37 @@ async def test_hits_that_answer_nothing_are_told_from_those_that_do(width: int) 
         asked = NO_ANSWER in on_screen(app)
 
     assert (doubted, believed, asked) == (True, False, True)
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["drawn", "not to be drawn"])
+async def test_a_page_is_shown_as_it_looks_and_again_as_what_it_says(is_there: bool) -> None:
+    kb, drawn = TuiKnowledgeBase(), list[str]()
+    page = Picture(png(b"\xff" * 3 * 8 * 9, (8, 9)), 8, 9, "p", 0, is_as_indexed=True)
+
+    def draw(uri: str, source: str | None, dpi: float) -> Picture:
+        drawn.append(uri)
+        if not is_there:
+            raise SpanNotSupported("nothing to see")
+        return page
+
+    kb.answers["draw"] = draw
+    app = app_of(kb)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await search(pilot, "fusion")
+        await pilot.press("escape", "v")
+        await idle(pilot)
+        of_a_note = list(drawn)
+        await pilot.press("end")
+        await until(pilot, lambda: bool(drawn))
+        await idle(pilot)
+        looks = "▀▀▀▀▀▀▀▀" in on_screen(app)
+        await pilot.press("v")
+        await idle(pilot)
+        says = "▀" not in on_screen(app)
+
+    assert of_a_note == []
+    assert drawn == [PAPER.chunk_id]
+    assert (looks, says) == (is_there, True)
 
 
 async def test_queries_of_earlier_sessions_are_offered_and_this_one_s_are_kept() -> None:

@@ -320,6 +320,13 @@ SEARCH = (
     Key(names="G,end", action="last"),
     Key(names="n", shown="n", does="more hits", action="next_hits", command="More hits"),
     *_pages("scroll the preview", insert=True),
+    Key(
+        names="v",
+        shown="v",
+        does="the page or picture as it looks, or what it says",
+        action="view",
+        command="Pages: as they look, or what they say",
+    ),
     *_on("hit"),
     Key(
         names="t",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +21,8 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from kb_app.shown import NO_ANSWER, PER_DOC, count, is_doubtful, visible
+from kb_core.citations import PageSpan, RegionSpan
+from kb_core.errors import KbError
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
 from kb_tui._exact import ExactPopup
@@ -45,6 +48,7 @@ from kb_tui.widgets.lists import ChoiceList
 from kb_tui.widgets.preview import Preview
 
 if TYPE_CHECKING:
+    from kb_app.drawing import Picture
     from kb_core.evals import Verdict
 
 __all__ = ["SearchPane"]
@@ -55,6 +59,8 @@ _NOTHING_INGESTED = "nothing is indexed yet: Esc, then r ingests"
 _NOTHING_TO_READ = "nothing is indexed yet, and this is open for reading only"
 _HISTORY = 100
 """Queries to keep."""
+_PAGE_INCHES = 8.5
+"""How wide a page mostly is: drawn so that a pixel of it is a cell."""
 _CONTEXT = 1
 """Chunks to show on either side of the chosen one."""
 
@@ -91,8 +97,8 @@ class Judged(Reply[str]):
     """What was said of a hit is kept: the place of its passage."""
 
 
-class Fetched(Reply[list[Line]]):
-    """The chosen hit's passage came back, as it is read."""
+class Fetched(Reply["list[Line] | Picture"]):
+    """The chosen hit's passage came back, as it is read, or the page that it is on."""
 
 
 class SearchPane(HitPane):
@@ -116,6 +122,7 @@ class SearchPane(HitPane):
         self._sources: list[tuple[str, str]] = []
         self._has_offered = False
         self._loads_on = False
+        self._shows_pages = False
         self._history: list[str] = []
 
     def body(self) -> ComposeResult:
@@ -308,9 +315,19 @@ class SearchPane(HitPane):
         preview = self.query_one(Preview)
         preview.border_title = Content(f"{visible(hit.doc_path)}{place_of(hit)}")
         preview.show(plain(hit.snippet), self._query_text)
-        self.ask(Fetched, lambda: self._fetched(hit))
+        room = max(1, preview.scrollable_content_region.width)
+        self.ask(Fetched, lambda: self._fetched(hit, room))
 
-    def _fetched(self, hit: Hit) -> list[Line]:
+    def action_view(self) -> None:
+        """Show pages and pictures as they look, or what they say."""
+        self._shows_pages = not self._shows_pages
+        self.state("pages as they look" if self._shows_pages else "what pages say")
+        self.show_chosen()
+
+    def _fetched(self, hit: Hit, room: int) -> list[Line] | Picture:
+        if self._shows_pages and isinstance(hit.citation.span, PageSpan | RegionSpan):
+            with suppress(KbError):  # a slide, a file that is gone: what it says is shown
+                return self.kb.draw(hit.chunk_id, dpi=room / _PAGE_INCHES)
         fetched = self.kb.fetch_chunk(hit.chunk_id, context=_CONTEXT)
         return rendered(passage(fetched), hit.media, hit.code_lang)
 
@@ -410,7 +427,11 @@ class SearchPane(HitPane):
     @on(Fetched)
     def show_fetched(self, reply: Fetched) -> None:
         if not self.is_stale(reply):
-            self.query_one(Preview).show(reply.value, self._query_text)
+            preview, found = self.query_one(Preview), reply.value
+            if isinstance(found, list):
+                preview.show(found, self._query_text)
+            else:
+                preview.show_picture(found)
 
     def counted(self, stats: Mapping[str, Any]) -> None:
         self._stats = stats
