@@ -20,6 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 from kb_app import Config, KnowledgeBase
 from kb_app._media import Extra
 from kb_app.config import Embedding, Source
+from kb_app.testing.model_server import ModelServer, Reply
 from kb_core.ingest import IngestOptions
 from kb_core.search import SearchQuery
 
@@ -187,3 +188,26 @@ def test_a_picture_that_was_added_and_says_nothing_stays_as_it_is(
     row = rows(kebab)[str(file)]
     assert (row["state"], row["detail"]) == ("indexed", "no readable text in the picture")
     assert kebab.ingest()["unchanged"] == 2
+
+
+def test_a_picture_is_found_by_what_a_model_says_that_it_shows_once_one_is_named(
+    kebab: InstalledKebab,
+) -> None:
+    (kebab.notes / "barn.png").write_bytes(picture())
+    assert kebab.ingest()["skipped_by_reason"] == {"empty": 1}
+
+    said = b'{"choices": [{"message": {"content": "A red barn in the snow."}}]}'
+    with ModelServer(Reply(body=said, media="application/json")) as server:
+        address = f"{server.url}/v1"
+        kebab.configure(extra=f'[ocr]\ncaption_endpoint = "{address}"\ncaption_model = "m"\n')
+        report = kebab.ingest()
+        kebab.ingest("--force-reingest")
+        asked = len(server.requests)
+    told = {check["name"]: check for check in kebab.json("doctor")["checks"]}
+
+    hit = kebab.json("search", "barn in the snow")["hits"][0]
+    assert (report["new"], asked) == (1, 1)
+    assert hit["citation"]["uri"] == "barn.png#caption"
+    assert (hit["citation"]["kind"], hit["citation"]["model"]) == ("caption", "m")
+    assert kebab.json("cite", "verify", "barn.png#caption")["summary"]["unchanged"] == 1
+    assert told["caption server"]["detail"] == f"pictures are sent to {address}"

@@ -519,7 +519,7 @@ def test_a_file_of_weights_says_what_to_do_instead(monkeypatch: pytest.MonkeyPat
 
 
 def test_two_modules_alone_open_connections() -> None:
-    """What leaves the machine leaves it there, to the servers of ``[ask]`` and ``[audio]``."""
+    """What leaves the machine leaves it there, to servers that the configuration names."""
     root = Path(__file__).parents[3]
     opens = re.compile(r"^\s*(?:import|from) (?:http\.client|urllib\.request|ssl)\b", re.MULTILINE)
     found = [
@@ -528,4 +528,4 @@ def test_two_modules_alone_open_connections() -> None:
         if opens.search(file.read_text("utf-8"))
     ]
 
-    assert sorted(found) == ["endpoint.py", "served.py"]
+    assert sorted(found) == ["endpoint.py", "serving.py"]

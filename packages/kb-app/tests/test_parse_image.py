@@ -6,6 +6,7 @@ import gzip
 import os
 import random
 import zlib
+from base64 import b64decode
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import BytesIO
@@ -26,8 +27,10 @@ from kb_app._ingest.making import ocr
 from kb_app._ingest.making.pictures import open_picture
 from kb_app._media import MEDIA, parser_for
 from kb_app._trained import SCRIPTS, find_trained
-from kb_core.citations import LineSpan, PageSpan, RegionSpan
+from kb_app.testing.model_server import ModelServer, Reply
+from kb_core.citations import CaptionSpan, LineSpan, PageSpan, RegionSpan
 from kb_core.documents import ParsedDocument, SourceFile
+from kb_core.errors import ModelUnreachable
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
 
@@ -426,3 +429,63 @@ def test_a_picture_that_cannot_be_opened_says_why() -> None:
     assert document.refused[0] == SkipReason.UNREADABLE
     assert document.refused[1].startswith("it cannot be decoded: ")
     assert open_picture(saved(picture([])), 1).frames == 1
+
+
+# Captions
+
+
+def captioned(body: bytes, status: int = 200) -> ModelServer:
+    return ModelServer(Reply(body=body, status=status, media="application/json"))
+
+
+SAID = b'{"choices": [{"message": {"content": "A red barn\\n in the snow. "}}]}'
+
+
+def asking(server: ModelServer) -> dict[str, str]:
+    return {"caption_endpoint": f"{server.url}/v1", "caption_model": server.model}
+
+
+def test_what_a_model_says_of_a_picture_stands_behind_its_text_and_says_who_wrote_it() -> None:
+    with captioned(SAID) as server:
+        document = read(saved(picture(RECEIPT)), **asking(server))
+        (request,) = server.requests
+
+    *_, text, caption = document.text.split("\n\n")
+    assert "Total: 12.50 EUR" in text
+    assert caption == "A red barn in the snow."
+    assert document.places[-1].span == CaptionSpan("m")
+    assert document.text[document.places[-1].start :] == caption
+    assert request.path == "/v1/chat/completions"
+    (image,) = [part for part in request.body["messages"][0]["content"] if "image_url" in part]
+    sent = b64decode(image["image_url"]["url"].partition("base64,")[2])
+    assert Image.open(BytesIO(sent)).size == (640, 200)
+
+
+def test_a_picture_without_text_has_its_caption_alone() -> None:
+    with captioned(SAID) as server:
+        document = read(saved(picture([])), **asking(server))
+
+    assert document.refused is None
+    assert document.text == "A red barn in the snow."
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"{}", 500), (b"no JSON", 200), (b"[]", 200), (b'{"choices": [{"message": {}}]}', 200)],
+)
+def test_a_server_that_says_nothing_is_a_warning_and_an_error_where_there_is_nothing_else(
+    body: bytes, status: int
+) -> None:
+    with captioned(body, status) as server:
+        document = read(saved(picture(RECEIPT)), **asking(server))
+        with pytest.raises(ModelUnreachable, match="gives no caption"):
+            read(saved(picture([])), **asking(server))
+
+    assert "Total: 12.50 EUR" in document.text
+    assert any("gives no caption" in warning for warning in document.warnings)
+
+
+@pytest.mark.parametrize("address", ["file:///etc/hostname", "localhost:8000", "http://a@b/v1"])
+def test_what_is_no_address_of_a_server_is_asked_nothing(address: str) -> None:
+    with pytest.raises(ModelUnreachable, match="no address"):
+        read(saved(picture([])), caption_endpoint=address, caption_model="m")

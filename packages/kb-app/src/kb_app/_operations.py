@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._costly import kept_in
 from kb_app._data_dir import INDEX_PARTS, DataDir
+from kb_app._ingest.making.serving import is_address
 from kb_app._media import AUDIO, MEDIA, OCR, chunker_for, extras_of, parsers_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
@@ -160,6 +161,7 @@ def doctor(
         *_check_engine(parts),
         *_check_index(config, parts, snapshot),
         *_check_model(config, parts.embedder),
+        *_check_servers(config),
         *_check_gate(parts),
         *_check_writer(parts),
         _check_recognition(config),
@@ -416,6 +418,22 @@ def _check_writer(parts: Parts) -> Iterator[Check]:
         sent = f"; questions and their evidence are sent to {where}" if where else ""
         told = f"{model.name.id} by {model.name.provider}{sent}"
         yield {"name": "language model", "ok": True, "detail": told, "hint": None}
+
+
+def _check_servers(config: Config) -> Iterator[Check]:
+    """Yield where recordings and pictures are sent, where a server is configured for them."""
+    listens = config.audio.endpoint if config.audio.engine != "local" else ""
+    servers = (
+        ("speech server", listens, "[audio] endpoint", "what is heard in recordings is"),
+        ("caption server", config.ocr.caption_endpoint, "[ocr] caption_endpoint", "pictures are"),
+    )
+    for name, address, setting, sent in servers:
+        if not address:
+            continue
+        is_ok = is_address(address)
+        detail = f"{sent} sent to {address}" if is_ok else f"{setting} {address!r} is no address"
+        hint = None if is_ok else "give it as http://localhost:8000/v1"
+        yield {"name": name, "ok": is_ok, "detail": detail, "hint": hint}
 
 
 def _check_recognition(config: Config) -> Check:

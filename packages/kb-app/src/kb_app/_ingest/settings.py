@@ -45,7 +45,7 @@ from kb_core.media import Media, TrustLevel
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
-    from kb_app.config import Config
+    from kb_app.config import Config, Ocr
 
 __all__ = [
     "RECORD_VERSION",
@@ -73,7 +73,9 @@ _MAY_BE: Mapping[str, Sequence[str]] = {Media.HTML: PAGES_OR_CODE}
 RECORD_VERSION = "r1"
 """How records are made of what parsers and chunkers give: context, flags, dates."""
 
-_SHAPELESS = frozenset({"page_timeout_secs", "passwords", "tessdata", "threads"})
+_SHAPELESS = frozenset(
+    {"caption_api_key_file", "page_timeout_secs", "passwords", "tessdata", "threads"}
+)
 """Options of parsers that change nothing but how long they take, or what stays locked."""
 _CHECK_DIGITS = 4
 
@@ -202,6 +204,18 @@ def _ocr_options(config: Config) -> dict[str, object]:
         "place": ocr.place,
         "tessdata": [str(folder) for folder in ocr.tessdata],
         "trained": [each.version for each in trained],
+        **_caption_options(ocr),
+    }
+
+
+def _caption_options(ocr: Ocr) -> dict[str, object]:
+    """Return who is asked what pictures show; nothing where nobody is."""
+    if not ocr.caption_endpoint:
+        return {}
+    return {
+        "caption_endpoint": ocr.caption_endpoint,
+        "caption_model": ocr.caption_model,
+        "caption_api_key_file": ocr.caption_api_key_file,
     }
 
 

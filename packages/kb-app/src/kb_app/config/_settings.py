@@ -250,6 +250,15 @@ class Ocr:
     max_megapixels: int = setting(50, "Larger images are skipped.", low=1, high=10_000)
     place: bool = setting(default=False, doc="Keep where a picture was taken, as its file says.")
     page_timeout_secs: float = setting(180.0, "Patience with one page.", low=1, high=3600)
+    caption_endpoint: str = setting(
+        "",
+        "Address of a server whose model says what pictures show, as http://localhost:11434/v1; "
+        "empty: none.",
+    )
+    caption_model: str = setting("", "The name of that model there.")
+    caption_api_key_file: str = setting(
+        "", "File that holds the server's key; KEBAB_CAPTION_API_KEY goes before.", kind="file"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,8 @@ __all__ = ["Frame", "NoPictureError", "Picture", "TooManyPixelsError", "open_pic
 _ENOUGH_PIXELS = 12_000_000
 """What a page has at 300 dots per inch; text is not read better from more."""
 _MOST_FRAMES = 1_000
+_LONGEST_SENT, _QUALITY_SENT = 1024, 85
+"""What vision models look at; more costs, and tells them nothing."""
 _PAGED = frozenset({"TIFF", "MPO"})
 """Formats whose frames are pages; of a film, the first frame is shown."""
 _CLEAR = frozenset({"RGBA", "RGBa", "LA", "La", "PA"})
@@ -121,6 +123,15 @@ class Picture:
             self._image.seek(number)
             self._check()
             return self._frame("RGB")
+
+    def as_jpeg(self) -> bytes:
+        """Return the first frame in its colours, at most 1,024 pixels a side, as a JPEG file."""
+        with _as_no_picture():
+            small = self.shown(0).image.copy()
+            small.thumbnail((_LONGEST_SENT, _LONGEST_SENT))
+            file = BytesIO()
+            small.save(file, "JPEG", quality=_QUALITY_SENT)
+        return file.getvalue()
 
     def _count(self) -> int:
         with _as_no_picture():

@@ -74,6 +74,14 @@ class Written:
                 self._write(_ended(line, following))
             self.blocks.append(Block("paragraph", start, self.at))
 
+    def add_line(self, text: str, span: Span) -> None:
+        """Write a paragraph of one line that is cited by *span*."""
+        if self.at:
+            self._write("\n\n")
+        self.places.append(Place(self.at, span))
+        self.blocks.append(Block("paragraph", self.at, self.at + len(text)))
+        self._write(text)
+
     @property
     def text(self) -> str:
         return "".join(self.parts)

@@ -2,7 +2,9 @@
 
 A picture waits for the phase ``ocr``, and is there without a text until then. A line is cited
 by its rectangle in pixels of the picture as it is displayed; where there are several pages, by
-the page and its rectangle in points. A picture without readable text makes no document.
+the page and its rectangle in points. Where the configuration names a server for it, a model
+says what the picture shows, in a paragraph behind its text. A picture with neither makes no
+document.
 
 A drawing (SVG) has its texts in it, each cited by lines of the file, and waits for nothing.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kb_app._ingest.making.captions import captioner_for
 from kb_app._ingest.making.drawings import NoDrawingError, is_drawing, texts_of
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.ocr import Line, Page
@@ -23,8 +26,9 @@ from kb_app._ingest.making.pictures import (
 )
 from kb_app._ingest.making.recognised import Written, ocr_settings, recogniser_for
 from kb_app._ingest.workers.worker import say
-from kb_core.citations import LineSpan, PageSpan, RegionSpan, Span
+from kb_core.citations import CaptionSpan, LineSpan, PageSpan, RegionSpan, Span
 from kb_core.documents import Block, Metadata, ParsedDocument, Place, SourceFile
+from kb_core.errors import ModelUnreachable
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
 
@@ -95,6 +99,7 @@ def _read(picture: Picture, content: Content, file: SourceFile) -> ParsedDocumen
         told += [f"{which}{page.warning}"] if page.warning else []
         told += [f"{which}no readable text"] if which and not page.lines else []
         _write(written, page, frame, number if picture.frames > 1 else None)
+    told += _caption(written, picture, content, file)
     if not written.at:
         why = "; ".join(["no readable text in the picture", *dict.fromkeys(told[:_MOST_TOLD])])
         return _refused(file, SkipReason.EMPTY, why)
@@ -124,6 +129,26 @@ def _write(written: Written, page: Page, frame: Frame, number: int | None) -> No
         return PageSpan(number, bbox=(left, top, right, bottom))
 
     written.add(page, place_of)
+
+
+def _caption(written: Written, picture: Picture, content: Content, file: SourceFile) -> list[str]:
+    """Write what a model says that the first page shows, where one is asked; return why not.
+
+    Where there is nothing else, it is an error, so that it is tried again.
+    """
+    captioner = captioner_for(file.options)
+    if captioner is None:
+        return []
+    try:
+        said = captioner.caption(picture.as_jpeg, content.results("ocr", captioner.maker))
+    except ModelUnreachable as error:
+        if not written.at:
+            raise
+        return [str(error)]
+    except (NoPictureError, TooManyPixelsError) as error:
+        return [str(error)]
+    written.add_line(said, CaptionSpan(captioner.model or None))
+    return []
 
 
 def _metadata(picture: Picture, file: SourceFile, text: str) -> Metadata:

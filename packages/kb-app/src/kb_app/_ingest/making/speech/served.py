@@ -1,32 +1,24 @@
 """Speech by a server: anything that speaks as OpenAI's ``/v1/audio/transcriptions`` does.
 
 Each stretch is sent by itself, as a WAV file of 16 bits, so nothing that is sent is longer
-than 30 seconds, and times are right. The key goes to that server alone, and stands in no
-error, log or file of ours. A worker process does it, which may wait: it ends with its run.
+than 30 seconds, and times are right.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import urllib.error
-import urllib.request
 import wave
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
-from pathlib import Path
 
+from kb_app._ingest.making.serving import Server
 from kb_app._ingest.making.speech.resampling import RATE, Samples
 from kb_app._ingest.making.speech.transcribing import Segment
 from kb_app._ingest.making.speech.voices import Active
-from kb_core.errors import ModelUnreachable
 from kb_core.values import dataclass
 
 __all__ = ["ServedEngine"]
 
-_TIMEOUT_SECS = 300
-_MOST_ANSWER = 10_000_000
 _BOUNDARY = "kebab-5f1d3c7a9b"
 
 
@@ -53,55 +45,17 @@ class ServedEngine:
         return list(_segments(answer, len(samples) * 1000 // RATE))
 
     def _ask(self, form: bytes) -> Mapping[str, object]:
-        headers = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
-        if key := self._key():
-            headers["Authorization"] = f"Bearer {key}"
-        address = f"{self.endpoint.rstrip('/')}/audio/transcriptions"
-        request = urllib.request.Request(  # noqa: S310 - checked with the setting
-            address, form, headers
+        server = Server(
+            self.endpoint,
+            what="speech server",
+            gives="transcript",
+            key_name="KEBAB_AUDIO_API_KEY",
+            key_file=self.key_file,
+            setting="[audio] endpoint",
+            key_setting="[audio] api_key_file",
         )
-        try:
-            with _OPENER.open(request, timeout=_TIMEOUT_SECS) as response:
-                answer = json.loads(response.read(_MOST_ANSWER))
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._failed(f"it answers {error.code} {error.reason}") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise self._failed(str(reason)) from None
-        if not isinstance(answer, dict):
-            raise self._failed("its answer is no JSON object")
-        return answer
-
-    def _key(self) -> str:
-        key = os.environ.get("KEBAB_AUDIO_API_KEY", "")
-        if not key and self.key_file:
-            try:
-                key = Path(self.key_file).expanduser().read_text("utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                why = f"[audio] api_key_file = {self.key_file!r} cannot be read"
-                raise self._failed(f"{why}: {getattr(error, 'strerror', 'no text')}") from None
-        key = key.strip()
-        if not (key.isascii() and key.isprintable()) or " " in key:
-            raise self._failed("what should be its key is more than a key")
-        return key
-
-    def _failed(self, reason: str) -> ModelUnreachable:
-        return ModelUnreachable(
-            f"the speech server {self.endpoint!r} gives no transcript: {reason}",
-            hint="start it, or change [audio] endpoint; then kebab ingest --retry-failed",
-            details={"endpoint": self.endpoint},
-        )
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A server that points elsewhere would have the key sent there."""
-
-    def redirect_request(self, *_: object, **__: object) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
+        media = f"multipart/form-data; boundary={_BOUNDARY}"
+        return server.post("audio/transcriptions", form, media)
 
 
 def _wav(samples: Samples) -> bytes:
