@@ -26,6 +26,7 @@ def test_lines_end_at_line_feeds_and_nowhere_else(text: str) -> None:
     assert list(lines.texts) == expected
     assert len(lines) == len(expected)
     assert lines.texts[1:3] == expected[1:3]
+    assert lines.texts[::-2] == expected[::-2]
     assert lines.texts[-1] == expected[-1]
 
 

@@ -33,7 +33,7 @@ from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash, unj
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._media import MEDIA, Medium
 from kb_core.control import ADDED_SOURCE
-from kb_core.documents import ChunkLimits
+from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.errors import InvalidInput, IoError
 from kb_core.execution import Outcome
 from kb_core.ids import bytes_hash, doc_id
@@ -212,6 +212,33 @@ def test_a_file_is_judged_as_a_walk_judges_it(
 
     assert added.refused is not None
     assert (added.refused.reason, added.data, added.asset) == (reason, b"", "")
+
+
+def test_a_file_of_one_endless_line_is_refused_with_the_limit(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_bytes(b"short\n" + b"words " * 200_000)
+    settings = replace(SETTINGS, caps=Caps(line_mb=1))
+
+    added = from_file(file, settings, inline)
+
+    assert added.refused is not None
+    assert added.refused.reason == "too_large"
+    assert added.refused.detail == "line 2 is longer than 1 MB; [limits] line_mb is 1"
+    assert from_file(file, SETTINGS, inline).refused is None
+
+
+def test_the_limit_of_lines_changes_a_fingerprint_only_where_it_is_set() -> None:
+    """What is indexed is not made again since there is such a limit."""
+
+    def hash_of(media: str, line_mb: int) -> str:
+        told = replace(SETTINGS, caps=Caps(line_mb=line_mb))
+        return settings_hash(SourceFile(source_id="a", path="a", media=media), told)
+
+    assert hash_of("markdown", 24) != hash_of("markdown", 25)
+    assert hash_of("image", 24) == hash_of("image", 25)
+    added = replace(unjudging(SETTINGS), caps=replace(unjudging(SETTINGS).caps, line_mb=25))
+    note = SourceFile(source_id="a", path="a", media="markdown")
+    assert settings_hash(note, unjudging(SETTINGS)) == settings_hash(note, added)
 
 
 def test_a_text_is_judged_by_what_it_holds_not_by_its_name() -> None:

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_app._ingest.judging.decode import looks_binary
-from kb_app._ingest.judging.kinds import Caps, check_bytes, check_size, check_text
+from kb_app._ingest.judging.kinds import (
+    Caps,
+    check_bytes,
+    check_lines,
+    check_size,
+    check_text,
+)
 from kb_core.media import Media
 
 CAPS = Caps(max_file_mb=2, max_code_kb=100, max_code_lines=1000)
@@ -43,6 +49,31 @@ def test_lines_are_capped_for_code_alone() -> None:
 
     assert judged(text) == "too_large: 1001 lines; [code] max_file_lines is 1000"
     assert check_text(text, "a.md", Media.MARKDOWN, None, CAPS) is None
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([], ""),
+        ([1_000_000], ""),
+        ([1_000_000, 1_000_000, 3, 1_000_000], ""),
+        ([1_000_001], "line 1 is longer than 1 MB; [limits] line_mb is 1"),
+        ([0, 999_999, 7, 1_500_000, 1], "line 4 is longer than 1 MB; [limits] line_mb is 1"),
+    ],
+)
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_line_is_capped_where_lines_are_cited(
+    lengths: list[int], expected: str, end: bytes
+) -> None:
+    data = b"\n".join(b"x" * length for length in lengths) + end
+    caps = Caps(line_mb=1)
+
+    for media in (Media.TEXT, Media.MARKDOWN, Media.CSV, Media.CODE):
+        skip = check_lines(data, media, caps)
+        assert ("" if skip is None else skip.detail) == expected
+        assert skip is None or skip.reason == "too_large"
+    # These hold pictures as text, in one line.
+    assert all(check_lines(data, each, caps) is None for each in (Media.HTML, Media.NOTEBOOK))
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\n", "\u3000"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import unicodedata
 
 import pytest
@@ -42,6 +43,20 @@ def test_every_character_is_on_the_line_that_holds_it(text: str) -> None:
     expected = [n for n, line in enumerate(lines_of(text), 1) for _ in line]
 
     assert [index.line_at(at) for at in range(len(text))] == expected
+
+
+def test_a_line_takes_no_more_than_two_numbers() -> None:
+    """Twenty million blank lines once took a gigabyte."""
+    count, text = 50_000, "\n" * 50_000
+    tracemalloc.start()
+    try:
+        index = LineIndex(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert len(index) == count
+    assert peak < 20 * count
 
 
 @given(lined, st.data())

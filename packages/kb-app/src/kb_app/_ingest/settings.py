@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._data_dir import DataDir
 from kb_app._forgotten import NOTHING_FORGOTTEN, Forgotten, read_forgotten
-from kb_app._ingest.judging.kinds import PAGES_OR_CODE, TOLD_BY_BYTES, Caps, check_medium
+from kb_app._ingest.judging.kinds import LINED, PAGES_OR_CODE, TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import (
@@ -79,7 +79,15 @@ _SHAPELESS = frozenset(
 """Options of parsers that change nothing but how long they take, or what stays locked."""
 _CHECK_DIGITS = 4
 
-_NO_CAPS = Caps(max_file_mb=10**9, max_code_kb=10**9, max_code_lines=10**9, skip_generated=False)
+_NO_CAPS = Caps(
+    max_file_mb=10**9,
+    max_code_kb=10**9,
+    max_code_lines=10**9,
+    skip_generated=False,
+    line_mb=10**9,
+)
+_UNTOLD_LINES = frozenset({_NO_CODE.line_mb, _NO_CAPS.line_mb})
+"""What changes no fingerprint: with these, what was made before the limit stays as it is."""
 _SPECIAL_TOKENS = 2
 _PREFIX_TOKENS = 4
 """Tokens that the prefix of a passage takes, at most."""
@@ -157,6 +165,7 @@ def ingest_settings(config: Config) -> Settings:
             max_code_kb=config.code.max_file_kb,
             max_code_lines=config.code.max_file_lines,
             skip_generated=config.code.skip_generated,
+            line_mb=config.limits.line_mb,
         ),
         allow_secrets=config.ingest.allow_secrets,
         options=_options(config),
@@ -285,10 +294,15 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
 
     *file* is as its name tells: what its bytes tell is a matter of its bytes.
     """
+    is_lined = file.media == UNKNOWN or file.media in LINED
     caps = (
         settings.caps
         if Media.CODE in _MAY_BE.get(file.media, (file.media,)) or medium_of(file.media).holds_files
-        else replace(_NO_CODE, max_file_mb=settings.caps.max_file_mb)
+        else replace(
+            _NO_CODE,
+            max_file_mb=settings.caps.max_file_mb,
+            line_mb=settings.caps.line_mb if is_lined else _NO_CODE.line_mb,
+        )
     )
     return _hash(
         file.media,
@@ -370,7 +384,7 @@ def _hash(  # noqa: PLR0913 - each shapes the output
     extras = [extra.version for kind in kinds if (extra := medium_of(kind).extra)]
     return fingerprint(
         {
-            "caps": asdict(caps),
+            "caps": _told_caps(caps),
             "chunkers": [chunker_for(kind).version for kind in kinds],
             "lang": code_lang,
             "limits": asdict(limits[0]),
@@ -384,6 +398,13 @@ def _hash(  # noqa: PLR0913 - each shapes the output
             **_further(kinds, limits[1]),
         }
     )
+
+
+def _told_caps(caps: Caps) -> Mapping[str, object]:
+    told = asdict(caps)
+    if caps.line_mb in _UNTOLD_LINES:
+        del told["line_mb"]
+    return told
 
 
 def _further(kinds: Sequence[str], reading: ReadingLimits) -> dict[str, object]:

@@ -312,6 +312,9 @@ class Limits:
     members: int = setting(10_000, "How many files may be in there.", low=1, high=10_000_000)
     pages: int = setting(20_000, "Pages of one file.", low=1, high=10_000_000)
     cells: int = setting(5_000_000, "Cells of one file.", low=1, high=1_000_000_000)
+    line_mb: int = setting(
+        25, "The longest line of a text, of code or of a CSV file.", low=1, high=100_000
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

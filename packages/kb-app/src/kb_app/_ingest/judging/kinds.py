@@ -22,6 +22,7 @@ from kb_core.values import dataclass
 
 __all__ = [
     "HEAD_BYTES",
+    "LINED",
     "PAGES_OR_CODE",
     "TOLD_BY_BYTES",
     "Caps",
@@ -30,10 +31,19 @@ __all__ = [
     "check_bytes",
     "check_medium",
 ]
-__all__ += ["check_size", "check_text", "detect", "detect_from_bytes", "missing_extra"]
+__all__ += [
+    "check_lines",
+    "check_size",
+    "check_text",
+    "detect",
+    "detect_from_bytes",
+    "missing_extra",
+]
 
 HEAD_BYTES = 8192
 """How much of a file detection looks at."""
+LINED = frozenset({Media.MARKDOWN, Media.TEXT, Media.CSV, Media.CODE})
+"""Media of which every line is a line of the file: pages and notebooks may hold pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,12 +245,14 @@ def detect_from_bytes(head: bytes) -> Kind | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """Limits, as ``[ingest]`` and ``[code]`` of the configuration give them."""
+    """Limits, as ``[ingest]``, ``[code]`` and ``[limits]`` of the configuration give them."""
 
     max_file_mb: int = 200
     max_code_kb: int = 1024
     max_code_lines: int = 20_000
     skip_generated: bool = True
+    line_mb: int = 25
+    """Of the longest line of a file that is cited by its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +317,22 @@ def check_size(size: int, media: Media, caps: Caps) -> Skip | None:
 def check_bytes(data: bytes) -> Skip | None:
     """Judge the bytes of what should be text."""
     return Skip(SkipReason.BINARY, "not text") if looks_binary(data[:65536]) else None
+
+
+def check_lines(data: bytes, media: Media, caps: Caps) -> Skip | None:
+    """Judge the bytes of a text by its longest line, where it is cited by its lines."""
+    if media not in LINED:
+        return None
+    most, at = caps.line_mb * 1_000_000, 0
+    while len(data) - at > most:
+        end = data.rfind(b"\n", at, at + most + 1)
+        if end < 0:
+            line = data.count(b"\n", 0, at) + 1
+            detail = f"line {line:,} is longer than {caps.line_mb} MB"
+            detail += f"; [limits] line_mb is {caps.line_mb}"
+            return Skip(SkipReason.TOO_LARGE, detail)
+        at = end + 1
+    return None
 
 
 def check_text(

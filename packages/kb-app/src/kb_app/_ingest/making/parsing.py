@@ -21,6 +21,7 @@ from kb_app._ingest.judging.kinds import (
     Caps,
     Skip,
     check_bytes,
+    check_lines,
     check_medium,
     check_size,
     check_text,
@@ -87,7 +88,7 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
     # The file may have grown since it was seen.
     unfit = unfit or check_size(len(data), Media(file.media), caps)
     if unfit is None and medium_of(file.media).is_text:
-        unfit = check_bytes(data)
+        unfit = check_bytes(data) or check_lines(data, Media(file.media), caps)
     return unfit or file
 
 
