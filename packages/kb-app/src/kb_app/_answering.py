@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kb_app._pinned import refuse_pinned
+
 if TYPE_CHECKING:
     from pathlib import Path
     from threading import Event
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from kb_app._ask.asking import Asking
     from kb_app._ask.conversing import Conversing
     from kb_app._ask.journals import Journal, Journals
+    from kb_app.config import Config
     from kb_core.answers import Answer, AskQuery
     from kb_core.wire import types
 
@@ -21,6 +24,8 @@ __all__ = ["Answering"]
 
 class Answering:
     """Operations of ``KnowledgeBase`` that answer; the rest of it has the engine."""
+
+    _config: Config
 
     @abstractmethod
     def _asking(self, stop: Event | None) -> Asking: ...
@@ -49,6 +54,7 @@ class Answering:
         """
         from kb_app._ask.asking import told
 
+        self._refuse_conversation(question)
         return told(self._conversing(stop).steps(question))
 
     def answer(
@@ -64,12 +70,14 @@ class Answering:
         """
         from kb_app._ask.asking import last
 
+        self._refuse_conversation(question)
         return last(self._conversing(stop).steps(question), told)
 
     def conversations(self) -> types.SessionList:
         """Return session_list.v1, the conversation that was used last first."""
         from kb_core import wire
 
+        refuse_pinned(self._config, "session list")
         journals = self._journals()
         return wire.session_list([_with_size(journals.read(name)) for name in journals.names()])
 
@@ -80,6 +88,7 @@ class Answering:
         """
         from kb_app._ask.journals import LAST
 
+        refuse_pinned(self._config, "session show")
         journals = self._journals()
         return _with_size(journals.kept(journals.last() if name == LAST else name))[0]
 
@@ -107,6 +116,11 @@ class Answering:
                 journals.delete(name)
                 copies.drop(file)  # of one that was made just now
         return wire.session_list(gone)
+
+    def _refuse_conversation(self, question: AskQuery) -> None:
+        """Conversations quote what was found, whatever source it was of."""
+        if question.conversation is not None:
+            refuse_pinned(self._config, "a conversation")
 
     def _conversing(self, stop: Event | None) -> Conversing:
         from kb_app._ask.conversing import Conversing

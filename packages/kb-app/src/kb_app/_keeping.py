@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
+from kb_app._pinned import refuse_pinned
+
 if TYPE_CHECKING:
     from kb_app._parts import Parts
     from kb_app.config import Config
@@ -43,6 +45,7 @@ class Keeping:
         raises ``StoreBusy``; ``InvalidInput`` for what is no question, ``Timeout`` for one that
         takes too long.
         """
+        refuse_pinned(self._config, "sql")
         from kb_app._sql import asked
         from kb_core import wire
 
@@ -61,6 +64,7 @@ class Keeping:
         *with_index* spares the import a rebuild, *with_sources* adds the original files. A path
         that is taken is refused, unless *force*.
         """
+        refuse_pinned(self._config, "export")
         from kb_app._keep.exporting import export_to
 
         return export_to(
@@ -96,6 +100,7 @@ class Keeping:
         there is refused, or set aside to *replace* it. Original files go to the folder
         *sources_to*. A dry run verifies the archive, and writes nothing.
         """
+        refuse_pinned(self._config, "import")
         if not dry_run:
             self._refuse_readonly("import")
         from kb_app._keep.importing import import_from
@@ -108,6 +113,7 @@ class Keeping:
 
     def reset(self, scope: str, *, dry_run: bool) -> types.ResetReport:
         """Delete what *scope* names; return reset_report.v1. A dry run only says what."""
+        refuse_pinned(self._config, "reset")
         if not dry_run:
             self._refuse_readonly("reset")
         from kb_app._reset import reset
@@ -127,6 +133,7 @@ class Keeping:
         With *mentions*, so are turns of conversations and runs over golden questions that name
         or quote it; the report says which there are. A dry run only says what.
         """
+        refuse_pinned(self._config, "forget")
         if not dry_run:
             self._refuse_readonly("forget")
         from kb_app._forgetting.finding import found, report_of
@@ -158,6 +165,7 @@ class Keeping:
         A copy of it is kept. What was lost beside it comes back from the safety copies. A dry
         run only says what is wrong.
         """
+        refuse_pinned(self._config, "doctor --repair")
         if not dry_run:
             self._refuse_readonly("doctor --repair")
         from kb_app._keep.repairing import repair

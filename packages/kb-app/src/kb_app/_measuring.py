@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kb_app._pinned import refuse_pinned
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Measuring:
 
     def check_cases(self, cases: str | None = None) -> types.EvalCheck:
         """Return eval_check.v1: whether golden questions still stand in what is indexed."""
+        refuse_pinned(self._config, "eval check")
         from kb_app._evals.binding import check
         from kb_app._evals.cases import read_cases
 
@@ -104,6 +106,7 @@ class Measuring:
 
     def propose_cases(self, cases: str | None = None) -> list[Proposal]:
         """Return the golden questions that feedback speaks for, and *cases* does not have."""
+        refuse_pinned(self._config, "eval add --from-feedback")
         from kb_app._evals.cases import read_cases
 
         path = self._cases_file(cases)
@@ -125,6 +128,7 @@ class Measuring:
         The run is kept in a folder, but where nothing may be written. Setting *stop*, or closing
         the iterator, leaves a run that ``EvalOptions.resume`` goes on with.
         """
+        refuse_pinned(self._config, "eval run")
         from kb_app._evals.running import Running, resumed
 
         if options.into or options.resume:
@@ -142,6 +146,7 @@ class Measuring:
         A run is named by its id or the beginning of that, its name, ``last`` or ``last~1``, or
         its folder; ``RUN:VARIANT`` names another than its first variant.
         """
+        refuse_pinned(self._config, "eval compare")
         from kb_app._evals.comparing import compare_runs
 
         data_dir = self._config.storage.data_dir
@@ -159,6 +164,7 @@ class Measuring:
         With *apply*, those that it recommends are written into the configuration, for whoever
         opens it next.
         """
+        refuse_pinned(self._config, "eval tune")
         from kb_app._evals.stored import find_run
         from kb_app._evals.tuning import tuned
 
@@ -175,6 +181,7 @@ class Measuring:
 
     def report(self, runs: Sequence[str]) -> Report:
         """Return what runs over golden questions show; *runs* are named as in ``compare_runs``."""
+        refuse_pinned(self._config, "eval report")
         from kb_app._evals.reporting import report_of
 
         return report_of(self._config.storage.data_dir, runs)
@@ -225,6 +232,7 @@ class Measuring:
 
     def export_run(self, run: str, into: str) -> list[str]:
         """Write a run as TREC files: a run for each variant, judgements and queries."""
+        refuse_pinned(self._config, "eval export")
         from kb_app._evals.exchange import export_run
         from kb_app._evals.stored import find_run
 
@@ -243,6 +251,7 @@ class Measuring:
 
     def eval_runs(self) -> types.EvalRunList:
         """Return eval_run_list.v1: the runs that are kept, the newest first."""
+        refuse_pinned(self._config, "eval list")
         from kb_app._evals.stored import runs_in
         from kb_core import wire
 
@@ -303,6 +312,7 @@ class Measuring:
 
     def feedback(self) -> types.FeedbackList:
         """Return feedback_list.v1: what was said, the newest first."""
+        refuse_pinned(self._config, "feedback list")
         return self._said().kept()
 
     def delete_feedback(self, ids: Sequence[str] | None) -> types.FeedbackList:

@@ -342,7 +342,18 @@ def _check_index(
 def _check_left(config: Config, control: Control) -> Iterator[Check]:
     """Say what is left of sources that were removed, and of what was being forgotten."""
     known = {ADDED_SOURCE, *(source.id for source in config.sources)}
+    known.update(config.search.allowed_sources)
     counted = control.stats.get("source_breakdown", {})
+    for name in config.search.allowed_sources:
+        there = name in control.sources
+        yield {
+            "name": "allowed source",
+            "ok": there,
+            "detail": f"{name}: {counted.get(name, 0):,} documents"
+            if there
+            else f"search.allowed_sources names '{name}', and the index has no such source",
+            "hint": None if there else "ask whoever indexes for the names: 'kebab list sources'",
+        }
     for name in sorted({*control.sources, *counted} - known):
         yield {
             "name": "removed source",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kb_app._data_dir import DataDir
 from kb_app._models import model_of, models_dir, quality_of
 from kb_app._parts import Parts
+from kb_app._pinned import PinnedReader, is_pinned, refuse_pinned
 from kb_core.clock import utc_now
 
 if TYPE_CHECKING:
@@ -107,6 +108,11 @@ class LazyEmbedder:
 
 
 def _reader(config: Config) -> IndexReader:
+    whole = _whole_reader(config)
+    return PinnedReader(whole, config.search.allowed_sources) if is_pinned(config) else whole
+
+
+def _whole_reader(config: Config) -> IndexReader:
     if config.index.engine == "milvus":
         from kb_search.milvus.reader import Reader as MilvusReader
 
@@ -124,6 +130,7 @@ def _place(config: Config) -> Place:
 
 
 def _session(config: Config, clock: Clock) -> WriteSession:
+    refuse_pinned(config, "writing")
     storage = config.storage
     index = None
     if config.index.engine == "milvus":
@@ -245,6 +252,7 @@ def _engine(config: Config) -> str | None:
 def _query(config: Config, clock: Clock, sql: str, limit: int, seconds: float) -> QueryResult:
     from kb_store import query
 
+    refuse_pinned(config, "sql")
     with _lock(config, clock).shared():
         return query(DataDir(config.storage.data_dir).store, sql, limit, seconds=seconds)
 

@@ -17,6 +17,7 @@ from kb_app._by_models import ByModels
 from kb_app._following import Following
 from kb_app._keeping import Keeping
 from kb_app._measuring import Measuring
+from kb_app._pinned import is_pinned, refuse_pinned, seen_sources
 from kb_app._texts import Texts
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError, NotIndexed, ReadonlyMode
@@ -56,9 +57,9 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
     """
 
     def __init__(self, config: Config, parts: Parts, *, readonly: bool = False) -> None:
-        self._config = config
+        self._config = seen_sources(config)
         self._parts = parts
-        self._readonly = readonly
+        self._readonly = readonly or is_pinned(config)
 
     @classmethod
     def open(cls, config: Config, *, readonly: bool = False) -> Self:
@@ -89,7 +90,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
         """Return what was searched for in the terminal before, the newest first."""
         from kb_app import _queries
 
-        return _queries.recent(self._config)
+        return () if is_pinned(self._config) else _queries.recent(self._config)
 
     def keep_queries(self, queries: Sequence[str]) -> None:
         """Keep *queries*, the newest last, as far as the settings wish; read-only, none."""
@@ -260,9 +261,10 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
     def jobs(self) -> Jobs:
         """Return the run that some process is at, and past runs, newest first."""
-        from kb_app.jobs import jobs
+        from kb_app.jobs import Jobs, jobs
 
-        return jobs(self._config.storage.data_dir, self._snapshot_or_none())
+        found = jobs(self._config.storage.data_dir, self._snapshot_or_none())
+        return Jobs(None, ()) if is_pinned(self._config) else found  # it names files of all
 
     def schema(self) -> types.Schema:
         """Return schema.v1: what this installation can do, and what it holds."""
@@ -288,6 +290,8 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
         from kb_app._examining import check_deep
         from kb_app._keep.bringing_back import checks
 
+        if deep:
+            refuse_pinned(self._config, "doctor --deep")
         kept = checks(self._config, self._parts.clock, deep=deep)
         read = check_deep(self._config, self._parts) if deep else ()
         return _operations.doctor(self._config, self._parts, self._snapshot, kept, read)
@@ -299,7 +303,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
         """
         from kb_app.config import with_sources_of_now
 
-        self._config = with_sources_of_now(self._config)
+        self._config = seen_sources(with_sources_of_now(self._config))
         return [(source.id, str(source.root)) for source in self._config.sources]
 
     def preview_source(
@@ -317,6 +321,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
         """
         from kb_app import _operations
 
+        refuse_pinned(self._config, "looking at a folder")
         return _operations.preview_source(self._config, root, include, exclude, follow_links)
 
     # ---------------------------------------------------------------- writing
@@ -471,6 +476,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
         return to_epoch(self._parts.clock())
 
     def _refuse_readonly(self, what: str) -> None:
+        refuse_pinned(self._config, what)
         if self._readonly:
             raise ReadonlyMode(
                 f"{what} writes, and this knowledge base is open for reading only",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kb_app._data_dir import DataDir
+from kb_app._pinned import is_pinned
 from kb_app.config import Config
 from kb_core.values import dataclass
 
@@ -45,7 +46,7 @@ def preferences_of(config: Config) -> Preferences:
             for source in config.sources
             for said in source.about
         ),
-        follows_roots=config.mcp.workspace_roots,
+        follows_roots=config.mcp.workspace_roots and not is_pinned(config),
         tools=config.mcp.tools,
         token_file=DataDir(config.storage.data_dir).token,
     )

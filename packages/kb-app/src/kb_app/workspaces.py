@@ -31,6 +31,7 @@ from kb_app import _queries, paths
 from kb_app._caches import Home, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app._narrowed import Narrowed
+from kb_app._pinned import refuse_pinned, seen_sources
 from kb_app.config import Config, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
@@ -148,12 +149,13 @@ def place_of_folders(
     """Return where these folders are answered from; several are one workspace."""
     real = tuple(dict.fromkeys(map(_real, folders)))
     if len(real) == 1:
-        for source in config.sources:
+        for source in seen_sources(config).sources:
             top = Path(os.path.realpath(source.root))
             if real[0].is_relative_to(top):
                 below = real[0].relative_to(top).as_posix()
                 below = "" if below == "." else below
                 return Place(config, real, source=source, below=below, environ=environ)
+    refuse_pinned(config, f"reading '{real[0]}', which is in none of its sources,")
     home = homes_in(environ) / text_hash("\0".join(map(str, real)))
     sources: list[Source] = []
     for path in real:

@@ -23,6 +23,7 @@ from kb_app._ingest.added.assets import Assets, read_record
 from kb_app._keep.exporting import CONFIG, GOLDEN, SETTINGS
 from kb_app._keep.safety import ASSETS, FORGOTTEN, JOURNAL, records_in
 from kb_app._lines import LinesFile
+from kb_app._pinned import is_pinned
 from kb_app._safety import KEPT, SafetyCopies, SafetyCopy
 from kb_app.paths import make_private_folder
 from kb_core.control import ADDED_SOURCE
@@ -74,6 +75,8 @@ def bring_back(config: Config, what: list[Lost]) -> list[Lost]:
 
 def checks(config: Config, clock: Clock, *, deep: bool) -> Iterator[dict[str, Any]]:
     """Yield what ``doctor`` says of the copies, and of what was lost; *deep* reads all of them."""
+    if is_pinned(config):  # they have documents of every source
+        return
     data = DataDir(config.storage.data_dir)
     copies, row = SafetyCopies(data.safety), {"name": "safety copy", "ok": True, "hint": None}
     every = copies.all()

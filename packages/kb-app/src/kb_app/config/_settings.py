@@ -179,6 +179,9 @@ class Search:
     stale_threshold_days: int = setting(
         30, "Days after which an unverified document is stale; 0: never.", low=0, high=36_500
     )
+    allowed_sources: tuple[str, ...] = setting(
+        (), "Sources that are seen, by name, and by nothing else; then nothing is written."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
