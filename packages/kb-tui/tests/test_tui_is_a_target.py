@@ -46,6 +46,8 @@ def hostile_world() -> TuiKnowledgeBase:
     kb.keep(made, files=(file_row(PATH, doc_id=made.doc_id), file_row(f"b{PATH}")))
     kb.counts |= {"source_breakdown": {EVIL: 3}, "tag_breakdown": {EVIL: 2}}
     kb.degraded = (f"without {EVIL}",)
+    kb.answers["judge"] = lambda **_: {"citation": EVIL}
+    kb.answers["keep_queries"] = lambda **_: None
     kb.pieces = [f"A model writes {EVIL} and **{EVIL}**."]
     told = {"event": "asset_phase", "phase": EVIL, "doc_path": PATH, "done": 1, "total": 2}
     kb.jobs_told = Jobs(
