@@ -121,6 +121,18 @@ def test_what_rots_unseen_is_found_by_the_deep_check_and_healed_by_a_run_that_wr
     assert not failed(filled.json("doctor", "--deep"))
 
 
+def test_a_store_that_is_older_than_what_was_indexed_is_told(filled: InstalledKebab) -> None:
+    store = filled.data_dir / "kebab.duckdb"
+    older = store.read_bytes()
+    filled.write("whale.md", "A whale.\n")
+    filled.ingest()
+    store.write_bytes(older)
+
+    assert "older than what was indexed" in failed(filled.json("doctor", "--deep", code=3))["store"]
+    assert any("older copy" in said for said in filled.ingest()["warnings"])
+    assert not failed(filled.json("doctor", "--deep"))
+
+
 def test_sums_that_are_damaged_are_told_and_drop_nothing(filled: InstalledKebab) -> None:
     rot(filled.data_dir / "lexical/chunks/sums.json")
     said = failed(filled.json("doctor", "--deep", code=3))["files of the index"]

@@ -37,7 +37,15 @@ __all__ = ["Rounds", "main", "prepare"]
 ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EIO, errno.EACCES)
 CODES = {"io_error", "index_corrupt", "store_corrupt", "store_busy", "config_invalid"}
 KINDS = {"step": 7, "call": 5, "moment": 3, "fault": 7}
-OPERATIONS = {"ingest": 6, "force": 2, "add": 3, "remove": 1, "forget": 2, "rebuild": 2}
+OPERATIONS = {
+    "ingest": 6,
+    "force": 2,
+    "add": 3,
+    "remove": 1,
+    "forget": 2,
+    "rebuild": 2,
+    "safe": 2,
+}
 _MOST_CALLS = 12
 """Of a kind, on a part, as first guess; what was counted is better."""
 _CPU_SECS = 0.5
@@ -48,7 +56,7 @@ def prepare(world: World, stderr: Path) -> None:
     """Fill *world* and save it; import and load here what children would."""
     for _ in range(12):
         world.edit()
-    for n, kind in enumerate(("ingest", "add", "add")):
+    for n, kind in enumerate(("ingest", "add", "add", "safe")):
         operation = world.operation(kind, f"added {n}")
         outcome = run(partial(perform, world.config, operation), stderr)
         assert outcome.ended == "done", outcome
@@ -87,6 +95,8 @@ class Rounds:
             self.story.append(f"{operation} at {fault}: {outcome.ended} {outcome.told}")
             if outcome.ended == "done" and not outcome.value.get("errors"):
                 world.acknowledge(operation)
+            if outcome.ended == "done" and operation.kind == "safe":
+                self.problems += world.judge_copies(is_newest_whole=True)
                 forgotten |= {operation.key} if operation.kind == "forget" else set()
             forgotten -= {operation.key} if operation.kind == "add" else set()
             self._look(operation, outcome)
@@ -165,6 +175,7 @@ class Rounds:
             self.counts["not healed"] += 1
             return
         self.problems += self.world.judge_healed(outcome.value)
+        self.problems += self.world.judge_copies(is_newest_whole=False)
         for key in sorted(forgotten):
             self.problems += self.world.judge_forgotten(key)
         self.counts["healed"] += 1

@@ -51,6 +51,14 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "kb_app._forgetting.forgetting:_remove_documents": ("forget",),
     "kb_app._forgetting.forgetting:_remove_traces": ("forget",),
     "kb_app._reset:_delete": ("rebuild",),
+    "kb_app._safety:SafetyCopies.make": ("safe",),
+    "kb_app._safety:SafetyCopies.sweep": ("safe", "forget"),
+    "kb_app._safety:SafetyCopy.drop": ("forget",),
+    "kb_app._safety:_fill": ("safe",),
+    "kb_app._safety:_link": ("safe",),
+    "kb_app._safety:_pack": ("safe",),
+    "kb_app._keep.safety:_follow_deletions": ("safe",),
+    "kb_app._forgetting.copies:remove_from_copies": ("forget",),
 }
 """Each function, and the operations that call it."""
 
@@ -66,5 +74,6 @@ PLACES = (
     "vectors/*",
     "assets/*",
     "run/*",
+    "safety/*",
 )
 """Patterns of what lies below a data directory."""

@@ -1,4 +1,4 @@
-"""The rounds of ``rounds.py`` in short; its oracle and its points are worth something."""
+"""``rounds.py`` and ``surroundings.py`` in short; oracle and points are worth something."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ sys.path.append(str(Path(__file__).parent))
 import crowd
 import damage
 from steps import FUNCTIONS
+from surroundings import KINDS
 from world import Operation, Seen, World
 
 
@@ -32,6 +33,22 @@ def test_whatever_is_killed_or_refused_the_next_run_heals() -> None:
 
     assert done.returncode == 0, done.stdout.decode()
     assert b"2 healed" in done.stdout
+
+
+@pytest.mark.slow
+def test_disks_locks_copies_and_older_versions_lose_nothing() -> None:
+    """Slow since it is a program with some thirty children; ``--rounds`` is the long form."""
+    seed = os.environ.get("KEBAB_TEST_SEED", "0")
+    seed = seed if seed != "0" else str(random.randrange(10**6))
+    line = [sys.executable, str(Path(__file__).with_name("surroundings.py"))]
+    kinds = ("full", "readonly", "locks", "copied", "migration")
+    assert set(kinds) <= set(KINDS)
+    line += ["--rounds", str(len(kinds)), "--kinds", ",".join(kinds), "--seed", seed]
+
+    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+    assert done.returncode == 0, done.stdout.decode()
+    assert b"0 rounds failed" in done.stdout
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -1,10 +1,8 @@
-"""The torture of ``storm.py`` in short: a round of each kind, whatever the machine has time for."""
+"""The oracle of ``storm.py``; what it lets go wrong is in short in ``test_rounds.py``."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
-import random
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -23,18 +21,6 @@ def load() -> ModuleType:
 
 
 storm = load()
-
-
-@pytest.mark.slow
-def test_whatever_goes_wrong_nothing_is_lost_and_the_next_run_heals(tmp_path: Path) -> None:
-    """Slow since each round is two processes; ``storm.py --minutes`` is the long form."""
-    seed = int(os.environ.get("KEBAB_TEST_SEED", "0")) or random.randrange(10**6)
-    print(f"seed {seed}")
-    shim = storm.build_shim(tmp_path)
-    torture = storm.Storm(tmp_path / "home", seed, shim)
-    for kind in ("writers", "copy"):  # kills and faults are those of ``test_rounds.py``
-        torture.round(kind)
-    torture.check_deep()
 
 
 def test_the_oracle_notices_what_is_lost(tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ the store or the index runs in a child (``trials``); the oracle never does.
 from __future__ import annotations
 
 import copy
+import gzip
 import random
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +21,9 @@ from typing import Any
 
 from kb_app import Config, KnowledgeBase
 from kb_app._ingest.workers.executor import InlineExecutor
+from kb_app._keep.safety import ASSETS, records_in
+from kb_app._lines import LinesFile
+from kb_app._safety import SafetyCopies, SafetyCopy
 from kb_app._wiring import open_session, parts_of
 from kb_app.config import load_config
 from kb_core.errors import IndexCorrupt, NotIndexed
@@ -28,6 +34,8 @@ from kb_core.testing.fakes import HashEmbedder
 from kb_search.sums import verify
 
 __all__ = [
+    "EMBEDDER",
+    "FORGOTTEN",
     "Operation",
     "Seen",
     "Truth",
@@ -41,8 +49,11 @@ __all__ = [
 ]
 
 FILES, TITLES = 10, 4
+FORGOTTEN = "forgotten.md"
+"""A file of the source that a person may have had forgotten; no oracle knows it."""
 _SETTINGS = "[ingest]\nworkers = 1\nbatch_docs = 3\nbatch_secs = 0.01\n"
 _ALL = 1000
+_SAID = "journal/talk.jsonl"
 
 
 class _Embedder(HashEmbedder):
@@ -98,7 +109,7 @@ class World:
         self.home, self.notes, self.data = home, home / "now/notes", home / "now/data"
         self.draw = random.Random(0)
         self.truth = Truth()
-        self._saved = Truth()
+        self._saved: dict[str, Truth] = {}
         self.notes.mkdir(parents=True)
         self.config_file = home / "config.toml"
         self.config_file.write_text(
@@ -109,16 +120,17 @@ class World:
         )
         self.config = load_config(self.config_file)
 
-    def save(self) -> None:
-        """Take what is there as what every round begins with."""
-        shutil.copytree(self.home / "now", self.home / "template", symlinks=True)
-        self._saved = copy.deepcopy(self.truth)
+    def save(self, name: str = "template") -> None:
+        """Take what is there as what rounds begin with, under *name*."""
+        shutil.rmtree(self.home / name, ignore_errors=True)
+        shutil.copytree(self.home / "now", self.home / name, symlinks=True)
+        self._saved[name] = copy.deepcopy(self.truth)
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int, name: str = "template") -> None:
         """Go back to what was saved; everything that is drawn from here on follows from *seed*."""
         shutil.rmtree(self.home / "now")
-        shutil.copytree(self.home / "template", self.home / "now", symlinks=True)
-        self.truth, self.draw = copy.deepcopy(self._saved), random.Random(seed)
+        shutil.copytree(self.home / name, self.home / "now", symlinks=True)
+        self.truth, self.draw = copy.deepcopy(self._saved[name]), random.Random(seed)
 
     # ---------------------------------------------------------------- the person
 
@@ -215,8 +227,38 @@ class World:
         """Yield the files that still hold a text of *key*, which nobody has any more."""
         marks = {mark.encode() for text in self.truth.once[key] for mark in marks_of(text)}
         for file in sorted(self.data.rglob("*")):
-            if file.is_file() and any(mark in file.read_bytes() for mark in marks):
+            if file.is_file() and any(mark in _unpacked(file) for mark in marks):
                 yield f"{key} was forgotten, and is in {file.name}"
+
+    def judge_copies(self, *, is_newest_whole: bool) -> Iterator[str]:
+        """Yield what is wrong with safety copies: files cut off, texts that never were.
+
+        One that *is_newest_whole* was said to be made, and has what was acknowledged before.
+        """
+        copies = SafetyCopies(self.data / "safety").all()
+        for made in copies:
+            yield from (f"{made.folder.name}: {name} is cut off" for name in made.damaged())
+            for key, text in self._texts_in(made).items():
+                if text is not None and text not in self.truth.once.get(key, ()):
+                    yield f"{key}: a text that never was, in a safety copy: {text[:80]!r}"
+        if is_newest_whole:
+            there = self._texts_in(copies[0]) if copies else {}
+            for key, texts in self.truth.added.items():
+                if there.get(key) not in texts:
+                    yield f"{key}: what was acknowledged is not what the safety copy has"
+
+    def _texts_in(self, made: SafetyCopy) -> dict[str, str | None]:
+        records = [record for record in records_in(made).values() if not record.is_removed]
+        found = {record.key: made.read(f"{ASSETS}{record.asset}") for record in records}
+        return {key: None if data is None else data.decode() for key, data in found.items()}
+
+
+def _unpacked(file: Path) -> bytes:
+    """Return the bytes of a file, and what is packed in them."""
+    data = file.read_bytes()
+    with suppress(OSError, EOFError, zlib.error):
+        return data + gzip.decompress(data)
+    return data
 
 
 # -------------------------------------------------------------------- in a child
@@ -252,6 +294,11 @@ def perform(config: Config, operation: Operation) -> dict[str, Any]:
                 events = kb.remove_added(operation.key)
             case "forget":
                 kb.forget("doc", [operation.key], dry_run=False)
+                return {"clean": True}
+            case "safe":
+                said = LinesFile[dict[str, int]](config.storage.data_dir / _SAID, dict)
+                said.append(lambda lines: {"line": len(lines.rows)})  # what a copy has to take
+                kb.make_safety_copy()
                 return {"clean": True}
             case "rebuild":
                 kb.reset("index-only", dry_run=False)
@@ -289,7 +336,7 @@ def whole_texts(config: Config, *, closely: bool) -> Seen:
             texts = {}
             for row in rows:
                 path = row["doc_path"]
-                texts[path] = kb.fetch({"path": path, "source": row["source_id"]})["text"]
+                texts[path] = kb.fetch(row["doc_id"])["text"]
             for path in texts if closely else list(texts)[:1]:
                 problems += _missed(kb, path, texts[path])
         except NotIndexed:

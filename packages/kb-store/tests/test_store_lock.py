@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -142,3 +145,30 @@ def test_a_lock_whose_holder_has_not_signed_is_busy_all_the_same(
 def test_a_place_that_cannot_be_written_is_an_error_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(IoError, match="could not open the writer lock"):
         WriterLock(tmp_path).acquire()
+
+
+@pytest.mark.parametrize("take", [WriterLock.acquire, lambda lock: lock.shared().__enter__()])
+def test_a_file_system_without_locks_is_said_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, take: Callable[[WriterLock], object]
+) -> None:
+    (tmp_path / "writer.lock").touch()
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+    with pytest.raises(IoError, match="gives no lock") as told:
+        take(WriterLock(tmp_path / "writer.lock"))
+    assert "data_dir" in str(told.value.hint)
+
+
+def test_a_lock_is_held_where_the_disk_has_no_room_for_its_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with WriterLock(tmp_path / "writer.lock"), pytest.raises(StoreBusy):
+        WriterLock(tmp_path / "writer.lock").acquire()

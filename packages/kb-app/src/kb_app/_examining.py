@@ -7,6 +7,7 @@ Nothing is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ __all__ = ["check_deep"]
 Check = dict[str, Any]
 
 _REMADE = "'kebab doctor --repair' saves what can be read, and keeps a copy"
+_FOLLOWED = (
+    "put the newer one back; or run 'kebab ingest', which keeps what only the index has, and "
+    "reads again what differs"
+)
 _REBUILT = "run 'kebab reset --index-only' and 'kebab ingest': nothing is parsed or embedded"
 _ADDED = "'kebab ingest-file FILE', or the same text again, puts it back"
 _JOURNALS = (
@@ -42,6 +47,7 @@ def check_deep(config: Config, parts: Parts) -> Iterator[Check]:
     """Read everything: store, index, assets, journals, runs, costly results, marks."""
     data = DataDir(config.storage.data_dir)
     yield _examined("store", parts.examine, "every check of the store passes", _REMADE)
+    yield from _older_store(parts)
     yield _examined(
         "files of the index", parts.examine_index, "each is as it was written", _REBUILT
     )
@@ -62,6 +68,26 @@ def check_deep(config: Config, parts: Parts) -> Iterator[Check]:
         )
     if data.forgotten.exists():
         yield _examined("marks of what was forgotten", lambda: _marks(data), "all are there", "")
+
+
+def _older_store(parts: Parts) -> Iterator[Check]:
+    """Say where the store lacks what was indexed: a copy of before, or its log is gone.
+
+    The index is read first: a store that is written meanwhile is ahead of it.
+    """
+    try:
+        with closing(parts.reader()) as reader:
+            control = reader.snapshot().control
+        store = parts.describe()
+    except KbError:  # which of them cannot be read, other checks say
+        return
+    if control.store_id != store["store_id"]:
+        detail = "the index is of another store than the one that is there"
+    elif control.sequence > store["sequence"]:
+        detail = "the store is older than what was indexed: a copy of before, or without its log"
+    else:
+        return
+    yield {"name": "store", "ok": False, "detail": detail, "hint": _FOLLOWED}
 
 
 def _damaged_journals(folder: Path) -> Iterator[str]:

@@ -15,7 +15,7 @@ import socket
 import time
 import weakref
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,6 +29,7 @@ __all__ = ["WriterLock"]
 
 _POLL_SECS = 0.05
 _MODE = 0o600
+_NO_LOCKS = "searching works; to write, set storage.data_dir to a disk of this machine"
 
 
 class WriterLock:
@@ -65,8 +66,13 @@ class WriterLock:
                 f"could not open the writer lock {str(self._path)!r}: {error}",
                 hint=disk_hint(error.errno),
             ) from error
-        if not _lock_within(descriptor, self._wait_secs):
-            holder = _read_holder(descriptor)
+        try:
+            is_ours = _lock_within(descriptor, self._wait_secs)
+            holder = {} if is_ours else _read_holder(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        if not is_ours:
             os.close(descriptor)
             raise _busy(holder)
         return descriptor
@@ -148,14 +154,20 @@ def _lock_within(descriptor: int, wait_secs: float, kind: int = fcntl.LOCK_EX) -
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECS)
+        except OSError as error:
+            raise IoError(
+                f"the file system gives no lock: {error}",
+                hint=disk_hint(error.errno) or _NO_LOCKS,
+            ) from error
         else:
             return True
 
 
 def _write_holder(descriptor: int, clock: Clock) -> None:
     holder = {"pid": os.getpid(), "host": socket.gethostname(), "started": to_rfc3339(clock())}
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+    with suppress(OSError):  # it is only told, and the disk may be full
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(holder).encode(), 0)
 
 
 def _read_holder(descriptor: int) -> dict[str, Any]:

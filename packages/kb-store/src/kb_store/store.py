@@ -302,7 +302,7 @@ class Store:
 
     @classmethod
     def describe(cls, path: Path) -> dict[str, Any]:
-        """Return ``store_id``, ``schema`` (its last migration), revisions and ``stats``.
+        """Return ``store_id``, ``schema`` (its last migration), revisions, sequence and ``stats``.
 
         The store is opened for reading alone; raises as ``examine``.
         """
@@ -315,6 +315,7 @@ class Store:
                 "store_id": meta.store_id,
                 "schema": last_migration(session),
                 "corpus_revision": meta.corpus_revision,
+                "sequence": meta.sequence,
                 "stats": stats(session),
             }
 

@@ -27,6 +27,7 @@ from kb_tui._passage import Line, passage, plain
 from kb_tui._rendering import rendered
 from kb_tui._terminal import OpenPlace
 from kb_tui.popups import scrolling
+from kb_tui.widgets.bars import Field
 from kb_tui.widgets.lists import ChoiceList, middle
 from kb_tui.widgets.preview import Preview
 
@@ -153,7 +154,7 @@ class ExactPopup(FacadeScreen, ModalScreen[None]):
             box.border_title = "Exact text"
             box.border_subtitle = _KEYS
             hint = r"words, or a regular expression: def \w+_named"
-            yield Input(self._pattern, placeholder=hint, compact=True, select_on_focus=False)
+            yield Field(self._pattern, placeholder=hint, compact=True, select_on_focus=False)
             yield MatchList()
             yield Preview()
 

@@ -15,6 +15,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
@@ -23,6 +24,7 @@ from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import FILTERS, as_value
 from kb_core.search import SearchFilters
 from kb_core.values import dataclass
+from kb_tui.widgets.bars import Field
 from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 
 __all__ = ["Facet", "FilterPopup", "Filtered", "counted", "facets_of", "parse_filter", "toggled"]
@@ -177,7 +179,7 @@ class FilterPopup(ModalScreen[str | None]):
         with Vertical() as box:
             box.border_title = "Filter"
             box.border_subtitle = "Enter applies, Esc leaves it, ↓ ↑ choose, Tab toggles"
-            yield Input(
+            yield Field(
                 self._text,
                 placeholder="media:code lang:ko tag:x path:docs/** since:2026-01-01",
                 compact=True,
@@ -199,7 +201,7 @@ class FilterPopup(ModalScreen[str | None]):
         table = self.query_one(FacetTable)
         table.ticked = frozenset(facet.token for facet in self._facets if facet.token in text)
         table.refresh()
-        self.query_one("#problem", Static).update(_problem(text))
+        self.query_one("#problem", Static).update(Content(_problem(text)))
 
     @on(Input.Submitted)
     def _apply(self) -> None:

@@ -26,6 +26,7 @@ from kb_app import KnowledgeBase
 from kb_app.shown import bytes_text, count, visible
 from kb_core import wire
 from kb_core.errors import KbError
+from kb_tui.widgets.bars import Field
 from kb_tui.widgets.lists import ChoiceList, middle
 
 __all__ = [
@@ -205,7 +206,7 @@ class AddFolder(ModalScreen[str | None]):
         with Vertical() as box:
             box.border_title = "Add a folder"
             box.border_subtitle = "Tab completes, ↓ ↑ choose, Enter adds, Esc leaves it"
-            yield Input("~/", placeholder="~/notes", compact=True, select_on_focus=False)
+            yield Field("~/", placeholder="~/notes", compact=True, select_on_focus=False)
             yield Static(_FOLDER_HINT, id="said")
             yield Names()
 

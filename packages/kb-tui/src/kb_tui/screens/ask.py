@@ -26,6 +26,7 @@ from kb_tui._keys import ASK, Key, bindings
 from kb_tui._pane import Failed, HitPane, Reply, Shared
 from kb_tui._turns import Turn, kept_turn, transcript, turn_of
 from kb_tui.popups import Chooser
+from kb_tui.widgets.bars import Field
 from kb_tui.widgets.lines import Lines, Row
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class AskPane(HitPane):
 
     def body(self) -> ComposeResult:
         yield Lines(follow=True, id="transcript")
-        yield Input(placeholder="ask your documents", compact=True, select_on_focus=False)
+        yield Field(placeholder="ask your documents", compact=True, select_on_focus=False)
 
     def on_mount(self) -> None:
         self.query_one(Lines).border_title = "Ask"

@@ -125,7 +125,7 @@ class FoldList(ChoiceList, Generic[T]):
         self.replace_rows(len(self._rows), note, chosen=chosen)
 
     def _wrapped(self, section: int, at: int, entry: Entry[T], room: int) -> Iterator[_Row]:
-        label = f"{entry.label:<{_LABEL}} " if entry.label else ""
+        label = f"{visible(entry.label):<{_LABEL}} " if entry.label else ""
         text = Content(visible(entry.text, keep="\n"))
         lines = text.wrap(max(_LEAST, room - len(label))) or [Content("")]
         for number, line in enumerate(lines):

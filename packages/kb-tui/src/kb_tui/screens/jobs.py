@@ -115,7 +115,7 @@ class JobsPane(Pane):
             lines = _told(self._elsewhere)
         else:
             lines = [*runner.last, "" if self.kb.readonly else _NONE_RUNS]
-        self.query_one("#running", Static).update(Content("\n".join(lines)))
+        self.query_one("#running", Static).update(Content(visible("\n".join(lines), keep="\n")))
 
     def action_escape(self) -> None:
         """Cancel the ingest after its batch."""
@@ -151,7 +151,7 @@ def _told(job: RunningJob) -> list[str]:
         share = min(1.0, done / total)
         far = f"{bar(share, _CELLS)} {share:4.0%}  {done:,}/{total:,}"
     return [
-        f"{job.kind} by process {job.pid}, since {visible(local_time(job.started))}",
+        f"{job.kind} by process {job.pid}, since {local_time(job.started)}",
         f"{doing}  {far}".strip(),
-        visible(what),
+        what,
     ]

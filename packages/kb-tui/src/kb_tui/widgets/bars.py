@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -14,7 +16,7 @@ from kb_core import __version__
 from kb_core.media import SearchMode
 from kb_tui._keys import PANES, Typing
 
-__all__ = ["HintLine", "QueryLine", "StatusBar", "TopLine"]
+__all__ = ["Field", "HintLine", "QueryLine", "StatusBar", "TopLine"]
 
 
 class TopLine(Horizontal):
@@ -59,6 +61,27 @@ class TopLine(Horizontal):
             at -= len(label) + 1
 
 
+class Field(Input):
+    """A line to type in, which draws what a terminal would obey as pictures of one cell.
+
+    What was pasted, or taken from a tag or from the name of a folder, stays as it is in ``value``.
+    """
+
+    @property
+    def _value(self) -> Any:  # noqa: ANN401 - of a library that is textual's, not ours
+        text = super()._value
+        text.plain = _drawn(self.value)
+        return text
+
+    def _position_to_cell(self, position: int) -> int:
+        return Content(_drawn(self.value[:position])).cell_length
+
+
+def _drawn(text: str) -> str:
+    # One character for one: textual finds the cursor by its place in the value.
+    return visible(text.replace("\t", " "))
+
+
 class QueryLine(Horizontal):
     """A field for the query, behind a label that says how it is searched for."""
 
@@ -75,7 +98,7 @@ class QueryLine(Horizontal):
     def compose(self) -> ComposeResult:
         yield Static(f"{self._mode}:", id="mode")
         # Coming back to the field goes on with the query; Ctrl-U begins another.
-        yield Input(placeholder="search your documents", compact=True, select_on_focus=False)
+        yield Field(placeholder="search your documents", compact=True, select_on_focus=False)
 
     @property
     def text(self) -> str:
