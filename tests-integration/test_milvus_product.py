@@ -174,9 +174,9 @@ def test_a_reset_of_the_index_drops_its_collections_and_no_others(
     third = replace(both[1]._config, storage=Storage(data_dir=tmp_path / "one" / "data"))
     with open_here(third) as kb, pytest.raises(ConfigInvalid, match="not of this store"):
         kb.reset("index-only", dry_run=False)
-    with open_here(_config(tmp_path / "no store", vault, third.index)) as kb:
-        with pytest.raises(NotIndexed, match="no store"):
-            kb.reset("index-only", dry_run=False)
+    reader = open_here(_config(tmp_path / "no store", vault, third.index))
+    with reader, pytest.raises(NotIndexed, match="no store"):
+        reader.reset("index-only", dry_run=False)
     planned = both[1].reset("index-only", dry_run=True)
     assert _hits(both[1]) == before
 

@@ -56,9 +56,11 @@ class Parts:
     For the holder of the lock."""
     engine: Callable[[], str | None] = lambda: None
     """What an engine says that is not in the data directory; raises where it is not reached."""
-    drop_index: Callable[[bool], Sequence[str]] = lambda _: ()
-    """Drop, or with ``True`` only name, the collections of an index that is not in the data
-    directory; raises where they are of another store. For the holder of the lock."""
+    collections: Callable[[], Sequence[str]] = tuple
+    """Name the collections of an index that is not in the data directory; raises where another
+    store made them."""
+    drop_index: Callable[[], Sequence[str]] = tuple
+    """Drop these, likewise. For the holder of the lock."""
     query: Callable[[str, int, float], QueryResult]
     """Ask the store in SQL, for so many rows, for so many seconds."""
     model: Callable[[], EmbeddingModel | None]

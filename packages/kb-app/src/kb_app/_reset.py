@@ -36,12 +36,12 @@ def reset(config: Config, parts: Parts, scope: str, *, dry_run: bool) -> types.R
     paths = paths_of(config, scope)
     removed = [(str(path), _size_of(path)) for path in paths]
     conversations = _conversations(config, paths)
-    named = parts.drop_index(True) if scope == "index-only" else ()
+    named = parts.collections() if scope == "index-only" else ()
     if not dry_run and (paths or named):
         if config.storage.data_dir.is_dir():
             with parts.lock():
                 if named:
-                    parts.drop_index(False)
+                    parts.drop_index()
                 _delete(config, paths)
         else:
             _delete(config, paths)

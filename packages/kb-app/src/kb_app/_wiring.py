@@ -62,7 +62,8 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         examine_index=partial(_examine_index, config, clock),
         keep_safe=partial(_keep_safe, config, clock),
         engine=partial(_engine, config),
-        drop_index=partial(_drop_index, config),
+        collections=partial(_drop_index, config, dry_run=True),
+        drop_index=partial(_drop_index, config, dry_run=False),
         query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
@@ -250,7 +251,7 @@ def _engine(config: Config) -> str | None:
     return described(_place(config))
 
 
-def _drop_index(config: Config, dry_run: bool) -> Sequence[str]:  # noqa: FBT001
+def _drop_index(config: Config, *, dry_run: bool) -> Sequence[str]:
     if config.index.engine == "embedded":
         return ()
     from kb_search.milvus.dropping import drop
