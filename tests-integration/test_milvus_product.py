@@ -111,6 +111,8 @@ def test_doctor_names_the_engine_and_looks_at_its_rows(both: Pair) -> None:
 
     assert checks["engine"]["ok"]
     assert "milvus_lite" in checks["engine"]["detail"]
+    assert "revision 1, sequence" in checks["engine"]["detail"]
+    assert "4 passages" in checks["engine"]["detail"]
     assert checks["files of the index"]["ok"]
     assert "engine" not in {check["name"] for check in both[0].doctor()["checks"]}
 
@@ -144,6 +146,23 @@ def test_a_reader_elsewhere_needs_the_configuration_and_the_engine_alone(
         assert _hits(reader) == _hits(both[1])
         assert reader.list_docs(SearchFilters())["total"] == len(_NOTES)
     assert not (tmp_path / "elsewhere" / "data").exists()
+
+
+def test_a_collection_that_is_gone_is_named_with_the_way_back(both: Pair, tmp_path: Path) -> None:
+    from kb_search.milvus import Place
+    from kb_search.milvus.engine import Engine
+
+    _ingest(both)
+    Engine(Place(uri=str(tmp_path / "milvus.db"))).drop("kebab_1_records")
+
+    checks = {check["name"]: check for check in both[1].doctor()["checks"]}
+    assert not checks["engine"]["ok"]
+    assert "lacks kebab_1_records" in checks["engine"]["detail"]
+    assert "--index-only" in checks["engine"]["hint"]
+
+    both[1].reset("index-only", dry_run=False)
+    _ingest(both)
+    assert _answers(both[0]) == _answers(both[1])
 
 
 def test_sources_are_pinned_elsewhere_too(both: Pair, tmp_path: Path) -> None:
