@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from kb_app.config import Config, Embedding, Index, Source
+from kb_app.config import Config, Embedding, Index, Source, Storage
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import open_here
 from kb_core.errors import ConfigInvalid, IoError, KbError, NotIndexed
 from kb_core.ingest import IngestOptions
 from kb_core.search import SearchFilters, SearchQuery
+from kb_search.milvus.rows import Field
 
 pytestmark = [
     pytest.mark.skipif(find_spec("pymilvus") is None, reason="the extra 'milvus' is not installed"),
@@ -110,6 +111,8 @@ def test_doctor_names_the_engine_and_looks_at_its_rows(both: Pair) -> None:
 
     assert checks["engine"]["ok"]
     assert "milvus_lite" in checks["engine"]["detail"]
+    assert "revision 1, sequence" in checks["engine"]["detail"]
+    assert "4 passages" in checks["engine"]["detail"]
     assert checks["files of the index"]["ok"]
     assert "engine" not in {check["name"] for check in both[0].doctor()["checks"]}
 
@@ -143,6 +146,68 @@ def test_a_reader_elsewhere_needs_the_configuration_and_the_engine_alone(
         assert _hits(reader) == _hits(both[1])
         assert reader.list_docs(SearchFilters())["total"] == len(_NOTES)
     assert not (tmp_path / "elsewhere" / "data").exists()
+
+
+def test_a_collection_that_is_gone_is_named_with_the_way_back(both: Pair, tmp_path: Path) -> None:
+    from kb_search.milvus import Place
+    from kb_search.milvus.engine import Engine
+
+    _ingest(both)
+    Engine(Place(uri=str(tmp_path / "milvus.db"))).drop("kebab_1_records")
+
+    checks = {check["name"]: check for check in both[1].doctor()["checks"]}
+    assert not checks["engine"]["ok"]
+    assert "lacks kebab_1_records" in checks["engine"]["detail"]
+    assert "--index-only" in checks["engine"]["hint"]
+
+    both[1].reset("index-only", dry_run=False)
+    _ingest(both)
+    assert _answers(both[0]) == _answers(both[1])
+
+
+def test_sources_are_pinned_elsewhere_too(both: Pair, tmp_path: Path) -> None:
+    _ingest(both)
+    index = Index(engine="milvus", uri=str(tmp_path / "milvus.db"))
+    config = _config(tmp_path / "elsewhere", tmp_path / "no such folder", index)
+    doc = both[1].list_docs(SearchFilters())["items"][0]["doc_id"]
+
+    for allowed, is_seen in (("notes", True), ("other", False)):
+        search = replace(config.search, allowed_sources=(allowed,))
+        with open_here(replace(config, search=search)) as reader:
+            assert _hits(reader) == (_hits(both[1]) if is_seen else [[]] * len(_QUESTIONS))
+            assert reader.stats()["doc_count"] == len(_NOTES) * is_seen
+            with nullcontext() if is_seen else pytest.raises(KbError):
+                reader.fetch_doc(doc)
+
+
+def test_a_reset_of_the_index_drops_its_collections_and_no_others(
+    both: Pair, tmp_path: Path, vault: Path
+) -> None:
+    from kb_search.milvus import Place
+    from kb_search.milvus.engine import Engine
+
+    _ingest(both)
+    before = _hits(both[1])
+    place = Place(uri=str(tmp_path / "milvus.db"))
+    Engine(place).make("kebab_of_others", [Field("pad", "dense", 2)])
+    third = replace(both[1]._config, storage=Storage(data_dir=tmp_path / "one" / "data"))
+    with open_here(third) as kb, pytest.raises(ConfigInvalid, match="not of this store"):
+        kb.reset("index-only", dry_run=False)
+    reader = open_here(_config(tmp_path / "no store", vault, third.index))
+    with reader, pytest.raises(NotIndexed, match="no store"):
+        reader.reset("index-only", dry_run=False)
+    planned = both[1].reset("index-only", dry_run=True)
+    assert _hits(both[1]) == before
+
+    done = both[1].reset("index-only", dry_run=False)
+
+    assert planned["collections"] == done["collections"]
+    assert done["collections"][0] == "kebab"
+    assert Engine(place).names() == ["kebab_of_others"]
+    with pytest.raises(NotIndexed):
+        both[1].search(SearchQuery(text="chunks"))
+    _ingest(both)
+    assert _hits(both[1]) == before
 
 
 def test_an_index_of_another_store_is_not_replaced(both: Pair, tmp_path: Path, vault: Path) -> None:

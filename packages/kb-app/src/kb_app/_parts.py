@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,11 @@ class Parts:
     For the holder of the lock."""
     engine: Callable[[], str | None] = lambda: None
     """What an engine says that is not in the data directory; raises where it is not reached."""
+    collections: Callable[[], Sequence[str]] = tuple
+    """Name the collections of an index that is not in the data directory; raises where another
+    store made them."""
+    drop_index: Callable[[], Sequence[str]] = tuple
+    """Drop these, likewise. For the holder of the lock."""
     query: Callable[[str, int, float], QueryResult]
     """Ask the store in SQL, for so many rows, for so many seconds."""
     model: Callable[[], EmbeddingModel | None]

@@ -2,6 +2,7 @@
 
 Only what lies in the configured directories is ever touched: the named parts of the data
 directory, and the configuration file. A directory is removed when it is empty afterwards.
+``index-only`` also drops the collections of an index on an engine, if this store made them.
 """
 
 from __future__ import annotations
@@ -35,14 +36,21 @@ def reset(config: Config, parts: Parts, scope: str, *, dry_run: bool) -> types.R
     paths = paths_of(config, scope)
     removed = [(str(path), _size_of(path)) for path in paths]
     conversations = _conversations(config, paths)
-    if not dry_run and paths:
+    named = parts.collections() if scope == "index-only" else ()
+    if not dry_run and (paths or named):
         if config.storage.data_dir.is_dir():
             with parts.lock():
+                if named:
+                    parts.drop_index()
                 _delete(config, paths)
         else:
             _delete(config, paths)
     return wire.reset_report(
-        scope.removesuffix("-only"), removed, dry_run=dry_run, conversations=conversations
+        scope.removesuffix("-only"),
+        removed,
+        dry_run=dry_run,
+        conversations=conversations,
+        collections=named,
     )
 
 

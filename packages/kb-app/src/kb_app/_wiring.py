@@ -17,7 +17,7 @@ from kb_app._pinned import PinnedReader, is_pinned, refuse_pinned
 from kb_core.clock import utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -62,6 +62,8 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         examine_index=partial(_examine_index, config, clock),
         keep_safe=partial(_keep_safe, config, clock),
         engine=partial(_engine, config),
+        collections=partial(_drop_index, config, dry_run=True),
+        drop_index=partial(_drop_index, config, dry_run=False),
         query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
@@ -247,6 +249,14 @@ def _engine(config: Config) -> str | None:
     from kb_search.milvus.verifying import described
 
     return described(_place(config))
+
+
+def _drop_index(config: Config, *, dry_run: bool) -> Sequence[str]:
+    if config.index.engine == "embedded":
+        return ()
+    from kb_search.milvus.dropping import drop
+
+    return drop(_place(config), _describe(config)["store_id"], dry_run=dry_run)
 
 
 def _query(config: Config, clock: Clock, sql: str, limit: int, seconds: float) -> QueryResult:

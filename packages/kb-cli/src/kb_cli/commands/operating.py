@@ -346,5 +346,7 @@ def _reset_lines(report: Shown) -> Iterator[str]:
     documents = f", {count(report['documents'], 'document')}" if "documents" in report else ""
     kept = report.get("conversations", 0)
     documents += f", {count(kept, 'conversation')}" if kept else ""
+    named = report.get("collections", ())
+    documents += f", collections of the engine: {', '.join(named)}" if named else ""
     total = bytes_text(sum(row["bytes"] for row in gone))
     yield f"{verb} {count(len(gone), 'file or folder', 'files and folders')}, {total}{documents}"

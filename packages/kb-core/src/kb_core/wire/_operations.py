@@ -245,6 +245,7 @@ def reset_report(
     dry_run: bool = False,
     documents: int | None = None,
     conversations: int | None = None,
+    collections: Iterable[str] = (),
 ) -> types.ResetReport:
     """Return reset_report.v1; *removed* are absolute paths and their bytes."""
     gone = list(removed)
@@ -259,6 +260,8 @@ def reset_report(
         out["documents"] = documents
     if conversations is not None:
         out["conversations"] = conversations
+    if named := list(collections):
+        out["collections"] = named
     return out
 
 

@@ -1042,6 +1042,7 @@ class ResetReport(TypedDict):
     bytes: int
     documents: NotRequired[int]
     conversations: NotRequired[int]
+    collections: NotRequired[list[str]]
 
 class SafetyReport(TypedDict):
     schema_version: Literal["safety_report.v1"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from hashlib import blake2b
 from typing import Any
@@ -20,7 +20,7 @@ from kb_search.opening import control_of
 from kb_search.schema import control_payload
 
 __all__ = ["INDEX_VERSION", "Names", "State", "read_state", "read_told", "state_of"]
-__all__ += ["write_state"]
+__all__ += ["collections_of", "generation_of", "write_state"]
 
 INDEX_VERSION = f"m1-{ANALYSIS_VERSION}"
 """An index of another version is made anew from the truth by the next writer."""
@@ -73,6 +73,18 @@ class State:
     def with_control(self, **changes: Any) -> State:  # noqa: ANN401 - fields of Control
         """Return the same with another control record."""
         return replace(self, control=replace(self.control, **changes))
+
+
+def generation_of(base: str, name: str) -> int:
+    """Return the generation that a collection of this index belongs to, or 0."""
+    number, _, rest = name.removeprefix(f"{base}_").partition("_")
+    is_ours = name.startswith(f"{base}_") and number.isdecimal() and rest
+    return int(number) if is_ours else 0
+
+
+def collections_of(base: str, names: Iterable[str]) -> list[str]:
+    """Return those of *names* that are collections of the index *base*."""
+    return [name for name in names if name == base or generation_of(base, name)]
 
 
 def read_told(engine: Engine, base: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
-from kb_core.errors import NotIndexed
+from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_search.milvus import Place
 from kb_search.milvus.engine import Engine
 from kb_search.milvus.expressions import visible
@@ -16,14 +16,29 @@ __all__ = ["described", "verify"]
 
 
 def described(place: Place) -> str:
-    """Return what answers there, and which state is published; raises where nothing does."""
+    """Return what answers there, and which state is published.
+
+    Raises where nothing does, and ``IndexCorrupt`` where a collection of that state is missing.
+    """
     with closing(Engine(place)) as engine:
         version = engine.version()
         try:
-            control = read_state(engine, place.collection).control
+            state = read_state(engine, place.collection)
         except NotIndexed as error:
             return f"{version} at {place.shown}: {error}"
-    return f"{version} at {place.shown}: sequence {control.sequence}"
+        names, control = Names(place.collection, state.generation), state.control
+        models = map(names.vectors, control.vectors)
+        missing = [n for n in (names.chunks, names.records, *models) if not engine.has(n)]
+    if missing:
+        raise IndexCorrupt(
+            f"{version} at {place.shown} lacks {', '.join(missing)}",
+            hint="'kebab reset --index-only', then 'kebab ingest' makes all of it again",
+        )
+    passages = control.statistics.get(PASSAGES, 0)
+    return (
+        f"{version} at {place.shown}: revision {control.corpus_revision}, "
+        f"sequence {control.sequence}, {passages:,} passages"
+    )
 
 
 def verify(place: Place) -> list[str]:

@@ -47,7 +47,15 @@ from kb_search.milvus.rows import (
     weights_of,
 )
 from kb_search.milvus.snapshot import KEPT_SECS, MOVED, Snapshot
-from kb_search.milvus.state import INDEX_VERSION, Names, State, read_state, write_state
+from kb_search.milvus.state import (
+    INDEX_VERSION,
+    Names,
+    State,
+    collections_of,
+    generation_of,
+    read_state,
+    write_state,
+)
 from kb_search.schema import key_of
 from kb_search.statistics import PASSAGES, SCORED_FIELDS, add_up, pivots
 
@@ -120,9 +128,8 @@ class Writer:
 
     def wipe(self) -> None:
         """Begin with nothing; a rebuild has to follow."""
-        for name in self._engine.names():
-            if name == self._base or _generation_of(self._base, name):
-                self._engine.drop(name)
+        for name in collections_of(self._base, self._engine.names()):
+            self._engine.drop(name)
         self._state = None
 
     def close(self) -> None:
@@ -215,7 +222,7 @@ class Writer:
             dying = self._engine.rows(name, f"died > {sequence} and died < {FAR}", ["born"])
             self.write(name, [{"pk": row["pk"], "died": FAR} for row in dying], partial=True)
         for name in self._engine.names():
-            generation = _generation_of(self._base, name)
+            generation = generation_of(self._base, name)
             is_older = 0 < generation < state.generation
             if generation > state.generation or (is_older and not self._is_read(state)):
                 self._engine.drop(name)
@@ -231,12 +238,12 @@ class Writer:
         return [name for name in (names.chunks, names.records, *models) if self._engine.has(name)]
 
     def _newest_generation(self) -> int:
-        found = (_generation_of(self._base, name) for name in self._engine.names())
+        found = (generation_of(self._base, name) for name in self._engine.names())
         return max(filter(None, found), default=0)
 
     def _drop(self, generation: int) -> None:
         for name in self._engine.names():
-            if _generation_of(self._base, name) == generation:
+            if generation_of(self._base, name) == generation:
                 self._engine.drop(name)
 
     def _weighed(self, state: State) -> State:
@@ -452,10 +459,3 @@ def _terms_of(found: Analysed) -> Iterable[str]:
 
 def _parts(rows: Sequence[T]) -> Iterable[Sequence[T]]:
     return (rows[at : at + _BATCH] for at in range(0, len(rows), _BATCH))
-
-
-def _generation_of(base: str, name: str) -> int:
-    """Return the generation that a collection of this index belongs to, or 0."""
-    number, _, rest = name.removeprefix(f"{base}_").partition("_")
-    is_ours = name.startswith(f"{base}_") and number.isdecimal() and rest
-    return int(number) if is_ours else 0
