@@ -175,7 +175,7 @@ def test_a_cold_lexical_search_loads_no_database_and_no_model(
 
     assert "tantivy" in loaded
     unwanted = {"_duckdb", "numpy", "onnxruntime", "pyarrow", "pydantic", "tokenizers"}
-    assert loaded.isdisjoint(unwanted)
+    assert loaded.isdisjoint(unwanted | {"grpc", "milvus_lite", "pymilvus", "ray"})
 
 
 def test_a_cold_search_makes_its_values_quickly(
