@@ -77,7 +77,8 @@ print("reads", reads, "sequence", last)
 
 def paragraphs(name: str, version: int) -> str:
     body = [
-        f"Paragraph {n} of file{name}y in version{version}x. " + f"filler{n} words " * 30
+        f"Paragraph {n} of file{name}y in version{version}x. "
+        + f"filler{n} that is with the others when you are there " * 7
         for n in range(4)
     ]
     return f"# file{name}y\n\n" + "\n\n".join(body) + "\n"

@@ -30,7 +30,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a home with two folders, and an environment that keeps everything in it."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.md").write_text(f"# {name}\n\nAn otter in {name}.\n", "utf-8")
+        (tmp_path / name / f"{name}.md").write_text(
+            f"# {name}\n\nThe otter that is in {name}.\n", "utf-8"
+        )
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("CONFIG", "DATA", "STATE", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f".{name.lower()}"))
@@ -59,7 +61,7 @@ async def test_a_server_of_a_workspace_answers_from_the_current_folder_and_follo
         instructions = client.instructions or ""
         tools = {tool.name for tool in (await client.list_tools()).tools}
         assert await found(client, "otter") == ["one.md"]
-        (home / "one/new.md").write_text("A badger digs.\n", "utf-8")
+        (home / "one/new.md").write_text("The badger digs with you.\n", "utf-8")
         while not (paths := await found(client, "badger")):
             pass  # calls of a burst share one look at the folder
 
@@ -86,7 +88,7 @@ async def test_a_workspace_can_be_named_and_a_missing_one_is_told(home: Path) ->
 def kb(home: Path) -> KnowledgeBase:
     """A knowledge base of one note, whose person allowed the roots of hosts."""
     (home / "notes").mkdir()
-    (home / "notes/a.md").write_text("A heron waits.\n", "utf-8")
+    (home / "notes/a.md").write_text("The heron waits for you.\n", "utf-8")
     config = Config.inside(home / "kb", Source(id="notes", root=home / "notes"))
     config = replace(config, embedding=Embedding(model="none"), mcp=Mcp(workspace_roots=True))
     kb = KnowledgeBase.open(config)

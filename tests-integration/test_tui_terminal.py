@@ -120,7 +120,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 def notes(kebab: InstalledKebab) -> InstalledKebab:
     """Some sixty documents, two of which are not what they should be."""
     for number in range(60):
-        text = f"# Note {number}\n\nA search stays readable while ingest {number} runs.\n"
+        text = f"# Note {number}\n\nA search stays readable to you while the ingest {number} runs, with or without this.\n"
         kebab.write(f"many/note-{number:02}.md", text)
     kebab.write("locks.md", "---\ntags: [storage]\n---\n\n# Locks\n\nOne writer, many readers.\n")
     kebab.write("검색.md", "# 검색 기록\n\n한국어 형태소와 바이그램을 함께 찾는다.\n")
@@ -140,7 +140,7 @@ def tui(kebab: InstalledKebab) -> str:
 
 
 def test_a_search_in_a_real_terminal(kebab: InstalledKebab, terminal: Terminal) -> None:
-    kebab.write("locks.md", "# Locks\n\nA search stays readable while ingest runs.\n")
+    kebab.write("locks.md", "# Locks\n\nA search stays readable to you while the ingest runs.\n")
     kebab.write("검색.md", "# 검색 기록\n\n한국어 형태소와 바이그램을 함께 찾는다.\n")
     kebab.ingest()
 
@@ -259,7 +259,7 @@ def test_the_first_minute_leads_from_nothing_to_a_hit(
     kebab: InstalledKebab, terminal: Terminal
 ) -> None:
     """No sources, no documents: a folder is offered, completed, looked into and ingested."""
-    kebab.write("locks.md", "# Locks\n\nA search stays readable while ingest runs.\n")
+    kebab.write("locks.md", "# Locks\n\nA search stays readable to you while the ingest runs.\n")
     text = kebab.config.read_text("utf-8")
     kebab.config.write_text(text[: text.index("[[sources]]")], "utf-8")
 
@@ -350,7 +350,10 @@ def ended(process: int) -> bool:
 def begin_an_ingest(kebab: InstalledKebab, terminal: Terminal) -> int:
     """Start an ingest of many new files in the interface, and return its process."""
     for number in range(NEW):
-        kebab.write(f"new/note-{number:04}.md", f"# New {number}\n\n" + "One more line.\n" * 40)
+        kebab.write(
+            f"new/note-{number:04}.md",
+            f"# New {number}\n\n" + "This is one more of the lines that are in it.\n" * 40,
+        )
     start(terminal, tui(kebab))
     process = terminal.program()
     terminal.escape("NORMAL")

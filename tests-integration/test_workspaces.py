@@ -81,7 +81,9 @@ class Home:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     made = Home(tmp_path, {"KEBAB_EMBEDDING_MODEL": "none"})
-    made.write("clone/README.md", "# Otters\n\nAn otter sleeps in the river.\n")
+    made.write(
+        "clone/README.md", "# Otters\n\nAn otter sleeps in the river, with its paws at rest.\n"
+    )
     made.write("clone/src/den.py", "def build_den():\n    return 'beaver'\n")
     return made
 
@@ -163,7 +165,7 @@ def test_all_that_reads_can_be_asked_of_a_folder(home: Home) -> None:
 
 
 def test_a_folder_is_never_part_of_the_knowledge_base(home: Home) -> None:
-    home.write("notes/a.md", "A heron waits.\n")
+    home.write("notes/a.md", "The heron waits for you.\n")
     home.run("add", str(home.path / "notes"))
     home.run("ingest")
     home.run("search", "otter", "--in", str(home.folder))
@@ -174,9 +176,9 @@ def test_a_folder_is_never_part_of_the_knowledge_base(home: Home) -> None:
 
 
 def test_a_folder_in_a_source_is_answered_from_the_source(home: Home) -> None:
-    home.write("notes/a.md", "A heron waits.\n")
-    home.write("notes/birds [old]/b.md", "A heron flies.\n")
-    home.write("notes/birds-too/c.md", "A heron eats.\n")
+    home.write("notes/a.md", "The heron waits for you.\n")
+    home.write("notes/birds [old]/b.md", "The heron flies from you.\n")
+    home.write("notes/birds-too/c.md", "The heron eats what you can.\n")
     home.run("add", str(home.path / "notes"))
     home.run("ingest")
     inner = home.path / "notes/birds [old]"
@@ -192,7 +194,7 @@ def test_a_folder_in_a_source_is_answered_from_the_source(home: Home) -> None:
 
 
 def test_a_file_is_asked_alone(home: Home) -> None:
-    file = home.write("clone/odd [1] #.md", "An otter swims.\n")
+    file = home.write("clone/odd [1] #.md", "The otter swims with you.\n")
 
     assert home.paths("otter", folder=file) == ["odd [1] #.md"]
     assert home.json("list", "docs", "--in", str(file))["total"] == 1
@@ -253,7 +255,7 @@ def test_a_large_folder_is_refused_with_what_it_would_take(home: Home) -> None:
 
 def test_one_that_has_grown_since_is_still_followed(home: Home) -> None:
     home.run("search", "otter", "--in", str(home.folder))
-    home.write("clone/third.md", "A third otter.\n")
+    home.write("clone/third.md", "The third otter is with you.\n")
 
     found = home.json("search", "third", "--in", str(home.folder), KEBAB_WORKSPACES_MAX_FILES="2")
 
@@ -293,7 +295,7 @@ def test_while_another_process_writes_the_old_state_answers(
 ) -> None:
     monkeypatch.setattr("kb_app.workspaces._BRIEF_SECS", 0.0)
     home.run("search", "otter", "--in", str(home.folder))
-    home.write("clone/new.md", "An otter dives.\n")
+    home.write("clone/new.md", "The otter dives with you.\n")
     (cache,) = home.caches
 
     with WriterLock(DataDir(cache / "data").lock):
@@ -331,7 +333,7 @@ def home_environ(home: Home) -> dict[str, str]:
 
 def test_what_was_interrupted_goes_on(home: Home) -> None:
     for number in range(5):
-        home.write(f"clone/n{number}.md", f"Otter number {number}.\n")
+        home.write(f"clone/n{number}.md", f"This otter has the number {number}.\n")
     place = place_of(
         load_config(None, home_environ(home)), str(home.folder), environ=home_environ(home)
     )
@@ -357,7 +359,7 @@ def test_read_only_answers_from_what_is_there(home: Home) -> None:
     assert home.caches == []
 
     home.run("search", "otter", "--in", str(home.folder))
-    home.write("clone/new.md", "An otter dives.\n")
+    home.write("clone/new.md", "The otter dives with you.\n")
 
     found = home.json("--readonly", "search", "otter", "--in", str(home.folder))
     assert [hit["doc_path"] for hit in found["hits"]] == ["README.md"]
@@ -409,7 +411,10 @@ def test_workspaces_are_listed_and_removed_one_or_all(home: Home) -> None:
 def meaning(home: Home) -> Workspace:
     """A workspace of forty notes, with a fake model."""
     for number in range(40):
-        home.write(f"clone/n{number}.md", f"# Note {number}\n\nOtter {number} {'x' * number}.\n")
+        home.write(
+            f"clone/n{number}.md",
+            f"# Note {number}\n\nThis otter is with {number} {'x' * number}.\n",
+        )
     place = place_of(
         load_config(None, home_environ(home)), str(home.folder), environ=home_environ(home)
     )

@@ -138,7 +138,7 @@ class World:
         self.truth.marks += 1
         mark = f"mark {name} m{self.truth.marks}m"
         body = "\n\n".join(
-            f"{mark}\n" + "a walrus fell down " * self.draw.randrange(2, 40)
+            f"{mark}\n" + "the walrus that fell is down with you " * self.draw.randrange(2, 40)
             for _ in range(self.draw.randrange(1, 4))
         )
         return f"# {name}\n\n{body}\n"

@@ -65,6 +65,40 @@ def test_what_is_full_of_common_words_needs_no_model(
     assert detect_language(PLAIN[code]) == code
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("en", "The otter sleeps with its paws at rest."),
+        ("de", "Der Otter ist müde und wird nicht wach."),
+        ("fr", "La loutre dort dans une rivière, avec ses petits."),
+    ],
+)
+def test_two_words_of_its_own_tell_of_a_short_text(
+    code: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid", None)
+
+    assert detect_language(text) == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "El llibre és una bona introducció a la història de Catalunya.",  # el, una: Spanish, too
+        "Die boek is of op die tafel of in die kas.",  # Afrikaans
+        "Der otter sleeps in the river and is a night hunter.",
+        "An otter sleeps in the river.",
+    ],
+)
+def test_a_short_text_with_less_than_that_is_left_to_the_model(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid", None)
+
+    with pytest.raises(ImportError):
+        detect_language(text)
+
+
 def test_a_text_in_two_languages_is_left_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py3langid", None)
 

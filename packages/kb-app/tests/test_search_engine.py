@@ -147,7 +147,7 @@ budgets = st.one_of(st.none(), st.integers(1, 4000), st.integers(4000, 20_000))
 
 
 @given(seed=st.sampled_from(SEEDS), text=texts, mode=modes, k=st.integers(4, 60), budget=budgets)
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_pages_give_every_hit_once_in_order_and_never_pass_the_budget(
     engines: Mapping[int, Engine],
     seed: int,
