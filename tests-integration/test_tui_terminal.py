@@ -120,7 +120,9 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 def notes(kebab: InstalledKebab) -> InstalledKebab:
     """Some sixty documents, two of which are not what they should be."""
     for number in range(60):
-        text = f"# Note {number}\n\nA search stays readable to you while the ingest {number} runs, with or without this.\n"
+        text = (
+            f"# Note {number}\n\nA search stays readable to you while the ingest {number} runs.\n"
+        )
         kebab.write(f"many/note-{number:02}.md", text)
     kebab.write("locks.md", "---\ntags: [storage]\n---\n\n# Locks\n\nOne writer, many readers.\n")
     kebab.write("검색.md", "# 검색 기록\n\n한국어 형태소와 바이그램을 함께 찾는다.\n")

@@ -354,7 +354,7 @@ _COMMON = {
 }
 """Words of which a text of one of these languages is full, and one of another is not."""
 _LANGUAGE_OF = {word: code for code, words in _COMMON.items() for word in words.split()}
-_SHARED = frozenset("by der dos el is las los of una é".split())
+_SHARED = frozenset(["by", "der", "dos", "el", "is", "las", "los", "of", "una", "é"])
 """Those of them that languages which are not listed have, too: Afrikaans, Catalan, Danish …"""
 _WORDS_MIN, _DISTINCT_MIN = 40, 4
 _COMMON_SHARE, _OTHERS_SHARE = 0.1, 0.15
