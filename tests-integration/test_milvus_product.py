@@ -153,11 +153,13 @@ def test_a_collection_that_is_gone_is_named_with_the_way_back(both: Pair, tmp_pa
     from kb_search.milvus.engine import Engine
 
     _ingest(both)
-    Engine(Place(uri=str(tmp_path / "milvus.db"))).drop("kebab_1_records")
+    engine = Engine(Place(uri=str(tmp_path / "milvus.db")))
+    (name,) = (name for name in engine.names() if name.endswith("_records"))
+    engine.drop(name)
 
     checks = {check["name"]: check for check in both[1].doctor()["checks"]}
     assert not checks["engine"]["ok"]
-    assert "lacks kebab_1_records" in checks["engine"]["detail"]
+    assert f"lacks {name}" in checks["engine"]["detail"]
     assert "--index-only" in checks["engine"]["hint"]
 
     both[1].reset("index-only", dry_run=False)

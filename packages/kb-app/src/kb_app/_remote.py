@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +15,9 @@ from kb_core.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from kb_search.milvus import Place
+    from kb_search.milvus.lease import Publisher
 
-__all__ = ["place_of"]
+__all__ = ["place_of", "publisher_of"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _TOKEN = "KEBAB_INDEX_TOKEN"  # noqa: S105 - the name of a variable
@@ -43,6 +47,18 @@ def place_of(index: Index, environ: Mapping[str, str]) -> Place:
         database=index.database,
         collection=index.collection,
     )
+
+
+def publisher_of(data_dir: Path, wait_secs: float) -> Publisher:
+    """Return who publishes from *data_dir*: a copy of it, here or elsewhere, is another one."""
+    from kb_search.milvus.lease import Publisher
+
+    machine = platform.node()
+    with suppress(OSError):
+        machine = Path("/etc/machine-id").read_text("ascii").strip() or machine
+    told = f"{machine}\0{data_dir.resolve()}"
+    owner = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    return Publisher(owner, f"{platform.node()}:{data_dir.name}", wait_secs)
 
 
 def _token(index: Index, environ: Mapping[str, str]) -> str:

@@ -136,9 +136,11 @@ def _session(config: Config, clock: Clock) -> WriteSession:
     storage = config.storage
     index = None
     if config.index.engine == "milvus":
+        from kb_app._remote import publisher_of
         from kb_search.milvus.writer import Writer
 
-        index = partial(Writer, _place(config), clock)
+        who = publisher_of(storage.data_dir, storage.lock_wait_secs)
+        index = partial(Writer, _place(config), clock, who=who)
     return open_session(
         storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock, index=index
     )

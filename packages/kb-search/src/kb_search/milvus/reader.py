@@ -1,7 +1,7 @@
 """Reading the index on Milvus: snapshots of the published state, from any machine.
 
-Before each question the control row is read, by its primary key; when it has changed, a new
-snapshot begins. Nothing is written, no lock is taken, and no file is needed.
+Before each question the newest control row is read; when it has changed, a new snapshot
+begins. Nothing is written, no lock is taken, and no file is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kb_core.errors import IoError
 from kb_search.milvus import Place
 from kb_search.milvus.engine import Engine
 from kb_search.milvus.snapshot import Snapshot
-from kb_search.milvus.state import read_told, state_of
+from kb_search.milvus.state import read_newest, state_of
 
 __all__ = ["Reader"]
 
@@ -33,10 +33,10 @@ class Reader:
         """Return the newest published state; raise ``NotIndexed`` if there is none."""
         with self._lock:
             for _ in range(_TRIES):
-                told = read_told(self._engine, self._base)
+                term, told = read_newest(self._engine, self._base)
                 if self._snapshot is not None and told == self._told:
                     return self._snapshot
-                state = state_of(self._engine, self._base, told)
+                state = state_of(self._engine, self._base, term, told)
                 if state is not None:
                     self._told = told
                     self._snapshot = Snapshot(self._engine, self._base, state)

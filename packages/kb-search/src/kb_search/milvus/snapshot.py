@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from kb_core.errors import IoError
@@ -43,6 +44,8 @@ KEPT_SECS = 600
 MOVED = 1.25
 """How much mean lengths may move before all passages are weighed anew."""
 
+_SAME = 1e-5
+"""By less than this share of them, products differ by rounding alone."""
 _SPARE = 16
 _LEAST_DEEP = 100
 _FARTHER = 0.2
@@ -264,7 +267,7 @@ class Snapshot:
             hits: list[Found] = find(depth)
             if len(hits) < min(depth, MOST_FOUND) or depth >= MOST_FOUND:
                 return hits
-            if round(abs(hits[limit - 1][0]), 5) > round(abs(hits[-1][0]), 5):
+            if not isclose(hits[limit - 1][0], hits[-1][0], rel_tol=_SAME):
                 return hits
             depth *= 4
 

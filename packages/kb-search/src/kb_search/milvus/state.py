@@ -1,4 +1,8 @@
-"""The control row: which state is published, in which collections, and how it is ranked."""
+"""The control row: which state is published, in which collections, and how it is ranked.
+
+There is one for each term of a publisher (``lease``), and the highest is what readers take: who
+lost its turn and does not know it yet replaces a row that nobody looks at.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from kb_core.control import Control
 from kb_core.errors import IoError, NotIndexed
@@ -19,16 +23,34 @@ from kb_search.milvus.rows import Field
 from kb_search.opening import control_of
 from kb_search.schema import control_payload
 
-__all__ = ["INDEX_VERSION", "Names", "State", "read_state", "read_told", "state_of"]
-__all__ += ["collections_of", "generation_of", "write_state"]
+__all__ = ["CONTROL_FIELDS", "INDEX_VERSION", "Names", "State", "Term", "read_newest"]
+__all__ += ["collections_of", "generation_of", "read_state", "state_of", "write_state"]
 
 INDEX_VERSION = f"m1-{ANALYSIS_VERSION}"
 """An index of another version is made anew from the truth by the next writer."""
 
 CONTROL = "control"
+_PAGE = "page"
 _MOST_CHARS = 60_000
 _TRIES = 20
-_CONTROL_FIELDS = (Field("payload", "text"), Field("pad", "dense", 2))
+CONTROL_FIELDS = (Field("payload", "text"), Field("pad", "dense", 2))
+
+
+class Term(NamedTuple):
+    """A turn of a publisher; it owns what was published last if its term is the highest."""
+
+    number: int = 0
+    owner: str = ""
+
+    @classmethod
+    def of(cls, key: str) -> Term:
+        """Return the term that a row belongs to, by its primary key."""
+        _, number, owner, *_ = [*key.split(":"), "", ""]
+        return cls(int(number) if number.isdecimal() else 0, owner)
+
+    def key(self, kind: str = CONTROL) -> str:
+        """Return the primary key of the row of a *kind* that is of this term."""
+        return f"{kind}:{self.number}:{self.owner}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +81,7 @@ class State:
     """A published state."""
 
     control: Control
+    term: Term = Term()
     generation: int = 1
     segments: tuple[Segment, ...] = ()
     pivots: Mapping[str, int] = field(default_factory=dict)
@@ -87,26 +110,25 @@ def collections_of(base: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name == base or generation_of(base, name)]
 
 
-def read_told(engine: Engine, base: str) -> str:
-    """Return the control row as it is; raise ``NotIndexed`` where there is none."""
+def read_newest(engine: Engine, base: str) -> tuple[Term, str]:
+    """Return whose state is published, and its control row as it is; else ``NotIndexed``."""
     if not engine.has(base):
         raise NotIndexed("nothing has been indexed here yet", hint="run 'kebab ingest'")
-    rows = engine.get(base, [CONTROL], ["payload"])
+    rows = engine.rows(base, f'pk like "{CONTROL}%"', ["payload"])
     if not rows:
         raise NotIndexed("the index is empty: no run has finished yet", hint="run 'kebab ingest'")
-    return str(rows[0]["payload"])
+    return max((Term.of(row["pk"]), str(row["payload"])) for row in rows)
 
 
 def read_state(engine: Engine, base: str) -> State:
     """Return the published state; raise ``NotIndexed`` where there is none, or an older one."""
     for _ in range(_TRIES):
-        told = read_told(engine, base)
-        if (state := state_of(engine, base, told)) is not None:
+        if (state := state_of(engine, base, *read_newest(engine, base))) is not None:
             return state
     raise IoError(f"the control row of {base!r} changes faster than it can be read")
 
 
-def state_of(engine: Engine, base: str, told: str) -> State | None:
+def state_of(engine: Engine, base: str, term: Term, told: str) -> State | None:
     """Return the state that a control row tells; ``None`` where it was replaced meanwhile."""
     said = json.loads(told)
     if "pages" in said:
@@ -123,6 +145,7 @@ def state_of(engine: Engine, base: str, told: str) -> State | None:
         )
     return State(
         control=control,
+        term=term,
         generation=said["generation"],
         segments=tuple(Segment(*each) for each in said["segments"]),
         pivots=said["pivots"],
@@ -133,7 +156,7 @@ def state_of(engine: Engine, base: str, told: str) -> State | None:
 
 
 def write_state(engine: Engine, base: str, state: State) -> None:
-    """Publish *state*: the one write that readers see."""
+    """Publish *state*: the one write that readers see. What lower terms left goes."""
     said = {
         "control": json.loads(control_payload(state.control)),
         "generation": state.generation,
@@ -143,18 +166,20 @@ def write_state(engine: Engine, base: str, state: State) -> None:
         "purged": state.purged,
         "history": state.history,
     }
-    engine.make(base, _CONTROL_FIELDS)
+    engine.make(base, CONTROL_FIELDS)
     payload = json.dumps(said, ensure_ascii=True, separators=(",", ":"))
     pages: list[str] = []
     if len(payload) > _MOST_CHARS:
         digest = blake2b(payload.encode(), digest_size=8).hexdigest()
         parts = range(0, len(payload), _MOST_CHARS)
-        pages = [f"{digest}:{n}" for n, _ in enumerate(parts)]
+        pages = [f"{state.term.key(_PAGE)}:{digest}:{n}" for n, _ in enumerate(parts)]
         texts = (payload[at : at + _MOST_CHARS] for at in parts)
         engine.upsert(base, (_row(page, text) for page, text in zip(pages, texts, strict=True)))
         payload = json.dumps({"pages": pages})
-    engine.upsert(base, [_row(CONTROL, payload)])
-    old = {row["pk"] for row in engine.rows(base, f'pk != "{CONTROL}"', ["pk"])} - {*pages}
+    engine.upsert(base, [_row(state.term.key(), payload)])
+    kept = {state.term.key(), *pages}
+    rows = engine.rows(base, f'pk like "{CONTROL}%" or pk like "{_PAGE}%"', ["pk"])
+    old = {row["pk"] for row in rows if Term.of(row["pk"]) <= state.term} - kept
     engine.delete(base, raw_listed("pk", sorted(old)))
 
 

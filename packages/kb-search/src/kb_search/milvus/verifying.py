@@ -9,6 +9,7 @@ from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_search.milvus import Place
 from kb_search.milvus.engine import Engine
 from kb_search.milvus.expressions import visible
+from kb_search.milvus.lease import claims
 from kb_search.milvus.state import Names, State, read_state
 from kb_search.statistics import PASSAGES
 
@@ -29,6 +30,7 @@ def described(place: Place) -> str:
         names, control = Names(place.collection, state.generation), state.control
         models = map(names.vectors, control.vectors)
         missing = [n for n in (names.chunks, names.records, *models) if not engine.has(n)]
+        who = next((c.called for c in claims(engine, place.collection)), "")
     if missing:
         raise IndexCorrupt(
             f"{version} at {place.shown} lacks {', '.join(missing)}",
@@ -38,6 +40,7 @@ def described(place: Place) -> str:
     return (
         f"{version} at {place.shown}: revision {control.corpus_revision}, "
         f"sequence {control.sequence}, {passages:,} passages"
+        + (f", published from {who}" if who else "")
     )
 
 

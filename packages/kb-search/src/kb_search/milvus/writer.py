@@ -9,7 +9,8 @@ Whatever was interrupted is taken back by the next writer: rows born after the p
 sequence go, and what died after it lives. So replaying a publication repeats it exactly.
 
 A rebuild fills collections of a generation of their own and ends with the same one write:
-several collections change places at once, which aliases cannot.
+several collections change places at once, which aliases cannot. So does a publisher that
+follows one over another data directory (``lease``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from kb_search.milvus import Place
 from kb_search.milvus.counts import Segment, merged, named, segment_rows, to_merge
 from kb_search.milvus.engine import Engine
 from kb_search.milvus.expressions import ALL, FAR, Expression, all_of, any_of, listed, visible
+from kb_search.milvus.lease import Lease, Publisher
 from kb_search.milvus.rows import (
     CHUNKS,
     RECORDS,
@@ -72,23 +74,40 @@ _BATCH = 500
 
 
 class Writer:
-    """An ``IndexWriter``. One at a time; the caller holds the writer lock of the truth."""
+    """An ``IndexWriter``. The caller holds the writer lock of the truth, this one the lease."""
 
     is_mostly_dead = False
     """What is replaced is removed ten minutes later, so nothing gathers."""
     damage: Sequence[str] = ()
 
-    def __init__(self, place: Place, clock: Clock = utc_now) -> None:
+    def __init__(
+        self, place: Place, clock: Clock = utc_now, *, who: Publisher | None = None
+    ) -> None:
         self._engine = Engine(place)
         self._base = place.collection
         self._clock = clock
         self._unflushed: Counter[str] = Counter()
         self._is_closed = False
         self._state: State | None = None
+        self._others: State | None = None
+        """What a publisher over another data directory has published, until we do."""
+        self._lease = Lease(self._engine, self._base, who or Publisher(), clock)
+        try:
+            self._lease.take()
+            self._begin()
+        except BaseException:
+            self._engine.close()
+            raise
+
+    def _begin(self) -> None:
+        """Go on from what is published, if it is ours."""
         with suppress(NotIndexed):
-            self._state = read_state(self._engine, self._base)
-        if self._state is not None:
-            self._take_back(self._state)
+            state = read_state(self._engine, self._base)
+            if state.term == self._lease.term:
+                self._state = state
+                self._take_back(state)
+            else:
+                self._others = state
 
     @property
     def control(self) -> Control | None:
@@ -98,10 +117,11 @@ class Writer:
     def publish(self, publication: Publication, /) -> Control:
         """Make *publication* what readers see; publishing it again changes nothing."""
         self._refuse_another(publication)
-        before = self._state or self._empty(publication.store_id)
+        before = self._state or self._fresh(publication.store_id)
         if self._state is not None and publication.sequence == before.control.sequence:
             return before.control
         try:
+            self._lease.hold()
             after = _Step(self, before, publication).taken()
             return self._publish(before, after)
         except BaseException:
@@ -112,25 +132,24 @@ class Writer:
 
     def rebuild(self, publications: Iterable[Publication], /) -> Control:
         """Replace everything by what *publications* add up to, published in one step."""
-        generation = self._newest_generation() + 1
-        state = State(control=Control(store_id=""), generation=generation)
-        self._make(Names(self._base, generation))
+        state = self._fresh("")
         try:
             for publication in publications:
                 self._refuse_another(publication)
+                self._lease.hold()
                 state = _Step(self, state, publication, is_fresh=True).taken()
             state = self._weighed(state)
         except BaseException:
             with suppress(KbError):
-                self._drop(generation)
+                self._drop(state.generation)
             raise
-        return self._publish(self._state or state, state)
+        return self._publish(self._state or self._others or state, state)
 
     def wipe(self) -> None:
         """Begin with nothing; a rebuild has to follow."""
         for name in collections_of(self._base, self._engine.names()):
             self._engine.drop(name)
-        self._state = None
+        self._state = self._others = None
 
     def close(self) -> None:
         """Have all sealed and indexed, and let go; closing twice is harmless."""
@@ -139,6 +158,7 @@ class Writer:
         self._is_closed = True
         for name in [name for name, rows in self._unflushed.items() if rows >= _FLUSHED_ROWS // 4]:
             self._engine.flush(name)
+        self._lease.release()
         self._engine.close()
 
     def __enter__(self) -> Self:
@@ -178,19 +198,27 @@ class Writer:
     # ---------------------------------------------------------------- private
 
     def _refuse_another(self, publication: Publication) -> None:
-        """Refuse to replace what another machine's store has published at this place."""
-        known = self._state.control.store_id if self._state else publication.store_id
-        if known != publication.store_id:
-            raise ConfigInvalid(
-                f"the index {self._base!r} is of another store, and this one would replace it",
-                hint="set index.collection to another name, or drop the collections of that one",
-                details={"field": "index.collection", "value": self._base},
-            )
+        """Refuse to replace what another store published here, or a later state of this one."""
+        published = (self._state or self._others or State(control=Control(store_id=""))).control
+        if published.store_id not in {"", publication.store_id}:
+            problem = "is of another store, and this one would replace it"
+        elif self._others and publication.sequence < published.sequence:
+            problem = "is ahead of this copy of the store, which would take back what it shows"
+        else:
+            return
+        raise ConfigInvalid(
+            f"the index {self._base!r} {problem}",
+            hint="set index.collection to another name, or run where it was published from; "
+            "'kebab reset --index-only' drops it",
+            details={"field": "index.collection", "value": self._base},
+        )
 
-    def _empty(self, store_id: str) -> State:
-        generation = self._newest_generation() + 1
+    def _fresh(self, store_id: str) -> State:
+        """Return a state that shows nothing yet, in collections of its own."""
+        generation = self._lease.generation_after(self._newest_generation())
         self._make(Names(self._base, generation))
-        return State(control=Control(store_id=store_id), generation=generation)
+        control = Control(store_id=store_id)
+        return State(control=control, term=self._lease.term, generation=generation)
 
     def _make(self, names: Names) -> None:
         self._engine.make(names.chunks, CHUNKS)
@@ -202,8 +230,9 @@ class Writer:
         kept = tuple((rev, at) for rev, at in history if now - at < KEPT_SECS)
         past = [rev for rev, at in history if now - at >= KEPT_SECS]
         after = replace(after, history=kept, purged=max([before.purged, *past]))
+        self._lease.hold()
         write_state(self._engine, self._base, after)
-        self._state = after
+        self._state, self._others = after, None
         if after.purged > before.purged and after.generation == before.generation:
             self._purge(after)
         return after.control
@@ -224,7 +253,8 @@ class Writer:
         for name in self._engine.names():
             generation = generation_of(self._base, name)
             is_older = 0 < generation < state.generation
-            if generation > state.generation or (is_older and not self._is_read(state)):
+            is_begun = generation > state.generation and self._lease.is_ours(generation)
+            if is_begun or (is_older and not self._is_read(state)):
                 self._engine.drop(name)
 
     def _is_read(self, state: State) -> bool:
