@@ -14,7 +14,14 @@ import pytest
 from kb_app.config import Config, Embedding, Index, Source, Storage
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import open_here
-from kb_core.errors import ConfigInvalid, IoError, KbError, NotIndexed
+from kb_core.errors import (
+    ConfigInvalid,
+    IndexCorrupt,
+    InvalidInput,
+    IoError,
+    KbError,
+    NotIndexed,
+)
 from kb_core.ingest import IngestOptions
 from kb_core.search import SearchFilters, SearchQuery
 from kb_search.milvus.rows import Field
@@ -265,3 +272,47 @@ def test_a_token_is_in_no_message(
 def test_before_the_first_run_nothing_is_indexed(both: Pair) -> None:
     with pytest.raises(NotIndexed):
         both[1].search(SearchQuery(text="anything"))
+
+
+def test_the_index_is_moved_there_and_back_and_says_the_same(tmp_path: Path, vault: Path) -> None:
+    there = Index(uri=str(tmp_path / "milvus.db"))
+    config = _config(tmp_path / "one", vault, there)
+    with open_here(config) as kb:
+        assert [*kb.ingest(IngestOptions())][-1].kind == "completed"
+        before = _answers(kb)
+        heard: list[int] = []
+        report = kb.copy_index("milvus", hear=heard.append)
+        assert (report["engine"], report["made"], heard[-1]) == ("milvus", True, 4)
+        assert (report["doc_count"], report["chunk_count"]) == (4, 4)
+        assert (report["asked"], report["found"]) == (4, 4)
+        assert report["in_common"]["words"] == 1
+        assert not kb.copy_index("milvus")["made"], "there is nothing to do"
+        with pytest.raises(InvalidInput, match="cannot be copied to 'embedded'"):
+            kb.copy_index("embedded")
+
+    with open_here(replace(config, index=replace(there, engine="milvus"))) as moved:
+        assert _answers(moved) == before
+        (vault / "guide" / "install.md").write_text("# Installation\n\nUnpack the walrus.\n")
+        assert [*moved.ingest(IngestOptions())][-1].kind == "completed"
+        now = _answers(moved)
+        assert moved.copy_index("embedded")["in_common"]["words"] == 1
+    with open_here(config) as back:
+        assert _answers(back) == now != before
+
+
+def test_a_copy_that_is_not_what_the_store_says_is_told(tmp_path: Path, vault: Path) -> None:
+    from kb_search.milvus import Place
+    from kb_search.milvus.engine import Engine
+
+    config = _config(tmp_path / "one", vault, Index(uri=str(tmp_path / "milvus.db")))
+    with open_here(config) as kb:
+        assert [*kb.ingest(IngestOptions())][-1].kind == "completed"
+        kb.copy_index("milvus")
+        engine = Engine(Place(uri=str(tmp_path / "milvus.db")))
+        (records,) = (name for name in engine.names() if name.endswith("_records"))
+        row = engine.rows(records, 'kind == "text"', ["doc_id"])[0]
+        engine.upsert(records, [{"pk": row["pk"], "payload": '{"text": "other"}'}], partial=True)
+        engine.close()
+
+        with pytest.raises(IndexCorrupt, match="texts that differ: 1"):
+            kb.copy_index("milvus")

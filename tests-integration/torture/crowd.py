@@ -25,10 +25,11 @@ from world import World, facade, healed, marks_of, perform
 
 from kb_app import KnowledgeBase
 from kb_core.media import SearchMode
+from kb_core.ports import IndexReader
 from kb_core.search import SearchFilters, SearchQuery
 from kb_search.reader import Reader
 
-__all__ = ["main"]
+__all__ = ["ASKED", "Views", "compare", "look", "main"]
 
 READERS = 8
 OPERATIONS = {"ingest": 8, "force": 1, "add": 3, "remove": 1, "forget": 1}
@@ -50,14 +51,14 @@ def read(world: World, stop: Path, seed: int) -> tuple[Counter[str], Views, list
     with facade(world.config, readonly=True) as kb:
         while not stop.exists():
             for _ in range(_EACH):
-                last = _look(reader, last, views, counts, problems)
+                last = look(reader, last, views, counts, problems)
             draw.choice(ASKED)(kb, draw, problems)
             counts["operations of the facade"] += 1
     return counts, views, problems
 
 
-def _look(
-    reader: Reader, last: int, views: Views, counts: Counter[str], problems: list[str]
+def look(
+    reader: IndexReader, last: int, views: Views, counts: Counter[str], problems: list[str]
 ) -> int:
     """Read every document of a snapshot, its text and its passages; return its sequence."""
     snapshot, seen = reader.snapshot(), {}

@@ -149,9 +149,11 @@ def has_shim() -> bool:
     return hasattr(ctypes.CDLL(None), "fault_counted")
 
 
-def import_as(job: Callable[[], Any], stderr: Path) -> None:
-    """Import here whatever *job* does in a child, so that no other child has to."""
+def import_as(job: Callable[[], Any], stderr: Path, *, but: tuple[str, ...] = ()) -> None:
+    """Import here whatever *job* does in a child, *but* packages that begin threads."""
     for name in run(partial(_modules_of, job), stderr).value:
+        if name.startswith(but):
+            continue
         with suppress(ImportError):  # what is no module of its own, or is meant to be missing
             import_module(name)
 

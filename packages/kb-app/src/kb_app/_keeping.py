@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -110,6 +110,19 @@ class Keeping:
         if not dry_run:
             self.close()
         return report
+
+    def copy_index(
+        self, engine: str, *, hear: Callable[[int], object] = lambda _: None
+    ) -> types.EngineReport:
+        """Make the index of another *engine* from the store; return engine_report.v1.
+
+        It is compared with the store, and with the engine that is configured, which stays so.
+        *hear* is told how many passages were taken. ``IndexCorrupt`` where they differ.
+        """
+        self._refuse_readonly("engine copy")
+        from kb_app._keep.copying import copy_index
+
+        return copy_index(self._config, self._parts, engine, hear)
 
     def reset(self, scope: str, *, dry_run: bool) -> types.ResetReport:
         """Delete what *scope* names; return reset_report.v1. A dry run only says what."""

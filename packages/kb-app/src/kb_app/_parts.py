@@ -61,6 +61,8 @@ class Parts:
     store made them."""
     drop_index: Callable[[], Sequence[str]] = tuple
     """Drop these, likewise. For the holder of the lock."""
+    over: Callable[[str, Callable[[int], object]], Parts]
+    """The same over the index of another engine; told how many passages a rebuild has taken."""
     query: Callable[[str, int, float], QueryResult]
     """Ask the store in SQL, for so many rows, for so many seconds."""
     model: Callable[[], EmbeddingModel | None]

@@ -47,12 +47,17 @@ _WORKER_WORTH_SECS = 4.0
 """How long the rest of a run has to take for one worker more: several times its start."""
 
 
-def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
-    """Return the parts that *config* asks for; none of them is made yet."""
+def parts_of(
+    config: Config, *, clock: Clock = utc_now, hear: Callable[[int], object] = lambda _: None
+) -> Parts:
+    """Return the parts that *config* asks for; none of them is made yet.
+
+    *hear* is told how many passages a rebuild has taken so far.
+    """
     embedder = LazyEmbedder(config)
     return Parts(
         reader=partial(_reader, config),
-        session=partial(_session, config, clock),
+        session=partial(_session, config, clock, hear),
         lock=partial(_lock, config, clock),
         calm=partial(_calm, config, clock),
         session_in=partial(_session_in, config, clock),
@@ -64,6 +69,7 @@ def parts_of(config: Config, *, clock: Clock = utc_now) -> Parts:
         engine=partial(_engine, config),
         collections=partial(_drop_index, config, dry_run=True),
         drop_index=partial(_drop_index, config, dry_run=False),
+        over=partial(_over, config, clock),
         query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
@@ -131,7 +137,15 @@ def _place(config: Config) -> Place:
     return place_of(config.index, environment())
 
 
-def _session(config: Config, clock: Clock) -> WriteSession:
+def _over(config: Config, clock: Clock, engine: str, hear: Callable[[int], object]) -> Parts:
+    from dataclasses import replace
+
+    return parts_of(
+        replace(config, index=replace(config.index, engine=engine)), clock=clock, hear=hear
+    )
+
+
+def _session(config: Config, clock: Clock, hear: Callable[[int], object]) -> WriteSession:
     refuse_pinned(config, "writing")
     storage = config.storage
     index = None
@@ -142,7 +156,11 @@ def _session(config: Config, clock: Clock) -> WriteSession:
         who = publisher_of(storage.data_dir, storage.lock_wait_secs)
         index = partial(Writer, _place(config), clock, who=who)
     return open_session(
-        storage.data_dir, lock_wait_secs=storage.lock_wait_secs, clock=clock, index=index
+        storage.data_dir,
+        lock_wait_secs=storage.lock_wait_secs,
+        clock=clock,
+        index=index,
+        hear=hear,
     )
 
 
@@ -156,6 +174,7 @@ def open_session(
     lock_wait_secs: float,
     clock: Clock = utc_now,
     index: Callable[[], IndexWriter] | None = None,
+    hear: Callable[[int], object] = lambda _: None,
 ) -> WriteSession:
     """Become the one writer of the store in *data_dir*, and of the index, there unless given."""
     from kb_app._write import WriteSession
@@ -170,6 +189,7 @@ def open_session(
         index=index or partial(Writer, data_dir),
         restore=partial(_restore, data_dir) if index is None else _restores_nothing,
         finish=_finish,
+        hear=hear,
     )
 
 

@@ -17,14 +17,14 @@ One session at a time per data directory; the writer lock says who.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Self
 
 from kb_app._data_dir import DataDir
 from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ports import IndexWriter, Store
-from kb_core.records import Changes, Control
+from kb_core.records import Changes, Control, Publication
 
 __all__ = ["WriteSession"]
 
@@ -47,10 +47,10 @@ class WriteSession:
     *store* and *index* are opened once *lock* is held, and closed before it is let go. *restore*
     commits to a store that is older than its index what only that still has, and returns how
     many documents those are; *finish* goes on with what a command began that was killed, and
-    says so.
+    says so; *hear* is told how many passages a rebuild has taken so far.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part, or what it is told by
         self,
         data: DataDir,
         *,
@@ -59,6 +59,7 @@ class WriteSession:
         index: Callable[[], IndexWriter],
         restore: Callable[[Store], int] = lambda _: 0,
         finish: Callable[[WriteSession], str | None] = lambda _: None,
+        hear: Callable[[int], object] = lambda _: None,
     ) -> None:
         with ExitStack() as resources:
             self.data = data
@@ -68,7 +69,7 @@ class WriteSession:
             self._index = resources.enter_context(closing(index()))
             self.shows_another = False
             """Whether readers still see the index of a store that is gone."""
-            self._restore = restore
+            self._restore, self._hear = restore, hear
             said = (self._recover(), finish(self))
             self.healed = "; ".join(filter(None, said)) or None
             self._resources = resources.pop_all()
@@ -114,10 +115,17 @@ class WriteSession:
     def rebuild(self) -> Control:
         """Rebuild the index from the truth, whatever is wrong with the index."""
         try:
-            return self._index.rebuild(self.store.rebuild_publications())
+            return self._index.rebuild(self._publications())
         except IndexCorrupt:
             self._index.wipe()
-            return self._index.rebuild(self.store.rebuild_publications())
+            return self._index.rebuild(self._publications())
+
+    def _publications(self) -> Iterator[Publication]:
+        taken = 0
+        for publication in self.store.rebuild_publications():
+            yield publication
+            taken += sum(len(doc.chunks) for doc in publication.documents)
+            self._hear(taken)
 
     def whole(self) -> None:
         """Note that every source has been seen: a store that was made anew is shown from now."""

@@ -51,6 +51,7 @@ COMMANDS = {
     "eval": ("evaluating:eval_", "Measure how well this knowledge base answers."),
     "export": ("keeping:export", "Write all that kebab keeps into one file."),
     "import": ("keeping:import_", "Make the knowledge base that an archive holds."),
+    "engine": ("keeping:engine", "Move the index to another engine."),
     "forget": (
         "forgetting:forget",
         "Forget documents, sources or queries, so that no file has them.",

@@ -39,6 +39,7 @@ __all__ = [
     "ProgressLine",
     "Start",
     "open_place",
+    "passages_taken",
     "show_document",
     "show_work",
     "stopped_by_interrupt",
@@ -304,6 +305,21 @@ def _line(cli: CliContext) -> Generator[ProgressLine]:
         if is_live:
             ticker.join()
         line.clear()
+
+
+@contextmanager
+def passages_taken(cli: CliContext) -> Generator[Callable[[int], None]]:
+    """Draw on stderr how many passages were taken, where somebody looks."""
+    write, is_live = _stderr(cli)
+
+    def hear(taken: int) -> None:
+        write(f"{_ERASE}{taken:,} passages" if is_live else f"{taken:,} passages\n")
+
+    try:
+        yield hear
+    finally:
+        if is_live:
+            write(_ERASE)
 
 
 def _stderr(cli: CliContext) -> tuple[Callable[[str], None], bool]:

@@ -1,4 +1,4 @@
-"""``kebab export`` and ``import``: the whole knowledge base as one file."""
+"""``kebab export`` and ``import``: the whole knowledge base as one file; and ``engine``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import click
 
 from kb_app.shown import bytes_text, count, flat, printable
-from kb_cli._command import command, completed_by
+from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._follow import passages_taken
 from kb_cli._text import pairs
 from kb_core.errors import InvalidInput
 
-__all__ = ["export", "import_"]
+__all__ = ["engine", "export", "import_"]
 
 _STREAM = "-"
 
@@ -178,3 +179,47 @@ def _source_lines(source: Shown) -> Iterator[str]:
         yield f"source {name}: {root} is not here; its documents stay as they are"
     if not source["configured"]:
         yield f"source {name} is not configured here: kebab add FOLDER --id {name}"
+
+
+@subgroup("engine", example="kebab engine copy --to milvus")
+def engine() -> None:
+    """Move the index to another engine."""
+
+
+@command("copy", example="kebab engine copy --to milvus")
+@click.option(
+    "--to",
+    required=True,
+    type=click.Choice(["embedded", "milvus"]),
+    help="The engine, at the place that [index] names.",
+)
+@pass_cli
+def _copy(cli: CliContext, to: str) -> None:
+    """Make the index of another engine, from the store.
+
+    Nothing is parsed or embedded again. Every text is compared with the store, and what 100
+    passages find there with what they find here. The configuration stays as it is: set `engine` of
+    [index] to use the copy.
+    """
+    cli.writes("engine copy")
+    with cli.open() as kb, passages_taken(cli) as hear:
+        report = kb.copy_index(to, hear=hear)
+    cli.show(report, _copy_lines)
+
+
+engine.add_command(_copy)
+
+
+def _copy_lines(report: Shown) -> Iterator[str]:
+    shares = report.get("in_common", {})
+    common = ", ".join(f"{share:.0%} by {what}" for what, share in shares.items())
+    rows = [
+        ("engine", report["engine"] if report["made"] else f"{report['engine']}, as it was"),
+        ("documents", f"{report['doc_count']:,}, every text as in the store"),
+        ("chunks", f"{report['chunk_count']:,}"),
+        ("vectors", f"{report['vector_count']:,}"),
+        ("found", f"{report['found']} of {report['asked']} passages by their first words"),
+        ("in common", f"{common} of the first ten, with the engine of before" if common else None),
+        ("next", f'engine = "{report["engine"]}" in [index]'),
+    ]
+    yield from pairs((name, value) for name, value in rows if value is not None)

@@ -11,6 +11,7 @@ from kb_core.wire._json import given, timestamp_or_none
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kb_core.control import Control
     from kb_core.stored import QueryResult
     from kb_core.wire import types
 
@@ -20,6 +21,7 @@ __all__ = [
     "config_migration",
     "config_report",
     "doctor",
+    "engine_report",
     "export_report",
     "forget_report",
     "import_report",
@@ -362,6 +364,36 @@ def sql_result(found: QueryResult) -> types.SqlResult:
         "rows": [list(row) for row in found.rows],
         "truncated": found.truncated,
     }
+
+
+def engine_report(
+    engine: str,
+    *,
+    control: Control,
+    made: bool,
+    counts: tuple[int, int, int],
+    asked: tuple[int, int, Mapping[str, float] | None],
+) -> types.EngineReport:
+    """Return engine_report.v1; *counts* are documents, passages and vectors.
+
+    *asked* is how many passages were asked for, found, and the shares in common by channel.
+    """
+    doc_count, chunk_count, vector_count = counts
+    report: types.EngineReport = {
+        "schema_version": "engine_report.v1",
+        "engine": cast("Any", engine),
+        "made": made,
+        "corpus_revision": control.corpus_revision,
+        "sequence": control.sequence,
+        "doc_count": doc_count,
+        "chunk_count": chunk_count,
+        "vector_count": vector_count,
+        "asked": asked[0],
+        "found": asked[1],
+    }
+    if asked[2] is not None:
+        report["in_common"] = cast("types.EngineReportInCommon", dict(asked[2]))
+    return report
 
 
 def safety_report(

@@ -383,6 +383,23 @@ class Doctor(TypedDict):
     ok: bool
     checks: list[DoctorChecks]
 
+class EngineReportInCommon(TypedDict):
+    words: NotRequired[float]
+    meaning: NotRequired[float]
+
+class EngineReport(TypedDict):
+    schema_version: Literal["engine_report.v1"]
+    engine: str
+    made: bool
+    corpus_revision: int
+    sequence: int
+    doc_count: int
+    chunk_count: int
+    vector_count: int
+    asked: int
+    found: int
+    in_common: NotRequired[EngineReportInCommon]
+
 class Error(TypedDict):
     schema_version: Literal["error.v1"]
     code: str
