@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from kb_app import KnowledgeBase
+from kb_app.config import load_config
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
+from kb_core.errors import InvalidInput, ReadonlyMode
 from kb_core.testing import closed_schema
+from kb_mcp.testing import client_of, told
+from kb_mcp.tools import allowed
 
 QUERY = "who takes the lock"
 
@@ -189,3 +195,31 @@ def test_a_passage_that_is_gone_is_told_and_feedback_goes_with_the_data(tmp_path
     assert kebab.json("list", "sessions")["items"] == []
     kebab.run("reset", "--data-only", "--yes")
     assert not journal(kebab).exists()
+
+
+async def test_a_model_says_it_too_where_the_person_lets_it(indexed: InstalledKebab) -> None:
+    journal(indexed).unlink(missing_ok=True)
+    config = load_config(indexed.config)
+    with KnowledgeBase.open(config) as kb:
+        assert "feedback" not in allowed(kb.preferences())
+        with pytest.raises(InvalidInput, match="may say nothing of hits"):
+            kb.judge_by_model(QUERY, "locks.md:3", "good")
+    lets = replace(config, mcp=replace(config.mcp, feedback=True))
+    words = {"query": QUERY, "passage": "locks.md:3", "verdict": "good", "note": "read it"}
+    with KnowledgeBase.open(lets) as kb:
+        tools = allowed(kb.preferences())
+        async with client_of(kb, tools=tools) as client:
+            assert "feedback" in {tool.name for tool in (await client.list_tools()).tools}
+            done = await client.call_tool("feedback", words)
+            Draft202012Validator(closed_schema("feedback")).validate(done.structured_content)
+            unknown = await client.call_tool("feedback", {**words, "passage": "none.md:1"})
+            blank = await client.call_tool("feedback", {**words, "query": " "})
+        assert unknown.is_error
+        assert blank.is_error
+        told_of = await told(kb, "feedback", {**words, "verdict": "bad"}, tools=tools)
+        assert told_of == "kept: bad, locks.md#L1-L3"
+    with KnowledgeBase.open(lets, readonly=True) as kb, pytest.raises(ReadonlyMode):
+        kb.judge_by_model(QUERY, "locks.md:3", "good")
+
+    (row,) = said(indexed)
+    assert (row["verdict"], row["said_by"], row["citation"]) == ("bad", "model", "locks.md#L1-L3")

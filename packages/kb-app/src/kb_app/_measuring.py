@@ -310,6 +310,30 @@ class Measuring:
         }
         return self._say(shown(hit), asked, verdict, note)
 
+    def judge_by_model(
+        self, query: str, passage: str, verdict: Verdict, *, note: str | None = None
+    ) -> types.Feedback:
+        """Keep what a language model says of a passage; return feedback.v1.
+
+        *passage* is an id, a citation or ``path:line``. ``InvalidInput`` unless ``mcp.feedback``
+        allows it.
+        """
+        self._refuse_readonly("feedback")
+        if not self._config.mcp.feedback:
+            raise InvalidInput(
+                "a model may say nothing of hits here",
+                hint="the person can allow it: feedback = true in [mcp]",
+                details={"setting": "mcp.feedback"},
+            )
+        if not query.strip():
+            raise InvalidInput("the query is empty", details={"field": "query", "value": query})
+        from kb_app._queries import shown_chunk
+        from kb_app._search.lookup import chunk_named
+
+        hit = shown_chunk(chunk_named(self._snapshot(), passage, field="passage"))
+        asked = {"query": query, "mode": "hybrid", "filters": {}}
+        return self._say(hit, asked, verdict, note, "model")
+
     def feedback(self) -> types.FeedbackList:
         """Return feedback_list.v1: what was said, the newest first."""
         refuse_pinned(self._config, "feedback list")

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from kb_app._data_dir import DataDir
 from kb_app.paths import make_private_folder
+from kb_core.citations import citation_of
 
 if TYPE_CHECKING:
     from kb_app.config import Config
     from kb_core.search import Hit, SearchQuery
+    from kb_core.stored import StoredChunk
 
 __all__ = ["Searched", "SearchedHit", "keep", "keep_searched", "last_searched", "recent", "shown"]
 
@@ -93,6 +95,20 @@ def shown(hit: Hit) -> SearchedHit:
         "chunk_id": hit.chunk_id,
         "content_hash": hit.citation.content_hash,
         "quote": hit.snippet.strip()[:_QUOTED],
+    }
+
+
+def shown_chunk(chunk: StoredChunk) -> SearchedHit:
+    """Return the same of a passage that is no hit of a search here."""
+    cited = citation_of(chunk)
+    return {
+        "rank": 0,
+        "uri": cited.uri,
+        "source_id": chunk["source_id"],
+        "doc_id": chunk["doc_id"],
+        "chunk_id": chunk["chunk_id"],
+        "content_hash": cited.content_hash,
+        "quote": chunk["text"].strip()[:_QUOTED],
     }
 
 

@@ -28,6 +28,8 @@ class Preferences:
     """What the person says of sources and of folders in them, by ``source`` or ``source/path``."""
     follows_roots: bool = False
     """Whether the folders that a host of models announces may be asked."""
+    feedback: bool = False
+    """Whether a model may say what it thinks of hits."""
     tools: tuple[str, ...] = ()
     """Names of the tools that a host of models is shown; none: the usual ones."""
     token_file: Path
@@ -47,6 +49,7 @@ def preferences_of(config: Config) -> Preferences:
             for said in source.about
         ),
         follows_roots=config.mcp.workspace_roots and not is_pinned(config),
+        feedback=config.mcp.feedback,
         tools=config.mcp.tools,
         token_file=DataDir(config.storage.data_dir).token,
     )

@@ -52,7 +52,7 @@ from kb_mcp._memory import Memory
 from kb_mcp._results import failure
 from kb_mcp._roots import Roots
 from kb_mcp._tool import Call, Form, Tool, in_text
-from kb_mcp.tools import TOOLS, offered, refusal, usual
+from kb_mcp.tools import TOOLS, allowed, offered, refusal, usual
 
 __all__ = ["create_server", "serve"]
 
@@ -225,7 +225,7 @@ def _describe(kb: KnowledgeBase, form: Form) -> str:
 
 def serve(  # noqa: PLR0913 - the options of a command
     kb: KnowledgeBase,
-    tools: Mapping[str, Tool] = TOOLS,
+    tools: Mapping[str, Tool] | None = None,
     *,
     form: str = Form.JSON.value,
     http: str | None = None,
@@ -240,6 +240,7 @@ def serve(  # noqa: PLR0913 - the options of a command
     The arguments by name are those of ``kb_mcp.OPTIONS``. Raises ``InvalidInput`` where they
     do not go together or name no tool, and ``IoError`` where the place cannot be listened at.
     """
+    tools = allowed(kb.preferences()) if tools is None else tools
     named = [name.strip() for name in (offer or "").split(",") if name.strip()]
     named = named or [*kb.preferences().tools]
     offered(tools, named, readonly=False)  # before anything is served

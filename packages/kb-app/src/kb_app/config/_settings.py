@@ -339,6 +339,9 @@ class Mcp:
         (),
         "Tools that are listed: names, all, or reading; none: all, and as text reading.",
     )
+    feedback: bool = setting(
+        default=False, doc="Let a model say whether a hit answers a query; it changes no ranking."
+    )
     workspace_roots: bool = setting(
         default=False, doc="Answer from the folders that a host announces, as with --workspace."
     )

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 
+from kb_app.preferences import Preferences
 from kb_core.errors import InvalidInput, ReadonlyMode
 from kb_mcp._tool import Form, Tool
 from kb_mcp.tools import adding, asking, checking, codebase, grepping, reading, searching
 
-__all__ = ["TOOLS", "offered", "refusal", "usual"]
+__all__ = ["TOOLS", "allowed", "offered", "refusal", "usual"]
 
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
@@ -36,8 +37,13 @@ TOOLS: Mapping[str, Tool] = {
     )
 }
 
-
 _ALL, _READING = "all", "reading"
+
+
+def allowed(preferences: Preferences) -> Mapping[str, Tool]:
+    """Return all tools, with those that are there only where the person allows them."""
+    said = adding.FEEDBACK
+    return {**TOOLS, said.name: said} if preferences.feedback else TOOLS
 
 
 def offered(tools: Mapping[str, Tool], names: Collection[str], *, readonly: bool) -> list[Tool]:

@@ -1,4 +1,4 @@
-"""Adding tools: a file or a text becomes a document, if the person allows it."""
+"""Tools that add, if the person allows it: a file or a text as a document, a word about a hit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 import mcp_types as types
 from pydantic import Field
 
+from kb_app.shown import printable
 from kb_app.wire_models import Input, OneOrMore, Text, choice, read
 from kb_core import wire
 from kb_core.ingest import IngestEvent
@@ -16,7 +17,8 @@ from kb_core.media import Media
 from kb_mcp._tool import REPLACES, TEXTS, Answer, Call, Tool, input_schema, outline
 from kb_mcp.text.reports import ingest_text
 
-__all__ = ["INGEST_FILE", "INGEST_STDIN", "IngestFileInput", "IngestTextInput", "TextKind"]
+__all__ = ["FEEDBACK", "INGEST_FILE", "INGEST_STDIN", "IngestFileInput", "IngestTextInput"]
+__all__ += ["TextKind"]
 
 
 class IngestFileInput(Input):
@@ -126,6 +128,67 @@ INGEST_STDIN = Tool(
         "based_on": "Citations or paths.",
     },
     seldom=True,
+)
+
+
+class Said(StrEnum):
+    """What is said of a hit."""
+
+    GOOD = "good"
+    BAD = "bad"
+
+
+class FeedbackInput(Input):
+    """Which passage, and what of it."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "citation": "passage",
+        "chunk_id": "passage",
+        "text": "query",
+    }
+
+    query: str = Field(description="What was searched for.")
+    passage: str = Field(description="The hit: its id, citation or path:line.")
+    verdict: Annotated[Said, choice(Said)] = Field(description="Whether it answers the query.")
+    note: Text = Field(default=None, description="Why.")
+
+
+def _feedback(call: Call) -> Answer:
+    asked = read(FeedbackInput, call.arguments)
+    return call.kb.judge_by_model(asked.query, asked.passage, asked.verdict.value, note=asked.note)
+
+
+def _tell_feedback(call: Call) -> str:
+    said = _feedback(call)
+    return f"kept: {said['verdict']}, {printable(said['citation'])}"
+
+
+FEEDBACK = Tool(
+    definition=types.Tool(
+        name="feedback",
+        title="Say whether a hit answers",
+        description=(
+            "Keep whether a passage answers a query, for the person to look at and make golden "
+            "questions of; it changes no ranking. Use it after you have read the passage, of one "
+            "that answered, or that was ranked first and did not. Do not use it of what you have "
+            "not read."
+        ),
+        input_schema=input_schema(FeedbackInput),
+        output_schema=outline("feedback"),
+        annotations=REPLACES,
+    ),
+    call=_feedback,
+    tell=_tell_feedback,
+    brief=(
+        "Say whether a passage that you have read answers a query: for the person, it changes no "
+        "ranking."
+    ),
+    shown={
+        "query": "",
+        "passage": "path:line, a citation or an id.",
+        "verdict": "good or bad.",
+        "note": "Why.",
+    },
 )
 
 
