@@ -152,10 +152,18 @@ class Measuring:
         data_dir = self._config.storage.data_dir
         return compare_runs(data_dir, before, after, tolerance=tolerance, strict=strict)
 
-    def tuning(self, wanted: Sequence[EvalVariant] = ()) -> tuple[EvalVariant, ...]:
-        """Return the variants that a run for ``tune`` asks: settings as they are, then others."""
-        from kb_app._evals.tuning import candidates
+    def tuning(
+        self, wanted: Sequence[EvalVariant] = (), *, cases: str | None = None
+    ) -> tuple[EvalVariant, ...]:
+        """Return the variants that a run for ``tune`` asks: settings as they are, then others.
 
+        ``InvalidInput`` where there are too few golden questions to choose by.
+        """
+        from kb_app._evals.cases import read_cases
+        from kb_app._evals.tuning import candidates, refuse_few
+
+        judged = [case for case in read_cases(self._cases_file(cases)) if case.is_judged]
+        refuse_few(len(judged), {case.group or case.id for case in judged})
         return candidates(self._config, wanted)
 
     def tune(self, run: str, *, apply: bool = False) -> types.EvalTune:

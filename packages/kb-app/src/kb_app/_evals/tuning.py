@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kb_app._evals import figures
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kb_app.config import Config
     from kb_core.wire import types
 
-__all__ = ["candidates", "tuned"]
+__all__ = ["candidates", "refuse_few", "tuned"]
 
 _FIGURE = "ndcg@10"
 _FOLDS = 5
@@ -61,6 +61,16 @@ def candidates(config: Config, wanted: Sequence[EvalVariant] = ()) -> tuple[Eval
     return tuple(dict.fromkeys((EvalVariant(), *(wanted or usual))))
 
 
+def refuse_few(questions: int, groups: Collection[str]) -> None:
+    """Raise ``InvalidInput`` where so many questions, of these groups, are too few to choose by."""
+    if len(groups) < _FEWEST:
+        raise InvalidInput(
+            f"{count(questions, 'question')} with an answer: too few to choose by",
+            hint=f"it takes {_FEWEST} that are not of one group: kebab eval add",
+            details={"field": "cases", "value": questions, "min": _FEWEST},
+        )
+
+
 def tuned(folder: RunFolder, *, seed: int = 1) -> types.EvalTune:
     """Return eval_tune.v1 of a run over ``candidates``; ``InvalidInput`` for too few questions."""
     run = folder.run()
@@ -74,12 +84,7 @@ def tuned(folder: RunFolder, *, seed: int = 1) -> types.EvalTune:
     values = _values(folder.asked(), names)
     groups = {case.id: case.group or case.id for case in folder.cases()}
     cases = list(values[names[0]])
-    if len({groups[case] for case in cases}) < _FEWEST:
-        raise InvalidInput(
-            f"{count(len(cases), 'question')} with an answer: too few to choose by",
-            hint=f"it takes {_FEWEST} that are not of one group: kebab eval add",
-            details={"field": "cases", "value": len(cases), "min": _FEWEST},
-        )
+    refuse_few(len(cases), {groups[case] for case in cases})
     picked = _held_out(values, _folds(cases, groups, seed))
     held = figures.compare(
         [values[picked[case]][case] for case in cases], [values[names[0]][case] for case in cases]

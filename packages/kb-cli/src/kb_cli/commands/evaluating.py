@@ -328,7 +328,7 @@ def tune(cli: CliContext, /, cases: str | None, variants: tuple[str, ...], apply
     cli.writes("eval tune")
     wanted = tuple(map(read_variant, variants))
     with cli.open() as kb, stopped_by_interrupt(cli, "stopping after this question") as stop:
-        options = EvalOptions(cases=cases, variants=kb.tuning(wanted), name="tune")
+        options = EvalOptions(cases=cases, variants=kb.tuning(wanted, cases=cases), name="tune")
         run = _last(cli, kb.evaluate(options, stop=stop)).run
         assert run is not None  # noqa: S101 - what the last event carries
         found = kb.tune(run["run_id"], apply=apply)
