@@ -121,15 +121,16 @@ class _Rows:
 def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[str]]]:
     """Yield each record: its lines, from 0 up to an end, and its values."""
     rows = _Rows(lines, delimiter)
+    found: tuple[int, Sequence[str]] | None
     at = opened = 0
     while at < len(lines):
         line = lines.texts[at]
         if '"' not in line or opened >= _MOST_OPEN:
-            end, values = at + 1, line.split(delimiter)
+            found = at + 1, line.split(delimiter)
         else:
             found = rows.record(at, _MOST_LINES)
             opened += found is None
-            end, values = found or (at + 1, [line])
+        end, values = found or (at + 1, [line])
         if lines.text[lines.start(at) : lines.start(end)].strip():
             yield at, end, values
         at = end
