@@ -151,6 +151,26 @@ def test_a_damaged_copy_is_named_and_an_older_one_takes_its_place(kebab: KebabHe
     assert [turn["turn_index"] for turn in kebab.json("session", "show", "roses")["turns"]] == [1]
 
 
+def test_a_file_that_is_missing_from_a_copy_is_named_and_one_that_was_deleted_is_not(
+    kebab: KebabHere,
+) -> None:
+    kebab.run("ask", "--session", "tulips", "what do roses want?")
+    kebab.run("export", "--safety")
+    kebab.run("session", "delete", "tulips", "--yes")
+    assert kebab.json("doctor")["ok"]
+    newest = copies(kebab).newest()
+    assert newest is not None
+    assert b"tulips" not in b"".join(everything_in(newest.folder))
+
+    gone = newest.place_of("journal/roses.jsonl")
+    gone.unlink()
+
+    assert told_by(kebab, "safety copy") == [f"missing: {gone}"]
+    kebab.run("export", "--safety")
+    shutil.rmtree(newest.folder)
+    assert kebab.json("doctor")["ok"]
+
+
 def test_every_so_many_runs_with_changes_make_a_copy_and_only_the_last_ones_stay(
     kebab: KebabHere,
 ) -> None:

@@ -6,6 +6,7 @@ from textwrap import dedent
 import pytest
 
 from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.formats import markdown
 from kb_app._media import parser_for
 from kb_core.documents import ParsedDocument, SourceFile
 
@@ -237,6 +238,19 @@ def test_very_many_lines_are_read_by_headings_and_blank_lines() -> None:
     assert [b.kind for b in document.blocks][:2] == ["heading", "paragraph"]
     assert document.blocks[-1].heading_path == ("A", "B")
     assert document.warnings == ("more than 100000 lines: read by headings and blank lines",)
+
+
+def test_of_very_many_headings_only_the_first_ones_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(markdown, "_MOST_LINES", 10)
+    monkeypatch.setattr(markdown, "_MOST_HEADINGS", 20)
+    document = parse("# A\nx\n" * 20 + "# rest\ny\n\nz\n")
+
+    assert [block.kind for block in document.blocks[-4:]] == ["heading", *["paragraph"] * 3]
+    assert [block.heading_path for block in document.blocks[-3:]] == [("A",), (), ()]
+    assert document.text[document.blocks[-2].start :].startswith("# rest\ny")
+    assert "from line 41 on" in document.warnings[-1]
 
 
 def test_a_note_that_says_do_not_edit_is_a_note() -> None:

@@ -76,7 +76,7 @@ def test_a_cut_is_told_on_stderr() -> None:
     printed = run("fetch", "doc", ID, kb=knowledge_base({"fetch_doc": cut}))
 
     assert printed.stderr == (
-        "cut: 4,321 characters left out; raise --max-tokens for more\n"
+        "cut: 4,321 characters left out; raise --max-tokens for more, or give --all\n"
         "stale: the file has changed since, or was not checked for long\n"
     )
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -189,6 +193,51 @@ def test_on_a_terminal_matches_are_set_off_and_paths_lead_to_their_files(
     else:
         assert f"\x1b]8;;file://{os.uname().nodename}{tmp_path}/a%20b.md#661\x1b\\" in said
         assert "never \x1b[31m\x1b[1mcut\x1b[0m in two" in said
+
+
+READ = """
+import sys
+from kb_cli._context import CliContext
+from kb_cli.main import cli
+from kb_cli.testing import DOC_ID, knowledge_base
+with knowledge_base() as scripted:
+    doc = scripted.inspect_doc(DOC_ID)
+block = {"kind": "paragraph", "char_start": 0, "char_end": 1, "heading_path": []}
+kb = knowledge_base({"inspect_doc": {**doc, "blocks": [block] * 300}})
+for words in (["fetch", "doc"], ["fetch", "doc", "--all"], ["--json", "fetch", "doc"],
+              ["inspect", "doc"], ["inspect", "doc", "--all"]):
+    obj = CliContext(open_kb=kb.reopened, configure_logs=lambda _: None)
+    cli.main([*words, "1c0ffee5"], obj=obj, standalone_mode=False)
+print(kb.asked, file=sys.stderr)
+"""
+
+
+def test_on_a_terminal_a_huge_document_is_shown_in_part_unless_all_is_asked_for() -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as screen, ThreadPoolExecutor(1) as reading:
+        shown = reading.submit(everything_on, screen)
+        command = [sys.executable, "-c", READ]
+        done = subprocess.run(
+            command, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False
+        )
+        os.close(theirs)
+        lines = shown.result().splitlines()
+
+    assert done.returncode == 0, done.stderr
+    budgets = [asked[-1] for asked in ast.literal_eval(done.stderr) if asked[0] == "fetch_doc"]
+    assert budgets == [20_000, None, None]
+    assert lines.count("  100 more: give --all") == 1
+    assert sum(line.startswith("  paragraph") for line in lines) == 200 + 300
+
+
+def everything_on(screen: io.RawIOBase) -> str:
+    """Return what is written to a terminal until its other side is closed."""
+    said = b""
+    with suppress(OSError):
+        while block := screen.read(10_000):
+            said += block
+    return said.decode()
 
 
 def test_completion_completes_commands_and_options(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 A copy is a folder that is called by the time when it was made. Each file in it is one of
 ours in gzip, which has a sum of what is in it, so that a person needs nothing of kebab to
 read it. What has not changed since the copy before is a link to that one's file, so a copy
-costs what is new in it. A copy is there whole or not at all.
+costs what is new in it. A copy is there whole or not at all, and lists the names of its files,
+so that one that went since is told from one that never was.
 
 What a person deletes or has forgotten is taken out of the copies, too: so what a copy has and
 the data directory has not was lost. Only the holder of the writer lock makes copies here.
@@ -13,11 +14,12 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import json
 import os
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -37,6 +39,8 @@ _NAME = re.compile(r"\d{8}T\d{6}Z")
 _FORM = "%Y%m%dT%H%M%SZ"
 _SUFFIX = ".gz"
 _UNFINISHED = ".new"
+_LIST = ".names"
+"""The names of the files in a copy, as JSON; copies of earlier versions have none."""
 _BLOCK = 1 << 20
 _TAIL = 4
 """Bytes at the end of a file in gzip that say how large its content is."""
@@ -73,6 +77,8 @@ class SafetyCopy:
             folders.sort()
             for name in sorted(names):
                 path = Path(here, name)
+                if path == self.place_of(_LIST):
+                    continue
                 if name.endswith(_SUFFIX) and path.is_file() and not path.is_symlink():
                     found[path.relative_to(self.folder).as_posix().removesuffix(_SUFFIX)] = path
         return found
@@ -99,7 +105,36 @@ class SafetyCopy:
 
     def damaged(self) -> list[str]:
         """Return the names of files that cannot be read to their end, each read through."""
-        return [name for name in self.members() if not self._is_whole(name)]
+        names = [*self.members(), *([_LIST] if self.place_of(_LIST).exists() else ())]
+        return [name for name in names if not self._is_whole(name)]
+
+    @property
+    def has_list(self) -> bool:
+        """Say whether it can be told which files it should have."""
+        return self._listed() is not None
+
+    def missing(self) -> list[str]:
+        """Return the names of files that it had when it was made, and nobody took out of it."""
+        return sorted((self._listed() or set()) - self.members().keys())
+
+    def write_list(self, names: Iterable[str]) -> None:
+        """Write which files it has."""
+        place = self.place_of(_LIST)
+        new = _unfinished(place)
+        with making_private_files(), new.open("wb") as out:
+            with gzip.GzipFile("", "wb", fileobj=out, mtime=0) as packed:
+                packed.write(json.dumps(sorted(names), indent=0).encode("ascii"))
+            _sync(out)
+        new.replace(place)
+
+    def _listed(self) -> set[str] | None:
+        """Return the names that the list has; ``None`` where there is none, or it is damaged."""
+        try:
+            names = json.loads(self.read(_LIST) or b"")
+        except ValueError:
+            return None
+        is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        return set(names) if is_list else None
 
     def change(self, name: str, keep: Callable[[bytes], bool]) -> None:
         """Leave the lines of a file that *keep* says; one that is damaged, or empty then, goes."""
@@ -121,11 +156,20 @@ class SafetyCopy:
         os.utime(new, ns=(used.st_atime_ns, 0))  # it is not the file of that time any more
         new.replace(place)
 
-    def drop(self, name: str) -> None:
-        """Take a file out, if it is in it, and what a change of it left that was killed."""
-        place = self.place_of(name)
-        for path in (place, _unfinished(place)):
-            path.unlink(missing_ok=True)
+    def drop(self, *names: str) -> None:
+        """Take files out, those that are in it, and what a change of them left that was killed.
+
+        The list goes first: a process that is killed between leaves no file that seems lost. One
+        that is damaged may have a name that is to go, and goes itself.
+        """
+        listed = self._listed()
+        if listed is None:
+            self.place_of(_LIST).unlink(missing_ok=True)
+        elif not listed.isdisjoint(names):
+            self.write_list(listed.difference(names))
+        for place in map(self.place_of, names):
+            for path in (place, _unfinished(place)):
+                path.unlink(missing_ok=True)
 
     def _is_whole(self, name: str) -> bool:
         try:
@@ -256,8 +300,10 @@ def _is_time(name: str) -> bool:
 
 
 def _is_all(copy: SafetyCopy, wanted: Sequence[Kept]) -> bool:
-    return copy.members().keys() == {each.name for each in wanted} and all(
-        _is_in(copy, each) for each in wanted
+    return (
+        copy.has_list
+        and copy.members().keys() == {each.name for each in wanted}
+        and all(_is_in(copy, each) for each in wanted)
     )
 
 
@@ -278,6 +324,7 @@ def _fill(new: SafetyCopy, wanted: Sequence[Kept], before: SafetyCopy | None) ->
             _link(each.origin if each.is_packed else before.place_of(each.name), place)
         elif not each.is_packed:
             _pack(each, place)
+    new.write_list(new.members())
     for folder in (*new.folder.iterdir(), new.folder):
         if folder.is_dir():
             _sync_folder(folder)

@@ -68,11 +68,9 @@ def _remove_added(copy: SafetyCopy, places: Iterable[str]) -> None:
     records = records_in(copy)
     gone = {place: records.pop(place) for place in places if place in records}
     named = {record.asset for record in records.values()}
-    for place in places:
-        copy.drop(place)  # also one that cannot be read
-    for record in gone.values():
-        for asset in {record.asset, *record.replaces} - named:
-            copy.drop(f"{ASSETS}{asset}")
+    assets = {asset for one in gone.values() for asset in (one.asset, *one.replaces)} - named
+    copy.drop(*places)  # also those that cannot be read
+    copy.drop(*(f"{ASSETS}{asset}" for asset in assets))
 
 
 def _text(content: bytes | None) -> str:

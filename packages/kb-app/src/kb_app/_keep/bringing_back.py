@@ -8,7 +8,7 @@ taken of an older one. Nothing that is there and whole is written over.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,11 +93,22 @@ def checks(config: Config, clock: Clock, *, deep: bool) -> Iterator[dict[str, An
     if damaged:
         named, hint = ", ".join(map(str, damaged)), "delete that, then 'kebab export --safety'"
         yield {**row, "ok": False, "detail": f"damaged: {named}", "hint": hint}
+    yield from _incomplete(row, every)
     if gone := lost(config, thorough=deep):
-        named = ", ".join(one.name for one in gone[:_MOST_NAMED])
-        named += f" and {len(gone) - _MOST_NAMED:,} more" if len(gone) > _MOST_NAMED else ""
+        named = _named([one.name for one in gone])
         hint = "'kebab doctor --repair' brings it back"
         yield {**row, "ok": False, "detail": f"lost, and in the safety copy: {named}", "hint": hint}
+
+
+def _incomplete(row: dict[str, Any], copies: Iterable[SafetyCopy]) -> Iterator[dict[str, Any]]:
+    if gone := [str(one.place_of(name)) for one in copies for name in one.missing()]:
+        hint = "'kebab export --safety' makes a whole one; then delete the folder of that copy"
+        yield {**row, "ok": False, "detail": f"missing: {_named(gone)}", "hint": hint}
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def _lost_documents(data: DataDir, copy: SafetyCopy, *, thorough: bool) -> Iterator[Lost]:

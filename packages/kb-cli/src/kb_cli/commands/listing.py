@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import click
@@ -18,6 +21,8 @@ __all__ = ["inspect", "list_", "status"]
 
 _MOST_FILES = 200
 """Nobody reads as many lines: who names no files is told how many more there are."""
+_MOST_BLOCKS = 200
+"""Blocks of a document on a terminal, unless all are asked for."""
 
 
 @subgroup("list", example="kebab list docs --media code")
@@ -126,12 +131,16 @@ def inspect() -> None:
 
 @command("doc", example="kebab inspect doc notes/a.md")
 @click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
+@click.option("--all", "is_all", is_flag=True, help="Show every block on a terminal.")
 @in_option
 @pass_cli
-def _inspect_doc(cli: CliContext, doc_id: str) -> None:
-    """Show what a parser found in a document."""
+def _inspect_doc(cli: CliContext, doc_id: str, is_all: bool) -> None:
+    """Show what a parser found in a document; on a terminal, its first blocks."""
+    is_bounded = sys.stdout.isatty() and not is_all
     with cli.open() as kb:
-        cli.show(kb.inspect_doc(doc_id), _document)
+        cli.show(
+            kb.inspect_doc(doc_id), partial(_document, most=_MOST_BLOCKS if is_bounded else None)
+        )
 
 
 @command("chunk", example="kebab inspect chunk 5669ef18")
@@ -148,7 +157,7 @@ inspect.add_command(_inspect_doc)
 inspect.add_command(_inspect_chunk)
 
 
-def _document(doc: Shown) -> Iterator[str]:
+def _document(doc: Shown, most: int | None) -> Iterator[str]:
     yield from pairs(
         [
             ("document", doc["doc_id"]),
@@ -173,8 +182,11 @@ def _document(doc: Shown) -> Iterator[str]:
     if doc["blocks"]:
         yield f"blocks: {len(doc['blocks']):,}"
         yield from (
-            "  " + line for line in table(("KIND", "START", "END", "HEADING"), _blocks(doc))
+            "  " + line
+            for line in table(("KIND", "START", "END", "HEADING"), islice(_blocks(doc), most))
         )
+        if most is not None and len(doc["blocks"]) > most:
+            yield f"  {len(doc['blocks']) - most:,} more: give --all"
     yield from (f"within it: {flat(path)}" for path in doc.get("enclosed", ()))
     yield from (f"warning: {flat(text)}" for text in doc.get("warnings", ()))
 

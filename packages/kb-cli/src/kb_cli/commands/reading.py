@@ -31,6 +31,11 @@ _TOKENS = click.option(
     type=click.IntRange(min=1),
     help="Print at most about this many tokens.",
 )
+_ALL = click.option(
+    "--all", "is_all", is_flag=True, help="Print it whole on a terminal, however long it is."
+)
+_LOOKED_AT = 20_000
+"""Tokens of a document on a terminal, about two thousand lines, unless more is asked for."""
 
 
 _FETCH = """
@@ -67,14 +72,16 @@ def fetch() -> None:
     "places", metavar="PLACE...", nargs=-1, required=True, shell_complete=completed_by("document")
 )
 @_TOKENS
+@_ALL
 @in_option
 @pass_cli
-def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None) -> None:
+def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None, is_all: bool) -> None:
     """Print the text at one place or several; the word 'at' can be left out.
 
     A document, lines of it, a passage. Several share the budget: what needs less than its
     part is whole. One that does not exist is told, and the others are printed; exits 2 then.
     """
+    max_tokens = _bounded(cli, max_tokens, is_all=is_all)
     with cli.open() as kb:
         if len(places) == 1:
             _show(cli, kb.fetch(places[0], max_tokens=max_tokens))
@@ -144,10 +151,12 @@ def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
 @command("doc", example="kebab fetch doc notes/search.md --max-tokens 2000")
 @click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @_TOKENS
+@_ALL
 @in_option
 @pass_cli
-def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
-    """Print the text of a document."""
+def _doc(cli: CliContext, doc_id: str, max_tokens: int | None, is_all: bool) -> None:
+    """Print the text of a document; of a very long one, on a terminal, the beginning."""
+    max_tokens = _bounded(cli, max_tokens, is_all=is_all)
     with cli.open() as kb:
         result = kb.fetch_doc(doc_id, max_tokens=max_tokens)
     _show(cli, result)
@@ -158,13 +167,27 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None) -> None:
 @click.argument("start", type=int)
 @click.argument("end", type=int)
 @_TOKENS
+@_ALL
 @in_option
 @pass_cli
-def _span(cli: CliContext, doc_id: str, start: int, end: int, max_tokens: int | None) -> None:
+def _span(
+    cli: CliContext, doc_id: str, start: int, end: int, max_tokens: int | None, is_all: bool
+) -> None:
     """Print lines START to END of a document, both included, from 1."""
+    max_tokens = _bounded(cli, max_tokens, is_all=is_all)
     with cli.open() as kb:
         result = kb.fetch_span(doc_id, start, end, max_tokens=max_tokens)
     _show(cli, result)
+
+
+def _bounded(cli: CliContext, max_tokens: int | None, *, is_all: bool) -> int | None:
+    """Return the budget: by default a bounded one where a person looks, none for a program."""
+    if is_all and max_tokens is not None:
+        raise InvalidInput(
+            "--all and --max-tokens do not go together", hint="give one", details={"field": "all"}
+        )
+    is_looked_at = sys.stdout.isatty() and not cli.as_json
+    return _LOOKED_AT if is_looked_at and not is_all and max_tokens is None else max_tokens
 
 
 for _sub in (_at, _chunk, _doc, _span, _outline):
@@ -395,7 +418,7 @@ def _show(cli: CliContext, result: Shown) -> None:
     if result["truncated"]:
         cli.note(
             f"cut: {count(result.get('omitted_chars', 0), 'character')} left out; "
-            "raise --max-tokens for more"
+            "raise --max-tokens for more, or give --all"
         )
     flags = result.get("flags") or result.get("chunk", {}).get("flags")
     if flags:

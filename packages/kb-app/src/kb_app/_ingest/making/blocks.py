@@ -101,9 +101,11 @@ class _Parts(Sequence[str]):
     def __getitem__(self, at: int | slice) -> str | list[str]:
         if isinstance(at, slice):
             return list(self._through(range(*at.indices(len(self)))))
-        line = range(len(self))[at]
-        end = self._starts[line + 1] - (line + 1 < len(self))
-        return self._text[self._starts[line] : end]
+        starts, last = self._starts, len(self._starts) - 2
+        line = at if at >= 0 else at + last + 1
+        if not 0 <= line <= last:
+            raise IndexError(at)
+        return self._text[starts[line] : starts[line + 1] - (line < last)]
 
     def __iter__(self) -> Iterator[str]:
         return self._through(range(len(self)))

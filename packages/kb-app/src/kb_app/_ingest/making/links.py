@@ -65,7 +65,12 @@ def _find_tags(visible: str, *, has_links: bool) -> tuple[str, ...]:
     visible = _HTML.sub(lambda match: " " * len(match[0]), visible) if "<" in visible else visible
     found = (match[1].strip("/-") for match in _TAG.finditer(visible))
     tags = (nfc(tag) for tag in found if not tag.isdecimal() and any(map(str.isalnum, tag)))
-    return tuple(islice(dict.fromkeys(tags), _TAGS_MAX))
+    kept: dict[str, None] = {}
+    for tag in tags:
+        kept[tag] = None
+        if len(kept) == _TAGS_MAX:  # what follows would be held for nothing
+            break
+    return tuple(kept)
 
 
 def _blank_out(text: str, ranges: Iterable[tuple[int, int]]) -> str:

@@ -57,6 +57,8 @@ _PARSER = "markdown-2"
 _CHUNKER = "markdown-3"
 
 _MOST_LINES = 100_000
+_MOST_HEADINGS = 50_000
+"""A block for each costs time and memory that no reader of so many has anything from."""
 _TITLE_MAX = 200
 _KINDS = {
     "blockquote_open": "quote",
@@ -89,12 +91,17 @@ class MarkdownParser:
         lines = Lines(text)
         warnings = list(content.warnings)
         code: list[tuple[int, int]] = []
+        rest = len(lines)
         if len(lines) > _MOST_LINES:
             warnings.append(f"more than {_MOST_LINES} lines: read by headings and blank lines")
-            regions = _plain_regions(lines, front)
+            regions, rest = _plain_regions(lines, front)
         else:
             regions, code = _regions(lines, front)
-        blocks, heading = _blocks(lines, regions)
+        if rest < len(lines):
+            warnings.append(
+                f"more than {_MOST_HEADINGS} headings: from line {rest + 1} on, read as paragraphs"
+            )
+        blocks, heading = _blocks(lines, regions, rest)
         body = text[front.end if front else 0 :]
         links, tags = links_and_tags(text, code)
         hints = Hints(path=file.path, heading=heading, body=body, tags=tags)
@@ -157,26 +164,35 @@ def _region(token: Token) -> Region | None:
     return Region(first, end, _KINDS[token.type], level)
 
 
-def _plain_regions(lines: Lines, front: _FrontMatter | None) -> list[Region]:
-    regions, at = [], 0
+def _plain_regions(lines: Lines, front: _FrontMatter | None) -> tuple[list[Region], int]:
+    """Return regions by headings and blank lines, and the line from which no heading is read."""
+    regions: list[Region] = []
+    at, count, rest = 0, 0, len(lines)
     if front is not None:
         at = lines.text.count("\n", 0, front.end)
         regions.append(Region(0, at, "front_matter"))
     for region in paragraphs(lines, at, len(lines), "paragraph"):
         start = region.first
-        for line in range(region.first, region.end):
+        for line in range(region.first, min(region.end, rest)):
             if match := _ATX.fullmatch(lines.texts[line]):
                 if start < line:
                     regions.append(Region(start, line, "paragraph"))
+                start = line
+                if count == _MOST_HEADINGS:
+                    rest = line
+                    break
                 regions.append(Region(line, line + 1, "heading", len(match[1])))
-                start = line + 1
+                start, count = line + 1, count + 1
         if start < region.end:
             regions.append(Region(start, region.end, "paragraph"))
-    return regions
+    return regions, rest
 
 
-def _blocks(lines: Lines, regions: Iterable[Region]) -> tuple[tuple[Block, ...], str]:
-    """Return the blocks, and the heading that opens the text, if one does."""
+def _blocks(lines: Lines, regions: Iterable[Region], rest: int) -> tuple[tuple[Block, ...], str]:
+    """Return the blocks, and the heading that opens the text, if one does.
+
+    From the line *rest* on, headings are not read: what stands there stands under none.
+    """
     headings = Headings()
     opening = ""
     is_first = is_open = True
@@ -192,6 +208,8 @@ def _blocks(lines: Lines, regions: Iterable[Region]) -> tuple[tuple[Block, ...],
         elif region.kind != "front_matter":
             is_first = False
             is_open = is_open and (region.kind == "html" or _is_decoration(texts))
+        if region.first >= rest:
+            headings.leave()
         if block := lines.block(region, headings.path):
             blocks.append(block)
     return tuple(blocks), opening

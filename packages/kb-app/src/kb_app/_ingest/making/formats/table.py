@@ -80,41 +80,60 @@ def _unquoted(line: str) -> str:
     return re.sub(r'"[^"]*"?', "", line)
 
 
+class _Rows:
+    """The lines of one record after the other, as a reader of values asks for them."""
+
+    __slots__ = ("_lines", "_values", "at", "end")
+
+    def __init__(self, lines: Lines, delimiter: str) -> None:
+        from csv import field_size_limit, reader  # a run that reads no table does without
+
+        field_size_limit(_FIELD_LIMIT)
+        self._lines, self.at, self.end = lines, 0, 0
+        self._values = reader(self, delimiter=delimiter if delimiter != "\0" else "\x1f")
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self.at >= self.end:
+            raise StopIteration
+        self.at += 1
+        return f"{self._lines.texts[self.at - 1]}\n"
+
+    def record(self, at: int, most: int) -> tuple[int, Sequence[str]] | None:
+        """Return where the record that begins at a line ends, and its values.
+
+        ``None`` where it has not ended within *most* lines.
+        """
+        from csv import Error
+
+        self.at, self.end = at, min(at + most, len(self._lines))
+        try:
+            values = next(self._values)
+        except (Error, StopIteration):
+            return None
+        if self.at - at >= _MOST_LINES or _is_open(self._lines, at, self.at - at):
+            return None
+        return self.at, values
+
+
 def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[str]]]:
     """Yield each record: its lines, from 0 up to an end, and its values."""
-    from csv import field_size_limit  # a run that reads no table does without
-
-    field_size_limit(_FIELD_LIMIT)
+    rows = _Rows(lines, delimiter)
+    found: tuple[int, Sequence[str]] | None
     at = opened = 0
     while at < len(lines):
-        most = _MOST_LINES if opened < _MOST_OPEN else 1
-        found = _record(lines, at, delimiter, most)
-        opened += found is None
-        end, values = found or (at + 1, [lines.texts[at]])
-        if not all(lines.is_blank(line) for line in range(at, end)):
+        line = lines.texts[at]
+        if '"' not in line or opened >= _MOST_OPEN:
+            found = at + 1, line.split(delimiter)
+        else:
+            found = rows.record(at, _MOST_LINES)
+            opened += found is None
+        end, values = found or (at + 1, [line])
+        if lines.text[lines.start(at) : lines.start(end)].strip():
             yield at, end, values
         at = end
-
-
-def _record(lines: Lines, at: int, delimiter: str, most: int) -> tuple[int, Sequence[str]] | None:
-    """Return where the record that begins at a line ends, and its values.
-
-    ``None`` where it has not ended within *most* lines.
-    """
-    from csv import Error, reader as reading
-
-    line = lines.texts[at]
-    if '"' not in line:
-        return at + 1, line.split(delimiter)
-    some = (f"{lines.texts[line]}\n" for line in range(at, min(at + most, len(lines))))
-    reader = reading(some, delimiter=delimiter if delimiter != "\0" else "\x1f")
-    try:
-        values = next(reader)
-    except (Error, StopIteration):
-        return None
-    if reader.line_num >= _MOST_LINES or _is_open(lines, at, reader.line_num):
-        return None
-    return at + reader.line_num, values
 
 
 def _is_open(lines: Lines, at: int, count: int) -> bool:
