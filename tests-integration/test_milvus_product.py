@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ import pytest
 from kb_app.config import Config, Embedding, Index, Source, Storage
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import open_here
+from kb_core import wire
 from kb_core.errors import (
     ConfigInvalid,
     IndexCorrupt,
@@ -23,7 +24,7 @@ from kb_core.errors import (
     NotIndexed,
 )
 from kb_core.ingest import IngestOptions
-from kb_core.search import SearchFilters, SearchQuery
+from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 from kb_search.milvus.rows import Field
 
 pytestmark = [
@@ -109,6 +110,41 @@ def test_search_list_and_fetch_say_the_same_after_every_change(both: Pair, vault
     assert _answers(both[0]) == _answers(both[1])
     found = both[1].search(SearchQuery(text="walrus")).hits
     assert [hit.citation.uri for hit in found] == ["code/cutter.py#L1-L2"]
+
+
+def test_all_that_asks_says_the_same(both: Pair) -> None:
+    """Traces, several queries at once, lists of code, citations, neighbours and misses."""
+    _ingest(both)
+
+    here, there = map(_asked_otherwise, both)
+
+    assert here == there
+
+
+def _asked_otherwise(kb: KnowledgeBase) -> list[Any]:
+    queries = [SearchQuery(text=text, k=4, trace=True) for text in _QUESTIONS]
+    found: list[Any] = [wire.search_response(one) for one in kb.search_many(queries)]
+    aggregated = kb.search_aggregated([replace(query, trace=False) for query in queries])
+    found.append([(hit.citation.uri, hit.rank) for hit in aggregated.hits])
+    code = {"queries": ["chunk cutter", {"query": "size", "path": "code"}]}
+    found += [kb.codebase_search(code), kb.cite("code/cutter.py#L1-L3")]
+    found += [kb.fetch("guide/install.md"), wire.search_response(kb.similar("guide/cutting.md"))]
+    found.append(kb.explain_miss("guide/install.md", SearchQuery(text="chunk_cutter")))
+    return [*map(_comparable, found), _comparable(kb.grep(GrepQuery(pattern="chunk")))]
+
+
+def _comparable(told: Any) -> Any:  # noqa: ANN401 - of a wire object
+    """Return it without times and versions, and with scores as far as engines agree on them."""
+    match told:
+        case Mapping():
+            ours = (n for n in told if not n.endswith(("_ms", "_at", "_version", "_revision")))
+            return {name: _comparable(told[name]) for name in ours}
+        case list() | tuple():
+            return [_comparable(each) for each in told]
+        case float():
+            return round(told, 2)
+        case _:
+            return told
 
 
 def test_doctor_names_the_engine_and_looks_at_its_rows(both: Pair) -> None:
