@@ -123,7 +123,10 @@ def test_all_that_asks_says_the_same(both: Pair) -> None:
 
 def _asked_otherwise(kb: KnowledgeBase) -> list[Any]:
     queries = [SearchQuery(text=text, k=4, trace=True) for text in _QUESTIONS]
-    found: list[Any] = [wire.search_response(one) for one in kb.search_many(queries)]
+    found: list[Any] = []
+    for one in kb.search_many(queries):
+        assert not isinstance(one, KbError)
+        found.append(wire.search_response(one))
     aggregated = kb.search_aggregated([replace(query, trace=False) for query in queries])
     found.append([(hit.citation.uri, hit.rank) for hit in aggregated.hits])
     code = {"queries": ["chunk cutter", {"query": "size", "path": "code"}]}
