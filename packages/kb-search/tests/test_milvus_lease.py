@@ -81,12 +81,17 @@ def publications(said: str, *, ahead: int = 0) -> tuple[Publication, Publication
 def test_while_one_publishes_another_is_refused_and_has_its_turn_then(
     places: Callable[[], Place],
 ) -> None:
+    from kb_search.milvus.dropping import drop
+    from kb_search.milvus.lease import Publisher
+
     place, clock = places(), Clock()
     (first, second), (mine, _) = publications("a"), publications("a")
     with writer(place, "a", clock) as one:
         one.publish(first)
         with pytest.raises(StoreBusy, match="the machine a publishes to the index"):
             writer(place, "b", clock)
+        with pytest.raises(StoreBusy, match="the machine a publishes"):
+            drop(place, "fake", who=Publisher("b"), clock=clock, dry_run=False)
         with writer(place, "a", clock) as again:  # its own lock keeps these apart
             assert again.control.sequence == first.sequence
 

@@ -276,9 +276,11 @@ def _engine(config: Config) -> str | None:
 def _drop_index(config: Config, *, dry_run: bool) -> Sequence[str]:
     if config.index.engine == "embedded":
         return ()
+    from kb_app._remote import publisher_of
     from kb_search.milvus.dropping import drop
 
-    return drop(_place(config), _describe(config)["store_id"], dry_run=dry_run)
+    who = publisher_of(config.storage.data_dir, 0.0)
+    return drop(_place(config), _describe(config)["store_id"], who=who, dry_run=dry_run)
 
 
 def _query(config: Config, clock: Clock, sql: str, limit: int, seconds: float) -> QueryResult:

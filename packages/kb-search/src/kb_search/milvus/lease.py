@@ -27,7 +27,7 @@ from kb_core.values import dataclass
 from kb_search.milvus.engine import Engine
 from kb_search.milvus.state import CONTROL_FIELDS, Term, read_newest
 
-__all__ = ["Claim", "Lease", "Publisher", "claims"]
+__all__ = ["Claim", "Lease", "Publisher", "claims", "refuse_while_published"]
 
 SECS = 120
 """How long a claim lives after it was renewed: twice what one question may take."""
@@ -65,6 +65,14 @@ def claims(engine: Engine, base: str) -> list[Claim]:
     return sorted(found, key=lambda claim: claim.term, reverse=True)
 
 
+def refuse_while_published(engine: Engine, base: str, who: Publisher, clock: Clock) -> None:
+    """Raise ``StoreBusy`` where a publisher over another data directory has its turn."""
+    now = to_epoch(clock())
+    for claim in claims(engine, base):
+        if claim.term.owner != who.owner and claim.until > now:
+            raise _busy(base, claim)
+
+
 class Lease:
     """The turn of one publisher. ``term`` is what it publishes under, once it was taken."""
 
@@ -81,7 +89,7 @@ class Lease:
         until = time.monotonic() + self._who.wait_secs
         while (other := self._tried()) is not None:
             if time.monotonic() >= until:
-                raise self._busy(other)
+                raise _busy(self._base, other)
             time.sleep(random.uniform(_LOOK_SECS, 3 * _LOOK_SECS))  # noqa: S311 - no secret
 
     def hold(self) -> None:
@@ -93,7 +101,7 @@ class Lease:
         if now - self._renewed < SECS // 2:
             return
         if (other := self._live(now)) is not None:
-            raise self._lost() if now - self._renewed >= SECS else self._busy(other)
+            raise self._lost() if now - self._renewed >= SECS else _busy(self._base, other)
         self._claim(now + SECS)
 
     def release(self) -> None:
@@ -150,18 +158,19 @@ class Lease:
         self._engine.upsert(self._base, [row])
         self._renewed = until - SECS
 
-    def _busy(self, other: Claim) -> StoreBusy:
-        until = to_rfc3339(from_epoch(other.until))
-        return StoreBusy(
-            f"{other.called or 'another machine'} publishes to the index {self._base!r}, "
-            f"or ended without a word; its turn ends at {until}",
-            hint="let it finish, or wait until then: what was read so far is kept",
-            details={"publisher": other.called, "until": until},
-        )
-
     def _lost(self) -> StoreBusy:
         return StoreBusy(
             f"another machine has taken over publishing to the index {self._base!r}",
             hint="what was read so far is kept here; 'kebab doctor' says who publishes",
             details={"field": "index.collection", "value": self._base},
         )
+
+
+def _busy(base: str, other: Claim) -> StoreBusy:
+    until = to_rfc3339(from_epoch(other.until))
+    return StoreBusy(
+        f"{other.called or 'another machine'} publishes to the index {base!r}, "
+        f"or ended without a word; its turn ends at {until}",
+        hint="let it finish, or wait until then: what was read so far is kept",
+        details={"publisher": other.called, "until": until},
+    )
