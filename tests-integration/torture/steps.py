@@ -58,7 +58,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "kb_app._safety:_link": ("safe",),
     "kb_app._safety:_pack": ("safe",),
     "kb_app._keep.safety:_follow_deletions": ("safe",),
-    "kb_app._forgetting.copies:remove_from_copies": ("forget",),
+    "kb_app._forgetting.forgetting:remove_from_copies": ("forget",),
 }
 """Each function, and the operations that call it."""
 
