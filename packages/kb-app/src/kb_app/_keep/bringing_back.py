@@ -102,7 +102,7 @@ def checks(config: Config, clock: Clock, *, deep: bool) -> Iterator[dict[str, An
 
 def _incomplete(row: dict[str, Any], copies: Iterable[SafetyCopy]) -> Iterator[dict[str, Any]]:
     if gone := [str(one.place_of(name)) for one in copies for name in one.missing()]:
-        hint = "'kebab export --safety' makes a whole one; then delete the folder of that copy"
+        hint = "'kebab export --safety' makes a whole one; newer ones take the place of this"
         yield {**row, "ok": False, "detail": f"missing: {_named(gone)}", "hint": hint}
 
 
