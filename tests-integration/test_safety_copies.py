@@ -8,12 +8,14 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from kb_app._data_dir import DataDir
+from kb_app._ingest.added.assets import Assets
 from kb_app._safety import KEPT, SafetyCopies
 from kb_cli.testing import KebabHere
 from kb_core.testing import closed_schema
@@ -98,6 +100,26 @@ def test_all_but_the_safety_copies_destroyed_a_repair_and_a_run_bring_it_back(
     assert texts(kebab) == before
     assert kebab.json("session", "show", "roses") == said
     assert (kebab.home / "golden.yaml").read_text("utf-8") == GOLDEN
+    assert kebab.json("doctor", "--deep")["ok"]
+
+
+def test_what_was_to_be_replaced_is_kept_where_the_new_bytes_never_arrived(
+    kebab: KebabHere,
+) -> None:
+    before, assets = texts(kebab), Assets(kebab.data_dir / "assets")
+    record = assets.records_of("weasels")
+    assert record is not None
+    assets.record(replace(record, asset=f"{'0' * 32}.md", size=5, title="Later"))  # and was cut off
+    kebab.run("export", "--safety")
+    for path in kebab.data_dir.iterdir():
+        if path.name != "safety":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    report = kebab.json("doctor", "--repair", "--yes")
+    kebab.ingest()
+
+    assert "weasels" in {Path(row["name"]).name for row in report["brought_back"]}
+    assert texts(kebab) == before
     assert kebab.json("doctor", "--deep")["ok"]
 
 

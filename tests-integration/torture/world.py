@@ -249,7 +249,8 @@ class World:
 
     def _texts_in(self, made: SafetyCopy) -> dict[str, str | None]:
         records = [record for record in records_in(made).values() if not record.is_removed]
-        found = {record.key: made.read(f"{ASSETS}{record.asset}") for record in records}
+        read = ((one.key, (made.read(f"{ASSETS}{name}") for name in one.assets)) for one in records)
+        found = {key: next(filter(None, contents), None) for key, contents in read}
         return {key: None if data is None else data.decode() for key, data in found.items()}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,8 @@ def _lost_documents(data: DataDir, copy: SafetyCopy, *, thorough: bool) -> Itera
         is_whole = assets.has(record.asset, record.size)
         is_whole = is_whole and (not thorough or assets.is_whole(record.asset))
         is_known = record.key in current
-        if not (is_known and is_whole) and (is_whole or f"{ASSETS}{record.asset}" in there):
+        is_kept = any(f"{ASSETS}{asset}" in there for asset in record.assets)
+        if not (is_known and is_whole) and (is_whole or is_kept):
             yield Lost("added", record.key, member)
 
 
@@ -186,12 +188,18 @@ def _document_is_back(assets: Assets, copies: list[SafetyCopy], one: Lost, told:
     record = assets.records_of(one.name) or read_record(told)
     if record is None:
         return False
-    data = None if assets.is_whole(record.asset) else _read(copies, f"{ASSETS}{record.asset}")
     if assets.records_of(one.name) is None:
         assets.keep(assets.place_of(one.name).name, told)
-    if data is not None:
-        assets.keep(record.asset, data)
-    return assets.is_whole(record.asset)
+    for asset in record.assets:
+        data = None if assets.is_whole(asset) else _read(copies, f"{ASSETS}{asset}")
+        if data is not None:
+            assets.keep(asset, data)
+        if assets.is_whole(asset):
+            if asset != record.asset:  # the bytes that were to replace it never arrived
+                size = (assets.folder / asset).stat().st_size
+                assets.record(replace(record, asset=asset, size=size))
+            return True
+    return False
 
 
 def _read(copies: list[SafetyCopy], member: str) -> bytes | None:

@@ -122,12 +122,19 @@ def _added(data: DataDir, before: SafetyCopy | None) -> Iterator[Kept]:
         records |= lost
         for name in lost:
             yield Kept(name, before.place_of(name), is_packed=True)
-    for asset in {record.asset for record in records.values() if not record.is_removed}:
-        name = f"{ASSETS}{asset}"
-        if before is not None and before.place_of(name).is_file():  # its bytes never change
-            yield Kept(name, before.place_of(name), is_packed=True)
-        elif (assets.folder / asset).is_file():
-            yield Kept(name, assets.folder / asset, digest=asset[:_DIGITS])
+    for record in records.values():
+        for asset in record.assets:
+            if kept := _bytes_of(asset, assets, before):
+                yield kept
+                break
+
+
+def _bytes_of(asset: str, assets: Assets, before: SafetyCopy | None) -> Kept | None:
+    name = f"{ASSETS}{asset}"
+    if before is not None and before.place_of(name).is_file():  # its bytes never change
+        return Kept(name, before.place_of(name), is_packed=True)
+    path = assets.folder / asset
+    return Kept(name, path, digest=asset[:_DIGITS]) if path.is_file() else None
 
 
 def _follow_deletions(wanted: Iterable[Kept], made: SafetyCopy) -> None:

@@ -58,6 +58,11 @@ class Added:
     replaces: tuple[str, ...] = ()
     """Assets that this one, or its removal, is instead of; they are yet to be deleted."""
 
+    @property
+    def assets(self) -> tuple[str, ...]:
+        """Return what it is made of; else, where those bytes never arrived, what they replace."""
+        return () if self.is_removed else (self.asset, *self.replaces)
+
 
 def asset_name(
     data: bytes, medium: Media | None = None, trust: TrustLevel = TrustLevel.PRIMARY
