@@ -90,9 +90,11 @@ def test_every_operation_is_tried_here() -> None:
     of_files |= {"import_run", "make_safety_copy", "tune", "tuning", "watch", "followed"}
     of_files |= {
         "add_cases",
+        "copy_index",
         "delete_feedback",
         "feedback",
         "judge",
+        "judge_by_model",
         "judge_last",
         "keep_search",
         "propose_cases",

@@ -139,6 +139,8 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "add_source": ("/",),
     "embed": (),
     "wait_for_fresh": (["shut.md"],),
+    "copy_index": ("milvus",),
+    "judge_by_model": ("otter", "shut.md#L3", "good"),
 }
 SHAPED = {"add_case", "add_cases", "import_cases", "import_run", "judge", "judge_last"}
 SHAPED |= {"watch", "ingest_text", "ingest_text_by_model", "reset", "forget", "repair"}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 from textual.widgets import Input
 
+from kb_core.errors import InvalidInput
 from kb_tui.popups import AddFolder, folders_below
 from kb_tui.testing import TuiKnowledgeBase, app_of, has_drawn, idle, on_screen, until
 from kb_tui.widgets.lists import RowTable
@@ -77,18 +79,46 @@ async def test_an_empty_knowledge_base_offers_to_add_a_folder_and_ingests_it(
     assert ("add_source", f"{tmp_path}/my notes") in kb.asked
 
 
-async def test_a_folder_that_is_none_is_refused_in_place(tmp_path: Path) -> None:
+async def test_a_folder_that_is_none_is_refused_in_place() -> None:
     app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.press("escape", "1", "a")
-        app.screen.query_one(Input).value = str(tmp_path / "nowhere")
-        await pilot.press("enter")
-        await until(pilot, lambda: "no folder" in on_screen(app))
-        await pilot.press("enter")
-        await pilot.pause()
+        await until(pilot, lambda: isinstance(app.screen, AddFolder))
+        app.screen.query_one(Input).value = "/nowhere"
+        for _ in range(2):
+            await pilot.press("enter")
+            await until(pilot, lambda: "no folder '/nowhere'" in on_screen(app))
 
         assert isinstance(app.screen, AddFolder)
+
+
+async def test_a_folder_that_answers_after_its_popup_was_left_breaks_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked, left = Event(), Event()
+
+    def slowly(root: str) -> object:
+        looked.set()
+        assert left.wait(30)
+        raise InvalidInput(f"no folder '{root}'")
+
+    kb = TuiKnowledgeBase()
+    monkeypatch.setattr(kb, "preview_source", slowly)
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "a")
+        await until(pilot, lambda: isinstance(app.screen, AddFolder))
+        app.screen.query_one(Input).value = "/nowhere"
+        await pilot.press("enter")
+        await until(pilot, looked.is_set)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.pane)
+        left.set()
+        await idle(pilot)
+
+        assert app.screen is app.pane
 
 
 async def test_reading_only_offers_nothing() -> None:

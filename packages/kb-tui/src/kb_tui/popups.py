@@ -189,13 +189,16 @@ class AddFolder(ModalScreen[str | None]):
     """
 
     class Looked(Message):
-        """What there is to complete *text* by, or what is in the folder."""
+        """What there is to complete *text* by, or what is in the folder, or why it is none."""
 
-        def __init__(self, text: str, folders: list[str], said: str = "") -> None:
+        def __init__(
+            self, text: str, folders: list[str], said: str = "", *, refused: bool = False
+        ) -> None:
             super().__init__()
             self.text = text
             self.folders = folders
             self.said = said
+            self.refused = refused
 
     def __init__(self, kb: KnowledgeBase) -> None:
         super().__init__()
@@ -231,7 +234,7 @@ class AddFolder(ModalScreen[str | None]):
             return
         if event.said:
             self.query_one("#said", Static).update(Content(event.said))
-            self._told_of = event.text
+            self._told_of = "" if event.refused else event.text
         else:
             self.query_one(Names).show(event.folders, "no folder begins so")
 
@@ -251,13 +254,10 @@ class AddFolder(ModalScreen[str | None]):
         folder = os.path.expanduser(text)  # noqa: PTH111 - as a shell reads it
         try:
             said = f"{contents(self._kb.preview_source(folder))} Enter adds it."
+            refused = False
         except KbError as error:
-            self.app.call_from_thread(self._refuse, str(error))
-            return
-        self.post_message(self.Looked(text, [], visible(said)))
-
-    def _refuse(self, why: str) -> None:
-        self.query_one("#said", Static).update(Content(visible(why)))
+            said, refused = str(error), True
+        self.post_message(self.Looked(text, [], visible(said), refused=refused))
 
     @on(ChoiceList.Opened)
     def action_complete(self) -> None:
