@@ -76,7 +76,7 @@ _MAX_TERM_BYTES = 255
 """Longer runs (base64, minified code) are cut; tantivy drops terms over 65,530 bytes."""
 
 _REMEMBERED_LENGTH = 40
-_REMEMBERED_TOKENS = 200_000
+_REMEMBERED_TOKENS = 50_000
 _REMEMBERED_QUERIES = 64
 
 # Scripts that are written without spaces between words.

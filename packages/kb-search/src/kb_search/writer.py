@@ -69,8 +69,8 @@ from kb_search.vector_files import cut_tails, remove_other_generations, start
 
 __all__ = ["Writer"]
 
-_CHUNK_HEAP_BYTES = 96_000_000
-_RECORD_HEAP_BYTES = 32_000_000
+_CHUNK_HEAP_BYTES = 40_000_000
+_RECORD_HEAP_BYTES = 16_000_000
 _MOST_FILLINGS = 8
 _WORTH_EXPUNGING = 1000
 

@@ -297,18 +297,24 @@ class Sizes:
             if piece.tokens <= self._target:
                 whole.append(piece)
                 continue
-            places = [(piece.start, piece.joint), *cuts(self._text, piece)]
-            if len(places) == 1:
+            cut = list(_parted(piece, cuts(self._text, piece)))
+            if len(cut) == 1:
                 whole.append(piece)
-                continue
-            ends = [*(at for at, _ in places[1:]), piece.end]
-            parts += [
-                piece._replace(start=at, end=end, joint=joint)
-                for (at, joint), end in zip(places, ends, strict=True)
-            ]
+            else:
+                parts += cut
         sizes = self.of([(part.start, part.end) for part in parts])
-        parts = [part._replace(tokens=size) for part, size in zip(parts, sizes, strict=True)]
+        for number, size in enumerate(sizes):
+            parts[number] = parts[number]._replace(tokens=size)
         return sorted(whole + parts)
+
+
+def _parted(piece: Piece, places: Iterable[tuple[int, int]]) -> Iterator[Piece]:
+    """Yield what *piece* is cut into at *places*, each with the joint before it; unmeasured."""
+    start, joint = piece.start, piece.joint
+    for at, better in places:
+        yield piece._replace(start=start, end=at, joint=joint)
+        start, joint = at, better
+    yield piece._replace(start=start, joint=joint)
 
 
 def _sample(text: str) -> str:
