@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -20,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
-from kb_mcp._http import Place, create_app
+from kb_mcp._http import Place, create_app, run
 from kb_mcp.server import create_server
 from kb_mcp.testing import knowledge_base
 
@@ -265,6 +266,22 @@ def test_a_signal_ends_it_and_the_token_stays(served: Served, number: signal.Sig
 
     assert other.process.returncode in {130, 143, -number}
     assert "Traceback" not in errors
+
+
+def test_a_signal_before_anything_is_served_ends_it_in_order_too() -> None:
+    ended = []
+    place = Place.parse("127.0.0.1:0")
+    server = create_server(knowledge_base())
+
+    def interrupted(url: str) -> None:
+        ended.append(url)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(server, "t" * 40, place, told=interrupted, at_end=partial(ended.append, "in order"))
+
+    assert ended[1:] == ["in order"]
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_the_token_goes_with_everything_and_with_nothing_less(tmp_path: Path) -> None:

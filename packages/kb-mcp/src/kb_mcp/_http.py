@@ -16,9 +16,10 @@ import hmac
 import ipaddress
 import os
 import secrets
+import signal
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,6 +48,7 @@ _TOKEN_LENGTH = 32, 1024
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _GRACE_S = 10
 """How long the end of the server waits for requests that are being answered."""
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +228,34 @@ def run(
     told: Callable[[str], object],
     at_end: Callable[[], object],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; *told* hears the address once the port is taken."""
-    listener = place.listen()
-    host, port = listener.getsockname()[:2]
-    taken = Place(str(host), int(port))
-    told(f"http://{f'[{host}]' if ':' in taken.host else host}:{port}{PATH}")
-    app = create_app(server, token, Place(place.host, taken.port), at_end)
-    settings = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE_S, ws="none"
-    )
-    with listener:
-        uvicorn.Server(settings).run(sockets=[listener])
+    """Serve until SIGINT or SIGTERM; *told* hears the address once the port is taken.
+
+    A signal that comes from then on, though nothing is served yet, ends it in order, too.
+    """
+    with place.listen() as listener:
+        host, port = listener.getsockname()[:2]
+        taken = Place(str(host), int(port))
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+        try:
+            told(f"http://{f'[{host}]' if ':' in taken.host else host}:{port}{PATH}")
+            app = create_app(server, token, Place(place.host, taken.port), at_end)
+            settings = uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=_GRACE_S,
+                ws="none",
+            )
+            _Serving(settings).run(sockets=[listener])
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+
+
+class _Serving(uvicorn.Server):
+    """Hears of signals that were held back from the moment on at which it can obey them."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        with super().capture_signals():
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+            yield
