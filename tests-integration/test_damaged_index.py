@@ -121,6 +121,20 @@ def test_what_rots_unseen_is_found_by_the_deep_check_and_healed_by_a_run_that_wr
     assert not failed(filled.json("doctor", "--deep"))
 
 
+def test_the_doctor_says_what_it_cannot_read_and_goes_on(filled: InstalledKebab) -> None:
+    """Each byte of where a file of positions says what is where: the engine panics at some."""
+    chunks = [filled.data_dir / path for path in living(filled.data_dir) if "/chunks/" in path]
+    file = max((f for f in chunks if f.suffix == ".pos"), key=lambda file: file.stat().st_size)
+    status, data, told = file.stat(), file.read_bytes(), set()
+    for at in range(max(0, len(data) - 160), len(data)):
+        file.write_bytes(data[:at] + bytes([data[at] ^ 64]) + data[at + 1 :])
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        with open_here(load_config(filled.config)) as kb:
+            told |= {check["name"] for check in kb.doctor()["checks"] if not check["ok"]}
+
+    assert "index" in told
+
+
 def test_a_store_that_is_older_than_what_was_indexed_is_told(filled: InstalledKebab) -> None:
     store = filled.data_dir / "kebab.duckdb"
     older = store.read_bytes()

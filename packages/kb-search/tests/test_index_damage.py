@@ -7,20 +7,22 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+import tantivy
 
 from kb_core.errors import IndexCorrupt, IoError, KbError
 from kb_core.records import Control, Publication
 from kb_core.search import Clause, LexicalQuery
+from kb_core.stored import StoredChunk, StoredDoc, StoredFile
 from kb_core.testing.documents import Corpus
 from kb_core.testing.fakes import HashEmbedder
-from kb_search.opening import translate_errors
+from kb_search.opening import ROWS, control_of, payload_of, translate_errors
 from kb_search.reader import Reader
 from kb_search.statistics import Counted
 from kb_search.sums import NAME, begin, leave, living, look, read_sums, verify
@@ -95,7 +97,9 @@ def ask(data_dir: Path) -> str:
         with closing(Reader(data_dir)) as reader:
             snapshot = reader.snapshot()
             said = [f"damaged {what}" for what in sorted(snapshot.damage)]
-            said += [f"{len(snapshot.lexical(WORDS, None, 100))} by words"]
+            found = snapshot.lexical(WORDS, None, 100)
+            read = snapshot.chunks([one.chunk_key for one in found])
+            said += [f"{len(found)} by words, {len(read)} read"]
             said += [f"{len(snapshot.docs(None))} documents, {snapshot.count(None)} chunks"]
             return ", ".join(said)
     except KbError as error:
@@ -114,7 +118,7 @@ def test_every_file_of_an_index_is_known_and_a_whole_one_passes(good: World) -> 
 
     assert set(sums) == set(living(folder)) == there
     assert verify(folder) == look(folder, sums) == {}
-    assert ask(folder) == "12 by words, 12 documents, 23 chunks"
+    assert ask(folder) == "12 by words, 12 read, 12 documents, 23 chunks"
 
 
 @pytest.mark.parametrize("harm", [flip, zero, cut, None])
@@ -177,7 +181,7 @@ def test_the_next_writer_drops_what_is_damaged_and_says_what_it_was(
             assert any(path in said for said in writer.damage)
             writer.rebuild(good[1][:1])
 
-        assert ask(broken) == "12 by words, 12 documents, 24 chunks"
+        assert ask(broken) == "12 by words, 12 read, 12 documents, 24 chunks"
         assert verify(broken) == {}
         shutil.rmtree(broken)
 
@@ -274,6 +278,26 @@ def test_sums_that_are_damaged_themselves_count_as_none(copied: Path) -> None:
         file.write_bytes(harmed)
         assert read_sums(copied) is None
         assert "damaged" not in ask(copied)
+
+
+def test_postings_that_lead_to_another_record_are_damage() -> None:
+    """A flipped bit finds a record without content, or a passage as the control record."""
+    with pytest.raises(IndexCorrupt, match="not the one that was looked for"):
+        payload_of(tantivy.Document(), "chunk")
+    for kind, row in ROWS.items():
+        made = tantivy.Document()
+        made.add_bytes("payload", json.dumps(dict.fromkeys(sorted(row)[1:])).encode())
+        with pytest.raises(IndexCorrupt, match="lacks a field") if row else nullcontext():
+            payload_of(made, kind)
+    for payload in ({"text": "The walrus sleeps.", "ordinal": 1}, {"vectors": {"a": {"b": 1}}}):
+        with pytest.raises(IndexCorrupt, match="control record is another one"):
+            control_of(payload)
+
+
+def test_a_record_has_the_fields_that_readers_are_promised() -> None:
+    assert ROWS["chunk"] == StoredChunk.__required_keys__
+    assert ROWS["doc"] == StoredDoc.__required_keys__
+    assert ROWS["file"] == StoredFile.__required_keys__
 
 
 def test_a_panic_of_the_engine_is_an_index_that_is_damaged() -> None:

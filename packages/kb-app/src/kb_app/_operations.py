@@ -314,7 +314,7 @@ def _check_index(
     for what, wrong in found.damage.items():
         yield {"name": "index", "ok": False, "detail": f"{what}: {wrong}", "hint": DAMAGED_HINT}
     try:
-        chunks = found.count(None)
+        chunks, drift = found.count(None), found.drift()
     except KbError as error:
         yield {"name": "index", "ok": False, "detail": str(error), "hint": error.hint}
         return
@@ -326,7 +326,6 @@ def _check_index(
         + ("" if chunks == counted else f", the store has {counted:,}"),
         "hint": None if chunks == counted else "'kebab reset --index-only' and 'kebab ingest'",
     }
-    drift = found.drift()
     exact = drift <= _EXACT
     yield {
         "name": "ranking",

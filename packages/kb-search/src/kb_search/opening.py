@@ -181,18 +181,135 @@ def read_segments(path: Path) -> Segments:
     )
 
 
-def payload_of(document: tantivy.Document) -> Any:  # noqa: ANN401 - as ``kb_search.schema`` made it
-    """Return the JSON payload of a stored record: a row, or a control record."""
+ROWS: Mapping[str, frozenset[str]] = {
+    "chunk": frozenset(
+        [
+            "chunk_key",
+            "chunk_id",
+            "ordinal",
+            "start",
+            "end",
+            "text",
+            "line_start",
+            "line_end",
+            "token_count",
+            "heading_path",
+            "symbol",
+            "part",
+            "span",
+            "flags",
+            "doc_id",
+            "source_id",
+            "path",
+            "title",
+            "media",
+            "lang",
+            "code_lang",
+            "repo",
+            "tags",
+            "source_type",
+            "trust_level",
+            "indexed_at",
+            "doc_date",
+            "size",
+            "mtime_ns",
+            "chunker_version",
+            "asset",
+            "container",
+        ]
+    ),
+    "doc": frozenset(
+        [
+            "doc_key",
+            "doc_id",
+            "source_id",
+            "path",
+            "title",
+            "media",
+            "lang",
+            "code_lang",
+            "repo",
+            "repo_branch",
+            "repo_commit",
+            "tags",
+            "aliases",
+            "source_type",
+            "trust_level",
+            "doc_date",
+            "created_at",
+            "updated_at",
+            "indexed_at",
+            "byte_len",
+            "size",
+            "mtime_ns",
+            "bytes_hash",
+            "fingerprint",
+            "parser_version",
+            "chunker_version",
+            "metadata",
+            "blocks",
+            "links",
+            "warnings",
+            "asset",
+            "container",
+            "has_lines",
+            "chunk_count",
+            "text_chars",
+        ]
+    ),
+    "file": frozenset(
+        [
+            "source_id",
+            "path",
+            "raw_path",
+            "state",
+            "reason",
+            "detail",
+            "media",
+            "size",
+            "mtime_ns",
+            "bytes_hash",
+            "fingerprint",
+            "doc_id",
+            "error_code",
+            "processed_at",
+            "changed_at",
+        ]
+    ),
+    "text": frozenset(("text",)),
+    "alias": frozenset(("old", "new")),
+    CONTROL: frozenset(),
+}
+"""What each kind of record has, as ``kb_core.stored`` says, which is dear to import."""
+
+
+def payload_of(document: tantivy.Document, kind: str) -> Any:  # noqa: ANN401 - a row
+    """Return the JSON payload of a stored record of a *kind*: a row, or a control record.
+
+    ``IndexCorrupt`` where it is another one, to which damaged postings led, or lacks a field:
+    the engine keeps no sums of what it stores.
+    """
     stored: Any = document.get_first("payload")
+    if stored is None:
+        raise damaged("a record is not the one that was looked for")
     # Without a look at encodings and white space, which takes as long as the rest.
-    return _decode(bytes(stored).decode("utf-8", "surrogatepass"))[0]
+    row = _decode(bytes(stored).decode("utf-8", "surrogatepass"))[0]
+    if not row.keys() >= ROWS[kind]:
+        raise damaged(f"a record of a {kind} is another one, or lacks a field")
+    return row
 
 
 _decode = json.JSONDecoder().raw_decode
 
 
 def control_of(payload: Mapping[str, Any]) -> Control:
-    """Read a control record back; unknown fields of a newer version are left out."""
-    known = {k: v for k, v in payload.items() if k in Control.__dataclass_fields__}
-    vectors = {key: VectorFiles(**files) for key, files in payload.get("vectors", {}).items()}
-    return Control(**{**known, "vectors": vectors})
+    """Read a control record back; unknown fields of a newer version are left out.
+
+    ``IndexCorrupt`` of what is another record, or none that anybody wrote.
+    """
+    try:
+        known = {k: v for k, v in payload.items() if k in Control.__dataclass_fields__}
+        vectors = {key: VectorFiles(**files) for key, files in payload.get("vectors", {}).items()}
+        return Control(**{**known, "vectors": vectors})
+    except (AttributeError, TypeError) as error:
+        raise damaged("its control record is another one") from error

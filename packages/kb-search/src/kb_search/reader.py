@@ -224,7 +224,7 @@ def _control(index: tantivy.Index, searcher: tantivy.Searcher) -> Control:
     hits = searcher.search(only(CONTROL, index.schema), 2, count=False).hits
     if not hits:
         raise NotIndexed("the index is empty: no run has finished yet", hint="run 'kebab ingest'")
-    control = control_of(payload_of(searcher.doc(hits[0][1])))
+    control = control_of(payload_of(searcher.doc(hits[0][1]), CONTROL))
     if control.index_version != INDEX_VERSION:
         raise NotIndexed(
             f"the index is of version {control.index_version!r}, this is {INDEX_VERSION!r}",

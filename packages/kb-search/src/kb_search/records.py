@@ -53,12 +53,12 @@ class Records:
         """Yield the payloads of a kind's records, in no order; with *limit*, of so many."""
         with translate_errors(f"read {kind} records"):
             for address in self.addresses(kind, narrow, limit):
-                yield self.read(address)
+                yield self.read(kind, address)
 
-    def read(self, address: tantivy.DocAddress) -> Any:  # noqa: ANN401 - a row
-        """Return the payload of a record."""
+    def read(self, kind: str, address: tantivy.DocAddress) -> Any:  # noqa: ANN401 - a row
+        """Return the payload of a record of a kind."""
         with translate_errors("read a record"):
-            return payload_of(self._searcher.doc(address))
+            return payload_of(self._searcher.doc(address), kind)
 
     def addresses(
         self, kind: str, narrow: Query | None = None, limit: int | None = None
@@ -90,7 +90,7 @@ class Records:
     def listed(self, kind: str, where: Filter | None) -> Listing:
         """Return the rows of a kind that pass *where*, by source and path."""
         with translate_errors(f"list {kind} records"):
-            return Listing(self, self._of_kind(kind, self._narrow(where)), (kind, where))
+            return Listing(self, kind, self._of_kind(kind, self._narrow(where)), (kind, where))
 
     def ledger(self, where: Filter | None) -> Ledger:
         """Return the rows of the ledger that pass *where*, summed up by the engine."""
@@ -126,12 +126,12 @@ class Records:
             kept = self._order = (name, sorted(term for term, n in found for _ in range(n)))
         return kept[1]
 
-    def at(self, query: Query, places: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows at these places of a list, in its order."""
+    def at(self, kind: str, query: Query, places: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows at these places of a list of a kind, in its order."""
         there = Query.term_set_query(self.schema, "place", list(places))
         both = Query.boolean_query([(Occur.Must, query), (Occur.Must, there)])
         hits = self._searcher.search(both, max(1, len(places)), count=False).hits
-        rows = [payload_of(self._searcher.doc(address)) for _, address in hits]
+        rows = [payload_of(self._searcher.doc(address), kind) for _, address in hits]
         yield from sorted(rows, key=_PLACE)
 
     def count_of(self, query: Query) -> int:
@@ -201,8 +201,8 @@ class Records:
 class Listing(Sequence[Any]):
     """Rows in the order of their places, each read when it is taken; a slice is a list."""
 
-    def __init__(self, records: Records, query: Query, name: object) -> None:
-        self._records, self._query, self._name = records, query, name
+    def __init__(self, records: Records, kind: str, query: Query, name: object) -> None:
+        self._records, self._kind, self._query, self._name = records, kind, query, name
 
     @cached_property
     def _length(self) -> int:
@@ -231,12 +231,13 @@ class Listing(Sequence[Any]):
             return
         with translate_errors("read records"):
             if stop <= _NEAR:
-                yield from map(self._records.read, self._records.first(self._query, start, stop))
+                for address in self._records.first(self._query, start, stop):
+                    yield self._records.read(self._kind, address)
                 return
             places = self._records.order(self._query, self._name)
             for begin in range(start, stop, _AT_ONCE):
                 part = places[begin : min(begin + _AT_ONCE, stop)]
-                yield from self._records.at(self._query, part)
+                yield from self._records.at(self._kind, self._query, part)
 
 
 def _state_of(standing: str) -> tuple[str, str | None]:

@@ -178,7 +178,7 @@ class Snapshot:
                 if address is None:
                     address = self._find_one(Query.term_query(self._schema, "chunk_key", key))
                 if address is not None:
-                    found[key] = payload_of(self._chunks.doc(address))
+                    found[key] = payload_of(self._chunks.doc(address), "chunk")
         return found
 
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
@@ -186,14 +186,14 @@ class Snapshot:
         with translate_errors("find a chunk"):
             query = Query.regex_query(self._schema, "chunk_id", f"{id_prefix}.*")
             hits = self._chunks.search(query, limit, count=False).hits
-            return [payload_of(self._chunks.doc(address)) for _, address in hits]
+            return [payload_of(self._chunks.doc(address), "chunk") for _, address in hits]
 
     def doc_chunks(self, doc_id: str, /) -> list[StoredChunk]:
         """Return a document's chunks by ordinal."""
         with translate_errors("read a document's chunks"):
             query = Query.term_query(self._schema, "doc_id", doc_id, "basic")
             hits = self._chunks.search(query, _most(self._chunks), count=False).hits
-            found = [payload_of(self._chunks.doc(address)) for _, address in hits]
+            found = [payload_of(self._chunks.doc(address), "chunk") for _, address in hits]
         return sorted(found, key=lambda chunk: chunk["ordinal"])
 
     # ---------------------------------------------------------------- records
@@ -349,7 +349,7 @@ class Snapshot:
         from kb_search.patterns import form_of
 
         with translate_errors("read a text"):
-            text = str(self._records.read(address)["text"])
+            text = str(self._records.read("text", address)["text"])
         return StoredText(key, text.encode("utf-8", "replace"), form_of(text))
 
     def _doc_keys(self, where: Filter) -> set[int]:

@@ -229,7 +229,7 @@ class Writer:
         hits = searcher.search(only(CONTROL, self._chunks.index.schema), 2, count=False).hits
         if len(hits) != 1:
             return None
-        control = control_of(payload_of(searcher.doc(hits[0][1])))
+        control = control_of(payload_of(searcher.doc(hits[0][1]), CONTROL))
         if control.index_version != INDEX_VERSION:
             return None
         try:
