@@ -147,6 +147,17 @@ def test_words_that_another_document_has_verbatim_are_told_as_a_copy() -> None:
     assert told(of, "copied") == ["a.md"]
 
 
+def test_boilerplate_that_others_are_found_for_is_no_document_that_is_missed() -> None:
+    other, copy = document("other.md", "An otter."), document("copy.md", f"{SENTENCE}\n")
+    of = examined(NOTE, copy, other)
+    chunks = [of.snapshot.doc_chunks(doc.doc_id)[0] for doc in (other, copy)]
+    found = [hit(chunk_id=chunk["chunk_id"], doc_id=chunk["doc_id"]) for chunk in chunks]
+    asked(of, "sentence", 0.0, *found)
+
+    assert told(of, "copied") == ["a.md"]
+    assert not told(of, "own_words")
+
+
 def test_a_passage_that_comes_up_for_everything_is_a_hub() -> None:
     of = examined(*(document(f"{n}.md", f"# {n}\n\n{SENTENCE} {n}\n") for n in range(6)))
     hub = hit(chunk_id="f" * 32, doc_id="e" * 32, doc_path="list.md")

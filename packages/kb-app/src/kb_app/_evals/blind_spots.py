@@ -195,21 +195,23 @@ def _own_words(examined: Examined) -> Iterator[Row]:
 
 
 def _copies(examined: Examined) -> Iterator[tuple[str, str]]:
-    """Yield documents whose sentence stands word for word in another that comes first."""
+    """Yield documents whose sentence stands word for word in another that comes before them."""
     for asked in examined.of("sentence"):
-        first = next(iter(asked.hits), None)
-        if first is None or first.doc_id == asked.item.doc["doc_id"]:
-            continue
-        chunks = examined.snapshot.find_chunks(first.chunk_id, 1)
-        if chunks and _flat(asked.item.source) in _flat(chunks[0]["text"]):
-            yield asked.item.doc["path"], f"the same stands in {first.doc_path}"
+        source, own = _flat(asked.item.source), asked.item.doc["doc_id"]
+        for hit in asked.hits:
+            if hit.doc_id == own:
+                break
+            chunks = examined.snapshot.find_chunks(hit.chunk_id, 1)
+            if chunks and source in _flat(chunks[0]["text"]):
+                yield asked.item.doc["path"], f"the same stands in {hit.doc_path}"
+                break
 
 
 def _copied(examined: Examined) -> Iterator[Row]:
     yield from _finding(
         "copied",
         len(examined.of("sentence")),
-        "documents say what another says word for word, and that one comes first",
+        "documents say what another says word for word, and that one comes before them",
         "where one is an old copy, leave it out by .kebabignore, or trust its source less",
         list(_copies(examined)),
     )
