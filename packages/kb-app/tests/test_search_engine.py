@@ -96,7 +96,26 @@ def test_a_filtered_channel_is_the_exhaustive_one_restricted(
         assert is_fusion(engine, text, narrowed)
 
 
-def is_fusion(engine: Engine, text: str, trace: Trace) -> bool:
+def test_a_sentence_that_stands_in_a_passage_is_left_to_the_words(tmp_path: Path) -> None:
+    sentence = "The walrus sleeps below the pier whenever the tide is out"
+    texts = [f"{word} and {sentence[n:]}" for n, word in enumerate(sentence.split(), 4)]
+    world = SearchWorld(tmp_path)
+    world.put(*(world.corpus.document(f"{n}.md", text) for n, text in enumerate(texts)))
+    world.put(world.corpus.document("a.md", f"Seen by the sea.\n\n{sentence}."))
+    engine = world.engine()
+
+    for text, is_quoted in (
+        (sentence, True),
+        (f"{sentence.replace(' ', ',  ').upper()}!", True),
+        ("sleeps below the pier", False),
+        (" ".join(reversed(sentence.split())), False),
+    ):
+        trace = traced(engine, SearchQuery(text=text))
+        assert is_fusion(engine, text, trace, is_quoted=is_quoted)
+        assert not is_fusion(engine, text, trace, is_quoted=not is_quoted)
+
+
+def is_fusion(engine: Engine, text: str, trace: Trace, *, is_quoted: bool = False) -> bool:
     """Say whether the fused list is the fusion of the two lists beside it."""
     keys: dict[str, int] = {}
 
@@ -109,7 +128,7 @@ def is_fusion(engine: Engine, text: str, trace: Trace) -> bool:
         scored("lexical"),
         scored("vector"),
         basis=Basis(
-            lookup=is_lookup(text),
+            lookup=is_quoted or is_lookup(text),
             known=engine.snapshot.known_words(parse_query(text).lexical),
         ),
     )

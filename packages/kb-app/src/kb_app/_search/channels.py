@@ -6,6 +6,7 @@ the vector channel runs beside the lexical one and is waited for until the time 
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["Channel", "Deadline", "Late", "Proposals", "Stopwatch", "is_working", "propose"]
 
 _Result = TypeVar("_Result")
+
+_WORD = re.compile(r"\w+")
+_QUOTED_WORDS = 6
+"""From so many words on a text that stands somewhere word for word is a quotation."""
+_QUOTED_IN = 3
+"""How many of the best passages by words are looked at for it."""
+_ALL_BUT_WHOLE = 0.9
+"""The share of a question's weight from which on a passage may have it word for word."""
 
 _left_behind: set[threading.Thread] = set()
 
@@ -217,10 +226,26 @@ def _basis(
     if proposals.vector and model_key is not None and proposals.basis.coverage < 1:
         found = [row.chunk_key for row in proposals.lexical]
         without = set(found) - snapshot.with_vector(found, model_key)
+    known = snapshot.known_words(parsed.lexical)
+    best = proposals.lexical[0].score
+    may_quote = bool(proposals.vector) and best >= _ALL_BUT_WHOLE * known.full_match
     return replace(
         proposals.basis,
-        known=snapshot.known_words(parsed.lexical),
+        lookup=may_quote and _is_quotation(snapshot, parsed.text, proposals.lexical),
+        known=known,
         without_vector=without,
+    )
+
+
+def _is_quotation(snapshot: IndexSnapshot, text: str, found: Sequence[Scored]) -> bool:
+    """Say whether one of the best passages by words has all of *text* word for word."""
+    words = _WORD.findall(text.casefold())
+    if len(words) < _QUOTED_WORDS:
+        return False
+    asked = f" {' '.join(words)} "
+    passages = snapshot.chunks([row.chunk_key for row in found[:_QUOTED_IN]]).values()
+    return any(
+        asked in f" {' '.join(_WORD.findall(passage['text'].casefold()))} " for passage in passages
     )
 
 

@@ -67,7 +67,7 @@ def rank_proposals(
         # They are in their order already: by scores that are rounded, then by keys.
         found = alone(fusion, lexical, is_words=True, rrf_k=rrf_k)
         return [Row(row, row.lexical_score or 0.0, "bm25") for row in found]
-    basis = replace(proposals.basis, lookup=is_lookup(query.text))
+    basis = replace(proposals.basis, lookup=proposals.basis.lookup or is_lookup(query.text))
     fused = fuse(fusion, lexical, vector, rrf_k=rrf_k, basis=basis)
     if mode is SearchMode.LEXICAL:
         rows = [Row(row, row.lexical_score or 0.0, "bm25") for row in fused]
