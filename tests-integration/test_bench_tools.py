@@ -245,13 +245,29 @@ def test_the_boards_bm25_prefers_rare_words_and_short_documents() -> None:
     assert plain.search("nothing of it", 9) == [1]
 
 
+def test_files_are_read_in_the_order_of_how_many_rare_words_they_hold() -> None:
+    texts = {
+        "a.md": "the lock\nand the key",
+        "b.md": "the lock\na lock",
+        "c.md": "the key, the lock and the walrus",
+        "d.md": "自転車の鍵",
+        "e.md": "the end",
+    }
+    grep = tool("peers").GrepThenRead(texts)
+
+    assert grep.files("Where is the key of the walrus lock?") == ["c.md", "a.md", "b.md"]
+    assert grep.files("鍵はどこ 自転車") == ["d.md"]
+    assert grep.files("nothing whatsoever") == []
+
+
 def test_the_board_keeps_the_rows_of_other_versions() -> None:
     page = tool("board_page")
     shares = {"mean": 0.5, "low": 0.25, "high": 0.75, "p": 0.5}
     sides = ("words", "meaning", "hybrid", "bm25", "gain", "close")
+    reached = {str(budget): budget / 4_000 for budget in page.BUDGETS}
     row = page.Row(
         name="tiny", documents=2, questions=1, judged=1, found=1.0, empty=0, version="2.0",
-        **dict.fromkeys(sides, shares),
+        **dict.fromkeys(sides, shares), **dict.fromkeys(("delivered", "read"), reached),
     )  # fmt: skip
     old = replace(row, version="1.0", hybrid=shares | {"mean": 0.4})
 
@@ -263,3 +279,4 @@ def test_the_board_keeps_the_rows_of_other_versions() -> None:
     assert "| 1.0 | 2026-01-01 | 1 | .500 | .500 | .400 | .500 |" in second
     assert again == second
     assert "| tiny | 2 | 1 | .500 (.250–.750) |" in second
+    assert "| mean | .125 | .250 | .500 | .125 | .250 | .500 |" in second

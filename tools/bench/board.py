@@ -8,6 +8,7 @@ Every collection is ingested as a user's files would be, and a sample of its que
 by words, by meaning, by both, and a smaller one with close reading. Beside that stands BM25 over
 whole documents, of the same questions and terms, with nothing else that the product knows; what
 a reference implementation and the same model reach on all questions is quoted from ``beir``.
+How often a right passage reaches a model within a number of tokens is as ``delivered.py`` has it.
 
 What was measured of a collection is written to DIR at once, and a run that was stopped goes on
 with the next one, as long as the product has the same version. The page keeps the rows of its
@@ -25,11 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from beir import Collection, load_collection, sampled
-from board_page import QUESTIONS, READ_CLOSELY, Figures, Row, history_of, interval, render
+from board_page import BUDGETS, QUESTIONS, READ_CLOSELY, Figures, Row, history_of, interval, render
+from delivered import as_text, reading_files, shares
 from ir import (
     DEPTH,
     MODES,
     NAMES_FILE,
+    SOURCE,
     add_data_option,
     config_of,
     open_snapshot,
@@ -44,6 +47,7 @@ from kb_app import KnowledgeBase
 from kb_app._evals.figures import Mean, mean_of
 from kb_core.clock import utc_now
 from kb_core.errors import KbError
+from kb_core.media import SearchMode
 from kb_core.version import __version__
 
 __all__ = ["main", "measure"]
@@ -63,6 +67,7 @@ def measure(folder: Path, place: Path, *, queries: int, closely: int) -> Row:
     with KnowledgeBase.open(config) as kb:
         runs = {mode: run_facade(kb, collection, names, mode).run for mode in MODES}
         closely_read = run_facade(kb, few, names, CLOSE).run if closely else {}
+        delivered = _delivered(kb, collection, names, place / folder.name / SOURCE)
     told = {mode: _values(run, collection) for mode, run in runs.items()}
     better = max(("lexical", "vector"), key=lambda mode: sum(told[mode]))
     kept = {query: runs["hybrid"].get(query, ()) for query in few.queries}
@@ -83,7 +88,16 @@ def measure(folder: Path, place: Path, *, queries: int, closely: int) -> Row:
         else {},
         found=_found(runs["hybrid"], collection),
         empty=sum(not ranking for run in runs.values() for ranking in run.values()),
+        **delivered,
     )
+
+
+def _delivered(
+    kb: KnowledgeBase, collection: Collection, names: Mapping[str, str], folder: Path
+) -> dict[str, dict[str, float]]:
+    forms = {"delivered": as_text, "read": reading_files(folder, names)}
+    found = shares(kb, collection, names, forms, mode=SearchMode.HYBRID, budgets=BUDGETS)
+    return {form: {str(budget): found[form, budget] for budget in BUDGETS} for form in forms}
 
 
 def _values(run: Run, collection: Collection) -> list[float]:

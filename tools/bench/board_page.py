@@ -13,6 +13,7 @@ from typing import TypeAlias
 from beir import BM25, PUBLISHED
 
 __all__ = [
+    "BUDGETS",
     "QUESTIONS",
     "READ_CLOSELY",
     "Figures",
@@ -25,6 +26,8 @@ __all__ = [
 
 QUESTIONS, READ_CLOSELY = 200, 25
 """Of each collection, so many questions are asked, and so many of them read closely."""
+BUDGETS = (500, 1_000, 2_000)
+"""Tokens within which a right passage is to reach a model."""
 
 _HISTORY = "## Releases"
 _SURE, _LEAST = 0.05, 0.001
@@ -38,7 +41,9 @@ class Row:
 
     ``gain`` is hybrid over the better of both channels, ``close`` close reading over hybrid;
     the latter is of fewer questions. ``found`` is recall@100 of hybrid, ``judged`` how many
-    questions there are in all.
+    questions there are in all. ``delivered`` and ``read`` are the shares of the questions for
+    which a right passage reaches a model, by the number of tokens: by our text, and by files
+    that ``rg`` finds.
     """
 
     name: str
@@ -54,6 +59,8 @@ class Row:
     close: Figures
     found: float
     empty: int
+    delivered: Figures
+    read: Figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,8 @@ def render(
     rows: Sequence[Row], history: Iterable[History], machine: Mapping[str, str], day: str
 ) -> str:
     """Return the whole page; *history* is oldest first, and may have this version, too."""
-    parts = [_head(rows), _board(rows), _beside(rows), _gains(rows), _verdicts(rows)]
+    parts = [_head(rows), _board(rows), _beside(rows), _gains(rows), _delivery(rows)]
+    parts.append(_verdicts(rows))
     parts += [_others(), _releases(rows, history, day), _made(rows, machine)]
     return "\n\n".join(parts) + "\n"
 
@@ -170,6 +178,27 @@ The change of nDCG@10 with its bounds, and by the paired randomisation test how 
 Close reading (`--rerank`) takes a second of processor time for each question, so at most {READ_CLOSELY} of a sample are asked, and none where a dash stands; read them as a hint.
 
 {_table(head, cells)}"""
+
+
+def _delivery(rows: Sequence[Row]) -> str:
+    sides = ("delivered", "read")
+    head = ("collection", *(f"{side}, {n:,}" for side in ("kebab", "files") for n in BUDGETS))
+    cells = [
+        (row.name, *(_share(getattr(row, side)[str(n)]) for side in sides for n in BUDGETS))
+        for row in rows
+    ]
+    means = (
+        _share(math.fsum(getattr(row, side)[str(n)] for row in rows) / len(rows))
+        for side in sides
+        for n in BUDGETS
+    )
+    return f"""## What reaches a model
+
+For which share of the questions the text of a right document (600 characters of a long one) stands in the answer of `search` over MCP, in text form and by hybrid, within so many tokens.
+*Files* are those that `rg` finds for the question's three rarest words, read whole: those first that hold most of the words.
+A reader has to guess these words, and reads the lines of `rg`, too; here both cost nothing.
+
+{_table(head, [*cells, ("mean", *means)])}"""
 
 
 def _verdicts(rows: Sequence[Row]) -> str:

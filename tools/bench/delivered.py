@@ -3,7 +3,8 @@
 A search is asked as a model asks it, within a budget, and counts where the answer holds the
 text of a relevant document: all of a short one, at least ``ENOUGH`` characters of a long one.
 Compared are objects as they are by default (snippets of 220 characters), objects with whole
-passages, and text. The collections are those of ``ir.py``.
+passages, text, and files read whole in the order in which ``rg`` finds them, whose own lines
+cost nothing here. The collections are those of ``ir.py``.
 
     python tools/bench/delivered.py
     python tools/bench/delivered.py --sets xquad-en,belebele-en --mode hybrid --budgets 500,2000
@@ -12,18 +13,20 @@ passages, and text. The collections are those of ``ir.py``.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from beir import Collection, load_collection
-from ir import add_data_option, config_of, prepare
+from ir import NAMES_FILE, SOURCE, add_data_option, config_of, prepare
 from machine import ROOT, use_private_cache
+from peers import GrepThenRead
 from tables import render_table
 
 from kb_app import KnowledgeBase
@@ -32,10 +35,10 @@ from kb_core.errors import InvalidInput
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
 from kb_mcp._tool import in_passages
-from kb_mcp.text import SEEN
+from kb_mcp.text import SEEN, tokens_of
 from kb_mcp.text.hits import search_text
 
-__all__ = ["main"]
+__all__ = ["as_text", "main", "reading_files", "shares"]
 
 DEFAULT_SETS = "cranfield,medline,belebele-en,xquad-en,xquad-zh"
 ENOUGH = 600
@@ -43,6 +46,7 @@ SHARE = 0.8
 """Of a short document: heads and blank lines are not told again."""
 WHOLE = 10_000
 HEAD = re.compile(r"(\S+\.md):\d")
+READ = "files read"
 
 Delivered: TypeAlias = Counter[str]
 """Characters by the path of their document."""
@@ -84,33 +88,59 @@ FORMS: Mapping[str, Ask] = {
 }
 
 
-def measure(collection: Collection, options: argparse.Namespace) -> dict[tuple[str, int], float]:
+def reading_files(folder: Path, names: Iterable[str]) -> Ask:
+    """Return how a model fares that greps below *folder* and reads the files that it finds."""
+    texts = {name: (folder / name).read_text("utf-8") for name in names}
+    grep = GrepThenRead(texts)
+
+    def ask(_: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
+        found: Delivered = Counter()
+        left = budget
+        for path in grep.files(query.text):
+            cost = tokens_of(texts[path])
+            found[path] = len(texts[path]) * min(left, cost) // max(cost, 1)
+            left -= cost
+            if left <= 0:
+                break
+        return found
+
+    return ask
+
+
+def shares(
+    kb: KnowledgeBase,
+    collection: Collection,
+    names: Mapping[str, str],
+    forms: Mapping[str, Ask],
+    *,
+    mode: SearchMode,
+    budgets: Sequence[int],
+) -> dict[tuple[str, int], float]:
     """Return by form and budget for which share of the queries a right passage is delivered."""
-    config = config_of(ROOT / ".cache" / "bench" / "delivered" / collection.name)
-    embed = options.mode != SearchMode.LEXICAL.value
-    prepare(collection, config, suffix=".md", embed=embed, refresh=False)
     size = {doc.doc_id: len(doc.text) for doc in collection.docs}
-    names = _names(config.storage.data_dir.parent)
-    hits: Counter[tuple[str, int]] = Counter()
+    hits = Counter({(form, budget): 0 for form in forms for budget in budgets})
+    for query, text in collection.queries.items():
+        right = {doc for doc, score in collection.qrels[query].items() if score > 0}
+        asked = SearchQuery(text=text, mode=mode)
+        for form, budget in hits:
+            hits[form, budget] += any(
+                collection.judged_as(names[path]) in right
+                and n >= min(ENOUGH, SHARE * size[names[path]])
+                for path, n in forms[form](kb, asked, budget).items()
+            )
+    return {key: times / len(collection.queries) for key, times in hits.items()}
+
+
+def measure(collection: Collection, options: argparse.Namespace) -> dict[tuple[str, int], float]:
+    """Ingest the collection, unless that was done, and return the shares of all forms."""
+    config = config_of(ROOT / ".cache" / "bench" / "delivered" / collection.name)
+    mode = SearchMode(options.mode)
+    prepare(collection, config, suffix=".md", embed=mode != SearchMode.LEXICAL, refresh=False)
+    home = config.storage.data_dir.parent
+    names: dict[str, str] = json.loads((home / NAMES_FILE).read_text("utf-8"))
+    forms = {**FORMS, READ: reading_files(home / SOURCE, names)}
     with KnowledgeBase.open(config, readonly=True) as kb:
-        for query, text in collection.queries.items():
-            right = {doc for doc, score in collection.qrels[query].items() if score > 0}
-            asked = SearchQuery(text=text, mode=SearchMode(options.mode))
-            for form, ask in FORMS.items():
-                for budget in options.budgets:
-                    found = ask(kb, asked, budget)
-                    hits[form, budget] += any(
-                        names[path] in right and n >= min(ENOUGH, SHARE * size[names[path]])
-                        for path, n in found.items()
-                    )
-    return {key: hits[key] / len(collection.queries) for key in hits}
-
-
-def _names(home: Path) -> Mapping[str, str]:
-    import json
-
-    names: dict[str, str] = json.loads((home / "names.json").read_text("utf-8"))
-    return names
+        return shares(kb, collection, names, forms, mode=mode, budgets=options.budgets)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -124,7 +154,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     use_private_cache()
     options.budgets = [int(budget) for budget in options.budgets.split(",")]
-    columns = [(form, budget) for budget in options.budgets for form in FORMS]
+    columns = [(form, budget) for budget in options.budgets for form in (*FORMS, READ)]
     rows = []
     for name in options.sets.split(","):
         found = measure(load_collection(options.data / name, sample=options.queries), options)

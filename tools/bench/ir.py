@@ -50,6 +50,8 @@ from kb_core.search import Scored, SearchQuery
 from kb_search.reader import Reader
 
 __all__ = [
+    "NAMES_FILE",
+    "SOURCE",
     "Result",
     "Searched",
     "add_data_option",

@@ -7,9 +7,10 @@ where they can, so that nobody has an easier corpus.
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,14 @@ from kb_search.opening import open_index
 from kb_search.reader import Reader
 from kb_search.vector_files import Layout
 
-__all__ = ["BruteForce", "FullTextSearch", "PlainBM25", "RawTantivy", "load_vectors"]
+__all__ = [
+    "BruteForce",
+    "FullTextSearch",
+    "GrepThenRead",
+    "PlainBM25",
+    "RawTantivy",
+    "load_vectors",
+]
 
 Vectors = npt.NDArray[np.float32]
 
@@ -125,6 +133,46 @@ class PlainBM25:
         streams = analyze(text, self._language)
         stems = (stem for stem in streams.stem.split() if not cjk_runs(stem))
         return [*stems, *streams.cjk.split()]
+
+
+class GrepThenRead:
+    """Files in the order in which somebody reads them who has ``rg`` and no index.
+
+    The pattern is of the question's three rarest words that stand anywhere at all, which a
+    reader has to guess and is given here; of scripts without spaces, of its rarest pairs of
+    letters. First come the files that hold most of the words, then those with most lines.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._lines = {path: text.casefold().splitlines() for path, text in texts.items()}
+        self._texts = {path: "\n".join(lines) for path, lines in self._lines.items()}
+        self._holding: dict[str, frozenset[str]] = {}
+
+    def files(self, question: str) -> list[str]:
+        """Return the paths of all files that the pattern finds, best first."""
+        known = [word for word in dict.fromkeys(_guesses(question)) if self._having(word)]
+        words = sorted(known, key=lambda word: (len(self._having(word)), -len(word)))[:3]
+        having: Counter[str] = Counter()
+        for word in words:
+            having.update(self._having(word))
+        return sorted(having, key=lambda path: (-having[path], -self._count(path, words), path))
+
+    def _count(self, path: str, words: Sequence[str]) -> int:
+        return sum(any(word in line for word in words) for line in self._lines[path])
+
+    def _having(self, word: str) -> frozenset[str]:
+        if word not in self._holding:
+            having = (path for path, text in self._texts.items() if word in text)
+            self._holding[word] = frozenset(having)
+        return self._holding[word]
+
+
+def _guesses(question: str) -> Iterator[str]:
+    for word in re.findall(r"\w+", question.casefold()):
+        runs = cjk_runs(word)
+        yield from (run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
+        if not runs:
+            yield word
 
 
 class BruteForce:
