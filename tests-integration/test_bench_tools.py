@@ -234,6 +234,35 @@ def test_a_commit_that_is_not_there_is_named_with_the_way_out() -> None:
         tool("watch").main(["--against", "nothing-of-the-kind"])
 
 
+def test_questions_are_sentences_that_lead_to_one_other_page() -> None:
+    longer = tool("longer")
+    sentence = "To lock the store while it is copied, see the page about locks at once"
+    html = f"""<head><title>no</title></head><body><nav><a href="c.html">skip</a></nav>
+        <h2>Copying</h2><p>First words. {
+        sentence.replace("about locks", '<a href="../b.html#x">about locks</a>')
+    }.</p><pre>cp  a\n   b</pre><p>See <a href="b.html">b</a>.</p></body>"""
+    pages = {"x/a.html": longer.read_page(html), "b.html": longer.read_page("<p>Locks</p>")}
+
+    (found,) = longer.references(pages)
+
+    assert found == ("b.html", "x/a.html", f"{sentence}.", "about locks")
+    assert longer.chosen([found, found], 9) == [found]
+    assert pages["x/a.html"].text([f"{sentence}."]) == (
+        "## Copying\n\nFirst words. \n\n```\ncp  a\n   b\n```\n\nSee b."
+    )
+
+
+def test_passages_of_one_title_are_joined_and_judged_as_a_whole() -> None:
+    beir = tool("beir")
+    docs = tuple(beir.Doc(f"p{n}", title, f"text {n}") for n, title in enumerate("AAB"))
+    parts = beir.Collection("c", docs, {"q": "text"}, {"q": {"p1": 1, "p2": 0}})
+
+    whole = tool("longer").join(parts, lambda doc: doc.title)
+
+    assert [(d.title, d.text) for d in whole.docs] == [("A", "text 0\n\ntext 1"), ("B", "text 2")]
+    assert whole.qrels == {"q": {whole.docs[0].doc_id: 1}}
+
+
 def test_the_boards_bm25_prefers_rare_words_and_short_documents() -> None:
     texts = ["the lock and the key", "a lock of hair, " * 9, "a key", "자물쇠와 열쇠"]
     plain = tool("peers").PlainBM25(texts, "en")

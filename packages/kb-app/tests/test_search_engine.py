@@ -18,7 +18,7 @@ from kb_core import wire
 from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.media import SearchMode
 from kb_core.search import Hit, Scored, SearchFilters, SearchQuery, SearchResponse, Trace
-from kb_search.fusion import Basis, fuse, is_lookup
+from kb_search.fusion import Basis, corroborated, fuse, is_lookup
 
 SEEDS = (1, 2, 3)
 
@@ -73,10 +73,13 @@ def traced(engine: Engine, query: SearchQuery) -> Trace:
 def test_a_filtered_channel_is_the_exhaustive_one_restricted(
     engines: Mapping[int, Engine], seed: int, text: str, mode: SearchMode, narrow: SearchFilters
 ) -> None:
-    """Same chunks, same order, same scores; so a selective filter never starves."""
+    """Same chunks, same order, same scores; so a selective filter never starves.
+
+    In a list by words alone, a passage then counts with the others of that list.
+    """
     engine = engines[seed]
     passing = {
-        chunk["chunk_id"]
+        chunk["chunk_id"]: chunk["chunk_key"]
         for doc in engine.snapshot.docs(None)
         for chunk in engine.snapshot.doc_chunks(doc["doc_id"])
         if passes(chunk, narrow)
@@ -85,13 +88,20 @@ def test_a_filtered_channel_is_the_exhaustive_one_restricted(
     everything = traced(engine, SearchQuery(text=text, mode=mode))
     narrowed = traced(engine, SearchQuery(text=text, mode=mode, filters=narrow))
 
-    for channel in ("lexical", "vector"):
+    for channel in ("lexical", "vector") if mode is not SearchMode.LEXICAL else ():
         expected = [
             (row.chunk_id, row.score)
             for row in getattr(everything, channel)
             if row.chunk_id in passing
         ]
         assert [(row.chunk_id, row.score) for row in getattr(narrowed, channel)] == expected
+    if mode is SearchMode.LEXICAL:
+        parsed = parse_query(text)
+        whole = engine.snapshot.lexical(parsed.lexical, parsed.where, 10_000)
+        kept = [row for row in whole if row.chunk_key in passing.values()]
+        told = corroborated(kept, engine.snapshot.parents([row.chunk_key for row in kept]))
+        shown = [(passing[row.chunk_id], row.score) for row in narrowed.lexical]
+        assert sorted(shown) == sorted((row.chunk_key, row.score) for row in told)
     if mode is SearchMode.HYBRID:
         assert is_fusion(engine, text, narrowed)
 
@@ -123,13 +133,16 @@ def is_fusion(engine: Engine, text: str, trace: Trace, *, is_quoted: bool = Fals
         rows = getattr(trace, channel)
         return [Scored(keys.setdefault(row.chunk_id, len(keys)), row.score) for row in rows]
 
+    lists = scored("lexical"), scored("vector")
+    chunks = {c["chunk_id"]: c["chunk_key"] for c in engine.snapshot.find_chunks("", 10_000)}
+    parents = engine.snapshot.parents([chunks[name] for name in keys])
     fused = fuse(
         engine.settings.fusion,
-        scored("lexical"),
-        scored("vector"),
+        *lists,
         basis=Basis(
             lookup=is_quoted or is_lookup(text),
             known=engine.snapshot.known_words(parse_query(text).lexical),
+            parents={key: parents[chunks[name]] for name, key in keys.items()},
         ),
     )
     ours = sorted((keys[row.chunk_id], row.fusion_score) for row in trace.fused)

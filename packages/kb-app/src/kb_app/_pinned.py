@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         StoredFile,
         StoredText,
     )
-    from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
+    from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
     from kb_core.stored import Ledger
 
 __all__ = ["PinnedReader", "is_pinned", "refuse_pinned", "seen_sources"]
@@ -160,6 +160,9 @@ class PinnedSnapshot:
 
     def chunks(self, keys: Sequence[int], /) -> Mapping[int, StoredChunk]:
         return self._allowed_of(self.whole.chunks(keys))
+
+    def parents(self, keys: Sequence[int], /) -> Mapping[int, Parent]:
+        return self.whole.parents(list(self.chunks(keys)))
 
     def docs_of(self, keys: Sequence[int], /) -> Mapping[int, StoredDoc]:
         return self._allowed_of(self.whole.docs_of(keys))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kb_core.filters import Filter
     from kb_core.language import Delta, Message, ModelName
     from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
-    from kb_core.search import KnownWords, LexicalQuery, PartReading, Relaxation, Scored
+    from kb_core.search import KnownWords, LexicalQuery, Parent, PartReading, Relaxation, Scored
     from kb_core.stored import Ledger
 
 __all__ = ["Chunker", "Clock", "CloseReader", "Content", "Embedder", "IndexReader"]
@@ -99,7 +99,6 @@ class IndexSnapshot(Protocol):
 
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> AbstractSet[int]:
         """Return those chunks that have a vector."""
-        ...
 
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""
@@ -107,7 +106,9 @@ class IndexSnapshot(Protocol):
 
     def chunks(self, keys: Sequence[int], /) -> Mapping[int, StoredChunk]:
         """Return those chunks that exist."""
-        ...
+
+    def parents(self, keys: Sequence[int], /) -> Mapping[int, Parent]:
+        """Return the documents of those chunks that exist, without reading the chunks."""
 
     def find_chunks(self, id_prefix: str, limit: int, /) -> Sequence[StoredChunk]:
         """Return chunks whose id starts with *id_prefix*."""

@@ -63,8 +63,7 @@ FULL_MATCH_WORDS = 10
 """How many words of a question a passage has to hold to match all of it: no answer repeats
 a long question. Pairs of letters are the words of what is written without spaces."""
 
-_MAX_TOKENS = 10_000_000
-_MAX_DEADLINE_MS = 3_600_000
+_MAX_TOKENS, _MAX_DEADLINE_MS = 10_000_000, 3_600_000
 
 
 class FileRole(StrEnum):
@@ -110,8 +109,7 @@ class SearchQuery:
 
     ``max_tokens`` bounds the whole response, ``cursor`` goes on with an earlier one,
     ``rerank`` left out is as configured, ``deadline_ms`` takes what is ready by then.
-    ``per_doc`` is the most hits of one document, 0 for no limit; left out, it is that of the
-    cursor, else no limit.
+    ``per_doc`` is the most hits of one document, 0 for no limit, by default as the cursor has.
     ``passages`` gives each hit its whole text beside the snippet, and where that lies.
     """
 
@@ -309,6 +307,13 @@ class Scored:
 
     chunk_key: int
     score: float
+
+
+class Parent(NamedTuple):
+    """The document that a chunk is of, and how many chunks that has."""
+
+    doc_key: int
+    chunk_count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,8 @@ def chunks_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in ("chunk_key", "doc_key", *_NUMBERS):
         builder.add_integer_field(name, indexed=True, fast=True)
-    for name in SCORED_FIELDS:
-        builder.add_integer_field(length_field(name), fast=True)
+    for name in ("chunk_count", *map(length_field, SCORED_FIELDS)):
+        builder.add_integer_field(name, fast=True)
     for name in ("kind", *RAW_FIELDS):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in CHUNK_STREAMS:
@@ -180,6 +180,7 @@ def chunk_document(
     made = tantivy.Document()
     made.add_integer("chunk_key", chunk.chunk_key)
     made.add_integer("doc_key", doc.doc_key)
+    made.add_integer("chunk_count", len(doc.chunks))
     made.add_text("kind", "chunk")
     if texts["stem"].startswith(_SIGNPOST_PADDING):
         made.add_text("kind", SIGNPOST)

@@ -12,7 +12,7 @@ from tantivy import Occur, Query
 
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter, OneOf
-from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
+from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
 from kb_search.analysis import languages_of
 from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, only
@@ -181,6 +181,19 @@ class Snapshot:
                     found[key] = payload_of(self._chunks.doc(address), "chunk")
         return found
 
+    def parents(self, keys: Sequence[int], /) -> dict[int, Parent]:
+        """Return the documents of those chunks that exist, without reading the chunks."""
+        with translate_errors("look for documents"):
+            known = {key: a for key in keys if (a := self._addresses.get(key)) is not None}
+            if missing := [key for key in keys if key not in known]:
+                among = Query.term_set_query(self._schema, "chunk_key", missing)
+                hits = self._chunks.search(among, len(missing), count=False).hits
+                known |= self._remembered([address for _, address in hits])
+            places = list(known.values())
+            docs, counts = (self._chunks.fast_field_values(n, places) for n in Parent._fields)
+            parents = (Parent(_int(doc), _int(n)) for doc, n in zip(docs, counts, strict=True))
+            return dict(zip(known, parents, strict=True))
+
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
         """Return chunks whose id starts with *id_prefix*."""
         with translate_errors("find a chunk"):
@@ -293,12 +306,17 @@ class Snapshot:
             if len(hits) < asked or _rounded(hits[limit - 1]) > _rounded(hits[-1]):
                 break
             asked *= 4
-        addresses = [address for _, address in hits]
-        keys = list(map(_int, self._chunks.fast_field_values("chunk_key", addresses)))
+        keys = self._remembered([address for _, address in hits])
+        return sorted(zip((-_rounded(hit) for hit in hits), keys, strict=True))[:limit]
+
+    def _remembered(self, addresses: list[tantivy.DocAddress]) -> dict[int, tantivy.DocAddress]:
+        """Return addresses of chunks by key, in their order, and remember them."""
+        keys = map(_int, self._chunks.fast_field_values("chunk_key", addresses))
+        found = dict(zip(keys, addresses, strict=True))
         if len(self._addresses) > _REMEMBERED:
             self._addresses.clear()
-        self._addresses.update(zip(keys, addresses, strict=True))
-        return sorted(zip((-_rounded(hit) for hit in hits), keys, strict=True))[:limit]
+        self._addresses.update(found)
+        return found
 
     def _signposts_of(self, model_key: str) -> Marks | None:
         """Return which vectors are of chunks that only name what stands elsewhere."""

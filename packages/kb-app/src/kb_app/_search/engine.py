@@ -237,8 +237,13 @@ class Engine:
 
     def rank(self, proposals: Proposals, query: SearchQuery) -> list[Row]:
         """Return the union of the proposals, best first, as the settings have it."""
-        settings = self.settings
-        return rank_proposals(proposals, query, fusion=settings.fusion, rrf_k=settings.rrf_k)
+        return rank_proposals(
+            proposals,
+            query,
+            fusion=self.settings.fusion,
+            rrf_k=self.settings.rrf_k,
+            parents=self.snapshot.parents,
+        )
 
     def limited(self, rows: list[Row], per_doc: int) -> tuple[list[Row], list[LeftOut]]:
         """Return the list with at most *per_doc* rows of a document, and what that left out."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TypeVar
@@ -18,9 +18,16 @@ from typing import TypeVar
 from kb_app._search.channels import Proposals
 from kb_core.ids import blake2b
 from kb_core.media import SearchMode
-from kb_core.search import Hit, SearchQuery
+from kb_core.search import Hit, Parent, SearchQuery
 from kb_core.values import dataclass
-from kb_search.fusion import Fused, alone, fuse, is_lookup, score_kind
+from kb_search.fusion import (
+    Fused,
+    alone,
+    corroborated,
+    fuse,
+    is_lookup,
+    score_kind,
+)
 
 __all__ = [
     "LeftOut",
@@ -38,6 +45,7 @@ Place = tuple[str, str, int]
 """Source id, path and ordinal of a chunk."""
 
 Places = Callable[[Sequence[int]], dict[int, Place]]
+Parents = Callable[[Sequence[int]], Mapping[int, Parent]]
 
 _DIGEST_BYTES = 8
 _NO_TIE = 2e-6
@@ -59,15 +67,24 @@ class Row:
 
 
 def rank_proposals(
-    proposals: Proposals, query: SearchQuery, *, fusion: str, rrf_k: int
+    proposals: Proposals, query: SearchQuery, *, fusion: str, rrf_k: int, parents: Parents
 ) -> list[Row]:
-    """Return the union of the proposals, best first; order among equals is not final yet."""
+    """Return the union of the proposals, best first; order among equals is not final yet.
+
+    Passages count with the rest of their documents (``fusion.corroborated``), but where
+    nothing is to count but ranks, or nearness.
+    """
     lexical, vector, mode = proposals.lexical, proposals.vector, query.mode
+    basis = replace(proposals.basis, lookup=proposals.basis.lookup or is_lookup(query.text))
+    if fusion != "rrf" and mode is SearchMode.LEXICAL:
+        lexical = corroborated(lexical, parents([row.chunk_key for row in lexical]))
+    elif fusion != "rrf" and mode is SearchMode.HYBRID:
+        keys = dict.fromkeys(row.chunk_key for row in (*lexical, *vector))
+        basis = replace(basis, parents=parents(list(keys)))
     if mode is SearchMode.LEXICAL and not vector:
         # They are in their order already: by scores that are rounded, then by keys.
         found = alone(fusion, lexical, is_words=True, rrf_k=rrf_k)
         return [Row(row, row.lexical_score or 0.0, "bm25") for row in found]
-    basis = replace(proposals.basis, lookup=proposals.basis.lookup or is_lookup(query.text))
     fused = fuse(fusion, lexical, vector, rrf_k=rrf_k, basis=basis)
     if mode is SearchMode.LEXICAL:
         rows = [Row(row, row.lexical_score or 0.0, "bm25") for row in fused]

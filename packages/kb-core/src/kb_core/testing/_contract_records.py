@@ -13,6 +13,7 @@ from kb_core.clock import to_epoch
 from kb_core.filters import Glob, OneOf
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState, VectorRecord
+from kb_core.search import Clause, LexicalQuery
 from kb_core.testing._contract import EMBEDDER, MODEL, Contract, World
 from kb_core.testing._memory import dot, floats, normalized, pack_floats
 from kb_core.testing.documents import NOW, Corpus, file_row
@@ -198,6 +199,27 @@ class RecordsContract(Contract):
         assert [chunk["ordinal"] for chunk in chunks] == list(range(12))
         assert [chunk["text"] for chunk in chunks] == [f"part {n}" for n in range(12)]
         assert not world.snapshot().doc_chunks("0" * 32)
+
+    def test_a_passage_names_its_document_and_how_many_passages_that_has(self) -> None:
+        world = self.world()
+        for path, text in {"a.md": "one\n\ntwo", "b.md": "three", "c.md": "four\n\nfive"}.items():
+            world.write(path, text)
+        world.write("a.md", "one\n\ntwo\n\nsix")
+        world.put(removed=["c.md"])
+        expected = {
+            chunk.chunk_key: (doc.doc_key, len(doc.chunks))
+            for doc in world.corpus.docs.values()
+            for chunk in doc.chunks
+        }
+
+        snapshot = world.snapshot()
+
+        assert sorted(n for _, n in expected.values()) == [1, 3, 3, 3]
+        assert snapshot.parents(range(100)) == expected
+        words = LexicalQuery((Clause("three"),))
+        key = next(row.chunk_key for row in snapshot.lexical(words, None, 1))
+        assert snapshot.parents([10**9, key]) == {key: expected[key]}
+        assert snapshot.parents([]) == {}
 
     def test_a_moved_document_keeps_its_keys_and_answers_to_its_old_id(self) -> None:
         world = self.world()

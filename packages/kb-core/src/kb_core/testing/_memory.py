@@ -28,6 +28,7 @@ from kb_core.search import (
     KnownWord,
     KnownWords,
     LexicalQuery,
+    Parent,
     Relaxation,
     Scored,
 )
@@ -339,6 +340,10 @@ class MemorySnapshot:
     def chunks(self, keys: Sequence[int], /) -> dict[int, StoredChunk]:
         entries = self._state.entries
         return {key: entries[key].stored for key in keys if key in entries}
+
+    def parents(self, keys: Sequence[int], /) -> dict[int, Parent]:
+        docs = {key: self._state.entries[key].doc for key in keys if key in self._state.entries}
+        return {key: Parent(doc.doc_key, len(doc.chunks)) for key, doc in docs.items()}
 
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
         found = [e for e in self._state.entries.values() if e.chunk.chunk_id.startswith(id_prefix)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_core.errors import IoError
 from kb_core.filters import Filter
-from kb_core.search import KnownWords, LexicalQuery, Relaxation, Scored
+from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
 from kb_search.analysis import languages_of
 from kb_search.milvus.counts import Counts
 from kb_search.milvus.engine import MOST_FOUND, Engine, Found
@@ -53,6 +53,7 @@ _FARTHER = 0.2
 _REMEMBERED = 50_000
 _BATCH = 500
 _SHOWN = ("payload", "parts", "pages")
+_PARENT = ("chunk_key", "doc_key", "chunk_count")
 
 
 class Snapshot:
@@ -67,6 +68,7 @@ class Snapshot:
         self._names = Names(base, state.generation)
         self._visible = visible(state.control.sequence)
         self._rows_of: dict[int, str] = {}
+        self._parents: dict[int, Parent] = {}
         self._good_until = time.monotonic() + KEPT_SECS / 2
         passages = state.control.statistics.get(PASSAGES, 0)
         self._counts = Counts(state.segments, passages, self._payloads)
@@ -159,6 +161,13 @@ class Snapshot:
             found[int(row["chunk_key"])] = payload
         return {key: found[key] for key in keys if key in found}
 
+    def parents(self, keys: Sequence[int], /) -> dict[int, Parent]:
+        """Return the documents of those chunks that exist."""
+        known = {key: self._parents[key] for key in keys if key in self._parents}
+        missing = [key for key in keys if key not in known]
+        rows = self._rows("chunks", listed("chunk_key", missing), _PARENT) if missing else []
+        return known | dict(map(_parent_of, rows))
+
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
         """Return chunks whose id starts with *id_prefix*."""
         self._look()
@@ -243,7 +252,7 @@ class Snapshot:
         self, ranking: Ranking, words: Mapping[int, float], where: Expression, limit: int
     ) -> list[tuple[float, int]]:
         """Return scores and keys of the best, deep enough that no tie is cut arbitrarily."""
-        fields = ["chunk_key", *(("exact", "cjk", "called") if ranking.needs_terms else ())]
+        fields = [*_PARENT, *(("exact", "cjk", "called") if ranking.needs_terms else ())]
         if where is False:
             return []
         expression = str(all_of([self._visible, where]))
@@ -255,8 +264,9 @@ class Snapshot:
         deep = max(2 * limit, _LEAST_DEEP) if ranking.needs_terms else limit
         hits = self._deep(found, deep)
         if len(self._rows_of) > _REMEMBERED:
-            self._rows_of = {}
+            self._rows_of, self._parents = {}, {}
         self._rows_of.update((int(row["chunk_key"]), str(row["pk"])) for _, row in hits)
+        self._parents.update(_parent_of(row) for _, row in hits)
         kept = self._state.pivots
         return [(ranking.score(p, row, kept), int(row["chunk_key"])) for p, row in hits]
 
@@ -396,6 +406,10 @@ class Records(Sequence[Any]):
 def _state_of(standing: str) -> tuple[str, str | None]:
     state, _, reason = standing.partition("\0")
     return state, reason or None
+
+
+def _parent_of(row: Row) -> tuple[int, Parent]:
+    return int(row["chunk_key"]), Parent(int(row["doc_key"]), int(row["chunk_count"]))
 
 
 def _floats(query: bytes) -> list[float]:
