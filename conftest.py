@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ _ROOM = 3_000_000_000
 # Tests have thousands of files synced: on a disk, they wait for that half of their time.
 if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+    tempfile.tempdir = str(_MEMORY)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -136,6 +136,22 @@ def test_a_note_is_found_first_by_its_name(tmp_path: Path, query: str) -> None:
     assert search(Reader(tmp_path).snapshot(), query)[0] in {doc.text for doc in named}
 
 
+def test_a_word_is_as_rare_as_the_documents_that_hold_it(tmp_path: Path) -> None:
+    """A manual has its own name in every passage, and is yet the only one that speaks of it."""
+    manual = "\n\n".join(f"about rebase and point {n} of it" for n in range(30))
+    others = [f"page {n} of many\n\nabout upstream and what {n} has" for n in range(20)]
+    snapshot = snapshot_of(tmp_path, [manual, *others])
+
+    assert "rebase" in search(snapshot, "rebase upstream")[0]
+
+
+def test_in_a_single_document_a_word_is_as_rare_as_its_passages(tmp_path: Path) -> None:
+    book = [f"about weather and chapter {n}" for n in range(30)]
+    snapshot = snapshot_of(tmp_path, ["\n\n".join([*book, "about icebergs and what floats"])])
+
+    assert "icebergs" in search(snapshot, "icebergs weather")[0]
+
+
 def test_a_passage_of_nothing_but_common_words_is_still_found(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, ["the end", "the beginning", "the middle"])
 

@@ -38,7 +38,8 @@ _UNMERGED = 3
 """Publications that leave seven segments at most: two each, and one to fill up."""
 
 _Texts = Mapping[str, str]
-_texts = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=90).map(" ".join)
+_passages = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=60).map(" ".join)
+_texts = st.lists(_passages, min_size=1, max_size=3).map("\n\n".join)
 _steps = st.lists(
     st.dictionaries(st.sampled_from(_PATHS), st.none() | _texts, min_size=1, max_size=6),
     min_size=1,
@@ -97,7 +98,9 @@ def test_scores_after_any_history_are_those_of_a_fresh_index(
         expected = _scores(_fresh(folder / "new", texts))
 
         assert aged.drift() < 1e-6
-        assert aged.control.statistics["passages"] == len(texts)
+        passages = sum(text.count("\n\n") + 1 for text in texts.values())
+        assert aged.control.statistics["passages"] == passages
+        assert aged.statistics.documents == len(texts) + 1
         for got, wanted in zip(_scores(aged), expected, strict=True):
             assert got == pytest.approx(wanted, rel=_RELATIVE, abs=_ABSOLUTE)
 

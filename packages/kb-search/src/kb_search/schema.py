@@ -25,8 +25,9 @@ from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, Ve
 from kb_search.analysis import Streams, analyze, fold
 from kb_search.opening import CONTROL, SIGNPOST, TERMS
 from kb_search.signposts import is_signpost
-from kb_search.statistics import FILLING, SCORED_FIELDS, pivots
+from kb_search.statistics import SCORED_FIELDS, pivots
 from kb_search.texts import WHOLE, is_whole
+from kb_search.weighing import AGAIN, FILLING
 
 __all__ = [
     "CHUNK_FIELDS",
@@ -53,6 +54,7 @@ __all__ = [
     "scored_texts",
     "standing_of",
     "text_document",
+    "told_again",
     "tombstone",
 ]
 
@@ -96,6 +98,7 @@ def chunks_schema() -> tantivy.Schema:
         builder.add_integer_field(name, fast=True)
     for name in ("kind", *RAW_FIELDS):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field(AGAIN, tokenizer_name=TERMS, index_option="basic")
     for name in CHUNK_STREAMS:
         option = "position" if name in {"exact", "cjk"} else "freq"
         builder.add_text_field(name, tokenizer_name=TERMS, index_option=option)
@@ -157,6 +160,18 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
     }
 
 
+def told_again(stems: str, seen: set[str]) -> str:
+    """Return those of a passage's terms that earlier passages of its document hold, too.
+
+    *seen* are theirs, and those of this passage from here on. Every passage but the first one
+    has what stands before the terms of all, so that documents can be counted.
+    """
+    terms = set(stems.split())
+    again = terms & seen
+    seen |= terms
+    return " ".join(sorted(again))
+
+
 def lengths_of(texts: Mapping[str, str]) -> dict[str, int]:
     """Return how many terms ``scored_texts`` have, by field."""
     return {field: text.count(" ") + 1 if text else 0 for field, text in texts.items()}
@@ -172,10 +187,12 @@ def chunk_document(
     shared: bytes,
     texts: Mapping[str, str],
     lengths: Mapping[str, int],
+    again: str = "",
 ) -> tantivy.Document:
     """Return a chunk as tantivy indexes it.
 
-    *shared* is ``doc_shared(doc)``, *texts* are its ``scored_texts``, *lengths* theirs.
+    *shared* is ``doc_shared(doc)``, *texts* are its ``scored_texts``, *lengths* theirs, and
+    *again* is what it was ``told_again``.
     """
     made = tantivy.Document()
     made.add_integer("chunk_key", chunk.chunk_key)
@@ -189,6 +206,7 @@ def chunk_document(
     for field, text in texts.items():
         made.add_text(field, text)
         made.add_integer(length_field(field), lengths[field])
+    made.add_text(AGAIN, again)
     made.add_text("title", _terms(doc.title, doc.lang))
     made.add_text("path_words", _terms(doc.path, None))
     made.add_bytes("payload", chunk_payload(chunk, shared))

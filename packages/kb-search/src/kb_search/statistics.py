@@ -34,10 +34,9 @@ from tantivy import Query
 from kb_core.values import dataclass
 from kb_search.narrowing import only, term_of
 from kb_search.opening import CONTROL, Segments
-from kb_search.weighing import idf
+from kb_search.weighing import AGAIN, FILLING, idf
 
 __all__ = [
-    "FILLING",
     "PASSAGES",
     "SCORED_FIELDS",
     "Counted",
@@ -52,9 +51,6 @@ __all__ = [
 
 SCORED_FIELDS = ("stem", "exact", "ident", "cjk", "head", "called", "symbol", "name")
 """Fields that BM25 scores in."""
-
-FILLING = "\u00b7"
-"""A term that no text and no query holds."""
 
 PASSAGES = "passages"
 """Key of ``Control.statistics``; the others are fields, with the terms of all passages."""
@@ -178,6 +174,11 @@ class TermStatistics:
         self._searcher = searcher
         self._segments = segments
         self._live: dict[tuple[str, str], int] = {}
+
+    @property
+    def documents(self) -> int:
+        """How many live documents have a passage, and one that holds no word."""
+        return self.total - self.frequency(AGAIN, FILLING)
 
     def frequency(self, field: str, term: str) -> int:
         """Return how many live passages hold *term* in *field*."""

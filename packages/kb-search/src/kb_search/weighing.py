@@ -26,6 +26,8 @@ from kb_core.values import dataclass
 from kb_search.analysis import Term, analyze, query_terms
 
 __all__ = [
+    "AGAIN",
+    "FILLING",
     "MOST_REQUIRED",
     "WEIGHTS",
     "Frequencies",
@@ -37,6 +39,7 @@ __all__ = [
     "is_plain",
     "known_words",
     "name_parts",
+    "rarity",
     "relaxation",
     "required_terms",
     "shown",
@@ -47,6 +50,14 @@ __all__ = [
 MOST_REQUIRED = 50
 """So many of a query's requirements are tried; the rest only ranks."""
 
+FILLING = "\u00b7"
+"""A term that no text and no query holds."""
+
+AGAIN = "again"
+"""A field that is counted in alone: the stems of a passage that an earlier one of its document
+holds as well, and of every passage but a document's first also ``FILLING``."""
+
+_BY_DOCUMENTS = 0.8
 _TOLD_BY_ANY_WORD = 0.5
 _LEAST = 0.05
 _ADJACENT_RARITY = 0.05
@@ -56,11 +67,15 @@ _WORD_FIELDS = ("exact", "head", "symbol", "ident", "name")
 
 
 class Frequencies(Protocol):
-    """In how many passages words stand."""
+    """In how many passages, and in how many documents, words stand."""
 
     @property
     def total(self) -> int:
         """How many passages there are, and one that holds no word."""
+
+    @property
+    def documents(self) -> int:
+        """How many documents have a passage, and one that holds no word."""
 
     def frequency(self, field: str, term: str, /) -> int:
         """Return how many passages hold *term* in *field*."""
@@ -131,6 +146,19 @@ def inform(total: int, frequency: int) -> float:
     return max(_LEAST, 1 - _TOLD_BY_ANY_WORD / told) if told > 0 else _LEAST
 
 
+def rarity(statistics: Frequencies, stem: str) -> float:
+    """Return what a stem tells of a passage: mostly in how few documents it stands.
+
+    Half of the passages of a long document hold its own name, and count it as common as what
+    every document speaks of. But where there are few documents, only passages tell words
+    apart; so a fifth of it is by them.
+    """
+    passages = max(1, statistics.frequency("stem", stem))
+    documents = max(1, passages - statistics.frequency(AGAIN, stem))
+    by_passages = idf(statistics.total, passages)
+    return by_passages + _BY_DOCUMENTS * (idf(statistics.documents, documents) - by_passages)
+
+
 def weigh(terms: Iterable[Term], statistics: Frequencies, weights: Weights) -> Weighed:
     """Return what *terms* of a query score, each in every field that counts."""
     scorer = _Scorer(statistics, weights)
@@ -156,7 +184,7 @@ class _Scorer:
         if term.kind == "cjk":
             for gram in dict.fromkeys(term.forms):
                 weight = self._informs(gram) * term.count
-                self._add("stem", gram, weight)
+                self._add("stem", gram, weight * self._share(gram))
                 self._add("head", gram, self._weights.head * weight)
         elif term.kind == "whole":
             for field in ("ident", "head", "symbol"):
@@ -169,16 +197,22 @@ class _Scorer:
         weights = self._weights
         if term.kind == "identifier":
             self._add("name", term.exact, weights.name * term.count)
-        most = 0.0
+        most = most_said = 0.0
         for stem in term.stems:
             weight = self._informs(stem) * term.count
-            most = max(most, weight)
-            self._add("stem", stem, weight)
+            said = weight * self._share(stem)
+            most, most_said = max(most, weight), max(most_said, said)
+            self._add("stem", stem, said)
             self._add("head", stem, weights.head * weight)
             self._add("symbol", stem, weights.symbol * weight)
         exact = weights.unstemmed if term.exact in term.stems else weights.exact
-        self._add("exact", term.exact, exact * most)
+        self._add("exact", term.exact, exact * most_said)
         self._add("ident", term.exact, weights.ident * most)
+
+    def _share(self, stem: str) -> float:
+        """Return what a stem tells in the text of a passage, as a share of its BM25 weight."""
+        frequency = self._statistics.frequency("stem", stem)
+        return rarity(self._statistics, stem) / idf(self._statistics.total, max(1, frequency))
 
     def _informs(self, stem: str) -> float:
         frequency = self._statistics.frequency("stem", stem)
@@ -261,9 +295,8 @@ def known_words(
         if words:
             held.append(any(_stands(statistics, form) for forms in words for form in forms))
         for forms in words:
-            frequency = max(statistics.frequency("stem", form) for form in forms)
-            told = weight * _told(statistics.total, max(1, frequency))
-            known.append(KnownWord(forms, told))
+            commonest = max(forms, key=lambda form: statistics.frequency("stem", form))
+            known.append(KnownWord(forms, weight * _told(statistics, commonest)))
     return KnownWords(
         share=sum(held) / len(held) if held else 1.0,
         full_match=math.fsum(heapq.nlargest(FULL_MATCH_WORDS, (word.weight for word in known))),
@@ -305,9 +338,10 @@ def _stands(statistics: Frequencies, form: str) -> bool:
     return any(statistics.frequency(field, form) for field in ("stem", "head", "symbol"))
 
 
-def _told(total: int, frequency: int) -> float:
+def _told(statistics: Frequencies, stem: str) -> float:
     """Return what a word scores that stands once in a passage of average length."""
-    return idf(total, frequency) * inform(total, frequency)
+    frequency = max(1, statistics.frequency("stem", stem))
+    return rarity(statistics, stem) * inform(statistics.total, frequency)
 
 
 def _is_telling(term: Term) -> bool:

@@ -54,6 +54,7 @@ from kb_search.schema import (
     records_schema,
     scored_texts,
     text_document,
+    told_again,
     tombstone,
 )
 from kb_search.statistics import (
@@ -354,10 +355,12 @@ class Writer:
         added = []
         for doc in documents:
             shared = doc_shared(doc)
+            seen: set[str] = set()
             for chunk in doc.chunks:
                 texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
                 lengths = lengths_of(texts)
-                made = chunk_document(chunk, doc, shared, texts, lengths)
+                again = told_again(texts["stem"], seen)
+                made = chunk_document(chunk, doc, shared, texts, lengths, again)
                 self._chunks.writer.add_document(made)
                 added.append(lengths)
         return added

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from kb_search.milvus.rows import Row, paged, record
+from kb_search.weighing import AGAIN, FILLING
 
 __all__ = ["Counts", "Segment", "merged", "segment_rows", "to_merge"]
 
@@ -87,6 +88,11 @@ class Counts:
         self._segments = segments
         self._read = read
         self._known: dict[str, int] = {}
+
+    @property
+    def documents(self) -> int:
+        """How many documents have a passage, and one that holds no word."""
+        return self.total - self.frequency(AGAIN, FILLING)
 
     def frequency(self, field: str, term: str, /) -> int:
         """Return how many passages hold *term* in *field*."""

@@ -29,6 +29,8 @@ from kb_search.milvus.expressions import (
 )
 from kb_search.milvus.rows import Row, dimension, impact
 from kb_search.weighing import (
+    AGAIN,
+    FILLING,
     MOST_REQUIRED,
     WEIGHTS,
     idf,
@@ -42,7 +44,7 @@ from kb_search.weighing import (
 
 __all__ = ["Bonus", "Ranking", "better_of", "build_ranking", "describe", "holding", "learn"]
 
-_FIELDS = ("stem", "exact", "cjk", "head", "symbol", "ident", "name", "called")
+_FIELDS = ("stem", "exact", "cjk", "head", "symbol", "ident", "name", "called", AGAIN)
 
 Exists = Callable[[Expression], bool]
 """Says whether some passage of the whole index meets a condition."""
@@ -104,7 +106,8 @@ def learn(statistics: Counts, query: LexicalQuery, langs: Sequence[str]) -> None
     """Look up all that is asked about the words of *query*, at once."""
     terms = query_terms(" ".join(clause.text for clause in query.clauses), langs)
     forms = {form for term in terms for form in (term.exact, *term.stems, *term.forms) if form}
-    statistics.learn((field, form) for form in forms for field in _FIELDS)
+    wanted = ((field, form) for form in forms for field in _FIELDS)
+    statistics.learn([*wanted, (AGAIN, FILLING)])
 
 
 def build_ranking(

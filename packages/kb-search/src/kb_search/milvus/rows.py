@@ -33,7 +33,8 @@ from kb_search.schema import (
     scored_texts,
     standing_of,
 )
-from kb_search.statistics import FILLING, SCORED_FIELDS, told_length
+from kb_search.statistics import SCORED_FIELDS, told_length
+from kb_search.weighing import FILLING
 
 __all__ = ["CHUNKS", "FILTERED", "RECORDS", "Analysed", "Field", "Row", "alias_row", "analysed"]
 __all__ += ["chunk_row", "chunk_row_of", "dimension", "doc_rows", "file_row", "floats_of"]

@@ -71,7 +71,7 @@ class Snapshot:
         self._parents: dict[int, Parent] = {}
         self._good_until = time.monotonic() + KEPT_SECS / 2
         passages = state.control.statistics.get(PASSAGES, 0)
-        self._counts = Counts(state.segments, passages, self._payloads)
+        self.statistics = Counts(state.segments, passages, self._payloads)
 
     @property
     def control(self) -> Control:
@@ -82,8 +82,8 @@ class Snapshot:
 
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int, /) -> list[Scored]:
         """Return the best *limit* chunks by BM25, best first, ties by chunk key."""
-        learn(self._counts, query, self.languages)
-        ranking = build_ranking(self._counts, query, self.languages, self._exists)
+        learn(self.statistics, query, self.languages)
+        ranking = build_ranking(self.statistics, query, self.languages, self._exists)
         narrow = self._narrowed(where)
         if ranking is None or limit < 1 or narrow is False:
             return []
@@ -95,13 +95,13 @@ class Snapshot:
 
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
         """Return what the index knows of the words of *query*."""
-        learn(self._counts, query, self.languages)
-        return known_words(self._counts, query, self.languages)
+        learn(self.statistics, query, self.languages)
+        return known_words(self.statistics, query, self.languages)
 
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         """Return what of *query* counts less than it says, or ``None`` if nothing does."""
-        learn(self._counts, query, self.languages)
-        return describe(self._counts, query, self.languages, self._exists)
+        learn(self.statistics, query, self.languages)
+        return describe(self.statistics, query, self.languages, self._exists)
 
     def drift(self) -> float:
         """Return by how much mean lengths differ from what they should be, if by too much."""

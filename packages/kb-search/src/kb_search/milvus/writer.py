@@ -15,17 +15,17 @@ follows one over another data directory (``lease``).
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from kb_core.clock import to_epoch, utc_now
 from kb_core.control import Control, VectorFiles
 from kb_core.errors import ConfigInvalid, KbError, NotIndexed
 from kb_core.ports import Clock
-from kb_core.records import DocumentRecord, Publication
+from kb_core.records import Publication
 from kb_search.milvus import Place
 from kb_search.milvus.counts import Segment, merged, named, segment_rows, to_merge
 from kb_search.milvus.engine import Engine
@@ -60,6 +60,7 @@ from kb_search.milvus.state import (
 )
 from kb_search.schema import key_of
 from kb_search.statistics import PASSAGES, SCORED_FIELDS, add_up, pivots
+from kb_search.weighing import AGAIN, FILLING
 
 __all__ = ["Writer"]
 
@@ -328,7 +329,7 @@ class _Step:
             replaced = listed("chunk_key", fresh)
             self._end(self._names.chunks, any_of([listed("doc_key", gone), replaced]))
             self._end_records(gone)
-        segments = self._counted(state.segments, found, old)
+        segments = self._counted(state.segments, [(d.doc_id, a) for d, _, a in found], old)
         control = replace(
             self._before.control,
             store_id=self._new.store_id,
@@ -346,12 +347,12 @@ class _Step:
 
     # ---------------------------------------------------------------- private
 
-    def _old_chunks(self, gone: Sequence[int]) -> list[tuple[Row, Analysed]]:
-        """Return the passages that go, as they were counted."""
+    def _old_chunks(self, gone: Sequence[int]) -> list[tuple[str, Analysed]]:
+        """Return the passages that go, as they were counted, each with its document's id."""
         if self._is_fresh:
             return []
         found = self._shows.read_chunks(listed("doc_key", gone), [])
-        return [(row, analysed(*chunk_row_of(payload))) for row, payload in found]
+        return [(payload["doc_id"], analysed(*chunk_row_of(payload))) for _, payload in found]
 
     def _with_pivots(self, state: State, statistics: Mapping[str, int]) -> State:
         """Return *state* with the mean lengths that rows are weighed by from here on."""
@@ -459,15 +460,12 @@ class _Step:
     def _counted(
         self,
         segments: Sequence[Segment],
-        found: Sequence[tuple[DocumentRecord, Any, Analysed]],
-        old: Sequence[tuple[Row, Analysed]],
+        found: Sequence[tuple[str, Analysed]],
+        old: Sequence[tuple[str, Analysed]],
     ) -> tuple[Segment, ...]:
         """Write by how much counts differ, together with segments that are hardly larger."""
-        counts: Counter[str] = Counter()
-        for _, _, each in found:
-            counts.update(_terms_of(each))
-        for _, each in old:
-            counts.subtract(_terms_of(each))
+        counts = _counts_of(found)
+        counts.subtract(_counts_of(old))
         if not any(counts.values()):
             return tuple(segments)
         key = max((s.key for s in segments), default=0) + 1
@@ -483,8 +481,16 @@ class _Step:
         return (*segments[: len(segments) - many], made)
 
 
-def _terms_of(found: Analysed) -> Iterable[str]:
-    return (named(f, term) for f in SCORED_FIELDS for term in found.counts[f])
+def _counts_of(passages: Iterable[tuple[str, Analysed]]) -> Counter[str]:
+    """Count the passages that hold a term, and those of which another one of its document does."""
+    counts: Counter[str] = Counter()
+    stems: dict[str, Counter[str]] = defaultdict(Counter)
+    for doc_id, each in passages:
+        counts.update(named(f, term) for f in SCORED_FIELDS for term in each.counts[f])
+        stems[doc_id].update((FILLING, *each.counts["stem"]))
+    for held in stems.values():
+        counts.update({named(AGAIN, term): count - 1 for term, count in held.items() if count > 1})
+    return counts
 
 
 def _parts(rows: Sequence[T]) -> Iterable[Sequence[T]]:
