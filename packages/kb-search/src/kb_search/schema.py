@@ -89,6 +89,11 @@ what it leads to.
 """
 
 
+_MOST_SEEN = 100_000
+"""Terms of a document that are known again. No book has half as many; a dump of numbers has a
+million of them, and says nothing by any."""
+
+
 def chunks_schema() -> tantivy.Schema:
     """Return the schema of ``lexical/chunks``."""
     builder = tantivy.SchemaBuilder()
@@ -168,7 +173,8 @@ def told_again(stems: str, seen: set[str]) -> str:
     """
     terms = set(stems.split())
     again = terms & seen
-    seen |= terms
+    if len(seen) < _MOST_SEEN:
+        seen |= terms
     return " ".join(sorted(again))
 
 
