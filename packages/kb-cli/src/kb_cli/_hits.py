@@ -21,6 +21,7 @@ from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
 from kb_cli._text import terminal_width, width, wrap
 from kb_core.citations import CellSpan, CodeSpan, LineSpan, PageSpan
+from kb_core.clock import from_epoch
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -242,6 +243,10 @@ def _trace(trace: Trace) -> Iterator[str]:
         yield from (f"{_INDENT}{_row(row)}" for row in listing.rows[:_SHOWN])
     if trace.relaxation is not None:
         yield from (f"  words   {printable(said)}" for said in trace.relaxation.sentences())
+    for asked in trace.dates:
+        since, until = (f"{from_epoch(end):%Y-%m-%d}" for end in (asked.since, asked.until))
+        period = since if since == until else f"{since} to {until}"
+        yield f"  dates   {printable(asked.text)!r}: documents of {period} count for more"
     spent = stages(trace.timing)
     total, known = trace.timing.total_ms, sum(ms for _, ms in spent)
     parts = " + ".join(f"{name} {ms}" for name, ms in spent)

@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from kb_core.citations import Citation
 from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
 from kb_core.values import dataclass
+
+if TYPE_CHECKING:
+    from kb_core.dates import DateAsked
 
 __all__ = [
     "CHARS_PER_TOKEN",
@@ -197,11 +200,7 @@ _SILENT = re.compile(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", re.DOTALL)
 
 def _has_capital(pattern: str, *, fixed: bool) -> bool:
     r"""Say whether a pattern has a capital letter that stands for itself, as \S does not."""
-    spoken = (
-        pattern
-        if fixed
-        else re.sub(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", "", pattern, flags=re.DOTALL)
-    )
+    spoken = pattern if fixed else _SILENT.sub("", pattern)
     return any(letter.isupper() for letter in spoken)
 
 
@@ -310,10 +309,11 @@ class Scored:
 
 
 class Parent(NamedTuple):
-    """The document that a chunk is of, and how many chunks that has."""
+    """The document that a chunk is of, how many chunks that has, and its date as an epoch."""
 
     doc_key: int
     chunk_count: int
+    doc_date: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +360,8 @@ class Trace:
     timing: Timing = Timing()
     relaxation: Relaxation | None = None
     """Where words counted less than the query says; ``None`` where they did not."""
+    dates: tuple[DateAsked, ...] = ()
+    """The dates whose documents counted for more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -436,8 +438,7 @@ class Hit:
     matched_count: int | None = None
     base_score: float | None = None
     more_in_doc: int | None = None
-    """Of the last hit of a document: how many more of its passages ``per_doc`` left out up to
-    the end of this page."""
+    """Of a document's last hit: how many more ``per_doc`` left out up to the end of this page."""
     passage: Passage | None = None
     """Where passages were asked for."""
 
@@ -464,8 +465,7 @@ class SearchResponse:
     degraded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     confidence: float | None = None
-    """About the chance that the first hit answers the query; ``None`` where that cannot be
-    told."""
+    """About the chance that the first hit answers; ``None`` where that cannot be told."""
     stages: tuple[str, ...] | None = None
     """Stages that ran before the deadline; ``None`` where there was none."""
     trace: Trace | None = None

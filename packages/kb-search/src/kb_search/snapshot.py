@@ -190,8 +190,11 @@ class Snapshot:
                 hits = self._chunks.search(among, len(missing), count=False).hits
                 known |= self._remembered([address for _, address in hits])
             places = list(known.values())
-            docs, counts = (self._chunks.fast_field_values(n, places) for n in Parent._fields)
-            parents = (Parent(_int(doc), _int(n)) for doc, n in zip(docs, counts, strict=True))
+            columns = [self._chunks.fast_field_values(name, places) for name in Parent._fields]
+            parents = (
+                Parent(_int(doc), _int(n), None if dated is None else _int(dated))
+                for doc, n, dated in zip(*columns, strict=True)
+            )
             return dict(zip(known, parents, strict=True))
 
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:

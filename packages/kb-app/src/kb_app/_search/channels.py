@@ -10,13 +10,17 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
+from datetime import UTC, date, datetime, timedelta
 from enum import IntFlag
 from typing import TYPE_CHECKING, TypeVar
 
 from kb_app._search.query import ParsedQuery
+from kb_core.clock import to_epoch
+from kb_core.dates import DateAsked, DateNamed, dates_in, without
 from kb_core.errors import IndexCorrupt, InvalidInput, KbError
-from kb_core.filters import Filter
+from kb_core.filters import Filter, Range
 from kb_core.media import SearchMode
 from kb_core.search import Scored
 from kb_core.values import dataclass
@@ -27,11 +31,15 @@ if TYPE_CHECKING:
 
     from kb_core.ports import IndexSnapshot
 
-__all__ = ["Channel", "Deadline", "Late", "Proposals", "Stopwatch", "is_working", "propose"]
+__all__ = ["Channel", "Deadline", "Late", "Proposals", "Stopwatch", "dated", "is_working"]
+__all__ += ["propose"]
 
 _Result = TypeVar("_Result")
 
 _WORD = re.compile(r"\w+")
+_LETTER = re.compile(r"\w")
+_SAYS_ENOUGH = 6
+"""So many letters of a question are left at least without its dates, or it keeps them."""
 _QUOTED_WORDS = 6
 """From so many words on a text that stands somewhere word for word is a quotation."""
 _QUOTED_IN = 3
@@ -172,6 +180,41 @@ class Proposals:
         self.degraded.append(f"{channel.label}: {reason}")
 
 
+def dated(
+    parsed: ParsedQuery, snapshot: IndexSnapshot, now: int
+) -> tuple[ParsedQuery, tuple[DateAsked, ...]]:
+    """Return the dates that a query names and that some document is of, and the query for these.
+
+    Of the periods that a date may mean it is the first that any document is of. What is
+    embedded is without it then, unless hardly a word is left: in vectors all dates are alike.
+    """
+    named = dates_in(parsed.text, datetime.fromtimestamp(now).astimezone().date())
+    if not named:
+        return parsed, ()
+    found = []
+    with suppress(IndexCorrupt):  # whoever ranks says so
+        known = [(each, _of_documents(each, parsed.text, snapshot)) for each in named]
+        found = [(each, asked) for each, asked in known if asked is not None]
+    if not found:
+        return parsed, ()
+    meant = without(parsed.text, [each for each, _ in found])
+    if len(_LETTER.findall(meant)) >= _SAYS_ENOUGH:
+        parsed = replace(parsed, meant=meant)
+    return parsed, tuple(asked for _, asked in found)
+
+
+def _of_documents(named: DateNamed, text: str, snapshot: IndexSnapshot) -> DateAsked | None:
+    for first, last in named.periods:
+        since, until = _midnight(first), _midnight(last + timedelta(1)) - 1
+        if snapshot.count(Range("doc_date", since, until)):
+            return DateAsked(text[named.start : named.end], since, until)
+    return None
+
+
+def _midnight(day: date) -> int:
+    return to_epoch(datetime(day.year, day.month, day.day, tzinfo=UTC))
+
+
 def propose(  # noqa: PLR0913 - the parts of one search
     snapshot: IndexSnapshot,
     parsed: ParsedQuery,
@@ -188,7 +231,7 @@ def propose(  # noqa: PLR0913 - the parts of one search
     vectors = None
     if Channel.VECTOR in wanted and _has_vectors(snapshot, model_key, proposals):
         vectors = deadline.start(
-            lambda: _nearest(snapshot, parsed.text, where, pool, str(model_key), embed)
+            lambda: _nearest(snapshot, parsed.meant, where, pool, str(model_key), embed)
         )
     if Channel.LEXICAL in wanted:
         _add_words(proposals, snapshot, parsed, (where, pool), alone=vectors is None)

@@ -15,7 +15,15 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kb_app._search.channels import Channel, Deadline, Late, Proposals, Stopwatch, propose
+from kb_app._search.channels import (
+    Channel,
+    Deadline,
+    Late,
+    Proposals,
+    Stopwatch,
+    dated,
+    propose,
+)
 from kb_app._search.confidence import confidence_of
 from kb_app._search.hits import Renderer
 from kb_app._search.page import Cursor, Delivery, Question, State, deliver, with_about
@@ -32,6 +40,7 @@ from kb_app._search.trace import trace_of
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
+from kb_core.media import SearchMode
 from kb_core.search import Missing, SaidAbout, SearchQuery, SearchResponse, Trace
 from kb_core.values import dataclass
 
@@ -41,6 +50,7 @@ if TYPE_CHECKING:
     from kb_app._parts import Parts
     from kb_app.config import Config
     from kb_core.control import EmbeddingModel
+    from kb_core.dates import DateAsked
     from kb_core.ports import IndexSnapshot, Reranker
 
 __all__ = ["Engine", "RankedList", "SearchSettings", "open_engine", "pool_size", "search_settings"]
@@ -122,6 +132,7 @@ class _Run:
     watch: Stopwatch
     cursor: Cursor | None = None
     remarks: tuple[str, ...] = ()
+    dates: tuple[DateAsked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +173,7 @@ class Engine:
         self.embed = embed
         self._stop = stop
         self._reranker = reranker
+        self._now = now
         self.renderer = Renderer(
             snapshot,
             now=now,
@@ -196,7 +208,7 @@ class Engine:
             deadline=run.deadline,
         )
         run.watch.lap()
-        fused = self.rank(proposals, query)
+        fused = self.rank(proposals, query, run.dates)
         run.watch.fusion_secs = run.watch.lap()
         rows = self._rerank(run, fused, proposals)
         ranking = RankedList(run, proposals, fused, *self.limited(rows, run.per_doc))
@@ -233,9 +245,11 @@ class Engine:
         story = trace_of(self.renderer, ranking.proposals, ranking.fused, run.query.mode, run.watch)
         if Channel.LEXICAL in ranking.proposals.ran:
             relaxed = self.snapshot.relaxation(run.parsed.lexical)
-        return replace(story, relaxation=relaxed)
+        return replace(story, relaxation=relaxed, dates=run.dates)
 
-    def rank(self, proposals: Proposals, query: SearchQuery) -> list[Row]:
+    def rank(
+        self, proposals: Proposals, query: SearchQuery, dates: Sequence[DateAsked] = ()
+    ) -> list[Row]:
         """Return the union of the proposals, best first, as the settings have it."""
         return rank_proposals(
             proposals,
@@ -243,6 +257,7 @@ class Engine:
             fusion=self.settings.fusion,
             rrf_k=self.settings.rrf_k,
             parents=self.snapshot.parents,
+            dates=dates,
         )
 
     def limited(self, rows: list[Row], per_doc: int) -> tuple[list[Row], list[LeftOut]]:
@@ -265,6 +280,8 @@ class Engine:
         question = self.question(query, wanted)
         pool, most = pool_size(query.k), query.per_doc or 0
         run = _Run(query, parsed, where, wanted, 0, pool, most, question, deadline, watch)
+        if self.settings.fusion != "rrf" and query.mode is not SearchMode.VECTOR:
+            run.parsed, run.dates = dated(parsed, self.snapshot, self._now)
         if query.cursor is not None:
             _go_on(run, Cursor.decode(query.cursor, question, query.per_doc))
         return run

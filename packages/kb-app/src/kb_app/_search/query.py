@@ -83,11 +83,12 @@ Kind: TypeAlias = Literal["word", "phrase", "filter", "AND", "OR", "NOT"]
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """Words to rank by, filters to narrow by, and the text for the vector channel."""
+    """Words to rank by, filters to narrow by, the text without these, and what is embedded."""
 
     lexical: LexicalQuery
     where: Filter | None
     text: str
+    meant: str
     excludes_only: bool = False
     """Whether it says what is not wanted, and nothing that is."""
 
@@ -114,10 +115,12 @@ def parse_query(text: str) -> ParsedQuery:
             clauses.append(Clause(piece.text, phrase=piece.kind == "phrase", kind="must"))
         elif piece.kind == "phrase":
             clauses.append(Clause(piece.text, phrase=True))
+    said = " ".join(pieces[at].text for at in spoken) or text
     return ParsedQuery(
         lexical=LexicalQuery(tuple(clauses or [Clause(text)])),
         where=all_of(piece.where for piece in pieces),
-        text=" ".join(pieces[at].text for at in spoken) or text,
+        text=said,
+        meant=said,
         excludes_only=bool(pieces) and all(isinstance(piece.where, Not) for piece in pieces),
     )
 

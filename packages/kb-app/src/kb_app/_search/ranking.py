@@ -16,6 +16,7 @@ from itertools import chain, pairwise
 from typing import TypeVar
 
 from kb_app._search.channels import Proposals
+from kb_core.dates import DateAsked
 from kb_core.ids import blake2b
 from kb_core.media import SearchMode
 from kb_core.search import Hit, Parent, SearchQuery
@@ -48,6 +49,8 @@ Places = Callable[[Sequence[int]], dict[int, Place]]
 Parents = Callable[[Sequence[int]], Mapping[int, Parent]]
 
 _DIGEST_BYTES = 8
+_OF_THE_DATE = 0.3
+"""What the date that is asked for counts, beside all that words and meaning say."""
 _NO_TIE = 2e-6
 """Scores so far apart are not the same after rounding to 1e-6."""
 
@@ -67,13 +70,52 @@ class Row:
 
 
 def rank_proposals(
-    proposals: Proposals, query: SearchQuery, *, fusion: str, rrf_k: int, parents: Parents
+    proposals: Proposals,
+    query: SearchQuery,
+    *,
+    fusion: str,
+    rrf_k: int,
+    parents: Parents,
+    dates: Sequence[DateAsked] = (),
 ) -> list[Row]:
     """Return the union of the proposals, best first; order among equals is not final yet.
 
-    Passages count with the rest of their documents (``fusion.corroborated``), but where
-    nothing is to count but ranks, or nearness.
+    Passages count with the rest of their documents (``fusion.corroborated``), and for more
+    where these are of one of *dates*, but where nothing is to count but ranks, or nearness.
     """
+    rows = _ranked(proposals, query, fusion=fusion, rrf_k=rrf_k, parents=parents)
+    if not dates or not rows or fusion == "rrf" or query.mode is SearchMode.VECTOR:
+        return rows
+    return _dated_first(rows, parents([row.chunk_key for row in rows]), dates)
+
+
+def _dated_first(
+    rows: Sequence[Row], parents: Mapping[int, Parent], dates: Sequence[DateAsked]
+) -> list[Row]:
+    """Return *rows* with those of *dates* farther up, by a share of the best score.
+
+    Fused scores stay within 0..1.
+    """
+    more, is_fused = _OF_THE_DATE * rows[0].score, rows[0].kind != "bm25"
+    told = {row.chunk_key: row.score + more * _is_of(dates, parents, row) for row in rows}
+    most = max(1.0, *told.values()) if is_fused else 1.0
+    scored = []
+    for row in rows:
+        score = round(told[row.chunk_key] / most, 6)
+        fused = replace(row.fused, score=score) if is_fused else row.fused
+        scored.append(replace(row, fused=fused, score=score))
+    return sorted(scored, key=lambda row: (-row.score, row.chunk_key))
+
+
+def _is_of(dates: Sequence[DateAsked], parents: Mapping[int, Parent], row: Row) -> bool:
+    parent = parents.get(row.chunk_key)
+    dated = None if parent is None else parent.doc_date
+    return dated is not None and any(date.since <= dated <= date.until for date in dates)
+
+
+def _ranked(
+    proposals: Proposals, query: SearchQuery, *, fusion: str, rrf_k: int, parents: Parents
+) -> list[Row]:
     lexical, vector, mode = proposals.lexical, proposals.vector, query.mode
     basis = replace(proposals.basis, lookup=proposals.basis.lookup or is_lookup(query.text))
     if fusion != "rrf" and mode is SearchMode.LEXICAL:

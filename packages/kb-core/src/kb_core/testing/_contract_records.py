@@ -207,14 +207,14 @@ class RecordsContract(Contract):
         world.write("a.md", "one\n\ntwo\n\nsix")
         world.put(removed=["c.md"])
         expected = {
-            chunk.chunk_key: (doc.doc_key, len(doc.chunks))
+            chunk.chunk_key: (doc.doc_key, len(doc.chunks), to_epoch(doc.doc_date or NOW))
             for doc in world.corpus.docs.values()
             for chunk in doc.chunks
         }
 
         snapshot = world.snapshot()
 
-        assert sorted(n for _, n in expected.values()) == [1, 3, 3, 3]
+        assert sorted(n for _, n, _ in expected.values()) == [1, 3, 3, 3]
         assert snapshot.parents(range(100)) == expected
         words = LexicalQuery((Clause("three"),))
         key = next(row.chunk_key for row in snapshot.lexical(words, None, 1))

@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias, TypeVar, assert_never
 
+from kb_core.clock import to_epoch
 from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile, StoredText
@@ -343,7 +344,12 @@ class MemorySnapshot:
 
     def parents(self, keys: Sequence[int], /) -> dict[int, Parent]:
         docs = {key: self._state.entries[key].doc for key in keys if key in self._state.entries}
-        return {key: Parent(doc.doc_key, len(doc.chunks)) for key, doc in docs.items()}
+        return {
+            key: Parent(
+                doc.doc_key, len(doc.chunks), to_epoch(doc.doc_date) if doc.doc_date else None
+            )
+            for key, doc in docs.items()
+        }
 
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
         found = [e for e in self._state.entries.values() if e.chunk.chunk_id.startswith(id_prefix)]

@@ -99,6 +99,8 @@ def _missing(given: Mapping[str, Any]) -> Missing:
 
 
 def _trace(given: Mapping[str, Any]) -> Trace:
+    from kb_core.clock import parse_rfc3339, to_epoch
+    from kb_core.dates import DateAsked
     from kb_core.search import Candidate, FusionInput, Relaxation, Timing, Trace
 
     relaxed = given.get("relaxation")
@@ -108,6 +110,12 @@ def _trace(given: Mapping[str, Any]) -> Trace:
         fused=_rows(FusionInput, given["rrf_inputs"]),
         timing=Timing(**_known(Timing, given["timing"])),
         relaxation=Relaxation(**_tuples(_known(Relaxation, relaxed))) if relaxed else None,
+        dates=tuple(
+            DateAsked(
+                asked["text"], *(to_epoch(parse_rfc3339(asked[end])) for end in ("since", "until"))
+            )
+            for asked in given.get("dates", ())
+        ),
     )
 
 

@@ -189,6 +189,11 @@ def trace(story: Trace) -> types.SearchResponseTrace:
         out["timing"]["rerank_ms"] = timing.rerank_ms
     if story.relaxation is not None:
         out["relaxation"] = _relaxation(story.relaxation)
+    if story.dates:
+        out["dates"] = [
+            {"text": date.text, "since": timestamp(date.since), "until": timestamp(date.until)}
+            for date in story.dates
+        ]
     return out
 
 

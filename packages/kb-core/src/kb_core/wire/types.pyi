@@ -1182,12 +1182,18 @@ class SearchResponseTraceRelaxation(TypedDict):
     common: list[str]
     unknown: list[str]
 
+class SearchResponseTraceDates(TypedDict):
+    text: str
+    since: str
+    until: str
+
 class SearchResponseTrace(TypedDict):
     lexical: list[SearchResponseCandidate]
     vector: list[SearchResponseCandidate]
     rrf_inputs: list[SearchResponseFusionInput]
     timing: SearchResponseTraceTiming
     relaxation: NotRequired[SearchResponseTraceRelaxation]
+    dates: NotRequired[list[SearchResponseTraceDates]]
 
 class SearchResponse(TypedDict):
     schema_version: Literal["search_response.v1"]

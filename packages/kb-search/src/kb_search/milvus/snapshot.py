@@ -18,6 +18,7 @@ from kb_search.analysis import languages_of
 from kb_search.milvus.counts import Counts
 from kb_search.milvus.engine import MOST_FOUND, Engine, Found
 from kb_search.milvus.expressions import (
+    NEVER,
     Expression,
     all_of,
     built,
@@ -53,7 +54,7 @@ _FARTHER = 0.2
 _REMEMBERED = 50_000
 _BATCH = 500
 _SHOWN = ("payload", "parts", "pages")
-_PARENT = ("chunk_key", "doc_key", "chunk_count")
+_PARENT = ("chunk_key", *Parent._fields)
 
 
 class Snapshot:
@@ -409,7 +410,9 @@ def _state_of(standing: str) -> tuple[str, str | None]:
 
 
 def _parent_of(row: Row) -> tuple[int, Parent]:
-    return int(row["chunk_key"]), Parent(int(row["doc_key"]), int(row["chunk_count"]))
+    dated = int(row["doc_date"])
+    known = int(row["doc_key"]), int(row["chunk_count"]), None if dated == NEVER else dated
+    return int(row["chunk_key"]), Parent(*known)
 
 
 def _floats(query: bytes) -> list[float]:

@@ -26,6 +26,7 @@ from kb_app._ingest.workers.worker import say
 from kb_app._media import PHASES, chunker_for, parser_for
 from kb_app._models import models_dir
 from kb_core.citations import CodeSpan, LineSpan, stored_span
+from kb_core.dates import date_of_title
 from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, SourceFile
 from kb_core.ids import DocId, bytes_hash, chunk_ids, doc_id, text_hash
 from kb_core.ingest import SkipReason
@@ -200,6 +201,12 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     return replace(made, documents=documents, kept=kept, waits_for=waits_for, phases_ms=phases)
 
 
+def _day_of(title: str, media: str) -> datetime | None:
+    """Return the day that a note is of by its title; code is of none."""
+    day = None if media == "code" else date_of_title(title)
+    return None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
 def _called(read: Read, title: str) -> Read:
     parsed = read.parsed
     return replace(read, parsed=replace(parsed, metadata=replace(parsed.metadata, title=title)))
@@ -219,6 +226,7 @@ def _record(
     identity = doc_id(file.source_id, made.file.path, read.within)
     modified = datetime.fromtimestamp(file.mtime_ns // 1_000_000_000, UTC)
     is_file = read.within is None
+    of_day = meta.name_date or _day_of(meta.title, parsed.media)
     blocks, fewer = _kept_blocks(parsed.blocks)
     return DocumentRecord(
         doc_id=identity,
@@ -236,8 +244,8 @@ def _record(
         aliases=meta.aliases,
         source_type=meta.source_type or file.source_type,
         trust_level=_trust(meta.trust_level or file.trust_level, task.trust),
-        doc_date=meta.updated or meta.created or meta.name_date or modified,
-        created_at=meta.created or meta.name_date,
+        doc_date=meta.updated or meta.created or of_day or modified,
+        created_at=meta.created or of_day,
         updated_at=meta.updated or modified,
         indexed_at=task.indexed_at,
         byte_len=len(read.data),
