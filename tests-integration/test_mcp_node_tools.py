@@ -4,9 +4,11 @@ Both look at both forms of answers: text, as ``kebab integrate`` registers it, a
 
 Both are npm packages; ``tools/dev mcp-tools`` installs them, and without them these tests
 are skipped. The inspector starts the server as hosts do, from the registration that
-``kebab integrate`` writes. The conformance suite speaks HTTP alone, so the same server
-object is put behind what ``kebab mcp --http`` has before it, on this machine. It cannot send
-a token, so that is added on the way; names and origins are checked as they come.
+``kebab integrate`` writes. It and a server are started anew for each thing that it is asked,
+so it is asked one of each kind; every tool is called by the client that it is made of, the
+protocol's own for node, in one process. The conformance suite speaks HTTP alone, so the same
+server object is put behind what ``kebab mcp --http`` has before it, on this machine. It
+cannot send a token, so that is added on the way; names and origins are checked as they come.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -128,30 +130,89 @@ def test_the_inspector_finds_no_schema_that_hosts_reject(
     assert [tool["name"] for tool in json.loads(done.stdout)["tools"]][:2] == ["search", "ask"]
 
 
-def arguments_of(doc_id: str, file: str) -> dict[str, tuple[list[str], str]]:
+Calls: TypeAlias = "list[tuple[str, dict[str, Any]]]"
+
+# What the inspector is made of, and the validator that it holds answers against.
+CLIENT = """
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
+import { readFileSync } from "node:fs";
+
+const [file, calls] = JSON.parse(readFileSync(0, "utf-8"));
+const { command, args, env } = JSON.parse(readFileSync(file, "utf-8")).mcpServers.kebab;
+const client = new Client({ name: "test", version: "1" });
+await client.connect(new StdioClientTransport({ command, args, env }));
+const ajv = new AjvJsonSchemaValidator();
+const schemas = {};
+for (const tool of (await client.listTools()).tools) {
+  schemas[tool.name] = tool.outputSchema && ajv.getValidator(tool.outputSchema);
+}
+const results = [];
+for (const [method, given] of calls) {
+  const result = await client[method](given);
+  const held = result.structuredContent && schemas[given.name](result.structuredContent);
+  results.push({ ...result, isValid: held ? held.valid : null });
+}
+await client.close();
+console.log(JSON.stringify(results));
+"""
+
+
+def tool(name: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return "callTool", {"name": name, "arguments": given}
+
+
+def called(kebab: InstalledKebab, form: str, calls: Calls) -> list[dict[str, Any]]:
+    """Return what the client's methods answer, and of tools whether their schema allows it."""
+    done = subprocess.run(
+        [str(NODE), "--input-type=module", "--eval", CLIENT],
+        cwd=MODULES,
+        env={**os.environ, "HOME": str(kebab.home)},
+        input=json.dumps([registered(kebab, form), calls]),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECS,
+    )
+    assert done.returncode == 0, done.stderr
+    results: list[dict[str, Any]] = json.loads(done.stdout)
+    assert len(results) == len(calls)
+    return results
+
+
+def arguments_of(doc_id: str, file: str) -> dict[str, tuple[dict[str, Any], str]]:
     """Return good arguments for every tool, and the wire object that comes back."""
     return {
-        "search": (["query=readable", "mode=lexical", "k=1"], "search_response"),
-        "fetch": (["kind=doc", f"doc_id={doc_id}"], "fetch_result"),
-        "ask": (["query=readable"], "answer"),
-        "grep": (["pattern=tea"], "grep_response"),
-        "bulk_search": (['queries=[{"query": "tea"}, {"kk": 1}]'], "bulk_search_response"),
-        "codebase_search": (['queries=["tea", "locks"]'], "codebase_search_response"),
-        "similar": (["origin=tea.md", "k=1"], "search_response"),
-        "list_docs": (["limit=1"], "doc_summary_list"),
-        "cite_verify": (['citations=["tea.md#L3"]'], "citation_check"),
-        "explain_miss": (["query=readable", "doc=tea.md"], "explain_miss"),
-        "schema": ([], "schema"),
-        "status": (["state=indexed", "limit=1"], "file_status"),
-        "doctor": ([], "doctor"),
-        "ingest_file": ([f"path={file}"], "ingest_report"),
-        "ingest_stdin": (["content=loose words", "title=Loose"], "ingest_report"),
-        "wait_for_fresh": (['paths=["tea.md"]'], "file_status"),
+        "search": ({"query": "readable", "mode": "lexical", "k": 1}, "search_response"),
+        "fetch": ({"kind": "doc", "doc_id": doc_id}, "fetch_result"),
+        "ask": ({"query": "readable"}, "answer"),
+        "grep": ({"pattern": "tea"}, "grep_response"),
+        "bulk_search": ({"queries": [{"query": "tea"}, {"kk": 1}]}, "bulk_search_response"),
+        "codebase_search": ({"queries": ["tea", "locks"]}, "codebase_search_response"),
+        "similar": ({"origin": "tea.md", "k": 1}, "search_response"),
+        "list_docs": ({"limit": 1}, "doc_summary_list"),
+        "cite_verify": ({"citations": ["tea.md#L3"]}, "citation_check"),
+        "explain_miss": ({"query": "readable", "doc": "tea.md"}, "explain_miss"),
+        "schema": ({}, "schema"),
+        "status": ({"state": "indexed", "limit": 1}, "file_status"),
+        "doctor": ({}, "doctor"),
+        "ingest_file": ({"path": file}, "ingest_report"),
+        "ingest_stdin": ({"content": "loose words", "title": "Loose"}, "ingest_report"),
+        "wait_for_fresh": ({"paths": ["tea.md"]}, "file_status"),
     }
 
 
-def test_the_inspector_calls_every_tool(inspect: Inspect, kebab: InstalledKebab) -> None:
-    """It holds every answer against the output schema of the tool, errors included."""
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("search", {"query": "x", "kk": 1}, "invalid_input"),
+    ("fetch", {"kind": "chunk", "chunk_id": "0" * 32}, "chunk_not_found"),
+    ("explain_miss", {"query": "x"}, "invalid_input"),
+    ("ingest_file", {"path": "/no/such/file"}, "invalid_input"),
+]
+
+
+def test_the_client_of_the_inspector_calls_every_tool(kebab: InstalledKebab) -> None:
+    """Every answer is held against the output schema of the tool, and errors are none."""
     from kb_mcp.tools import TOOLS
 
     doc_id = kebab.json("list", "docs")["items"][0]["doc_id"]
@@ -160,70 +221,90 @@ def test_the_inspector_calls_every_tool(inspect: Inspect, kebab: InstalledKebab)
     asked = arguments_of(doc_id, str(outside))
     assert asked.keys() == TOOLS.keys()
 
-    for tool, (pairs, wire) in asked.items():
-        good = inspect(
-            "tools/call", "--tool-name", tool, *(["--tool-arg", *pairs] if pairs else [])
-        )
-        result = json.loads(good.stdout)
-        assert result["isError"] is False, good.stdout
+    good = [tool(name, given) for name, (given, _) in asked.items()]
+    results = called(kebab, "json", [*good, *(tool(name, given) for name, given, _ in WRONG)])
+
+    for (name, (_, wire)), result in zip(asked.items(), results, strict=False):
+        assert result.get("isError", False) is False, result
+        assert result["isValid"] is True, result
         body = result["structuredContent"]
         Draft202012Validator(closed_schema(wire)).validate(body)
         text = result["content"][0]["text"]
-        is_prose = tool == "codebase_search"
+        is_prose = name == "codebase_search"
         assert codebase_search_text(body) == text if is_prose else json.loads(text) == body
+    for (_, _, code), result in zip(WRONG, results[len(asked) :], strict=True):
+        assert result["isError"] is True
+        assert json.loads(result["content"][0]["text"])["code"] == code
+
+
+def test_the_client_of_the_inspector_is_told_text_alone(kebab: InstalledKebab) -> None:
+    asked: Calls = [
+        tool("search", {"query": "readable", "mode": "lexical", "k": 1}),
+        tool("fetch", {"path": "tea.md", "lines": "3"}),
+        tool("codebase_search", {"queries": ["tea", "locks"]}),
+        tool("list_docs", {"path_glob": "*.md", "limit": 1}),
+        tool("grep", {"pattern": "water"}),
+        tool("search", {"query": "x", "kk": 1}),
+    ]
+    *results, wrong = called(kebab, "text", asked)
+
+    for result in results:
+        assert result.get("isError", False) is False, result
+        assert "structuredContent" not in result
+        assert not result["content"][0]["text"].startswith("{")
+    assert wrong["isError"] is True
+    assert wrong["content"][0]["text"].startswith("error invalid_input: ")
 
 
 @pytest.mark.parametrize(
-    ("tool", "pairs", "code"),
+    ("name", "pairs", "wire"),
     [
-        ("search", ["query=x", "kk=1"], "invalid_input"),
-        ("fetch", ["kind=chunk", f"chunk_id={'0' * 32}"], "chunk_not_found"),
-        ("explain_miss", ["query=x"], "invalid_input"),
-        ("ingest_file", ["path=/no/such/file"], "invalid_input"),
+        ("doctor", [], "doctor"),
+        ("search", ["query=readable", "mode=lexical", "k=1"], "search_response"),
+        ("bulk_search", ['queries=[{"query": "tea"}, {"kk": 1}]'], "bulk_search_response"),
+        ("search", ["query=x", "kk=1"], None),
     ],
 )
-def test_the_inspector_is_told_what_is_wrong(
-    inspect: Inspect, tool: str, pairs: list[str], code: str
+def test_the_inspector_calls_a_tool_with_every_kind_of_argument(
+    inspect: Inspect, name: str, pairs: list[str], wire: str | None
 ) -> None:
-    done = inspect("tools/call", "--tool-name", tool, "--tool-arg", *pairs)
+    """None, plain ones, nested ones and a wrong one; it makes them of words, by the schema."""
+    done = inspect("tools/call", "--tool-name", name, *(["--tool-arg", *pairs] if pairs else []))
     result = json.loads(done.stdout)
 
-    assert result["isError"] is True
-    assert json.loads(result["content"][0]["text"])["code"] == code
+    assert result["isError"] is (wire is None), done.stdout
+    told = json.loads(result["content"][0]["text"])
+    if wire is None:
+        assert told["code"] == "invalid_input"
+    else:
+        assert told == result["structuredContent"]
+        Draft202012Validator(closed_schema(wire)).validate(told)
 
 
-def test_the_inspector_is_told_text_alone(read: Inspect) -> None:
-    asked = {
-        "search": ["query=readable", "mode=lexical", "k=1"],
-        "fetch": ["path=tea.md", "lines=3"],
-        "codebase_search": ['queries=["tea", "locks"]'],
-        "list_docs": ["path_glob=*.md", "limit=1"],
-        "grep": ["pattern=water"],
-    }
-    for tool, pairs in asked.items():
-        done = read("tools/call", "--tool-name", tool, "--tool-arg", *pairs)
-        result = json.loads(done.stdout)
-        assert result.get("isError", False) is False, done.stdout
-        assert "structuredContent" not in result
-        assert not result["content"][0]["text"].startswith("{")
+def test_the_inspector_reads_an_answer_of_text_alone(read: Inspect) -> None:
+    done = read("tools/call", "--tool-name", "fetch", "--tool-arg", "path=tea.md", "lines=3")
+    result = json.loads(done.stdout)
 
-    wrong = read("tools/call", "--tool-name", "search", "--tool-arg", "query=x", "kk=1")
-    assert json.loads(wrong.stdout)["content"][0]["text"].startswith("error invalid_input: ")
+    assert result.get("isError", False) is False, done.stdout
+    assert "structuredContent" not in result
+    assert not result["content"][0]["text"].startswith("{")
 
 
-def test_the_inspector_reads_resources_and_prompts(inspect: Inspect) -> None:
-    listed = json.loads(inspect("resources/list").stdout)["resources"]
-    uri = next(found["uri"] for found in listed if found["name"] == "tea.md")
+def test_the_inspector_reads_resources_and_prompts(inspect: Inspect, kebab: InstalledKebab) -> None:
+    """What there is, its client lists; the inspector itself is asked what it makes of words."""
+    lists: Calls = [("listResources", {}), ("listResourceTemplates", {}), ("listPrompts", {})]
+    resources, templates, prompts = called(kebab, "json", lists)
+    uri = next(found["uri"] for found in resources["resources"] if found["name"] == "tea.md")
     (contents,) = json.loads(inspect("resources/read", "--uri", uri).stdout)["contents"]
-    templates = json.loads(inspect("resources/templates/list").stdout)["resourceTemplates"]
     words = ("--prompt-name", "answer-with-sources", "--prompt-args", "question=why")
     prompt = json.loads(inspect("prompts/get", *words).stdout)
 
     assert contents["text"] == "# Tea\n\nGreen tea wants water of 70 degrees.\n"
-    assert {found["uriTemplate"] for found in templates} == {
+    assert {found["uriTemplate"] for found in templates["resourceTemplates"]} == {
         "kebab://doc/{doc_id}",
         "kebab://chunk/{chunk_id}",
     }
+    assert "answer-with-sources" in {found["name"] for found in prompts["prompts"]}
     assert "\nwhy\n" in prompt["messages"][0]["content"]["text"]
 
 
@@ -301,32 +382,36 @@ subscriptions, which the server does not offer, or fixtures with fixed names and
 
 
 @pytest.fixture(scope="module", params=["json", "text"])
-def address(kebab: InstalledKebab, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Return where the server is for as long as these tests run."""
+def suite(
+    kebab: InstalledKebab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
+    """Run the suite once, over one server; return the folder of its checks and what it said."""
     words = [sys.executable, "-c", SERVER, str(kebab.config), request.param]
+    folder = tmp_path_factory.mktemp("suite")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+            address = f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+            done = subprocess.run(
+                [str(NODE), str(CONFORMANCE), "server", "--url", address, "-o", str(folder)],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,  # those that cannot apply fail
+                timeout=PATIENCE_SECS,
+            )
         finally:
             process.terminate()
+    return folder, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_conformance_suite_passes(scenario: str, address: str, tmp_path: Path) -> None:
-    words = ["server", "--url", address, "--scenario", scenario, "-o", str(tmp_path)]
-    done = subprocess.run(
-        [str(NODE), str(CONFORMANCE), *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    files = list(tmp_path.rglob("checks.json"))
+def test_the_conformance_suite_passes(scenario: str, suite: tuple[Path, str]) -> None:
+    folder, said = suite
+    files = list(folder.glob(f"server-{scenario}-[0-9]*/checks.json"))
     checks: list[dict[str, Any]] = [c for file in files for c in json.loads(file.read_text())]
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"\N{CHECK MARK} {scenario}: " in said, said
     assert checks
     assert {check["status"] for check in checks} <= {"SUCCESS", "INFO"}
     assert "SUCCESS" in {check["status"] for check in checks}
