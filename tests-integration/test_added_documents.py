@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kb_app._wiring import open_session
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import utc_now
 from kb_core.ids import bytes_hash
@@ -77,11 +79,21 @@ def only_hit(kebab: InstalledKebab, query: str) -> dict[str, Any]:
     return hits[0]
 
 
-@pytest.fixture
-def outside(kebab: InstalledKebab) -> Path:
-    """Return a file beside the one source, which holds one indexed note."""
+def one_note(home: Path) -> None:
+    kebab = KebabHere(home)
     kebab.write("note.md", "# Note\n\nA walrus sleeps.\n")
     kebab.ingest()
+
+
+@pytest.fixture
+def kebab(again: Callable[..., Path]) -> KebabHere:
+    """Return the command over one indexed note."""
+    return KebabHere(again(one_note))
+
+
+@pytest.fixture
+def outside(kebab: InstalledKebab) -> Path:
+    """Return a file beside the one source."""
     file = kebab.home / "outside" / "visitor.md"
     file.parent.mkdir()
     file.write_text("---\ntags: [zoo]\n---\n# Kangaroo\n\nA kangaroo hops.\n", "utf-8")
@@ -190,7 +202,7 @@ def test_standard_input_is_called_by_its_title_or_its_uri(kebab: InstalledKebab)
     assert penguin["media"] == puffin["media"] == "markdown"
     assert puffin["citation"]["uri"] == "https://e.org/p.html%23x#L1"
     assert counts(hand_in(kebab, "A penguin swims.\n", "--title", "On penguins")) == {"updated": 1}
-    assert counts(kebab.ingest()) == {"unchanged": 2}
+    assert counts(kebab.ingest()) == {"unchanged": 3}
 
 
 def test_5_an_added_document_is_made_anew_from_our_bytes_with_its_title_and_medium(

@@ -69,29 +69,47 @@ class Notes:
         return ids
 
 
-@pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
-    """Some more notes than a list holds, and others that share no word with them."""
+def notes_in(home: Path) -> Notes:
+    """Return the knowledge base of a home; who opens it closes it."""
     embedder = HashEmbedder(32)
-    monkeypatch.setattr("kb_app._ingest.embedding._FIRST_BATCH", 8)
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    config = Config.inside(tmp_path, Source(id="notes", root=folder))
+    folder = home / "notes"
+    config = Config.inside(home, Source(id="notes", root=folder))
     config = replace(config, embedding=replace(config.embedding, model="none"))
-    chance = random.Random(7)
     parts = replace(
         parts_of(config),
         model=lambda: embedder.model,
         embedder=lambda: embedder,
         executor=lambda task, _wanted: InlineExecutor(task),
     )
-    with KnowledgeBase(config, parts) as kb:
-        made = Notes(kb, folder)
-        for n in range(_NOTES):
-            made.write(f"note-{n:03}.md", f"ledger {' '.join(chance.choices(_WORDS, k=1 + n))}")
-        for n in range(_ELSEWHERE):
-            made.write(f"other-{n:02}.md", " ".join(chance.choices(_OTHERS, k=12)))
+    return Notes(KnowledgeBase(config, parts), folder)
+
+
+def by_words(home: Path) -> None:
+    """Index some more notes than a list holds, and others that share no word with them."""
+    made, chance = notes_in(home), random.Random(7)
+    made.folder.mkdir()
+    for n in range(_NOTES):
+        made.write(f"note-{n:03}.md", f"ledger {' '.join(chance.choices(_WORDS, k=1 + n))}")
+    for n in range(_ELSEWHERE):
+        made.write(f"other-{n:02}.md", " ".join(chance.choices(_OTHERS, k=12)))
+    with made.kb:
+        made.ingest()
+
+
+@pytest.fixture
+def notes(again: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
+    """The notes, found by words, of which none is embedded."""
+    monkeypatch.setattr("kb_app._ingest.embedding._FIRST_BATCH", 8)
+    made = notes_in(again(by_words))
+    with made.kb:
         yield made
+
+
+@pytest.fixture
+def meant(notes: Notes) -> Notes:
+    """The notes, all of them embedded."""
+    notes.ingest(embed=True)
+    return notes
 
 
 def happenings(notes: Notes) -> dict[str, Callable[[], None]]:
@@ -155,8 +173,8 @@ def walk(
 
 
 @pytest.mark.parametrize("mode", SearchMode)
-def test_an_ingest_that_changes_nothing_ends_no_list(notes: Notes, mode: SearchMode) -> None:
-    notes.ingest(embed=True)
+def test_an_ingest_that_changes_nothing_ends_no_list(meant: Notes, mode: SearchMode) -> None:
+    notes = meant
     query = replace(_QUERY, mode=mode)
 
     done = walk(notes, query, repeat((IDLE, notes.ingest)))
@@ -206,7 +224,6 @@ def ids_of(app: KbTui) -> list[str]:
 
 async def test_n_starts_a_list_that_changed_again_where_the_person_stands(notes: Notes) -> None:
     """Twice, as embedding goes on; and what is shown is never more than one list."""
-    notes.ingest()
     app = KbTui(notes.kb)
     query = replace(_QUERY, k=notes.kb.preferences().default_k)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -238,7 +255,6 @@ async def test_n_starts_a_list_that_changed_again_where_the_person_stands(notes:
 
 
 async def test_n_goes_to_the_end_while_nothing_of_the_list_changes(notes: Notes) -> None:
-    notes.ingest()
     app = KbTui(notes.kb)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("escape", "m")
@@ -259,7 +275,6 @@ async def test_n_goes_to_the_end_while_nothing_of_the_list_changes(notes: Notes)
 
 
 async def test_where_the_chosen_hit_is_gone_its_place_is_kept(notes: Notes) -> None:
-    notes.ingest()
     app = KbTui(notes.kb)
     async with app.run_test(size=(100, 30)) as pilot:
         await search(pilot, _QUERY.text)

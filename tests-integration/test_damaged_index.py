@@ -14,6 +14,7 @@ from kb_app._data_dir import DataDir
 from kb_app._write import WriteSession
 from kb_app.config import load_config
 from kb_app.testing.parts import open_here
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.records import Changes, Control, Publication
@@ -51,12 +52,23 @@ def harm(kebab: InstalledKebab, kinds: Iterable[str], how: Harm) -> list[str]:
     return paths[:1]
 
 
-@pytest.fixture
-def filled(kebab: InstalledKebab) -> InstalledKebab:
+def three_notes(home: Path) -> None:
+    kebab = KebabHere(home)
     for name in ("walrus", "otter", "seal"):
         kebab.write(f"{name}.md", f"# {name}\n\nThe {name} swims in the sea.\n")
     assert kebab.ingest()["new"] == 3
-    return kebab
+
+
+@pytest.fixture
+def filled(again: Callable[..., Path]) -> InstalledKebab:
+    return KebabHere(again(three_notes))
+
+
+@pytest.fixture
+def sealed(filled: InstalledKebab) -> InstalledKebab:
+    """Return it after a run that seals it: one that has nothing to do would open no store."""
+    filled.ingest()
+    return filled
 
 
 def failed(checks: dict[str, Any]) -> dict[str, str]:
@@ -77,37 +89,37 @@ READERS = [["status"], ["list", "docs"], ["stats"], ["search", "walrus"], ["sche
     ],
 )
 def test_every_reader_says_so_and_the_next_run_rebuilds_it(
-    filled: InstalledKebab, kind: str, how: Harm
+    sealed: InstalledKebab, kind: str, how: Harm
 ) -> None:
-    (path,) = harm(filled, [kind], how)
+    (path,) = harm(sealed, [kind], how)
     for words in READERS:
-        error = filled.run("--json", *words, code=2).stderr
+        error = sealed.run("--json", *words, code=2).stderr
         assert '"code":"index_corrupt"' in error, (words, error)
         assert "kebab ingest" in error
         assert "panicked" not in error
         assert "Traceback" not in error
-    assert path in failed(filled.json("doctor", code=3))["index"]
-    assert path in failed(filled.json("doctor", "--deep", code=3))["files of the index"]
+    assert path in failed(sealed.json("doctor", code=3))["index"]
+    assert path in failed(sealed.json("doctor", "--deep", code=3))["files of the index"]
 
-    report = filled.ingest()
+    report = sealed.ingest()
 
     assert any("rebuilt" in said and path in said for said in report["warnings"])
     assert report["new"] == 0
-    assert filled.paths("walrus") == ["walrus.md"]
-    assert not failed(filled.json("doctor", "--deep"))
-    assert filled.json("stats")["doc_count"] == 3
+    assert sealed.paths("walrus") == ["walrus.md"]
+    assert not failed(sealed.json("doctor", "--deep"))
+    assert sealed.json("stats")["doc_count"] == 3
 
 
 def test_documents_are_found_by_words_where_only_the_records_are_damaged(
-    filled: InstalledKebab,
+    sealed: InstalledKebab,
 ) -> None:
-    paths = [path for path in living(filled.data_dir) if path.startswith("lexical/records")]
-    remove(filled.data_dir / next(path for path in paths if path.endswith(".idx")))
+    paths = [path for path in living(sealed.data_dir) if path.startswith("lexical/records")]
+    remove(sealed.data_dir / next(path for path in paths if path.endswith(".idx")))
 
-    assert filled.paths("walrus") == ["walrus.md"]
-    assert '"code":"index_corrupt"' in filled.run("--json", "list", "docs", code=2).stderr
-    assert any("rebuilt" in said for said in filled.ingest()["warnings"])
-    assert len(filled.json("list", "docs")["items"]) == 3
+    assert sealed.paths("walrus") == ["walrus.md"]
+    assert '"code":"index_corrupt"' in sealed.run("--json", "list", "docs", code=2).stderr
+    assert any("rebuilt" in said for said in sealed.ingest()["warnings"])
+    assert len(sealed.json("list", "docs")["items"]) == 3
 
 
 def test_what_rots_unseen_is_found_by_the_deep_check_and_healed_by_a_run_that_writes(
@@ -157,15 +169,15 @@ def test_sums_that_are_damaged_are_told_and_drop_nothing(filled: InstalledKebab)
     assert not failed(filled.json("doctor", "--deep"))
 
 
-def test_a_deleted_index_is_not_an_empty_knowledge_base(filled: InstalledKebab) -> None:
-    filled.run("reset", "--index-only", "--yes")
+def test_a_deleted_index_is_not_an_empty_knowledge_base(sealed: InstalledKebab) -> None:
+    sealed.run("reset", "--index-only", "--yes")
     for words in READERS[:4]:
-        error = filled.run("--json", *words, code=2).stderr
+        error = sealed.run("--json", *words, code=2).stderr
         assert '"code":"not_indexed"' in error, (words, error)
         assert "it rebuilds it" in error
 
-    assert any("rebuilt" in said for said in filled.ingest()["warnings"])
-    assert filled.json("stats")["doc_count"] == 3
+    assert any("rebuilt" in said for said in sealed.ingest()["warnings"])
+    assert sealed.json("stats")["doc_count"] == 3
 
 
 def test_an_index_of_another_version_is_neither_empty_nor_deleted(
@@ -236,12 +248,12 @@ def test_damage_that_shows_in_the_middle_of_a_run_is_healed_by_that_run(tmp_path
 
 
 @pytest.mark.parametrize("how", [zero, remove])
-def test_a_server_survives_a_damaged_index(filled: InstalledKebab, how: Harm) -> None:
-    harm(filled, [".idx"], how)
-    with open_here(load_config(filled.config)) as kb:
+def test_a_server_survives_a_damaged_index(sealed: InstalledKebab, how: Harm) -> None:
+    harm(sealed, [".idx"], how)
+    with open_here(load_config(sealed.config)) as kb:
         for _ in range(2):
             with pytest.raises(IndexCorrupt) as caught:
                 kb.search(SearchQuery(text="walrus"))
             assert "kebab ingest" in str(caught.value.hint)
-        filled.ingest()  # by another process
+        sealed.ingest()  # by another process
         assert kb.search(SearchQuery(text="walrus")).hits

@@ -10,12 +10,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import KEBAB, InstalledKebab
 from kb_core.testing import closed_schema
 
@@ -27,14 +29,20 @@ def counts(report: dict[str, Any]) -> dict[str, int]:
     return {name: report[name] for name in COUNTS if report[name]}
 
 
-@pytest.fixture
-def library(kebab: InstalledKebab) -> InstalledKebab:
-    """Return a small indexed folder."""
+def four_files(home: Path) -> None:
+    kebab = KebabHere(home)
     kebab.write("search.md", "# Search\n\nReciprocal rank fusion adds up reciprocal ranks.\n")
     kebab.write("store.md", "# Store\n\nThe store is the truth, indexes are derived.\n")
     kebab.write("deep/er/note.md", "---\ntags: [attic]\n---\n# Attic\n\nOld marmalade recipes.\n")
     kebab.write("tool.py", "def parse_http_date(text):\n    return text.strip()\n")
     assert counts(kebab.ingest()) == {"new": 4}
+
+
+@pytest.fixture
+def library(again: Callable[..., Path]) -> InstalledKebab:
+    """Return a small indexed folder."""
+    kebab = KebabHere(again(four_files))
+    kebab.ingest()  # which seals what was put back: a run that has nothing to do opens no store
     return kebab
 
 
