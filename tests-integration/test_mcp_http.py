@@ -284,8 +284,7 @@ def test_a_signal_before_anything_is_served_ends_it_in_order_too() -> None:
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def test_the_token_goes_with_everything_and_with_nothing_less(tmp_path: Path) -> None:
-    kebab = InstalledKebab(tmp_path)
+def test_the_token_goes_with_everything_and_with_nothing_less(kebab: KebabHere) -> None:
     kebab.write("a.md", "# A\n\nText.\n")
     kebab.ingest()
     token = kebab.data_dir / "mcp-token"
@@ -309,19 +308,17 @@ def test_the_token_goes_with_everything_and_with_nothing_less(tmp_path: Path) ->
     ],
 )
 def test_what_is_not_safe_is_refused_with_the_way_out(
-    served: Served, words: list[str], environ: dict[str, str], said: str
+    kebab: KebabHere,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    environ: dict[str, str],
+    said: str,
 ) -> None:
-    done = subprocess.run(
-        served.kebab.command("mcp", *words),
-        input="",
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environ},
-        timeout=120,
-    )
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
 
-    assert done.returncode == 2
+    done = kebab.run("mcp", *words, code=2, given="")
+
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 

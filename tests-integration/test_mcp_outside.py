@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,13 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
+from kb_app.config import load_config
+from kb_app.testing.parts import open_here
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.testing import closed_schema
 from kb_core.wire import codebase_search_text
+from kb_mcp.testing import client_of as client_of_server
 
 NOTE = """\
 ---
@@ -315,6 +318,14 @@ def client_of(kebab: InstalledKebab) -> Client:
     return Client(stdio_client(parameters))
 
 
+@asynccontextmanager
+async def client_here(kebab: InstalledKebab) -> AsyncGenerator[Client]:
+    """Give the client of a server in this process: pipes are what others show."""
+    with open_here(load_config(kebab.config)) as kb:
+        async with client_of_server(kb) as client:
+            yield client
+
+
 def body_of(result: CallToolResult, wire: str) -> dict[str, Any]:
     """Return the wire object, after checking that its forms are the same and that it is valid."""
     (block,) = result.content
@@ -377,7 +388,7 @@ async def test_every_tool_tells_what_it_cannot_take(
 
 
 async def test_resources_are_the_documents_and_verbatim(kebab: InstalledKebab) -> None:
-    async with client_of(kebab) as client:
+    async with client_here(kebab) as client:
         listed = (await client.list_resources()).resources
         read = {found.name: (await client.read_resource(found.uri)).contents for found in listed}
 
@@ -389,7 +400,7 @@ async def test_resources_are_the_documents_and_verbatim(kebab: InstalledKebab) -
 
 
 async def test_code_reads_the_same_on_the_command_line(kebab: InstalledKebab) -> None:
-    async with client_of(kebab) as client:
+    async with client_here(kebab) as client:
         result = await client.call_tool("codebase_search", {"queries": ["parse", "split"]})
 
     (block,) = result.content
@@ -399,7 +410,7 @@ async def test_code_reads_the_same_on_the_command_line(kebab: InstalledKebab) ->
 async def test_what_a_tool_adds_is_found_by_the_next_call(tmp_path: Path) -> None:
     """Also by the first tool of a knowledge base that nobody has made yet."""
     kebab = KebabHere(tmp_path)
-    async with client_of(kebab) as client:
+    async with client_here(kebab) as client:
         added = await client.call_tool(
             "ingest_stdin", {"content": "# Tea\n\nGentle water.\n", "title": "Tea"}
         )
@@ -419,7 +430,7 @@ async def test_a_cursor_goes_on_until_its_list_changes(tmp_path: Path) -> None:
     for number in range(6):
         kebab.write(f"{number}.md", f"Water{' and tea' * number}.\n")
     kebab.ingest()
-    async with client_of(kebab) as client:
+    async with client_here(kebab) as client:
         whole = await client.call_tool("search", {"query": "water"})
         asked: dict[str, Any] = {"query": "water", "k": 2}
         pages = [await client.call_tool("search", asked)]
@@ -443,7 +454,7 @@ async def test_two_tools_that_write_at_once_wait_for_each_other(tmp_path: Path) 
     patient = config.replace("[storage]", "[storage]\nlock_wait_secs = 600")
     kebab.config.write_text(patient, "utf-8")
     results: list[CallToolResult] = []
-    async with client_of(kebab) as client:
+    async with client_here(kebab) as client:
 
         async def add(number: int) -> None:
             asked = {"content": f"# Note {number}", "title": str(number)}
@@ -461,7 +472,7 @@ async def test_two_tools_that_write_at_once_wait_for_each_other(tmp_path: Path) 
 async def test_the_ledger_comes_in_pages(kebab: InstalledKebab) -> None:
     whole = kebab.json("status")
     pages = []
-    async with client_of(kebab) as client:
+    async with client_here(kebab) as client:
         for offset in range(0, whole["total"] + 2, 2):
             page = await client.call_tool("status", {"limit": 2, "offset": offset})
             pages.append(page.structured_content)
