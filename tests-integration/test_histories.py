@@ -49,7 +49,7 @@ from kb_core.media import SearchMode
 from kb_core.search import SearchFilters, SearchQuery
 from kb_search.writer import Writer
 
-HISTORIES = int(os.environ.get("KEBAB_TEST_HISTORIES", "12"))
+HISTORIES = int(os.environ.get("KEBAB_TEST_HISTORIES", "8"))
 PATHS = ("a.md", "b.md", "private.md", "deep/c.md", "deep/d.md", "deep/er/e.md")
 PARCELS = ("p.epub", "deep/q.epub")
 THINGS = ("one.md", "two.md", "in.epub")

@@ -21,7 +21,7 @@ from kb_core.ids import doc_id
 from kb_core.testing.fakes import MemoryIndex
 from kb_store import Store
 
-KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "20"))
+KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "14"))
 
 # Begins writers without a start of Python for each: it loads what they need, and forks.
 _NURSERY = """
@@ -152,9 +152,9 @@ def test_a_writer_killed_while_it_makes_the_store_leaves_a_place_for_the_next(
     tmp_path: Path, nursery: Nursery
 ) -> None:
     """Killed after a few milliseconds more each time, from the start to well past it."""
-    for step in range(40):
+    for step in range(28):
         path = tmp_path / f"{step}" / "kebab.duckdb"
-        nursery.kill_one("opens", path, after_secs=step * 0.003)
+        nursery.kill_one("opens", path, after_secs=step * 0.0045)
 
         with Store.open(path) as store:
             assert store.sequence == 0
