@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -24,8 +25,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "it's here" / "kebab.duckdb"
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store of nothing: making one costs more than what many of these do with it."""
+    path = tmp_path_factory.mktemp("empty") / "kebab.duckdb"
+    Store.open(path, fixed_clock()).close()
+    return path
+
+
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(path: Path, empty: Path) -> Iterator[Store]:
+    path.parent.mkdir()
+    shutil.copy(empty, path)
     with Store.open(path, fixed_clock()) as opened:
         yield opened
 

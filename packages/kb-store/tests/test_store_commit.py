@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,9 +19,18 @@ from kb_core.testing.fakes import fixed_clock
 from kb_store import Store
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store of nothing: making one costs more than what many of these do with it."""
+    path = tmp_path_factory.mktemp("empty") / "kebab.duckdb"
+    Store.open(path, fixed_clock()).close()
+    return path
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "kebab.duckdb", fixed_clock()) as opened:
+def store(tmp_path: Path, empty: Path) -> Iterator[Store]:
+    path = Path(shutil.copy(empty, tmp_path))
+    with Store.open(path, fixed_clock()) as opened:
         yield opened
         assert opened.deep_check() == []
 
