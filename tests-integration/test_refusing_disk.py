@@ -106,7 +106,7 @@ def test_every_refusal_anywhere_in_a_run_is_said_and_healed(
     print("seed", seed)
     draw = random.Random(seed)
     met = 0
-    for n in range(int(os.environ.get("REFUSALS", "6"))):
+    for n in range(int(os.environ.get("REFUSALS", "4"))):
         installed.write(f"{n}.md", f"# {n}\n\nThe walrus with the number {n}.\n")
         fault = (draw.choice(CALLS), draw.choice(ERRNOS), draw.randint(1, 40))
         met += check_round(installed, shim, *fault, times=draw.choice((1, 9999)))

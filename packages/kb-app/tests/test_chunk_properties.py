@@ -151,7 +151,7 @@ TEXTS |= TEXTS.map(str.upper)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]}-{kind[1] or kind[2]}")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(text=TEXTS, limits=st.sampled_from([SMALL, DEFAULT]), counter=st.sampled_from(COUNTERS))
 def test_chunks_cover_every_text_and_none_is_too_large(
     kind: tuple[str, str | None, str], text: str, limits: ChunkLimits, counter: TokenCounter

@@ -170,7 +170,7 @@ def test_what_comes_of_files_is_the_same_and_a_node_that_is_killed_is_made_up_fo
 ) -> None:
     bench = sys.modules["ray_ingest"]
     vault = tmp_path / "vault"
-    bench.make_vault(vault, 150)
+    bench.make_vault(vault, 100)
     third = nodes.add(1)
     inline = bench.config_of(vault, tmp_path / "inline")
     ray = bench.config_of(vault, tmp_path / "ray", executor="ray", ray_address=nodes.address)
@@ -179,7 +179,7 @@ def test_what_comes_of_files_is_the_same_and_a_node_that_is_killed_is_made_up_fo
     bench.ingest(ray, at=lambda done: nodes.kill(third) if done == 20 else None)
 
     stored = bench.content_of(ray)
-    assert len(stored) == 150
+    assert len(stored) == 100
     assert stored == bench.content_of(inline)
     assert tuple(capfd.readouterr()) == ("", "")  # a report of the killed node, above all
 

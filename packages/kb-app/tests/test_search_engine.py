@@ -208,7 +208,7 @@ def test_pages_give_every_hit_once_in_order_and_never_pass_the_budget(
     most=st.integers(1, 4),
     budget=budgets,
 )
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_limit_per_document_takes_its_first_hits_and_fills_every_page(  # noqa: PLR0913, PLR0917
     engines: Mapping[int, Engine],
     seed: int,

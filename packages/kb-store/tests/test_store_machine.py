@@ -267,7 +267,7 @@ def test_the_store_is_a_dictionary_that_publishes_itself(machine: type[StoreMach
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=12,
+            max_examples=8,
             stateful_step_count=14,
             deadline=None,
             # A failure is a dozen readable steps; shrinking them on disk takes minutes.
