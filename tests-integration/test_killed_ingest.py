@@ -30,7 +30,7 @@ from kb_core.clock import utc_now
 from kb_search.reader import Reader
 from kb_search.vectors import VectorView
 
-KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "4"))
+KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "5"))
 FILES = 40
 MODEL = "all-MiniLM-L6-v2"
 
@@ -144,7 +144,7 @@ def test_a_killed_ingest_heals_and_no_reader_notices(installed: InstalledKebab) 
         for round_ in range(1, KILLS + 1):
             change_some(kebab, choose, round_)
             killed += ingest_and_kill(kebab, after_secs=choose.uniform(0.15, 1.6))
-            if round_ % 3 == 0:
+            if round_ % 4 == 0:
                 kebab.ingest()
                 assert_all_agree(kebab)
         kebab.ingest()
