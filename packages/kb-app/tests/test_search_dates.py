@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from kb_app import Config
+from kb_app import Config, KnowledgeBase
 from kb_app.config import Source
 from kb_app.testing import SearchWorld
 from kb_app.testing.parts import open_here
 from kb_core import wire
+from kb_core.answers import AskQuery
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
@@ -146,3 +148,48 @@ def test_a_note_is_of_the_day_that_its_title_is(tmp_path: Path) -> None:
 
     assert [item["doc_path"] for item in of_may] == ["talk.md"]
     assert [item["doc_path"] for item in older] == ["told.md"]
+
+
+TALKS = {
+    "2026-02-12": "Anna repaired the boat, and Bert painted the fence.",
+    "2026-02-19": "Anna repaired the roof of the shed, and Bert slept.",
+    "2026-03-05": "Anna repaired the bicycle, and Bert cooked for all of us.",
+}
+
+
+@pytest.fixture(scope="module")
+def talks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    home = tmp_path_factory.mktemp("talks")
+    root = home / "notes"
+    root.mkdir()
+    for day, said in TALKS.items():
+        (root / f"{day}.md").write_text(f"# Talk\n\n{said}\n\nThen we went home.\n", "utf-8")
+    with open_here(Config.inside(home, Source(id="notes", root=root))) as kb:
+        list(kb.ingest(IngestOptions()))
+        yield kb
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "unsaid"),
+    [
+        ("What did Anna repair in March 2026?", ("bicycle",), ("boat", "roof")),
+        ("What did Anna repair in February?", ("boat",), ("bicycle",)),
+        ("What did Anna repair on 19 February 2026?", ("roof",), ("bicycle", "boat")),
+    ],
+)
+def test_a_question_of_a_date_is_answered_by_what_is_of_that_date(
+    talks: KnowledgeBase, question: str, said: Sequence[str], unsaid: Sequence[str]
+) -> None:
+    answer = talks.answer(AskQuery(text=question))
+
+    assert answer.refusal is None
+    assert all(word in answer.text for word in said)
+    assert not any(word in answer.text for word in unsaid)
+    assert not any("not mentioned" in warning for warning in answer.warnings)
+
+
+def test_where_nothing_of_the_date_answers_it_is_asked_of_all(talks: KnowledgeBase) -> None:
+    answer = talks.answer(AskQuery(text="Who bought a submarine in March 2026?"))
+
+    assert answer.refusal == "score_gate"
+    assert {hit.doc_path for hit in answer.hits} == {f"{day}.md" for day in TALKS}

@@ -52,7 +52,7 @@ class Answering:
         ``conversation``, the question is asked as what it means there, and what came of it is
         kept; read-only, nothing is, and the answer says so.
         """
-        from kb_app._ask.asking import told
+        from kb_app._ask.telling import told
 
         self._refuse_conversation(question)
         return told(self._conversing(stop).steps(question))
@@ -68,7 +68,7 @@ class Answering:
 
         *told* is called with each piece of it as it comes, on the caller's thread.
         """
-        from kb_app._ask.asking import last
+        from kb_app._ask.telling import last
 
         self._refuse_conversation(question)
         return last(self._conversing(stop).steps(question), told)

@@ -12,21 +12,23 @@ and then the question with what it names (``chaining``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
 from kb_app._ask.extract import Extract, extracts
 from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
 from kb_app._ask.kinds import lacks
-from kb_app._ask.narrowing import narrow
+from kb_app._ask.narrowing import narrow, of_the_date
 from kb_app._ask.rows import asked_rows, with_rows
 from kb_app._ask.telling import (
+    Step,
     Watch,
     cited_of,
     judged_line,
+    last,
     narrowed_line,
     near_misses,
     packed_line,
@@ -40,7 +42,6 @@ from kb_app._search.channels import Channel
 from kb_app._search.query import parse_query
 from kb_app._search.ranking import page_of
 from kb_app.shown import count
-from kb_core import wire
 from kb_core.answers import Answer, AskQuery, Cited, Hop, Refusal, Verification
 from kb_core.clock import to_epoch
 from kb_core.errors import InvalidInput, KbError, ModelMissing
@@ -62,12 +63,8 @@ if TYPE_CHECKING:
     from kb_app.config import Config
     from kb_core.control import EmbeddingModel
     from kb_core.ports import CloseReader, LanguageModel
-    from kb_core.wire import types
 
-__all__ = ["RULES", "Asking", "Step", "last", "told"]
-
-Step: TypeAlias = "tuple[Hit, ...] | str | Answer"
-"""What was found, first and once; then pieces of the answer as they come; the answer, last."""
+__all__ = ["RULES", "Asking"]
 
 RULES = "extractive-1"
 """The version of how sentences are chosen; part of every answer that is made of them."""
@@ -79,6 +76,9 @@ _ONE_HOP = (
 _NO_FIGURE = "what comes nearest has no number or date, which the question asks for"
 _LACKING = 0.1
 """The confidence then; of 334 right answers on development collections, none was of the kind."""
+_OF_THE_DATE = 0.5
+"""Of 109 questions with a date, 96 are answered then and 58 by a right passage; with the usual
+threshold 81 and 49, and 71 and 38 where documents of other dates answer as well."""
 _NEAR = 3
 """How many passages a refusal names."""
 _ID_BYTES = 8
@@ -96,6 +96,8 @@ class _Asked:
     """The documents that the question names, where it was narrowed to these."""
     rows: Told | None = None
     """What rows of tables say in these documents."""
+    read: _Read | None = None
+    """What was read before it was sure that this is what answers."""
     hops: tuple[Hop, ...] | None = None
     """``None`` where it is asked as one question."""
 
@@ -164,10 +166,23 @@ class Asking:
         watch.note(
             "search", searched_line(question, len(asked.response.hits), self._searched_by(asked))
         )
+        if dated := self._dated(asked):
+            return dated
         if narrowed := narrow(self._engine, asked.ranking):
             asked = self._narrowed(asked, narrowed)
         model = self._parts.language_model() if question.multi_hop else None
         return asked if model is None else self._hopped(asked, model)
+
+    def _dated(self, asked: _Asked) -> _Asked | None:
+        """Return *asked* of the documents of the date that it names, where these answer."""
+        found = None if asked.question.multi_hop else of_the_date(self._engine, asked.ranking)
+        if found is None:
+            return None
+        asked.watch.note("narrow", narrowed_line(found.named))
+        response = self._engine.answer(found.ranking)
+        asked = replace(asked, ranking=found.ranking, response=response)
+        read = self._read(asked, _OF_THE_DATE)
+        return None if read.is_refused or not read.evidence else replace(asked, read=read)
 
     def _narrowed(self, asked: _Asked, narrowed: Narrowed) -> _Asked:
         """Return *asked* with what the documents have that it names, rows of tables among it."""
@@ -219,7 +234,7 @@ class Asking:
         if asked.hops and model is not None:
             yield from self._written(asked, _Read(), model)  # no single passage is to answer
             return
-        read = self._read(asked)
+        read = asked.read or self._read(asked)
         if read.evidence is None:
             yield self._said(asked, read, "llm_stream_aborted")
         elif model is None:
@@ -370,11 +385,13 @@ class Asking:
         find = self._engine.snapshot.find_chunks
         return [chunk for hit in asked.response.hits for chunk in find(hit.chunk_id, 1)]
 
-    def _read(self, asked: _Asked) -> _Read:
+    def _read(self, asked: _Asked, least: float = 1.0) -> _Read:
+        """Read the evidence; *least* is the share of the usual confidence that is enough."""
         reader, remarks = self._reader()
         found, named = self._found(asked)[:DEPTH], asked.named
+        text = asked.question.text if named else asked.ranking.run.query.text
         evidence = evidence_of(
-            parse_query(asked.question.text).text,
+            parse_query(text).text,
             [chunk for _, chunk in found],
             [row.score for row, _ in found],
             self._engine.snapshot.known_words(asked.ranking.run.parsed.lexical),
@@ -391,6 +408,8 @@ class Asking:
         gate = gate_of(name, evidence)
         if gate is None:
             remarks = (*remarks, f"gate: {name} was not measured; no answer is refused")
+        else:
+            gate = replace(gate, threshold=gate.threshold * least)
         confidence = chance_of(evidence, gate) if gate else None
         if confidence is not None and asked.rows is not None:
             confidence = max(confidence, asked.rows.chance)
@@ -460,27 +479,6 @@ class Asking:
         plain = replace(asked.question, explain=False)
         state = (plain, control.corpus_revision, control.vector_revision, RULES)
         return blake2b(repr(state).encode(), digest_size=_ID_BYTES).hexdigest()
-
-
-def last(steps: Iterator[Step], told: Callable[[str], object] | None = None) -> Answer:
-    """Return the answer that *steps* end in; *told* gets each piece of it as it comes."""
-    answer: Step = ""
-    for answer in steps:
-        if told is not None and isinstance(answer, str):
-            told(answer)
-    assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
-    return answer
-
-
-def told(steps: Iterator[Step]) -> Iterator[types.AnswerEvent]:
-    """Yield answer_event.v1 for each step; the last is the one ``final``."""
-    for step in steps:
-        if isinstance(step, str):
-            yield wire.answer_token(step)
-        elif isinstance(step, Answer):
-            yield wire.answer_final(step)
-        else:
-            yield wire.answer_retrieved(step)
 
 
 def _looked_at(response: SearchResponse, read: _Read, evidence: Evidence) -> Looked:

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kb_app._ask.asking import Asking, Step
+from kb_app._ask.asking import Asking
 from kb_app._ask.journals import LAST, NEW, Journal, Journals
 from kb_app._ask.kinds import expected
+from kb_app._ask.telling import Step
 from kb_core import wire
 from kb_core.answers import Answer, AskQuery, Stage
 from kb_core.errors import InvalidInput, IoError, KbError

@@ -23,7 +23,7 @@ from kb_app._ask.evidence import DEPTH
 from kb_app._ask.facts import particulars, read
 from kb_app._ask.gate import any_alike, kind_among
 from kb_app._search.ranking import page_of
-from kb_core.filters import OneOf, all_of
+from kb_core.filters import OneOf, Or, Range, all_of
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -155,6 +155,21 @@ def narrow(engine: Engine, ranking: RankedList) -> Narrowed | None:
     where = all_of([ranking.run.where, OneOf("doc_id", found.doc_ids)])
     query = replace(ranking.run.query, text=found.rest)
     return Narrowed(engine.ranking(query, where), found, is_sure=is_sure)
+
+
+def of_the_date(engine: Engine, ranking: RankedList) -> Narrowed | None:
+    """Return what the question of *ranking* finds in documents of the date that it names."""
+    run = ranking.run
+    if not run.dates or run.parsed.meant == run.parsed.text:
+        return None
+    dates = Or(tuple(Range("doc_date", date.since, date.until) for date in run.dates))
+    query = replace(run.query, text=run.parsed.meant)
+    found = engine.ranking(query, all_of([run.where, dates]))
+    chunks = engine.renderer.chunks([row.chunk_key for row in found.rows]).values()
+    documents = tuple(dict.fromkeys(chunk["doc_id"] for chunk in chunks))
+    words = tuple(word for date in run.dates for word in re.findall(r"\w+", date.text))
+    named = Named(documents, words, run.parsed.meant)
+    return Narrowed(found, named, is_sure=True) if documents else None
 
 
 def _documents(engine: Engine, chunks: Iterable[StoredChunk]) -> list[Titled]:

@@ -6,13 +6,14 @@ Pure: what was searched, read and chosen is given.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from kb_app._ask.extract import Extract, ranked
 from kb_app._ask.kinds import marked
 from kb_app.shown import count
-from kb_core.answers import AskQuery, Cited, Stage
+from kb_core import wire
+from kb_core.answers import Answer, AskQuery, Cited, Stage
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
 from kb_core.ids import content_hash
 from kb_core.ports import StoredChunk
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
     from kb_app._ask.writing import Written
     from kb_core.control import EmbeddingModel
     from kb_core.language import ModelName
+    from kb_core.wire import types
 
 __all__ = [
+    "Step",
     "Watch",
     "cited_of",
     "judged_line",
+    "last",
     "narrowed_line",
     "near_misses",
     "packed_line",
@@ -40,8 +44,13 @@ __all__ = [
     "rows_line",
     "searched_line",
     "text_of",
+    "told",
     "wrote_line",
 ]
+
+
+Step: TypeAlias = "tuple[Hit, ...] | str | Answer"
+"""What was found, first and once; then pieces of the answer as they come; the answer, last."""
 
 
 class Watch:
@@ -159,3 +168,24 @@ def place_of(chunk: StoredChunk, start: int, end: int) -> Citation:
         case _:
             return whole
     return Citation(whole.path, span, content_hash(text[start:end]))
+
+
+def last(steps: Iterator[Step], told: Callable[[str], object] | None = None) -> Answer:
+    """Return the answer that *steps* end in; *told* gets each piece of it as it comes."""
+    answer: Step = ""
+    for answer in steps:
+        if told is not None and isinstance(answer, str):
+            told(answer)
+    assert isinstance(answer, Answer)  # noqa: S101 - what the steps promise
+    return answer
+
+
+def told(steps: Iterator[Step]) -> Iterator[types.AnswerEvent]:
+    """Yield answer_event.v1 for each step; the last is the one ``final``."""
+    for step in steps:
+        if isinstance(step, str):
+            yield wire.answer_token(step)
+        elif isinstance(step, Answer):
+            yield wire.answer_final(step)
+        else:
+            yield wire.answer_retrieved(step)
