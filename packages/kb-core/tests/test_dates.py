@@ -29,7 +29,6 @@ def day(text: str) -> date:
         ("otters in May", "2026-05-01", "2026-05-31", "otters"),
         ("otters in December", "2025-12-01", "2025-12-31", "otters"),
         ("revenue in 2022", "2022-01-01", "2022-12-31", "revenue"),
-        ("revenue Q3 2023", "2023-07-01", "2023-09-30", "revenue"),
         ("what did we decide last week", "2026-11-16", "2026-11-22", "what did we decide"),
         ("done this month", "2026-11-01", "2026-11-30", "done"),
         ("trips two years ago", "2024-01-01", "2024-12-31", "trips"),
@@ -57,6 +56,7 @@ def test_a_date_is_read_as_it_is_written(text: str, first: str, last: str, rest:
         *("may the force be with you", "what may I do", "March of the penguins", "the last of us"),
         *("python 3.11.2", "port 2023 is taken", "CVE-2023-1234", "RFC 2822", "2023-13-45"),
         *("31 February", "an hour ago", "", "12 monkeys", "the year of the otter"),
+        *("revenue in Q3 2022", "Q3 2022"),
     ],
 )
 def test_what_is_no_date_is_none(text: str) -> None:

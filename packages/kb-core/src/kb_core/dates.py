@@ -1,10 +1,10 @@
 """Dates that a text names: of when something is asked, and of when a note is.
 
-Understood are days, months, quarters and years as they are written in seven languages
+Understood are days, months and years as they are written in seven languages
 (English, German, French, Spanish, Korean, Japanese, Chinese), and what is told from today:
 *yesterday*, *last week*, *three months ago*. A month or a day without a year is the last one
 that has begun, or one of the years before. A number alone is no year, and *may* is no month,
-unless the words beside it say so.
+unless the words beside it say so. A quarter is none: a report is of the day it was filed on.
 """
 
 from __future__ import annotations
@@ -191,7 +191,6 @@ def _patterns() -> tuple[tuple[re.Pattern[str], _Read], ...]:
         (rf"{lead}(?<!\w){day}\s+{of}{named},?\s+(?:de\s+)?{year}", _day_or_month),
         (rf"{lead}(?<!\w){named}\s+{day},?\s+{year}", _day_or_month),
         (rf"{lead}(?<!\w){named},?\s+(?:de\s+)?{year}", _day_or_month),
-        (rf"{lead}(?<!\w)Q(?P<quarter>[1-4])[ /-]{year}", _quarter),
         (rf"(?P<year>(?:19|20)\d\d)\s?[년年]\s?{cjk}", _day_or_month),
         (rf"(?<!\d){cjk}", _day_or_month),
         (r"(?P<year>(?:19|20)\d\d)\s?[년年]", _year),
@@ -229,11 +228,6 @@ def _day_or_month(match: re.Match[str], today: date) -> Iterator[Period]:
 
 def _years_back(today: date) -> list[int]:
     return list(range(today.year, max(1, today.year - _YEARS_BACK), -1))
-
-
-def _quarter(match: re.Match[str], _: date) -> Iterator[Period]:
-    first = date(int(match["year"]), 3 * int(match["quarter"]) - 2, 1)
-    yield first, _end_of_month(first.replace(month=first.month + 2))
 
 
 def _year(match: re.Match[str], _: date) -> Iterator[Period]:

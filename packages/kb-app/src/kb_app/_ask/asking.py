@@ -166,17 +166,18 @@ class Asking:
         watch.note(
             "search", searched_line(question, len(asked.response.hits), self._searched_by(asked))
         )
-        if dated := self._dated(asked):
+        narrowed = narrow(self._engine, asked.ranking)
+        if dated := self._dated(asked, in_series=narrowed is not None):
             return dated
-        if narrowed := narrow(self._engine, asked.ranking):
+        if narrowed is not None:
             asked = self._narrowed(asked, narrowed)
         model = self._parts.language_model() if question.multi_hop else None
         return asked if model is None else self._hopped(asked, model)
 
-    def _dated(self, asked: _Asked) -> _Asked | None:
+    def _dated(self, asked: _Asked, *, in_series: bool) -> _Asked | None:
         """Return *asked* of the documents of the date that it names, where these answer."""
-        found = None if asked.question.multi_hop else of_the_date(self._engine, asked.ranking)
-        if found is None:
+        found = of_the_date(self._engine, asked.ranking, in_series=in_series)
+        if found is None or asked.question.multi_hop:
             return None
         asked.watch.note("narrow", narrowed_line(found.named))
         response = self._engine.answer(found.ranking)

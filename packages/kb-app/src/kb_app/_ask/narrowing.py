@@ -34,6 +34,7 @@ __all__ = ["Named", "Narrowed", "Titled", "named", "narrow"]
 
 _OPENING = 800
 """Characters from the beginning of a document that say what it is: a cover, a letterhead."""
+_LONGEST_SECS = 31 * 24 * 3600
 _COVERS = 10
 """How many times longer a document is than its cover."""
 _MOST_DOCUMENTS = 60
@@ -157,10 +158,15 @@ def narrow(engine: Engine, ranking: RankedList) -> Narrowed | None:
     return Narrowed(engine.ranking(query, where), found, is_sure=is_sure)
 
 
-def of_the_date(engine: Engine, ranking: RankedList) -> Narrowed | None:
-    """Return what the question of *ranking* finds in documents of the date that it names."""
+def of_the_date(engine: Engine, ranking: RankedList, *, in_series: bool) -> Narrowed | None:
+    """Return what the question of *ranking* finds in documents of the date that it names.
+
+    Reports of a series tell of a year in the next one, too: there, a year is no such date.
+    """
     run = ranking.run
     if not run.dates or run.parsed.meant == run.parsed.text:
+        return None
+    if in_series and any(date.until - date.since > _LONGEST_SECS for date in run.dates):
         return None
     dates = Or(tuple(Range("doc_date", date.since, date.until) for date in run.dates))
     query = replace(run.query, text=run.parsed.meant)
