@@ -47,7 +47,7 @@ _ROOM = 64 * 1024
 """How much more than there is fits on a small file system, at most of it."""
 _DAY = 86_400
 _MIGRATING = (
-    "kb_store._migrate:_record",
+    "kb_store._migrate:_apply",
     "kb_store.store:create_meta",
     "kb_store.store:Store.open",
     "kb_search.writer:Writer.rebuild",

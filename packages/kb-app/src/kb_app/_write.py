@@ -207,7 +207,8 @@ class WriteSession:
             except IndexCorrupt as error:
                 logger.warning("%s; it is rebuilt from the store", error)
                 self.rebuild()
-            self.store.prune_outbox(publication.sequence)
+            if not publication.is_of_counts_alone:
+                self.store.prune_outbox(publication.sequence)
 
     @staticmethod
     def _say(what: str) -> str:

@@ -225,3 +225,9 @@ class Publication:
     """Description of each model that ``vectors`` names."""
     stats: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def is_of_counts_alone(self) -> bool:
+        """Whether it names nothing that was touched, as one at the end of a run."""
+        records = (self.documents, self.removed_docs, self.files, self.forgotten_files)
+        return not any((*records, self.aliases, self.dead_chunks, self.vectors))

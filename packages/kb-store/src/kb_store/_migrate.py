@@ -7,6 +7,7 @@ migration that was edited afterwards, is recognised and refused untouched.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from importlib import resources
 
@@ -15,7 +16,7 @@ from kb_core.ports import Clock
 from kb_core.values import dataclass
 from kb_store._session import Record, Session, instants, integers, strings
 
-__all__ = ["Migration", "is_current", "last_migration", "migrate", "migrations"]
+__all__ = ["Migration", "create", "is_current", "last_migration", "migrate", "migrations"]
 
 _TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal"
 _CREATE = """
@@ -56,12 +57,10 @@ def migrations() -> list[Migration]:
 
 def is_current(session: Session) -> bool:
     """Say whether every migration was applied; raise for a file that is not ours, or newer."""
-    if "migrations" not in {name for (name,) in session.rows(_TABLES)}:
+    applied = session.records_if_any(_APPLIED)
+    if applied is None:
         raise _foreign(session)
-    known = {migration.number: migration for migration in migrations()}
-    applied = session.records(_APPLIED)
-    _refuse_foreign(applied, known)
-    return len(applied) == len(known)
+    return not _missing(applied)
 
 
 def last_migration(session: Session) -> int:
@@ -69,21 +68,24 @@ def last_migration(session: Session) -> int:
     return max((row["number"] for row in session.records(_APPLIED)), default=0)
 
 
+def create(session: Session, clock: Clock) -> None:
+    """Make a new file what every migration together makes of it, in the caller's transaction."""
+    session.run(_CREATE)
+    _apply(session, migrations(), clock)
+
+
 def migrate(session: Session, clock: Clock) -> None:
-    """Bring the file up to date; the caller's transaction makes it all or nothing."""
-    tables = {name for (name,) in session.rows(_TABLES)}
-    if not tables:
-        session.run(_CREATE)
-    elif "migrations" not in tables:
+    """Bring the file up to date, all or nothing; raise for one that is not ours, or newer."""
+    applied = session.records_if_any(_APPLIED)
+    if applied is None and session.rows(_TABLES):
         raise _foreign(session)
-    known = migrations()
-    applied = session.records(_APPLIED)
-    _refuse_foreign(applied, {migration.number: migration for migration in known})
-    done = {row["number"] for row in applied}
-    for migration in known:
-        if migration.number not in done:
-            session.run(migration.sql)
-            _record(session, migration, clock)
+    missing = _missing(applied or [])
+    if not missing:
+        return
+    with session.transaction():
+        if applied is None:
+            session.run(_CREATE)
+        _apply(session, missing, clock)
 
 
 def _foreign(session: Session) -> StoreCorrupt:
@@ -93,31 +95,37 @@ def _foreign(session: Session) -> StoreCorrupt:
     )
 
 
-def _refuse_foreign(applied: list[Record], known: dict[int, Migration]) -> None:
+def _missing(applied: Sequence[Record]) -> list[Migration]:
+    """Return the migrations that were not applied; raise for one that is not known as it was."""
+    missing = {migration.number: migration for migration in migrations()}
+    newest = max(missing)
     for row in applied:
         number, name = row["number"], row["name"]
-        if number not in known:
+        if number not in missing:
             raise StoreNewer(
                 f"the store was written by a newer kebab: it has migration {name!r}, "
-                f"and this version ends at {max(known)}",
+                f"and this version ends at {newest}",
                 hint="upgrade kebab",
-                details={"migration": name, "newest_known": max(known)},
+                details={"migration": name, "newest_known": newest},
             )
-        if row["hash"] != known[number].hash:
+        if row["hash"] != missing.pop(number).hash:
             raise StoreCorrupt(
                 f"the store was made by another version of migration {name!r}",
                 hint="move the file away and run 'kebab ingest', or put a copy of it back",
                 details={"migration": name},
             )
+    return list(missing.values())
 
 
-def _record(session: Session, migration: Migration, clock: Clock) -> None:
+def _apply(session: Session, missing: Sequence[Migration], clock: Clock) -> None:
+    for migration in missing:
+        session.run(migration.sql)
     session.insert(
         "migrations",
         {
-            "number": integers([migration.number]),
-            "name": strings([migration.name]),
-            "hash": strings([migration.hash]),
-            "applied_at": instants([clock()]),
+            "number": integers(migration.number for migration in missing),
+            "name": strings(migration.name for migration in missing),
+            "hash": strings(migration.hash for migration in missing),
+            "applied_at": instants(clock() for _ in missing),
         },
     )

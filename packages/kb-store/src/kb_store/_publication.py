@@ -9,8 +9,9 @@ is kept as sums beside their documents and models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from kb_core.errors import KbError, NotIndexed
 from kb_core.media import MEDIA_ALWAYS_COUNTED
@@ -23,62 +24,77 @@ from kb_store._session import Record, Session, from_json
 from kb_store._tables import all_aliases, load_sources, read_aliases
 
 __all__ = [
+    "counts",
     "publication",
     "rebuild",
     "stats",
 ]
 
-_TOTALS = """
-SELECT count(*) AS doc_count,
-       coalesce(sum(chunk_count), 0)::BIGINT AS chunk_count,
+_DOCUMENTS = """
+SELECT media, coalesce(lang, 'null') AS lang, code_lang, repo, source_id,
+       count(*) AS doc_count,
+       sum(chunk_count)::BIGINT AS chunk_count,
        count(*) FILTER (asset IS NOT NULL OR bytes_hash <> '') AS asset_count,
-       coalesce(sum(text_chars), 0)::BIGINT AS text_chars,
-       coalesce(sum(token_count), 0)::BIGINT AS token_count
-FROM documents
+       sum(text_chars)::BIGINT AS text_chars,
+       sum(token_count)::BIGINT AS token_count
+FROM documents GROUP BY ALL
 """
-_LAST_INGEST = "SELECT epoch_us(max(finished_at)) // 1000000 AS last_ingest_at FROM runs"
-_RUNS_SHOWN = 30
-_RUNS = f"""
-SELECT kind, state, epoch_us(started_at) // 1000000 AS started_at,
-       epoch_us(finished_at) // 1000000 AS finished_at, report
-FROM runs WHERE state <> 'running' ORDER BY started_at DESC, rowid DESC LIMIT {_RUNS_SHOWN}
-"""  # noqa: S608 - a number of ours
-_EMBEDDED = "SELECT model_key, chunk_count FROM models ORDER BY model_key"
+_TOTALS = ("doc_count", "chunk_count", "asset_count", "text_chars", "token_count")
 _BREAKDOWNS = {
-    "media_breakdown": "SELECT media, count(*) FROM documents GROUP BY ALL ORDER BY ALL",
-    "lang_breakdown": """
-        SELECT coalesce(lang, 'null'), count(*) FROM documents GROUP BY ALL ORDER BY ALL
-    """,
-    "code_lang_breakdown": """
-        SELECT code_lang, count(*) FROM documents WHERE code_lang IS NOT NULL
-        GROUP BY ALL ORDER BY ALL
-    """,
-    "repo_breakdown": """
-        SELECT repo, count(*) FROM documents WHERE repo IS NOT NULL GROUP BY ALL ORDER BY ALL
-    """,
-    "source_breakdown": "SELECT source_id, count(*) FROM documents GROUP BY ALL ORDER BY ALL",
+    "media_breakdown": "media",
+    "lang_breakdown": "lang",
+    "code_lang_breakdown": "code_lang",
+    "repo_breakdown": "repo",
+    "source_breakdown": "source_id",
+}
+_OTHERS = {
     "file_states": "SELECT state, count(*) FROM files GROUP BY ALL ORDER BY ALL",
     "tags": """
         SELECT tag, count(*) AS docs FROM (SELECT unnest(tags) AS tag FROM documents)
         GROUP BY tag ORDER BY docs DESC, tag LIMIT 50
     """,
+    "embedded": "SELECT model_key, chunk_count FROM models ORDER BY model_key",
 }
+_RUNS_SHOWN = 30
+_RUNS = f"""
+SELECT kind, state, epoch_us(started_at) // 1000000 AS started_at,
+       epoch_us(finished_at) // 1000000 AS finished_at, report,
+       epoch_us(max(finished_at) OVER ()) // 1000000 AS last_ingest_at
+FROM runs WHERE state <> 'running' ORDER BY started_at DESC, rowid DESC LIMIT {_RUNS_SHOWN}
+"""  # noqa: S608 - a number of ours
 
 
-def stats(session: Session) -> dict[str, Any]:
-    """Return the counts that ``schema.v1`` and ``stats.v1`` are made of."""
-    found = (session.record(_TOTALS) or {}) | (session.record(_LAST_INGEST) or {})
-    for name, sql in _BREAKDOWNS.items():
-        found[name] = session.mapping(sql)
+Counted: TypeAlias = Callable[[], Mapping[str, Any]]
+
+
+def counts(session: Session) -> dict[str, Any]:
+    """Return what is counted of documents, files and embeddings: it changes with a commit."""
+    groups = session.records(_DOCUMENTS)
+    found: dict[str, Any] = {name: sum(row[name] for row in groups) for name in _TOTALS}
+    for name, column in _BREAKDOWNS.items():
+        summed: Counter[str] = Counter()
+        for row in groups:
+            if row[column] is not None:
+                summed[row[column]] += row["doc_count"]
+        found[name] = dict(sorted(summed.items()))
     found["media_breakdown"] = dict.fromkeys(MEDIA_ALWAYS_COUNTED, 0) | found["media_breakdown"]
-    found["embedded"] = session.mapping(_EMBEDDED)
-    found["runs"] = [_run(row) for row in session.records(_RUNS)]
-    return found
+    return found | {name: session.mapping(sql) for name, sql in _OTHERS.items()}
+
+
+def stats(session: Session, counted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``schema.v1`` and ``stats.v1`` are made of: the ``counts``, and the runs."""
+    runs = session.records(_RUNS)
+    return {
+        **counted,
+        "last_ingest_at": runs[0]["last_ingest_at"] if runs else None,
+        "runs": [_run(row) for row in runs],
+    }
 
 
 def _run(row: Record) -> Record:
-    counts = (from_json(row.pop("report")) or {}).get("counts", {})
-    return row | {"counts": {name: n for name, n in counts.items() if n}}
+    del row["last_ingest_at"]
+    counted = (from_json(row.pop("report")) or {}).get("counts", {})
+    return row | {"counts": {name: n for name, n in counted.items() if n}}
 
 
 _SIZES = "SELECT doc_key, chunk_count, text_chars FROM documents ORDER BY doc_key"
@@ -92,11 +108,12 @@ _BATCH_CHARS = 64_000_000
 
 
 def publication(
-    session: Session, since: int, fresh: Mapping[str, DocumentRecord]
+    session: Session, since: int, fresh: Mapping[str, DocumentRecord], counted: Counted
 ) -> Publication | None:
     """Return everything after *since* as one publication, or ``None`` if that is nothing.
 
     *fresh* are documents that the caller has in memory, by id; what equals them is shared.
+    *counted* gives the ``counts``.
     """
     with session.transaction():
         meta = load_meta(session)
@@ -110,7 +127,7 @@ def publication(
         models = load_models(session)
         return _publication(
             meta,
-            _surroundings(session),
+            _surroundings(session, counted),
             documents=tuple(documents),
             removed_docs=tuple(sorted(outbox.documents - {d.doc_key for d in documents})),
             files=tuple(files),
@@ -132,8 +149,8 @@ def _refuse_unreplayable(meta: Meta, since: int) -> None:
         )
 
 
-def _surroundings(session: Session) -> dict[str, Any]:
-    return {"stats": stats(session), "sources": load_sources(session)}
+def _surroundings(session: Session, counted: Counted) -> dict[str, Any]:
+    return {"stats": stats(session, counted()), "sources": load_sources(session)}
 
 
 def _publication(
@@ -151,7 +168,7 @@ def _publication(
     )
 
 
-def rebuild(session: Session, batch_chunks: int) -> Iterator[Publication]:
+def rebuild(session: Session, batch_chunks: int, counted: Counted) -> Iterator[Publication]:
     """Yield the whole truth in batches: at least one, all at the current sequence.
 
     Nothing may be committed meanwhile. The lock is held while a batch is read, not
@@ -159,7 +176,10 @@ def rebuild(session: Session, batch_chunks: int) -> Iterator[Publication]:
     """
     with session.use("begin a rebuild"):
         meta = load_meta(session)
-        around = _surroundings(session)
+        around = _surroundings(session, counted)
+        if not meta.sequence:  # nothing was ever committed
+            yield _publication(meta, around)
+            return
         aliases = all_aliases(session)
         documents = _document_batches(session, batch_chunks)
         files = session.rows(_FILES)

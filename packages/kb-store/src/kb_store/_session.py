@@ -187,6 +187,17 @@ class Session:
         found = self.records(sql, parameters)
         return found[0] if found else None
 
+    def records_if_any(self, sql: str) -> list[Record] | None:
+        """Execute *sql* as ``records``, or return ``None`` where there is no such table.
+
+        Not in a transaction: it would be aborted. A list of all tables costs as much as opening
+        the file, since DuckDB makes its own views for it.
+        """
+        try:
+            return self.records(sql)
+        except duckdb.CatalogException:
+            return None
+
     def _fetch(self, sql: str, parameters: Parameters) -> tuple[list[str], list[Row]]:
         connection = self._open_connection
         try:

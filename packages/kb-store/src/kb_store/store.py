@@ -29,8 +29,8 @@ from kb_store._errors import translate_errors
 from kb_store._files import beside, remove_leftovers, set_log_aside, take_place, wal_of
 from kb_store._ledger import expired_files, known_bytes, ledger
 from kb_store._meta import Meta, create_meta, load_meta
-from kb_store._migrate import is_current, last_migration, migrate
-from kb_store._publication import stats
+from kb_store._migrate import create, is_current, last_migration, migrate
+from kb_store._publication import counts, stats
 from kb_store._salvage import salvage
 from kb_store._session import Session, to_us
 from kb_store._sums import complete_sums
@@ -49,6 +49,8 @@ class Store:
         self._clock = clock
         self._fresh: dict[str, DocumentRecord] = {}
         """What the last commit brought, until the index is told of it."""
+        self._counted: dict[str, Any] | None = None
+        """What is counted, until a commit changes it: a run publishes twice or three times."""
 
     @classmethod
     def open(cls, path: Path, clock: Clock = utc_now) -> Self:
@@ -63,7 +65,7 @@ class Store:
             if not path.exists():
                 set_log_aside(path)
                 # A process that is killed while it makes the file leaves none there.
-                _open(beside(path), clock).close()
+                _make(beside(path), clock)
                 take_place(path)
         return cls(_open(path, clock), clock)
 
@@ -144,13 +146,19 @@ class Store:
     def stats(self) -> dict[str, Any]:
         """Return the counts that publications carry."""
         with self._session.use("count"):
-            return stats(self._session)
+            return stats(self._session, self._counts())
+
+    def _counts(self) -> dict[str, Any]:
+        if self._counted is None:
+            self._counted = counts(self._session)
+        return self._counted
 
     # Changing it
 
     def commit(self, changes: Changes) -> int:
         """Commit *changes*, all or nothing; return the sequence the store is at then."""
         with self._session.use("commit"):
+            self._counted = None
             sequence = commit(self._session, changes, self._clock())
             self._fresh = {document.doc_id: document for document in changes.documents}
         return sequence
@@ -159,6 +167,7 @@ class Store:
         """Forget deleted files and aliases older than *days*; return how many."""
         before = to_us(now - timedelta(days=days)) or 0
         with self._session.use("forget what expired"), self._session.transaction():
+            self._counted = None
             files = expired_files(self._session, before)
             aliases = expired_aliases(self._session, before)
             forget(self._session, files, aliases)
@@ -183,7 +192,7 @@ class Store:
         """
         with self._session.use("prepare a publication"):
             fresh, self._fresh = self._fresh, {}
-            return _publication.publication(self._session, since, fresh)
+            return _publication.publication(self._session, since, fresh, self._counts)
 
     def prune_outbox(self, published: int) -> None:
         """Forget what an index at *published* shows already."""
@@ -192,7 +201,7 @@ class Store:
 
     def rebuild_publications(self, batch_chunks: int = 4000) -> Iterator[Publication]:
         """Yield the whole truth, at least one publication, all at the current sequence."""
-        return _publication.rebuild(self._session, batch_chunks)
+        return _publication.rebuild(self._session, batch_chunks, self._counts)
 
     # Embedding
 
@@ -316,7 +325,7 @@ class Store:
                 "schema": last_migration(session),
                 "corpus_revision": meta.corpus_revision,
                 "sequence": meta.sequence,
-                "stats": stats(session),
+                "stats": stats(session, counts(session)),
             }
 
     @classmethod
@@ -342,14 +351,21 @@ def _no_store(path: Path) -> NotIndexed:
     return NotIndexed(f"there is no store at {str(path)!r}", hint="run 'kebab ingest'")
 
 
+def _make(path: Path, clock: Clock) -> None:
+    """Make an empty store at *path*, where nothing is."""
+    action = f"make the store {str(path)!r}"
+    with closing(Session(path)) as session, session.use(action), session.transaction():
+        create(session, clock)
+        create_meta(session, clock())
+
+
 def _open(path: Path, clock: Clock) -> Session:
     """Return a session of the file at *path*, brought up to date."""
     session = Session(path)
     try:
         with session.use(f"open the store {str(path)!r}"):
-            with session.transaction():
-                migrate(session, clock)
-                create_meta(session, clock())
+            migrate(session, clock)
+            create_meta(session, clock())
             _tables.interrupt_runs(session)
     except BaseException:
         session.close()
