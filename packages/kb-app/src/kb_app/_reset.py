@@ -7,7 +7,6 @@ directory, and the configuration file. A directory is removed when it is empty a
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from kb_app._data_dir import INDEX_PARTS, PARTS, DataDir
 from kb_core import wire
 from kb_core.control import ADDED_SOURCE
+from kb_core.disk import remove_folder
 from kb_core.errors import InvalidInput, NotIndexed
 from kb_core.records import Changes
 
@@ -96,7 +96,7 @@ def _delete(config: Config, paths: list[Path]) -> None:
     """Delete *paths*, then the data directory if nothing is left in it but the lock."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            remove_folder(path)
         else:
             path.unlink(missing_ok=True)
     data = DataDir(config.storage.data_dir)

@@ -14,7 +14,6 @@ operation of a writer can be lost while small segments wait for a merge).
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +23,7 @@ from typing import Self
 import tantivy
 from tantivy import FieldType, Occur, Query
 
+from kb_core.disk import remove_folder
 from kb_core.errors import IndexCorrupt
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
 from kb_search import sums
@@ -118,7 +118,7 @@ class Writer:
             self.__dict__.pop("_records", None)
             for folder in (self._lexical_dir, self._vectors_dir):
                 if folder.exists():
-                    shutil.rmtree(folder)
+                    remove_folder(folder)
         self._open()
 
     @property
@@ -381,7 +381,7 @@ class _Part:
         path.mkdir(parents=True, exist_ok=True)
         self.made = not _is_good(path, schema)
         if self.made:
-            shutil.rmtree(path)
+            remove_folder(path)
             path.mkdir()
         self.index = open_index(path, schema)
         self.index.config_reader("manual", 0)
