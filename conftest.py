@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 _BASE = "ci" if os.environ.get("CI") else "default"
-settings.register_profile("kebab", settings.get_profile(_BASE), deadline=None)
+settings.register_profile("kebab", settings.get_profile(_BASE), deadline=None, max_examples=60)
 settings.load_profile("kebab")
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there

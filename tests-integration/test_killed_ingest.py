@@ -70,7 +70,7 @@ while not stop.exists():
                     known = snapshot.chunks([scored.chunk_key for scored in near])
                     assert len(known) == len(near), "a vector of a dead chunk"
     reads += 1
-    time.sleep(0.2)
+    time.sleep(0.4)
 print("reads", reads, "sequence", last)
 """
 

@@ -41,7 +41,7 @@ def write(path, compacts):
     with Store.open(path) as store:
         while True:
             version = store.corpus_revision + 1
-            text = f"version {version}\\n\\nalways the same\\n\\n" + f"{version} filler\\n" * 3000
+            text = f"version {version}\\n\\nalways the same\\n\\n" + f"{version} filler\\n" * 1000
             docs = [document(f"{n}.md", text, title="T") for n in range(5)]
             moved = Move(
                 old_doc_id=doc_id("notes", f"moving {version - 1}.md"),
