@@ -25,6 +25,7 @@ __all__ = [
     "Doc",
     "by_title",
     "load_collection",
+    "mistyped",
     "sampled",
     "write_documents",
 ]
@@ -137,6 +138,30 @@ def sampled(collection: Collection, size: int, seed: int = 1) -> Collection:
         queries={query: collection.queries[query] for query in chosen},
         qrels={query: collection.qrels[query] for query in chosen},
     )
+
+
+_LONG_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]{5,}")
+
+
+def mistyped(collection: Collection, seed: int = 1) -> Collection:
+    """Return the collection with a typing error in one of the three longest words of each query.
+
+    Two letters change places, one is missing, doubled or another; a query without words stays.
+    """
+    chance = random.Random(seed)  # noqa: S311
+    queries = {name: _mistyped(text, chance) for name, text in collection.queries.items()}
+    return replace(collection, queries=queries)
+
+
+def _mistyped(text: str, chance: random.Random) -> str:
+    words = sorted(_LONG_WORD.finditer(text), key=lambda found: -len(found[0]))[:3]
+    if not words:
+        return text
+    found = chance.choice(words)
+    at = chance.randrange(found.start() + 1, found.end() - 1)
+    here, following = text[at], text[at + 1]
+    wrong = (following + here, following, here * 2 + following, chance.choice("etaoin") + following)
+    return text[:at] + chance.choice(wrong) + text[at + 2 :]
 
 
 def by_title(collection: Collection) -> Collection:

@@ -35,7 +35,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from beir import BM25, PUBLISHED, Collection, by_title, load_collection, sampled, write_documents
+from beir import (
+    BM25,
+    PUBLISHED,
+    Collection,
+    by_title,
+    load_collection,
+    mistyped,
+    sampled,
+    write_documents,
+)
 from machine import ROOT, describe_machine, machine_line, use_private_cache
 from metrics import by_best_chunk, compare, evaluate, ndcg_by_query
 from tables import milliseconds, quantile, render_table
@@ -389,6 +398,7 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--queries", type=int, default=0, help="a sample of so many per set")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--typos", action="store_true", help="a typing error in each question")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what is ingested there")
     parser.add_argument("--refresh", action="store_true", help="ingest again into what was kept")
     parser.add_argument("--no-embed", action="store_true", help="for lexical runs: no vectors")
@@ -451,6 +461,8 @@ def main(words: Sequence[str] | None = None) -> int:
             if options.ask_titles:
                 collection = by_title(collection)
             collection = sampled(collection, options.queries, options.seed)
+            if options.typos:
+                collection = mistyped(collection, options.seed)
             config = config_of(place / folder.name, model=options.model, quality=options.quality)
             try:
                 results.append(measure(collection, config, options))

@@ -71,7 +71,12 @@ def _questions(chunks: Sequence[ChunkRecord]) -> list[tuple[str, int]]:
     chance = random.Random(1)
     words = ((re.findall(r"[a-z]{4,}", chunk.text), chunk.chunk_key) for chunk in chunks)
     drawn = chance.sample([pair for pair in words if len(pair[0]) >= 8], _QUESTIONS)
-    return [(" ".join(chance.sample(found, 5)), key) for found, key in drawn]
+    asked = [(chance.sample(found, 5), key) for found, key in drawn]
+    # With typing errors, too: both read the same words in place of those.
+    wrong = [
+        ([word[:-2] + word[-1] for word in found[:2]] + found[2:], key) for found, key in asked
+    ]
+    return [(" ".join(found), key) for found, key in [*asked, *wrong[:10]]]
 
 
 def _by_words(snapshot: IndexSnapshot, text: str) -> list[int]:

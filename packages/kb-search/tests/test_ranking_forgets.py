@@ -29,6 +29,7 @@ _QUERIES = (
     LexicalQuery((Clause("alpha", kind="must"), Clause("bread of the"))),
     LexicalQuery((Clause("检索", phrase=True, kind="must"), Clause("notes naive"))),
     LexicalQuery((Clause("connection"), Clause("bread", kind="must_not"))),
+    LexicalQuery((Clause("ligthhouse parse_glbo"),)),
 )
 
 _RELATIVE, _ABSOLUTE = 1e-6, 1.5e-6

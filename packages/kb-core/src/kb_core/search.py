@@ -279,16 +279,16 @@ class KnownWords:
     """What the whole index knows of the words of a query."""
 
     share: float
-    """Of the words, those that some chunk holds; 1 for a query without words. What is
-    written without spaces is held where any pair of its letters is."""
+    """Of the words, those that some chunk holds (without spaces: a pair of letters); 1 for none."""
     full_match: float
     """About what a chunk scores by BM25 that holds all words, each once; real scores may be
     higher, since chunks repeat words and may be short. Of more than ``FULL_MATCH_WORDS`` the
     most telling are enough, and a word that no chunk holds counts like one that a single
     chunk holds."""
     words: tuple[KnownWord, ...] = ()
-    """Each of them, with the weight that it has in BM25 for a passage that holds it once; of
-    what is written without spaces, pairs of letters."""
+    """Each, with its BM25 weight in a passage that holds it once; without spaces, pairs."""
+    read_as: tuple[tuple[str, str], ...] = ()
+    """Words that no passage holds, each with the one that it is ranked by in its place."""
 
 
 class PartReading(NamedTuple):

@@ -33,6 +33,7 @@ from kb_core.search import Clause, LexicalQuery, Relaxation
 from kb_core.values import dataclass
 from kb_search.analysis import Term, analyze, query_terms
 from kb_search.narrowing import all_of, any_of, in_order, lone_character, phrase_of, term_of
+from kb_search.spelling import respelled
 from kb_search.statistics import TermStatistics
 from kb_search.weighing import (
     MOST_REQUIRED,
@@ -178,7 +179,8 @@ def build_ranking(
     kept = satisfiable(searcher, asked)
     plain = " ".join(clause.text for clause in query.clauses if is_plain(clause))
     spoken = " ".join([plain, *(r.clause.text for r in asked if r.clause.phrase)])
-    weighed = weigh(query_terms(spoken, langs), statistics, weights)
+    meant = [other for _, other in respelled(query, statistics, langs)]
+    weighed = weigh(query_terms(spoken, langs), statistics, weights, meant)
     words = [_scored(schema, statistics, field, [text], w) for field, text, w in weighed.terms]
     words += [
         Query.const_score_query(lone_character(schema, character), weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from kb_search.analysis import languages_of
 from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
+from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
 from kb_search.vector_files import Maps, map_files
@@ -109,7 +111,9 @@ class Snapshot:
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
         """Return what the index knows of the words of *query*."""
         with translate_errors("look for the words of a query"):
-            return known_words(self.statistics, query, self.languages)
+            known = known_words(self.statistics, query, self.languages)
+            meant = read_as(query, self.statistics, self.languages)
+            return replace(known, read_as=meant) if meant else known
 
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         """Return what of *query* counts less than it says, or ``None`` if nothing does."""

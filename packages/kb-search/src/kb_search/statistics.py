@@ -197,6 +197,12 @@ class TermStatistics:
         found: Any = self._searcher.search(query, 1, count=True)
         return int(found.count)
 
+    def held(self, places: Iterable[tuple[str, str]], /) -> dict[tuple[str, str], int]:
+        """Return those pairs of a field and a term that passages hold, with how many do."""
+        counted = self._searcher.doc_freq
+        found = {place: self.frequency(*place) for place in places if counted(*place)}
+        return {place: count for place, count in found.items() if count}
+
     def factor(self, field: str, terms: Sequence[str]) -> float:
         """Return what to multiply the engine's score of *terms* by; 0 where nothing holds them.
 

@@ -34,6 +34,7 @@ __all__ = [
     "Weighed",
     "WeightedTerm",
     "Weights",
+    "frequency_of",
     "idf",
     "inform",
     "is_plain",
@@ -60,6 +61,8 @@ holds as well, and of every passage but a document's first also ``FILLING``."""
 _BY_DOCUMENTS = 0.8
 _TOLD_BY_ANY_WORD = 0.5
 _LEAST = 0.05
+_READ_AS = 0.6
+"""Of a word that no passage holds, where it is read as another."""
 _ADJACENT_RARITY = 0.05
 _MOST_PAIRS = 8
 _MOST_NAMED = 8
@@ -79,6 +82,9 @@ class Frequencies(Protocol):
 
     def frequency(self, field: str, term: str, /) -> int:
         """Return how many passages hold *term* in *field*."""
+
+    def held(self, places: Iterable[tuple[str, str]], /) -> dict[tuple[str, str], int]:
+        """Return those pairs of a field and a term that passages hold, with how many do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +165,13 @@ def rarity(statistics: Frequencies, stem: str) -> float:
     return by_passages + _BY_DOCUMENTS * (idf(statistics.documents, documents) - by_passages)
 
 
-def weigh(terms: Iterable[Term], statistics: Frequencies, weights: Weights) -> Weighed:
-    """Return what *terms* of a query score, each in every field that counts."""
+def weigh(
+    terms: Iterable[Term], statistics: Frequencies, weights: Weights, read_as: Iterable[Term] = ()
+) -> Weighed:
+    """Return what *terms* of a query score, each in every field that counts.
+
+    *read_as* are terms that it does not hold, but may have meant: they score less.
+    """
     scorer = _Scorer(statistics, weights)
     lone = []
     for term in terms:
@@ -168,6 +179,9 @@ def weigh(terms: Iterable[Term], statistics: Frequencies, weights: Weights) -> W
             lone.append((term.exact, float(term.count)))
         elif term.exact:
             scorer.add(term)
+    scorer.share = _READ_AS
+    for term in read_as:
+        scorer.add(term)
     return Weighed(tuple(scorer.made), tuple(lone), scorer.postings)
 
 
@@ -179,6 +193,8 @@ class _Scorer:
         self._weights = weights
         self.made: list[WeightedTerm] = []
         self.postings = 0
+        self.share = 1.0
+        """Of its weight that each term has."""
 
     def add(self, term: Term) -> None:
         if term.kind == "cjk":
@@ -221,7 +237,7 @@ class _Scorer:
 
     def _add(self, field: str, text: str, weight: float) -> None:
         if self._statistics.frequency(field, text):
-            self.made.append(WeightedTerm(field, text, weight))
+            self.made.append(WeightedTerm(field, text, weight * self.share))
 
 
 def telling_pairs(text: str, statistics: Frequencies) -> list[tuple[str, str]]:
@@ -317,7 +333,7 @@ def relaxation(
     """
     text = " ".join(clause.text for clause in query.clauses if clause.kind != "must_not")
     words = {term.exact: term for term in query_terms(text, langs) if _is_telling(term)}
-    known = {word: _frequency(statistics, term) for word, term in words.items()}
+    known = {word: frequency_of(statistics, term) for word, term in words.items()}
     found = Relaxation(
         asked=tuple(map(shown, asked)),
         required=tuple(map(shown, kept)),
@@ -351,7 +367,7 @@ def _is_telling(term: Term) -> bool:
     return term.kind in {"word", "identifier"} or term.is_symbolic
 
 
-def _frequency(statistics: Frequencies, term: Term) -> int:
+def frequency_of(statistics: Frequencies, term: Term) -> int:
     """Return in how many passages a word stands, in the field where most have it."""
     if term.kind == "cjk":
         # A run is found by any of its pairs; the rarest tells how common it can be.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -22,8 +22,9 @@ from kb_core.dates import DateAsked, DateNamed, dates_in, without
 from kb_core.errors import IndexCorrupt, InvalidInput, KbError
 from kb_core.filters import Filter, Range
 from kb_core.media import SearchMode
-from kb_core.search import Scored
+from kb_core.search import LexicalQuery, Scored
 from kb_core.values import dataclass
+from kb_search.analysis import fold
 from kb_search.fusion import Basis
 
 if TYPE_CHECKING:
@@ -270,6 +271,9 @@ def _basis(
         found = [row.chunk_key for row in proposals.lexical]
         without = set(found) - snapshot.with_vector(found, model_key)
     known = snapshot.known_words(parsed.lexical)
+    if known.read_as:
+        meant = snapshot.known_words(_as_read(parsed.lexical, dict(known.read_as)))
+        known = replace(meant, read_as=known.read_as)
     best = proposals.lexical[0].score
     may_quote = bool(proposals.vector) and best >= _ALL_BUT_WHOLE * known.full_match
     return replace(
@@ -277,6 +281,17 @@ def _basis(
         lookup=may_quote and _is_quotation(snapshot, parsed.text, proposals.lexical),
         known=known,
         without_vector=without,
+    )
+
+
+def _as_read(query: LexicalQuery, read_as: Mapping[str, str]) -> LexicalQuery:
+    """Return *query* with the words that are read in place of those that nothing holds."""
+
+    def meant(word: re.Match[str]) -> str:
+        return read_as.get(fold(word[0]), word[0])
+
+    return LexicalQuery(
+        tuple(replace(clause, text=_WORD.sub(meant, clause.text)) for clause in query.clauses)
     )
 
 

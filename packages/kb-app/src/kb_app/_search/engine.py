@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -343,6 +343,8 @@ class Engine:
 
     def _delivery(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Delivery:
         channels = run.wanted & ~proposals.late
+        known = proposals.basis.known
+        read_as = known.read_as if known is not None else ()
 
         @cache
         def cursor_at(offset: int) -> str:
@@ -360,11 +362,11 @@ class Engine:
             query=run.query,
             rows=rows,
             offset=run.offset,
-            highlight=run.query.text,
+            highlight=" ".join([run.query.text, *(word for _, word in read_as)]),
             cursor_at=cursor_at,
             remarks_at_end=lambda: self._beyond_the_pool(run, proposals),
             degraded=(*proposals.degraded, *run.remarks),
-            warnings=filter_warnings(run.query.filters, self.snapshot),
+            warnings=(*filter_warnings(run.query.filters, self.snapshot), *_say(read_as)),
             stages=None if run.query.deadline_ms is None else proposals.stages,
             confidence=confidence_of(proposals, run.wanted, self.settings.model_key),
             missing=self._missing(run) if run.query.passages else None,
@@ -413,3 +415,8 @@ def _reordered(head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row]
     ]
     under = [replace(row, score=below(row.score), kind="rerank") for row in rest]
     return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under
+
+
+def _say(read_as: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Say which words were taken for typing errors."""
+    return tuple(f"no passage holds {word!r}; read as {other!r}" for word, other in read_as)

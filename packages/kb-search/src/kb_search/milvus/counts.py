@@ -101,6 +101,13 @@ class Counts:
             self.learn([(field, term)])
         return self._known[name]
 
+    def held(self, places: Iterable[tuple[str, str]], /) -> dict[tuple[str, str], int]:
+        """Return those pairs of a field and a term that passages hold, with how many do."""
+        wanted = [*places]
+        self.learn(wanted)
+        found = {place: self.frequency(*place) for place in wanted}
+        return {place: count for place, count in found.items() if count}
+
     def learn(self, terms: Iterable[tuple[str, str]]) -> None:
         """Look up several at once: a question is asked once, not once for each of its words."""
         names = {named(field, term) for field, term in terms} - self._known.keys()

@@ -28,6 +28,7 @@ from kb_search.milvus.expressions import (
     safe,
 )
 from kb_search.milvus.rows import Row, dimension, impact
+from kb_search.spelling import respelled
 from kb_search.weighing import (
     AGAIN,
     FILLING,
@@ -118,7 +119,8 @@ def build_ranking(
     kept = _satisfiable(exists, asked)
     plain = " ".join(clause.text for clause in query.clauses if is_plain(clause))
     spoken = " ".join([plain, *(clause.text for clause, _ in asked if clause.phrase)])
-    weighed = weigh(query_terms(spoken, langs), statistics, WEIGHTS)
+    meant = [other for _, other in respelled(query, statistics, langs)]
+    weighed = weigh(query_terms(spoken, langs), statistics, WEIGHTS, meant)
     words: dict[int, float] = {}
     for field, text, weight in weighed.terms:
         at = dimension(field, text)

@@ -7,6 +7,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import isclose
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from kb_search.milvus.expressions import (
 from kb_search.milvus.ranking import Ranking, better_of, build_ranking, describe, learn
 from kb_search.milvus.rows import Row
 from kb_search.milvus.state import Names, State, read_state
+from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, pivots
 from kb_search.weighing import known_words
 
@@ -97,7 +99,8 @@ class Snapshot:
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
         """Return what the index knows of the words of *query*."""
         learn(self.statistics, query, self.languages)
-        return known_words(self.statistics, query, self.languages)
+        known = known_words(self.statistics, query, self.languages)
+        return replace(known, read_as=read_as(query, self.statistics, self.languages))
 
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         """Return what of *query* counts less than it says, or ``None`` if nothing does."""

@@ -1,0 +1,103 @@
+"""Words that no passage holds, read as the one that is a typing error away.
+
+A letter that is missing, doubled, wrong, or in the place of its neighbour makes a word that an
+index does not know. All that a word can become by one such error (Damerau, CACM 1964) are some
+hundreds of words, and looking each up takes microseconds: so what a word is read as follows from
+the word and from how many passages hold each of its neighbours, and not from where they stand.
+
+Nothing is corrected that any passage holds; nor what is short, has a digit (a number is no
+other number), or is among so many unknown words that the question is in another language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from kb_core.search import LexicalQuery
+from kb_search.analysis import Term, query_terms
+from kb_search.weighing import Frequencies, frequency_of, is_plain
+
+__all__ = ["neighbours", "read_as", "respelled"]
+
+_LEAST_LETTERS = 5
+_MOST_LETTERS = 30
+_MOST_UNKNOWN = 4
+_ALPHABETS = tuple(
+    "".join(map(chr, range(first, last + 1)))
+    for first, last in ((0x61, 0x7A), (0x430, 0x44F), (0x3B1, 0x3C9))
+)
+"""Of the Latin, Cyrillic and Greek scripts, as words are folded."""
+
+_WORD_FIELDS = ("exact", "head", "ident")
+_NAME_FIELDS = ("exact", "ident", "name")
+_BETWEEN = re.compile(r"[^\W_]+")
+
+
+def respelled(
+    query: LexicalQuery, statistics: Frequencies, langs: Sequence[str]
+) -> list[tuple[Term, Term]]:
+    """Return those terms of *query* that no passage holds, each with the one that is read.
+
+    What stands in quotes is meant as it stands, and what is to be left out, too.
+    """
+    terms = query_terms(
+        " ".join(clause.text for clause in query.clauses if is_plain(clause)), langs
+    )
+    words = [term for term in terms if term.kind in {"word", "identifier", "part"}]
+    unknown = [term for term in words if not frequency_of(statistics, term)]
+    whole = sum(term.kind != "part" for term in words)
+    wrong_whole = sum(term.kind != "part" for term in unknown)
+    if not unknown or wrong_whole > max(1, min(_MOST_UNKNOWN, whole // 2)):
+        return []
+    wrong = {term.exact for term in unknown}
+    wholes = (term for term in terms if term.kind == "whole")
+    names = [name for name in wholes if wrong & {*_BETWEEN.findall(name.exact)}]
+    made = ((term, _read_as(term, statistics, langs)) for term in [*unknown, *names])
+    return [(term, other) for term, other in made if other is not None]
+
+
+def read_as(
+    query: LexicalQuery, statistics: Frequencies, langs: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the same as words, to be told; a name once, and not its parts."""
+    told = respelled(query, statistics, langs)
+    names = " ".join(term.exact for term, _ in told if term.kind in {"whole", "identifier"})
+    return tuple(
+        (term.exact, other.exact)
+        for term, other in told
+        if term.kind in {"whole", "identifier"} or term.exact not in names
+    )
+
+
+def _read_as(term: Term, statistics: Frequencies, langs: Sequence[str]) -> Term | None:
+    fields = _NAME_FIELDS if term.kind in {"whole", "identifier"} else _WORD_FIELDS
+    candidates = [*neighbours(term.exact)]
+    held = statistics.held((field, word) for field in fields for word in candidates)
+    if not held:
+        return None
+    best = min(held, key=lambda place: (-held[place], place[1]))[1]
+    if term.kind == "whole":
+        return replace(term, exact=best)
+    (spelled, *_) = query_terms(best, langs)
+    return replace(term, exact=best, stems=spelled.stems)
+
+
+def neighbours(word: str) -> Iterator[str]:
+    """Yield what one typing error makes of *word*, or made it of; its first letter stays."""
+    alphabet = next((letters for letters in _ALPHABETS if word[:1] in letters), "")
+    letters = sum(map(alphabet.__contains__, word))
+    others = set(word) - set(alphabet)
+    if not _LEAST_LETTERS <= letters <= _MOST_LETTERS or any(map(str.isalnum, others)):
+        return
+    for at in range(1, len(word)):
+        before, here, after = word[:at], word[at], word[at + 1 :]
+        yield from (before + letter + here + after for letter in alphabet)
+        if here not in alphabet:
+            continue
+        yield before + after
+        if after[:1] in alphabet and after[:1] not in {"", here}:
+            yield before + after[0] + here + after[1:]
+        yield from (before + letter + after for letter in alphabet if letter != here)
+    yield from (word + letter for letter in alphabet)
