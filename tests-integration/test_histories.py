@@ -96,7 +96,8 @@ class Histories(RuleBasedStateMachine):
     # -------------------------------------------------------------- what people do
 
     def _word(self, where: str) -> str:
-        word = "".join("bcdfghjklm"[int(digit)] for digit in f"{next(self.words):06}") + "q"
+        """A word that is two letters from all others: it is not read as one of them."""
+        word = "".join("bcdfghjklm"[int(digit)] for digit in f"{next(self.words):04}" * 2) + "q"
         self.spoken[word] = where
         self.is_whole = False
         return word
