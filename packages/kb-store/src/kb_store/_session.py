@@ -115,14 +115,24 @@ Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 Record: TypeAlias = dict[str, Any]
 """A row by the names of its columns."""
 
+_LARGE_BYTES = 256 * 2**20
+"""A file from which on a question is worth two threads. Below, they cost each statement a fifth
+to a half more processor time, and publishing a tenth."""
+
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 2,
     "memory_limit": "1GB",
     "autoload_known_extensions": False,
     "autoinstall_known_extensions": False,
     # Checkpoints happen when the caller says so, never inside a burst of commits.
     "checkpoint_threshold": "1TB",
 }
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 class Session:
@@ -141,7 +151,8 @@ class Session:
     def open(self) -> None:
         """Connect; translate what DuckDB says of the file."""
         with translate_errors(f"open the store {str(self.path)!r}"):
-            self._connection = duckdb.connect(self.path, self._readonly, _CONFIG)
+            config = {**_CONFIG, "threads": 2 if _size(self.path) >= _LARGE_BYTES else 1}
+            self._connection = duckdb.connect(self.path, self._readonly, config)
             self.run("SET TimeZone = 'UTC'")
 
     def close(self) -> None:
