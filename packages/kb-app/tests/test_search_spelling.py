@@ -95,6 +95,17 @@ def test_what_is_meant_as_it_stands_is_not_read_otherwise(world: SearchWorld, te
     assert asked(world, text).warnings == ()
 
 
+@pytest.mark.parametrize("asked_with", ["where", "WHOSE", "würde", "puede"])
+def test_a_word_that_people_ask_with_is_right_as_it_is(tmp_path: Path, asked_with: str) -> None:
+    world = SearchWorld(tmp_path)
+    texts = ["They were closed.", "The whole shed.", "Die Würze.", "El pueda."]
+    world.put(*(world.corpus.document(f"{n}.md", text) for n, text in enumerate(texts)))
+
+    response = asked(world, asked_with)
+
+    assert (response.hits, response.warnings) == ((), ())
+
+
 def test_a_word_that_some_passage_holds_is_not_read_otherwise(world: SearchWorld) -> None:
     """Whatever the filter, and until that passage goes."""
     world.put(world.corpus.document("typo.md", "An orchadr."))

@@ -6,7 +6,8 @@ hundreds of words, and looking each up takes microseconds: so what a word is rea
 the word and from how many passages hold each of its neighbours, and not from where they stand.
 
 Nothing is corrected that any passage holds; nor what is short, has a digit (a number is no
-other number), or is among so many unknown words that the question is in another language.
+other number), is a word that people ask with (*where* is no *were*), or is among so many unknown
+words that the question is in another language.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kb_core.search import LexicalQuery
-from kb_search.analysis import Term, query_terms
+from kb_search.analysis import Term, fold, query_terms
 from kb_search.weighing import Frequencies, frequency_of, is_plain
 
 __all__ = ["neighbours", "read_as", "respelled"]
@@ -29,6 +30,27 @@ _ALPHABETS = tuple(
     for first, last in ((0x61, 0x7A), (0x430, 0x44F), (0x3B1, 0x3C9))
 )
 """Of the Latin, Cyrillic and Greek scripts, as words are folded."""
+
+_ASKED_WITH = {
+    "en": "about after again another anyone anything before being between could cannot doesn "
+    "every everything exactly please should somebody something their there these thing "
+    "things those until using where whether which while whose within without would",
+    "de": "bitte dabei damit diese diesem diesen dieser dieses dürfen etwas haben hatte hätte "
+    "jemand kannst können könnte macht machen müssen nicht sollen sollte sollten warum "
+    "wegen welche welchem welchen welcher welches werden wessen wieso wieviel wohin würde",
+    "fr": "aucun avoir celle celui combien comment cette depuis doivent était fallait laquelle "
+    "lequel lesquels permet peuvent pourquoi quand quelle quelles quels serait toutes",
+    "es": "algún alguna cuales cuando cuanto cuantos cuáles cuándo cuánto donde dónde estaba "
+    "hacer porque puede puedo quien quienes quién tiene había",
+    "it": "abbiamo chiunque dobbiamo fanno perché posso qualcosa quale quali quando quanti "
+    "quanto queste questo sarebbe",
+    "pt": "alguém devem fazer pelos podem porquê qualquer quais quantos seria",
+    "nl": "hebben hoeveel kunnen moeten waarom wanneer welke worden zouden",
+    "ru": "какая какие какого каком какой когда которая которые который можно нужно откуда "
+    "почему сколько чтобы",
+}
+"""Words that people ask with, by language: right, though no passage may hold them."""
+_RIGHT = frozenset(fold(" ".join(_ASKED_WITH.values())).split())
 
 _WORD_FIELDS = ("exact", "head", "ident")
 _NAME_FIELDS = ("exact", "ident", "name")
@@ -54,7 +76,8 @@ def respelled(
     wrong = {term.exact for term in unknown}
     wholes = (term for term in terms if term.kind == "whole")
     names = [name for name in wholes if wrong & {*_BETWEEN.findall(name.exact)}]
-    made = ((term, _read_as(term, statistics, langs)) for term in [*unknown, *names])
+    mistyped = [term for term in [*unknown, *names] if term.exact not in _RIGHT]
+    made = ((term, _read_as(term, statistics, langs)) for term in mistyped)
     return [(term, other) for term, other in made if other is not None]
 
 
