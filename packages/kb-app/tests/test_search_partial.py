@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kb_app import Config, KnowledgeBase
 from kb_app._search.engine import Engine
+from kb_app.config import Source
 from kb_app.testing import SearchWorld
+from kb_app.testing.parts import writable_parts
 from kb_core.filters import Glob
+from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
+from kb_core.testing.fakes import HashEmbedder, MemoryIndex
+from kb_core.testing.store import MemoryStore
 
 TARGET = "salainen huone löytyy tornin takaa vasemmalta"
 NEAR_TARGET = "salainen huone tornin takaa kirja linnasta"
@@ -108,3 +116,83 @@ def test_a_page_does_not_change_what_is_expected_of_missing_vectors(tmp_path: Pa
     rest = engine.search(replace(query, k=4, cursor=first.next_cursor))
 
     assert [hit.doc_path for hit in (*first.hits, *rest.hits)] == whole[:8]
+
+
+class _Noting(HashEmbedder):
+    """Tells which passages it was given together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[list[str]] = []
+
+    def embed_passages(self, texts: Sequence[str]) -> list[bytes]:
+        self.batches.append([*texts])
+        return super().embed_passages(texts)
+
+
+WALRUS = SearchQuery(text="walrus", mode=SearchMode.HYBRID)
+
+
+def half_embedded(home: Path, *, readonly: bool = False) -> tuple[KnowledgeBase, _Noting, Any]:
+    """Return a knowledge base with a run that has embedded what is newest; two old notes wait."""
+    notes = home / "notes"
+    notes.mkdir()
+    for number in range(40):
+        day = f"2026-02-{number % 27 + 1:02}"
+        (notes / f"{number}.md").write_text(f"---\ndate: {day}\n---\notter number{number}\n")
+    for name in ("old", "older"):
+        (notes / f"{name}.md").write_text(f"---\ndate: 2001-01-01\n---\n{name} walrus\n")
+    config = Config.inside(home / "kb", Source(id="notes", root=notes))
+    data, embedder = config.storage.data_dir, _Noting()
+    parts = writable_parts(MemoryStore(), MemoryIndex(), embedder, data)
+    kb = KnowledgeBase(config, parts, readonly=False)
+    events = kb.ingest(IngestOptions())
+    while next(events).kind != "embed_batch_finished":
+        pass
+    return KnowledgeBase(config, parts, readonly=readonly), embedder, events
+
+
+def test_what_somebody_searches_for_is_embedded_next(tmp_path: Path) -> None:
+    kb, embedder, events = half_embedded(tmp_path)
+    assert len(embedder.batches[0]) < 42
+
+    kb.search(WALRUS)
+    next(events)
+
+    assert sorted(text.splitlines()[-1] for text in embedder.batches[1]) == [
+        "old walrus",
+        "older walrus",
+    ]
+    hits = kb.search(WALRUS).hits[:2]
+    assert all(hit.retrieval.vector_score is not None for hit in hits)
+    *_, last = events
+    assert last.report is not None
+    assert last.report.embedded == 42
+    assert sum(map(len, embedder.batches)) == 42
+
+
+@pytest.mark.parametrize("how", ["by words alone", "read-only", "when nothing runs"])
+def test_nobody_is_asked_to_embed(tmp_path: Path, how: str) -> None:
+    kb, embedder, events = half_embedded(tmp_path, readonly=how == "read-only")
+    if how == "when nothing runs":
+        events.close()
+    mode = SearchMode.LEXICAL if how == "by words alone" else SearchMode.HYBRID
+
+    assert kb.search(replace(WALRUS, mode=mode)).hits
+
+    assert not [*tmp_path.glob("kb/**/wishes*")]
+    assert len(embedder.batches) == 1
+
+
+def test_more_is_not_asked_for_than_a_run_can_take(tmp_path: Path) -> None:
+    kb, _, events = half_embedded(tmp_path)
+    wishes = next(tmp_path.glob("kb/**/job.json")).with_name("wishes")
+    wishes.write_bytes(b"no number\n" + b"9 " * 40_000)
+
+    kb.search(WALRUS)
+
+    assert wishes.stat().st_size == 80_010
+    *_, last = events
+    assert last.report is not None
+    assert last.report.embedded == 42
+    assert not wishes.exists()

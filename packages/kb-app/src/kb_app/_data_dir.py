@@ -57,6 +57,11 @@ class DataDir:
         return self.root / "run" / "job.json"
 
     @property
+    def wishes(self) -> Path:
+        """Passages that searches would like the running job to embed next."""
+        return self.root / "run" / "wishes"
+
+    @property
     def seal(self) -> Path:
         """What the store and the index looked like when a run had seen everything."""
         return self.root / "run" / "seal.json"

@@ -5,6 +5,9 @@ atomically, at most a few times a second, removed at the end. After a kill it st
 pid tells that nobody is behind it. What is over is in the published state, and the newest
 runs that had nothing to do in ``run/quiet.json``. The store is not asked, so looking at an
 ingest does not wait for it.
+
+The other way round, ``run/wishes`` is what searches would like the running job to embed
+next: a line of chunk keys for each search, taken before the next batch.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +28,14 @@ if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
 __all__ = ["JobFile", "Jobs", "PastRun", "RunningJob", "jobs", "last_ingest_at", "note_quiet_run"]
+__all__ += ["leave_wish", "take_wishes"]
 
 _QUIET_KEPT = 30
 _EVERY_SECS = 0.3
 _OF_ONE_FILE = frozenset({"doc_path", "phase"})
+_WISHES = "wishes"
+_WISHES_BYTES = 1 << 16
+"""More than a job takes in a minute: what is asked then waits like everything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +96,37 @@ def last_ingest_at(data_dir: Path, stats: Mapping[str, Any]) -> int | None:
     return max((end for end in ends if end is not None), default=None)
 
 
+def leave_wish(data: DataDir, chunk_keys: Sequence[int]) -> None:
+    """Ask the job that is running, if one is, to embed these passages next.
+
+    What cannot be written is not asked for: they are embedded anyway, later.
+    """
+    if not chunk_keys or _running(data.job) is None:
+        return
+    line = " ".join(map(str, chunk_keys)).encode() + b"\n"
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    with suppress(OSError):
+        descriptor = os.open(data.wishes, flags, 0o600)
+        try:
+            if os.fstat(descriptor).st_size < _WISHES_BYTES:
+                os.write(descriptor, line)  # appended whole: others write, too
+        finally:
+            os.close(descriptor)
+
+
+def take_wishes(data: DataDir) -> list[int]:
+    """Return the chunk keys that were asked for since the last time, the newest search first."""
+    taken = data.wishes.with_name(f"{_WISHES}.{os.getpid()}")
+    try:
+        data.wishes.replace(taken)
+        lines = taken.read_bytes().splitlines()
+        taken.unlink()
+    except OSError:
+        return []
+    keys = (key for line in reversed(lines) for key in line.split() if key.isdigit())
+    return list(dict.fromkeys(map(int, keys)))
+
+
 def _quiet_runs(data: DataDir) -> list[PastRun]:
     try:
         return [PastRun(**row) for row in json.loads(data.quiet_runs.read_bytes())]
@@ -145,5 +184,6 @@ class JobFile:
         temporary.replace(self._path)
 
     def remove(self) -> None:
-        """The job is over."""
+        """The job is over, and what was asked of it."""
         self._path.unlink(missing_ok=True)
+        self._path.with_name(_WISHES).unlink(missing_ok=True)

@@ -292,6 +292,7 @@ class Store(Protocol):
     ) -> Sequence[PendingPassage]:
         """Return passages that *model_key* has not embedded, newest documents first.
 
+        Documents have turns of ``PASSAGES_AT_A_TURN``, so that no long one holds up the others.
         With *only*, those of these chunks, by key, in the order given.
         """
         ...

@@ -17,6 +17,7 @@ from kb_core.control import Control, VectorFiles
 from kb_core.values import dataclass
 
 __all__ = [
+    "PASSAGES_AT_A_TURN",
     "Changes",
     "ChunkRecord",
     "Control",
@@ -152,6 +153,11 @@ class VectorRecord:
 
     chunk_key: int
     vector: bytes
+
+
+PASSAGES_AT_A_TURN = 32
+"""So many passages of a document are embedded before it is the turn of older documents: what
+is small is whole soon, and a book that was just added does not keep all else waiting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 
 from kb_core.changes import Outbox
 from kb_core.errors import KbError
-from kb_core.records import PendingPassage, VectorRecord
+from kb_core.records import PASSAGES_AT_A_TURN, PendingPassage, VectorRecord
 from kb_store._documents import read_texts
 from kb_store._session import Record, Session, blobs, from_json, integers, strings, to_json
 
@@ -183,7 +183,7 @@ JOIN (SELECT doc_key, coalesce(doc_date, indexed_at) AS newest FROM documents) A
   ON dated.doc_key = chunks.doc_key
 ANTI JOIN (SELECT passage_hash FROM embeddings WHERE model_key = ?) AS done
   ON done.passage_hash = chunks.passage_hash
-ORDER BY newest DESC, chunks.doc_key DESC, ordinal
+ORDER BY ordinal // ?, newest DESC, chunks.doc_key DESC, ordinal
 LIMIT ?
 """
 
@@ -204,7 +204,7 @@ def count_missing(session: Session, model_key: str) -> int:
 def missing_passages(
     session: Session, model_key: str, limit: int, only: Sequence[int] | None = None
 ) -> list[PendingPassage]:
-    """Return at most *limit* passages, each once: of the newest documents, or of *only*."""
+    """Return at most *limit* passages, each once: newest documents in turns, or of *only*."""
     if only is None:
         rows = _distinct_rows(session, model_key, limit)
     else:
@@ -221,7 +221,7 @@ def _distinct_rows(session: Session, model_key: str, limit: int) -> Sequence[Rec
     # so more rows are asked for until enough differ, or there are no more.
     asked = limit + limit // 4
     while True:
-        rows = session.records(_MISSING, [model_key, asked])
+        rows = session.records(_MISSING, [model_key, PASSAGES_AT_A_TURN, asked])
         first = {row["passage_hash"]: row for row in reversed(rows)}
         if len(first) >= limit or len(rows) < asked:
             return [row for row in rows if first[row["passage_hash"]] is row][:limit]

@@ -1,5 +1,7 @@
 """The second phase of ingest: vectors for passages that have none, newest documents first.
 
+What somebody searches for meanwhile comes before them: the passages that its words find.
+
 Each batch is committed to the truth and published before the next, so cancelling or
 crashing loses nothing and the next run goes on where this one stopped.
 """
@@ -13,6 +15,7 @@ from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING
 
+from kb_app.jobs import take_wishes
 from kb_core.ingest import IngestEvent
 from kb_core.ports import Embedder
 from kb_core.records import Changes
@@ -25,6 +28,8 @@ __all__ = ["embed_missing"]
 _FIRST_BATCH = 32
 _BATCH_SECS = 2.0
 _LARGEST_BATCH = 1024
+_WISHED_BATCH = 32
+"""Passages that a search asked for are published together: a second or two after it."""
 
 
 def embed_missing(
@@ -43,9 +48,14 @@ def embed_missing(
     total = missing if most is None else min(most, missing)
     done = 0
     size = _FIRST_BATCH
+    wished: list[int] = []
     started = time.perf_counter()
     while done < total and not stop.is_set():
-        pending = session.store.missing_passages(model_key, min(size, total - done))
+        wished = [*take_wishes(session.data), *wished]
+        now, wished = wished[:_WISHED_BATCH], wished[_WISHED_BATCH:]
+        room = min(size, total - done)
+        pending = session.store.missing_passages(model_key, room, now) if now else ()
+        pending = pending or session.store.missing_passages(model_key, room)
         if not pending:
             break
         begun = time.perf_counter()

@@ -48,6 +48,9 @@ _QUOTED_IN = 3
 _ALL_BUT_WHOLE = 0.9
 """The share of a question's weight from which on a passage may have it word for word."""
 
+_WORTH_WAITING_FOR = 50
+"""So many of the best passages by words can come to the top once they have a vector."""
+
 _left_behind: set[threading.Thread] = set()
 
 
@@ -168,6 +171,8 @@ class Proposals:
     embed_secs: float = 0.0
     rerank_secs: float | None = None
     degraded: list[str] = field(default_factory=list)
+    waiting: Sequence[int] = ()
+    """The best chunks by words that have no vector, best first, where meaning was asked for."""
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -240,7 +245,20 @@ def propose(  # noqa: PLR0913 - the parts of one search
         _add_vectors(proposals, vectors, deadline)
     if proposals.lexical:
         proposals.basis = _basis(snapshot, parsed, proposals, model_key)
+        if Channel.VECTOR in wanted and model_key is not None:
+            proposals.waiting = _waiting(snapshot, proposals, model_key)
     return proposals
+
+
+def _waiting(snapshot: IndexSnapshot, proposals: Proposals, model_key: str) -> list[int]:
+    """Return the best chunks by words that have no vector yet, best first."""
+    files = snapshot.control.vectors.get(model_key)
+    embedded = files.rows - files.dead if files else 0
+    if embedded >= int(snapshot.control.stats.get("chunk_count", 0)):
+        return []
+    best = [row.chunk_key for row in proposals.lexical[:_WORTH_WAITING_FOR]]
+    done = snapshot.with_vector(best, model_key)
+    return [key for key in best if key not in done]
 
 
 def _add_words(

@@ -12,9 +12,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from kb_app._data_dir import DataDir
 from kb_app._search.channels import (
     Channel,
     Deadline,
@@ -103,9 +104,17 @@ def search_settings(config: Config, model: EmbeddingModel | None) -> SearchSetti
 
 
 def open_engine(
-    snapshot: IndexSnapshot, config: Config, parts: Parts, stop: Event | None = None
+    snapshot: IndexSnapshot,
+    config: Config,
+    parts: Parts,
+    stop: Event | None = None,
+    *,
+    may_wish: bool = False,
 ) -> Engine:
-    """Return what answers at the state of *snapshot*, with the models of *parts*."""
+    """Return what answers at the state of *snapshot*, with the models of *parts*.
+
+    With *may_wish*, the job that is running is asked for the vectors that a query lacks.
+    """
     return Engine(
         snapshot,
         search_settings(config, parts.model()),
@@ -113,7 +122,14 @@ def open_engine(
         reranker=parts.reranker,
         now=to_epoch(parts.clock()),
         stop=stop,
+        wish=partial(_leave_wish, config) if may_wish else None,
     )
+
+
+def _leave_wish(config: Config, chunk_keys: Sequence[int]) -> None:
+    from kb_app.jobs import leave_wish  # only while not all passages have vectors
+
+    leave_wish(DataDir(config.storage.data_dir), chunk_keys)
 
 
 @dataclass(slots=True)
@@ -155,10 +171,11 @@ class Engine:
     *embed* gives a query's vector and *reranker* what reorders the first rows; both load
     a model when first called. When *stop* is set, nobody waits for the answer any more, and
     nothing more is read with a model for it. Chunks are read once for all queries of an
-    engine, which lives as long as one call and serves one thread.
+    engine, which lives as long as one call and serves one thread. *wish* is told which chunks
+    a query would be answered better with, if they had a vector.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a search
         self,
         snapshot: IndexSnapshot,
         settings: SearchSettings,
@@ -167,6 +184,7 @@ class Engine:
         reranker: Callable[[], Reranker],
         now: int,
         stop: Event | None = None,
+        wish: Callable[[Sequence[int]], None] | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.settings = settings
@@ -174,6 +192,7 @@ class Engine:
         self._stop = stop
         self._reranker = reranker
         self._now = now
+        self._wish = wish
         self.renderer = Renderer(
             snapshot,
             now=now,
@@ -207,6 +226,8 @@ class Engine:
             embed=self.embed,
             deadline=run.deadline,
         )
+        if self._wish is not None and proposals.waiting:
+            self._wish(proposals.waiting)
         run.watch.lap()
         fused = self.rank(proposals, query, run.dates)
         run.watch.fusion_secs = run.watch.lap()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kb_core.errors import KbError, NotIndexed
 from kb_core.ids import doc_id
 from kb_core.ports import Store
-from kb_core.records import Changes, DocumentRecord, Move, Publication
+from kb_core.records import PASSAGES_AT_A_TURN, Changes, DocumentRecord, Move, Publication
 from kb_core.testing._contract_store import StoreOfTest, refused
 from kb_core.testing.documents import document, file_row
 from kb_core.testing.fakes import fixed_clock
@@ -281,6 +281,26 @@ class OutboxContract(StoreOfTest):
             p.passage_hash for p in store.missing_passages("m", 2)
         ]
         assert store.count_missing("m") == 3
+
+    def test_a_long_document_does_not_keep_older_ones_waiting(self) -> None:
+        store = self.make_store()
+        long = document(
+            "long.md",
+            "\n\n".join(map(str, range(PASSAGES_AT_A_TURN + 2))),
+            doc_date=fixed_clock("2026-01-02")(),
+        )
+        old = document("old.md", "old\n\nolder", doc_date=fixed_clock("2026-01-01")())
+        store.commit(Changes(documents=(long, old)))
+
+        pending = store.missing_passages("m", 99)
+
+        told = [passage.passage.rpartition("\n\n")[2] for passage in pending]
+        turn = [str(number) for number in range(PASSAGES_AT_A_TURN + 2)]
+        assert told == [
+            *turn[:PASSAGES_AT_A_TURN],
+            *("old", "older"),
+            *turn[PASSAGES_AT_A_TURN:],
+        ]
 
     def test_missing_passages_of_named_chunks_come_in_the_order_asked(self) -> None:
         store = self.make_store()

@@ -28,6 +28,7 @@ from kb_core.errors import KbError, NotIndexed
 from kb_core.media import MEDIA_ALWAYS_COUNTED
 from kb_core.ports import Clock
 from kb_core.records import (
+    PASSAGES_AT_A_TURN,
     Changes,
     ChunkRecord,
     DocumentRecord,
@@ -285,8 +286,9 @@ class MemoryStore:
             return doc.doc_date or doc.indexed_at, doc.doc_key
 
         docs = sorted(self._truth.docs.values(), key=newest_first, reverse=True)
+        chunks = (chunk for doc in docs for chunk in doc.chunks)
         missing: dict[str, PendingPassage] = {}
-        for chunk in (chunk for doc in docs for chunk in doc.chunks):
+        for chunk in sorted(chunks, key=lambda chunk: chunk.ordinal // PASSAGES_AT_A_TURN):
             if (model_key, chunk.passage_hash) not in self._truth.embeddings:
                 pending = PendingPassage(chunk.chunk_key, chunk.passage_hash, chunk.passage)
                 missing.setdefault(chunk.passage_hash, pending)
