@@ -36,7 +36,7 @@ kinds = {name: field.type for name, field in known.items()} | {"made_up": "tuple
 wider = type("SearchFilters", (), {**body, "__annotations__": kinds, "__module__": search.__name__})
 search.SearchFilters = dataclass(frozen=True, slots=True, kw_only=True)(wider)
 
-from kb_app._search.query import compile_filters
+from kb_app._search.filtering import compile_filters
 from kb_app.wire_models import SearchInput, read
 from kb_cli._options import filter_options, filters_of
 from kb_cli.main import cli

@@ -219,6 +219,9 @@ def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # 
         ({"tag": ("quantum",)}, "known are Rust, kitchen, rye\\, wheat, storage"),
         ({"source_type": ("notes",)}, "did you mean 'note'?"),
         ({"media": ("markdwon",)}, "did you mean 'markdown'?"),
+        ({"path_glob": ("/*.py",)}, "'/*.py' matches no path; did you mean '**/*.py'?"),
+        ({"path_glob": ("lib/**",)}, "matches no path; paths begin with ko/, notes/, odd.md, src/"),
+        ({"path_glob": ("lib/**,*.rs",)}, "'lib/**,*.rs' matches no path; paths begin with ko/"),
     ],
 )
 def test_a_value_that_nothing_has_is_told_with_the_nearest_that_exists(
@@ -241,6 +244,8 @@ def test_a_value_that_nothing_has_is_told_with_the_nearest_that_exists(
         ({"lang": ("und",)}, ["odd.md"]),
         ({"code_lang": ("Python",)}, ["src/lock.py"]),
         ({"source": ("work,_added",)}, ["odd.md"]),
+        ({"path_glob": ("ko/**, /odd.md",)}, ["ko/search.md", "odd.md"]),
+        ({"path_glob": ("{ko,src}/*.{md,py}",)}, ["ko/search.md", "src/lock.py"]),
         ({"media": ("code,md", "pdf"), "lang": ("ko", "null")}, ["ko/search.md", "src/lock.py"]),
     ],
 )
@@ -248,6 +253,16 @@ def test_what_is_printed_as_a_value_is_one_and_case_does_not_matter(
     kb: KnowledgeBase, filters: dict[str, tuple[str, ...]], paths: list[str]
 ) -> None:
     assert found(kb, **filters) == (paths, [])
+
+
+def test_a_path_with_a_comma_is_meant_before_what_the_comma_parts(tmp_path: Path) -> None:
+    made = SearchWorld(tmp_path)
+    made.put(*(made.corpus.document(path, "a lock") for path in ("a,b.md", "b.md", "{a,b}.md")))
+
+    with KnowledgeBase(*world_of(tmp_path, made)) as kb:
+        assert found(kb, path_glob=("a,b.md",)) == (["a,b.md"], [])
+        assert found(kb, path_glob=("{a,b}.md",)) == (["{a,b}.md"], [])
+        assert found(kb, path_glob=("a\\,b.md,b.md",)) == (["a,b.md", "b.md"], [])
 
 
 @pytest.mark.parametrize("tag", ["area", "#Area", "area/", "area/work", "area/work/deep"])

@@ -18,6 +18,7 @@ from kb_core.filters import (
     FilterSpec,
     OneOf,
     all_of,
+    alternatives_of,
     as_value,
     values_of,
 )
@@ -44,6 +45,24 @@ def test_any_values_can_be_written_as_one_text(values: list[str]) -> None:
     values = [value for value in values if value]
 
     assert values_of(",".join(map(as_value, values))) == values
+
+
+@pytest.mark.parametrize(
+    ("pattern", "patterns"),
+    [
+        ("docs/**", ["docs/**"]),
+        ("docs/**, *.md", ["docs/**", "*.md"]),
+        ("src/*.{ts,tsx}", ["src/*.ts", "src/*.tsx"]),
+        ("{a,b/{c,d}}/**,e", ["a/**", "e", "b/c/**", "b/d/**"]),
+        ("a{b}c", ["a{b}c"]),
+        ("{a,b", ["{a", "b"]),
+        ("a\\,b", ["a,b"]),
+        (",", [","]),
+        ("{a,b}" * 7, ["{a,b}" * 7]),
+    ],
+)
+def test_a_pattern_gives_several(pattern: str, patterns: list[str]) -> None:
+    assert alternatives_of(pattern) == patterns
 
 
 def test_fields_are_texts_or_numbers() -> None:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from kb_app import _reading
 from kb_app._citing.resolving import cite
 from kb_app._media import has_lines, medium_of
+from kb_app._search.filtering import nearest_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named
-from kb_app._search.query import nearest_of
 from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import citation_of

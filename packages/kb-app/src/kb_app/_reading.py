@@ -11,9 +11,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines, medium_of
+from kb_app._search.filtering import compile_filters, epoch_of, filter_warnings, glob_of
 from kb_app._search.hits import Freshness, file_of
 from kb_app._search.lookup import chunk_named, document_named, paths_named
-from kb_app._search.query import compile_filters, epoch_of, filter_warnings, glob_of
 from kb_core import wire
 from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, SpanNotSupported
@@ -179,7 +179,7 @@ def list_docs(
         return wire.doc_list([], total=0)
     found = snapshot.docs(compile_filters(filters, snapshot))
     page = found[offset : offset + limit]
-    warnings = filter_warnings(filters, snapshot)
+    warnings = filter_warnings(filters, snapshot, found=len(found) > 0)
     return wire.doc_list(page, total=len(found), warnings=warnings)
 
 

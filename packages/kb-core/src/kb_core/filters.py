@@ -32,6 +32,7 @@ __all__ = [
     "Tagged",
     "Words",
     "all_of",
+    "alternatives_of",
     "as_value",
     "literal_glob",
     "values_of",
@@ -123,7 +124,7 @@ FILTERS = (
         place=8,
         metavar="GLOB",
         help="Only paths like this: 'notes/**/*.md'.",
-        description="Path pattern as in .gitignore: notes/**, *.md.",
+        description="Path patterns as in .gitignore: notes/**, *.md, src/*.{ts,tsx}.",
     ),
     FilterSpec(
         name="trust_min",
@@ -312,6 +313,27 @@ def all_of(parts: Iterable[Filter | None]) -> Filter | None:
 def literal_glob(path: str) -> str:
     """Return *path* as a pattern that matches nothing else: folders may be called ``[id]``."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+_MOST_ALTERNATIVES = 64
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+def alternatives_of(pattern: str) -> list[str]:
+    r"""Return the path patterns that *pattern* gives: ``docs/**,src/*.{ts,tsx}`` is three.
+
+    Commas part them, also in braces; ``\,`` is a comma of a path. *pattern* alone where there
+    would be too many, or none.
+    """
+    left, made = [pattern], list[str]()
+    while left and len(left) + len(made) <= _MOST_ALTERNATIVES:
+        one = left.pop(0)
+        if braces := _BRACES.search(one):
+            before, after = one[: braces.start()], one[braces.end() :]
+            left = [f"{before}{part}{after}" for part in braces[1].split(",")] + left
+        else:
+            made += values_of(one)
+    return [pattern] if left or not made else list(dict.fromkeys(made))
 
 
 _BETWEEN_VALUES = re.compile(r"(?<!\\),")

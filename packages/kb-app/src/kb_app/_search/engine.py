@@ -26,16 +26,10 @@ from kb_app._search.channels import (
     propose,
 )
 from kb_app._search.confidence import confidence_of
+from kb_app._search.filtering import compile_filters, filter_warnings
 from kb_app._search.hits import Renderer
 from kb_app._search.page import Cursor, Delivery, Question, State, deliver, with_about
-from kb_app._search.query import (
-    ParsedQuery,
-    check_query,
-    compile_filters,
-    filter_warnings,
-    missing_of,
-    parse_query,
-)
+from kb_app._search.query import ParsedQuery, check_query, missing_of, parse_query
 from kb_app._search.ranking import LeftOut, Row, limited, list_digest, page_of, rank_proposals
 from kb_app._search.trace import trace_of
 from kb_core.clock import to_epoch
@@ -387,11 +381,14 @@ class Engine:
             cursor_at=cursor_at,
             remarks_at_end=lambda: self._beyond_the_pool(run, proposals),
             degraded=(*proposals.degraded, *run.remarks),
-            warnings=(*filter_warnings(run.query.filters, self.snapshot), *_say(read_as)),
+            warnings=(*self._unknown(run, found=bool(rows)), *_say(read_as)),
             stages=None if run.query.deadline_ms is None else proposals.stages,
             confidence=confidence_of(proposals, run.wanted, self.settings.model_key),
             missing=self._missing(run) if run.query.passages else None,
         )
+
+    def _unknown(self, run: _Run, *, found: bool) -> tuple[str, ...]:
+        return filter_warnings(run.query.filters, self.snapshot, found=found)
 
     def _missing(self, run: _Run) -> Missing | None:
         return missing_of(self.snapshot, run.query.text, run.parsed.text, run.where)

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
+from kb_app._search.filtering import compile_each, compile_filters
 from kb_app._search.hits import file_of
 from kb_app._search.lookup import find, paths_named
-from kb_app._search.query import compile_each, compile_filters, parse_query, words_of
+from kb_app._search.query import parse_query, words_of
 from kb_app._search.ranking import Row, page_of
 from kb_core import wire
 from kb_core.citations import citation_of

@@ -16,9 +16,9 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from kb_app._media import has_lines
+from kb_app._search.filtering import compile_filters, filter_warnings, glob_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import places_of
-from kb_app._search.query import compile_filters, filter_warnings, glob_of
 from kb_app._search.roles import role_of
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
@@ -100,6 +100,7 @@ def grep(
     looking = _Looking(pattern, query, time.monotonic() + seconds, stop)
     found = list(looking.through(snapshot.texts(where, pattern.needs)))
     total = _count(snapshot, where)
+    warnings = [*filter_warnings(query.filters, snapshot, found=total > 0), *warnings]
     if not looking.complete:
         warnings.append(
             f"time was up after {looking.seen:,} of {total:,} documents: "
@@ -188,9 +189,9 @@ class _Looking:
 
 
 def _where(snapshot: IndexSnapshot, query: GrepQuery) -> tuple[Filter | None, list[str]]:
-    """Return which documents are looked through, and what of that names nothing."""
+    """Return which documents are looked through, and which paths name none."""
     filters = compile_filters(query.filters, snapshot)
-    warnings = list(filter_warnings(query.filters, snapshot))
+    warnings: list[str] = []
     if not query.paths:
         return filters, warnings
     below = []

@@ -15,9 +15,10 @@ from dataclasses import replace
 
 from kb_app._search.channels import Channel, Proposals
 from kb_app._search.engine import Engine, pool_size
+from kb_app._search.filtering import compile_filters, filter_warnings
 from kb_app._search.lookup import Origin
 from kb_app._search.page import Cursor, Delivery, State, deliver, with_about
-from kb_app._search.query import compile_filters, filter_warnings, words_of
+from kb_app._search.query import words_of
 from kb_app._search.ranking import list_digest
 from kb_core.filters import Filter, Not, OneOf, Words, all_of
 from kb_core.media import SearchMode
@@ -76,7 +77,7 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
         cursor_at=cursor_at,
         remarks_at_end=tuple,
         degraded=tuple(proposals.degraded),
-        warnings=filter_warnings(query.filters, snapshot),
+        warnings=filter_warnings(query.filters, snapshot, found=bool(rows)),
     )
     response = deliver(delivery, engine.renderer, snapshot.control)
     return with_about(response, engine.settings.about, query.max_tokens)

@@ -1,0 +1,301 @@
+"""What narrows a search: the filters beside a question, as people and programs give them.
+
+A value that means nothing is refused; one that nothing has is told, since it gives no hits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kb_core.clock import parse_rfc3339, to_epoch
+from kb_core.control import ADDED_SOURCE
+from kb_core.errors import InvalidInput
+from kb_core.filters import (
+    FILTERS,
+    Filter,
+    FilterSpec,
+    Glob,
+    OneOf,
+    Or,
+    Range,
+    Tagged,
+    all_of,
+    alternatives_of,
+    as_value,
+    values_of,
+)
+from kb_core.ids import parse_id_prefix
+from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
+from kb_core.search import SearchFilters
+
+if TYPE_CHECKING:
+    from kb_core.ports import IndexSnapshot
+
+__all__ = [
+    "compile_each",
+    "compile_filters",
+    "epoch_of",
+    "filter_warnings",
+    "glob_of",
+    "nearest_of",
+    "tagged",
+]
+
+_CLASS = re.compile(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
+"""The members of a bracket in a path pattern; the first may be a bracket itself."""
+_RANGE = re.compile(r"(.)-(.)", re.DOTALL)
+
+_MEDIA = {*(medium.value for medium in Media), *MEDIA_ALIASES}
+_SHOWN = 10
+_CODES = {
+    "arabic": "ar",
+    "chinese": "zh",
+    "danish": "da",
+    "dutch": "nl",
+    "english": "en",
+    "finnish": "fi",
+    "french": "fr",
+    "german": "de",
+    "greek": "el",
+    "hungarian": "hu",
+    "italian": "it",
+    "japanese": "ja",
+    "korean": "ko",
+    "norwegian": "no",
+    "polish": "pl",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "spanish": "es",
+    "swedish": "sv",
+    "turkish": "tr",
+    "ukrainian": "uk",
+}
+"""ISO 639-1 codes of what people write instead."""
+
+_LONGEST_GLOB = 300
+"""Longer patterns make automata that the engine refuses."""
+
+
+def compile_filters(filters: SearchFilters, snapshot: IndexSnapshot) -> Filter | None:
+    """Return the tree for *filters*; raise ``InvalidInput`` for values that mean nothing.
+
+    *snapshot* knows which document the beginning of an id is of.
+    """
+    return all_of(part for _, part in compile_each(filters, snapshot))
+
+
+def compile_each(
+    filters: SearchFilters, snapshot: IndexSnapshot
+) -> Iterator[tuple[FilterSpec, Filter]]:
+    """Yield every filter that is given, by itself, with its meaning."""
+    for row in FILTERS:
+        given = getattr(filters, row.name)
+        values = _values(row, given) if row.many else () if given is None else (given,)
+        if values:
+            yield row, _compiled(row, values, snapshot)
+
+
+def filter_warnings(
+    filters: SearchFilters, snapshot: IndexSnapshot, *, found: bool
+) -> tuple[str, ...]:
+    """Return a warning for every value of a filter that nothing has: it gives no hits.
+
+    Path patterns, which take longer to look up, are only told where nothing was *found*.
+    """
+    kinds = {"text", "word", "medium"} if found else {"text", "word", "medium", "glob"}
+    return tuple(
+        _unknown(row, value, snapshot)
+        for row in FILTERS
+        if row.many and row.kind in kinds
+        for value in _values(row, getattr(filters, row.name))
+        if not _is_known(row, value, snapshot)
+    )
+
+
+def _values(row: FilterSpec, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of a filter that takes several; but for paths, a comma parts two."""
+    if row.kind == "glob":
+        return tuple(given)
+    for value in given:
+        _check_unicode(row.name, value)
+        if not value.strip(" ,"):
+            raise _bad(row.name, value, "a value")
+    return tuple(word for value in given for word in values_of(value))
+
+
+def _is_known(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> bool:
+    if row.kind == "medium":
+        return value.lower() in _MEDIA
+    if row.field == "source_id":
+        return True  # one that there is none of was refused
+    return snapshot.count_docs(_compiled(row, (value,), snapshot)) > 0
+
+
+def _unknown(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> str:
+    if row.kind == "glob":
+        return _no_path(row, value, snapshot)
+    known = _MEDIA if row.kind == "medium" else _existing(row, snapshot)
+    close = nearest_of(_CODES.get(value.lower(), value) if row.field == "lang" else value, known)
+    said = f"{row.name} {value!r} is unknown and gives no hits"
+    if close:
+        return f"{said}; did you mean '{as_value(close)}'?"
+    some = sorted(known)[:_SHOWN]
+    more = ", …" if len(known) > len(some) else ""
+    return f"{said}; known are {', '.join(map(as_value, some))}{more}" if some else said
+
+
+def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
+    said = f"{row.name} {pattern!r} matches no path"
+    deeper = f"**/{pattern.lstrip('/')}"
+    if _is_known(row, deeper, snapshot):
+        return f"{said}; did you mean {deeper!r}?"
+    docs: Sequence[Mapping[str, Any]] = snapshot.docs(None)
+    first = (doc["path"].partition("/") for doc in docs)
+    known = sorted({f"{name}{slash}" for name, slash, _ in first})
+    more = ", …" if len(known) > _SHOWN else ""
+    return f"{said}; paths begin with {', '.join(known[:_SHOWN])}{more}" if known else said
+
+
+def nearest_of(word: str, known: Iterable[str]) -> str | None:
+    """Return the one of *known* that *word* is most likely meant to be."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def _existing(row: FilterSpec, snapshot: IndexSnapshot) -> set[str]:
+    """Return the values that documents have; reads all of them, which only a mistake needs."""
+    found: set[str] = set()
+    docs: Sequence[Mapping[str, Any]] = snapshot.docs(None)
+    for doc in docs:
+        values = _with_parents(doc["tags"]) if row.field == "tag" else (doc[row.field],)
+        found.update(value for value in values if value)
+    return found
+
+
+def _with_parents(tags: Iterable[str]) -> Iterator[str]:
+    for tag in tags:
+        parts = tag.split("/")
+        yield from ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+
+
+def _compiled(  # noqa: C901, PLR0911 - one per kind
+    row: FilterSpec, values: Sequence[str], snapshot: IndexSnapshot
+) -> Filter:
+    match row.kind:
+        case "text":
+            if row.field == "source_id":
+                _check_sources(row, values, snapshot)
+            return tagged(values) if row.field == "tag" else OneOf(row.field, tuple(values))
+        case "word":
+            lowered = (value.lower() for value in values)
+            # What has no language, code, is counted under "null", and indexed under "".
+            return OneOf(row.field, tuple("" if word == "null" else word for word in lowered))
+        case "medium":
+            return OneOf(row.field, tuple(MEDIA_ALIASES.get(v.lower(), v.lower()) for v in values))
+        case "glob":
+            return Or(tuple(glob for value in values for glob in _globs(row, value, snapshot)))
+        case "trust":
+            return Range(row.field, low=_rank(row, *values))
+        case "from":
+            return Range(row.field, low=epoch_of(row.name, *values))
+        case "until":
+            return Range(row.field, high=_last_second(row, *values))
+        case "id":
+            return OneOf(row.field, tuple(_doc_id(row, value, snapshot) for value in values))
+
+
+def tagged(tags: Sequence[str]) -> Tagged:
+    """Return tags as they are written anywhere: ``#area/`` is ``area``."""
+    return Tagged(tuple(tag.removeprefix("#").rstrip("/") or tag for tag in tags))
+
+
+def _check_sources(row: FilterSpec, values: Sequence[str], snapshot: IndexSnapshot) -> None:
+    """Refuse a source that there is none of: a typing error looks like an empty folder."""
+    known = sorted({*snapshot.control.sources, ADDED_SOURCE})
+    for value in values:
+        if value not in known:
+            close = nearest_of(value, known)
+            raise InvalidInput(
+                f"{row.name} {value!r} is unknown, or was never ingested",
+                hint=f"did you mean {close!r}?" if close else f"known are {', '.join(known)}",
+                details={"field": row.name, "value": value, "known": known, "nearest": close},
+            )
+
+
+def _check_unicode(name: str, value: str) -> None:
+    """Refuse half a surrogate pair: nothing that is stored can hold one."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise _bad(name, value.encode("utf-8", "replace").decode(), "valid Unicode") from error
+
+
+def glob_of(name: str, pattern: str) -> Glob:
+    """Return a path pattern as a filter; raise ``InvalidInput`` for what is none.
+
+    What only the engine cannot do is refused by the engine, as ``InvalidInput``, too.
+    """
+    _check_unicode(name, pattern)
+    if not pattern.strip() or pattern.count("[") > pattern.count("]"):
+        raise _bad(name, pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
+    if len(pattern) > _LONGEST_GLOB:
+        shown = f"{pattern[:40]}…"
+        raise _bad(name, shown, f"a pattern of at most {_LONGEST_GLOB} characters")
+    for inside in _CLASS.findall(pattern):
+        for first, last in _RANGE.findall(inside):
+            if first > last:
+                what = f"a path pattern: in [{inside}], {first!r} comes after {last!r}"
+                raise _bad(name, pattern, what)
+    return Glob(pattern)
+
+
+def _globs(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> tuple[Glob, ...]:
+    """Return what *pattern* means: a path that is called so, before what commas part."""
+    several = alternatives_of(pattern)
+    is_one = several == [pattern] or (
+        len(pattern) <= _LONGEST_GLOB and snapshot.count_docs(glob_of(row.name, pattern))
+    )
+    return tuple(glob_of(row.name, one) for one in ([pattern] if is_one else several))
+
+
+def _rank(row: FilterSpec, level: str) -> int:
+    try:
+        return TrustLevel(level.lower()).rank
+    except ValueError as error:
+        raise _bad(row.name, level, "primary, secondary or generated") from error
+
+
+def _last_second(row: FilterSpec, value: str) -> int:
+    whole_day = "T" not in value and ":" not in value
+    return epoch_of(row.name, value) + (86_399 if whole_day else 0)
+
+
+def epoch_of(name: str, value: str) -> int:
+    """Return a date or time that was given as *name* in epoch seconds; or ``InvalidInput``."""
+    try:
+        return to_epoch(parse_rfc3339(value))
+    except (ValueError, OverflowError) as error:
+        raise _bad(
+            name, value, "a date or time such as 2026-05-10 or 2026-05-10T12:00:00Z"
+        ) from error
+
+
+def _doc_id(row: FilterSpec, given: str, snapshot: IndexSnapshot) -> str:
+    prefix = parse_id_prefix(given, what=row.name)
+    found = snapshot.find_docs(prefix, 2)
+    if len(found) > 1:
+        raise _bad(row.name, given, "the beginning of one id alone: give more digits")
+    return found[0]["doc_id"] if found else prefix
+
+
+def _bad(name: str, value: str, expected: str) -> InvalidInput:
+    return InvalidInput(
+        f"{name} {value!r} is not {expected}",
+        details={"field": name, "value": value, "expected": expected},
+    )
