@@ -86,9 +86,12 @@ async def test_what_is_shown_of_a_file_is_what_stands_there(
         for path, first, last, lines in shown:
             file = (ROOT / path).read_text("utf-8").split("\n")
             assert 1 <= first <= last <= len(file)
-            stands = [printable(line.rstrip(), keep="\t") for line in file[first - 1 : last]]
-            if max_tokens is None:  # the lines that tell, and of long ones a part
-                assert_are_of(lines, stands, first if path.endswith(".py") else None)
+            every = [printable(line.rstrip(), keep="\t") for line in file]
+            stands = every[first - 1 : last]
+            if max_tokens is None and path.endswith(".py"):  # lines that tell, and values
+                assert_are_of(lines, every, range(first, last + 1))
+            elif max_tokens is None:  # of long lines a part
+                assert_are_of(lines, stands, None)
             elif path.endswith(".py"):
                 numbers = [str(number) for number in range(first, last + 1)]
                 rows = [f"{n} {line}".rstrip() for n, line in zip(numbers, stands, strict=True)]
@@ -98,13 +101,19 @@ async def test_what_is_shown_of_a_file_is_what_stands_there(
                 assert "\n".join(said) in "\n".join(line for line in stands if line)
 
 
-def assert_are_of(shown: list[str], stands: list[str], first: int | None) -> None:
-    """Hold each line that is shown against the file: that of its number, or any of a passage."""
+def assert_are_of(shown: list[str], stands: list[str], numbers: range | None) -> None:
+    """Hold each line that is shown against what stands there: that of its number, or any.
+
+    A line that is not of the passage gives a constant its value.
+    """
     said = "\n".join(line for line in stands if line)
     for line in filter(None, shown):
-        number, _, text = line.partition(" ") if first is not None else ("", "", line[2:])
-        where = said if first is None else stands[int(number) - first]
+        number, _, text = line.partition(" ") if numbers is not None else ("", "", line[2:])
+        where = said if numbers is None else stands[int(number) - 1]
         assert all(part.strip() in where for part in text.split("…")), line
+        assert (
+            numbers is None or int(number) in numbers or re.match(r"_?[A-Z][A-Z0-9_]+\b.*=", text)
+        )
 
 
 async def test_what_has_no_room_can_be_read_by_the_place_that_is_named(kb: KnowledgeBase) -> None:

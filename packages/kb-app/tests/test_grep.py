@@ -189,6 +189,26 @@ def test_a_part_of_a_name_is_no_definition(pattern: str, is_one: bool) -> None:
     assert ("is_definition" in line) is is_one
 
 
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("WALK = 3", True),
+        ("export const walk: number = 3;", True),
+        ("walks = 3", False),
+        ("run = walk", False),
+        ("walk == 3", False),
+        ("    walk = 3", False),
+        ("walk(speed=3)", False),
+    ],
+)
+def test_what_gives_a_name_a_value_at_the_margin_is_a_definition(line: str, is_one: bool) -> None:
+    (found,) = asked(document("a.ts", f"{line}\n", media="code"), pattern="walk")["files"]
+    (prose,) = asked(document("a.txt", f"{line}\n", media="text"), pattern="walk")["files"]
+
+    assert ["is_definition" in each for each in found["lines"]] == [is_one]
+    assert "is_definition" not in prose["lines"][0]
+
+
 def test_a_heading_is_found_as_one_and_so_is_a_symbol_after_other_letters() -> None:
     text = "한국어 été\n\n# The walk\n\nwalk\n"
     start = text.index("#")

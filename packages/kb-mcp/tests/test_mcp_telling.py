@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from kb_app import KnowledgeBase
 from kb_core import wire
 from kb_core.media import SearchMode
+from kb_core.records import DocumentRecord
 from kb_core.search import SearchQuery
 from kb_core.testing.documents import document
 from kb_mcp._tool import in_passages
 from kb_mcp.testing import knowledge_base, told
 from kb_mcp.text.hits import bulk_text, search_text
+from kb_mcp.text.lines import grep_text
 
 SWIMS = "\n".join(f"    step({n})" for n in range(60))
 LONG = f"def paddle():\n{SWIMS}\n    return otter_depth * 3\n"
@@ -163,7 +169,7 @@ async def test_the_same_line_in_a_file_is_told_once_and_a_line_alone_beside_its_
     kb = knowledge_base(raising, document("src/b.py", "otter = 1\n"))
 
     assert await told(kb, "grep", {"pattern": "otter"}) == (
-        "4 lines in 2 files · case ignored\nsrc/a.py:1, 2, 3: raise Otter\nsrc/b.py:1: otter = 1"
+        "4 lines in 2 files · case ignored\nsrc/b.py:1: otter = 1\nsrc/a.py:1, 2, 3: raise Otter"
     )
 
 
@@ -221,3 +227,116 @@ async def test_a_document_that_is_too_long_is_told_in_outline_unless_tokens_were
     assert rows[0].endswith(" otter0")
     assert len(rows) == 9
     assert "1 def otter0():" in text
+
+
+CODE = """from limits import MOST_OTTERS
+
+_BURROW_DEPTH: int = 7
+_MANY_BURROWS = (
+    1, 2, 3,
+)
+
+
+def dig(otters):
+    if otters > MOST_OTTERS:
+        raise TooMany
+    return [_BURROW_DEPTH, _MANY_BURROWS]
+"""
+
+
+def _unit(code: str, name: str) -> dict[str, Any]:
+    start = code.index(f"def {name}")
+    found = {"start": start, "end": len(code), "symbol": name, "symbol_kind": "function"}
+    return {"kind": "unit", **found}
+
+
+def _digging(*others: DocumentRecord) -> KnowledgeBase:
+    units = (_unit(CODE, "dig"),)
+    return knowledge_base(document("dig.py", CODE, media="code", blocks=units), *others)
+
+
+def _limits(path: str, value: int) -> DocumentRecord:
+    return document(path, f"MOST_OTTERS = {value}\nx = MOST_OTTERS == 9\n", media="code")
+
+
+@pytest.mark.parametrize("tool", ["search", "codebase_search", "ask"])
+async def test_lines_of_code_come_with_the_values_of_their_constants(tool: str) -> None:
+    kb = _digging(_limits("limits.py", 4))
+
+    text = await told(kb, tool, {"query": "what does dig otters return"})
+
+    assert "otters > MOST_OTTERS" in text
+    assert "\n3 _BURROW_DEPTH: int = 7" in text
+    assert "\nlimits.py:1: MOST_OTTERS = 4" in text or "\n1 MOST_OTTERS = 4" in text
+
+
+async def test_a_constant_that_two_files_define_is_not_guessed() -> None:
+    kb = _digging(_limits("a/limits.py", 4), _limits("b/limits.py", 5))
+
+    text = await told(kb, "search", {"query": "dig otters", "path_glob": "dig.py"})
+
+    assert "otters > MOST_OTTERS" in text
+    assert "limits.py" not in text
+
+
+async def test_whole_passages_are_told_without_values() -> None:
+    kb = _digging(_limits("limits.py", 4))
+
+    text = await told(kb, "search", {"query": "dig", "path_glob": "dig.py", "max_tokens": 900})
+
+    assert "otters > MOST_OTTERS" in text
+    assert "limits.py:" not in text
+
+
+async def test_a_long_function_that_answers_is_told_by_its_lines() -> None:
+    filling = "".join(f"    step_{n}(river, weir, dusk)\n" for n in range(60))
+    code = f"def settle(otter):\n{filling}    otter.holt_age = 4\n    return otter\n"
+    kb = knowledge_base(document("a.py", code, media="code", blocks=(_unit(code, "settle"),)))
+    question = "what holt age does an otter settle with"
+
+    alone = await told(kb, "ask", {"query": question})
+    several = await told(kb, "ask", {"queries": [question, "who is an otter"]})
+
+    assert re.search(r"^62 +otter.holt_age = 4$", alone, re.MULTILINE)
+    assert re.search(r"^62 +otter.holt_age = 4$", several, re.MULTILINE)
+    assert len(several) < 500
+
+
+def test_lines_that_only_import_or_list_a_name_are_places_at_the_end() -> None:
+    rows = {
+        "a.py": [(1, "from limits import MOST"), (9, "if otters > MOST:")],
+        "b.py": [(2, '    "MOST",'), (3, "import limits, MOST")],
+        "limits.py": [(7, "MOST = 4")],
+    }
+    files = [
+        {
+            "doc_id": path,
+            "doc_path": path,
+            "source_id": "notes",
+            "media": "code",
+            "stale": False,
+            "matches": len(lines),
+            "omitted": 0,
+            "lines": [
+                {
+                    "line": number,
+                    "text": text,
+                    "is_match": True,
+                    "spans": [[text.index("MOST"), text.index("MOST") + 4]],
+                    "uri": f"{path}#L{number}",
+                }
+                for number, text in lines
+            ],
+        }
+        for path, lines in rows.items()
+    ]
+    found = {"total_lines": 5, "total_files": 3, "case": "exact", "searched": 3, "files": files}
+
+    assert grep_text(found) == (
+        "5 lines in 3 files\n"
+        "a.py:9: if otters > MOST:\n"
+        "limits.py:7: MOST = 4\n"
+        "imported or listed: a.py:1, b.py:2,3"
+    )
+    only = {**found, "total_lines": 2, "total_files": 1, "files": files[1:2]}
+    assert "imported" not in grep_text(only)

@@ -647,7 +647,7 @@ async def test_lines_stand_under_their_file_with_their_numbers() -> None:
 
     assert await told(kb, "grep", {"pattern": "ottera", "context": 1}) == (
         "2 lines in 1 file · case ignored\n"
-        "src/a.py · defined at 3\n"
+        "src/a.py\n"
         "2-\n3: def ottera():\n4-     pass\n5-\n6: ottera()"
     )
     assert await told(kb, "grep", {"pattern": "Heron"}) == "no line matches, in 1 document"

@@ -8,6 +8,7 @@ many, each file shows some.
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ from kb_app._search.roles import role_of
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
+from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
 from kb_core.search import FileRole, GrepQuery
 from kb_core.values import dataclass
@@ -47,6 +49,8 @@ _BEFORE = 80
 """Characters before the first match that are shown of a longer line."""
 _HEAD_BYTES = 2_000
 """How far from the start of a symbol its name stands at most: decorators come before it."""
+_GIVEN = re.compile(rb"(?:[\w<>\[\]]+[ \t]+){0,4}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)")
+"""A line at the margin that gives a name a value: as telling as a function."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
 _TURNS = 1_000
 """Lines between two looks at the clock."""
@@ -240,7 +244,7 @@ def _ranked(
     often = sorted(found, key=lambda each: -each.count)[: max(most, _MOST_READ)]
     docs = snapshot.docs_of([each.text.doc_key for each in often])
     matches = [
-        _Match(each, doc, frozenset(_defined(each, doc, pattern)))
+        _Match(each, doc, frozenset((*_defined(each, doc, pattern), *_given(each, doc, pattern))))
         for each in often
         if (doc := docs.get(each.text.doc_key))
     ]
@@ -279,6 +283,17 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
         # A part of a name is no name; a word of a heading says what it is about.
         if left >= 0 and pattern.covers(data, found.form, line, (left, left + len(name))):
             yield numbers[at]
+
+
+def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
+    """Yield the matching lines of code that give what the match names a value."""
+    data = found.text.data
+    for number, start in found.lines.items() if doc["media"] == Media.CODE.value else ():
+        if given := _GIVEN.match(data, start, start + _LONGEST_LINE):
+            end = data.find(b"\n", start)
+            line = start, len(data) if end < 0 else end
+            if pattern.covers(data, found.form, line, given.span(1)):
+                yield number
 
 
 def _shares(counts: Sequence[int], budget: int) -> list[int]:

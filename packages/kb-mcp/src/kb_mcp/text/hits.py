@@ -22,7 +22,7 @@ from kb_core.search import CHARS_PER_TOKEN
 from kb_core.values import dataclass
 from kb_mcp.text import BUDGET, INDENT, error_text, few, numbered_head, short, weight
 from kb_mcp.text.pieces import LABEL, Page, Piece
-from kb_mcp.text.telling import Telling
+from kb_mcp.text.telling import LookUp, Telling, values_of
 
 __all__ = [
     "Told",
@@ -46,6 +46,8 @@ _BY = {"hybrid": "words and meaning", "lexical": "words", "vector": "meaning"}
 _ALSO = "also:"
 _OVER = "… {} more of these: give max_tokens, or a smaller k"
 _OVER_EACH = "… {} more: ask one alone"
+_OF_VALUES = 4
+"""One part in so many of an answer may be values of constants that its lines use."""
 _BRIEFS = 40
 """Per cent of a budget that lines alone may take: text is what was asked for."""
 
@@ -84,6 +86,8 @@ class _View:
     """How many of the others are a line each then."""
     over: str = _OVER
     """What is said of hits that have no room, if anything."""
+    look_up: LookUp | None = None
+    """What finds the values of constants, where they are told."""
 
 
 # ----------------------------------------------------------------- whole answers
@@ -94,9 +98,11 @@ def search_text(
     max_tokens: int | None = None,
     given: Container[int] = (),
     about: str | None = None,
+    *,
+    look_up: LookUp | None = None,
 ) -> Told:
     """Return search_response.v1, with passages, as text; of what was *given*, a line each."""
-    view = _View(tokens=max_tokens or BUDGET, given=given, about=about)
+    view = _View(tokens=max_tokens or BUDGET, given=given, about=about, look_up=look_up)
     return _search(response, view, is_alone=True)
 
 
@@ -115,11 +121,13 @@ def codebase_text(
     given: Container[int] = (),
     *,
     is_whole: bool = False,
+    look_up: LookUp | None = None,
 ) -> Told:
     """Return codebase_search_response.v1, with passages, as text."""
     queries, hits = response["queries"], response["hits"]
+    tokens = max_tokens or BUDGET
     if "groups" in response:
-        view = _View(tokens=max_tokens or BUDGET, given=given)
+        view = _View(tokens=tokens, given=given, look_up=look_up)
         return _apart(list(_groups(response)), view, is_whole=is_whole)
     first = [_found(hits, 1, queries=len(queries))]
     for failed in response.get("errors", ()):
@@ -129,7 +137,7 @@ def codebase_text(
     if response["truncated"]:
         tail.append("there are more: give a larger maxResults, or ask more precisely")
     about = None if is_whole else " ".join(query["query"] for query in queries)
-    view = _View(tokens=max_tokens or BUDGET, given=given, about=about, enough=_OF_CODE)
+    view = _View(tokens=tokens, given=given, about=about, enough=_OF_CODE, look_up=look_up)
     return _answer(first, hits, tail, view)
 
 
@@ -139,6 +147,7 @@ def aggregated_text(
     given: Container[int] = (),
     *,
     is_whole: bool = False,
+    look_up: LookUp | None = None,
 ) -> Told:
     """Return bulk_search_response.v1 of one list for all queries as text."""
     hits, results = response["aggregated"], response["results"]
@@ -151,7 +160,7 @@ def aggregated_text(
             remarks |= dict.fromkeys(_remarks({**one["response"], "hits": hits}))
             first += [f"query {at}: {said}" for said in _missing(one["response"])]
     about = None if is_whole else " ".join(map(_query, results))
-    view = _View(tokens=max_tokens or BUDGET, given=given, about=about)
+    view = _View(tokens=max_tokens or BUDGET, given=given, about=about, look_up=look_up)
     return _answer(first, hits, list(remarks), view)
 
 
@@ -161,13 +170,14 @@ def bulk_text(
     given: Container[int] = (),
     *,
     is_whole: bool = False,
+    look_up: LookUp | None = None,
 ) -> Told:
     """Return bulk_search_response.v1 as text: a part for each query, which share the budget.
 
     What a query needs less of it, those after it have more; a passage is shown once.
     """
     answers = [(_query(one), one["error"] or one["response"]) for one in response["results"]]
-    view = _View(tokens=max_tokens or BUDGET, given=given)
+    view = _View(tokens=max_tokens or BUDGET, given=given, look_up=look_up)
     return _apart(answers, view, is_whole=is_whole)
 
 
@@ -206,6 +216,7 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
                 enough=_EACH,
                 listed=0,
                 over=_OVER if is_whole else "",
+                look_up=view.look_up,
             )
             told = _search({**answer, **dict.fromkeys(_SHARED, ())}, own, is_alone=is_whole)
             shown |= set(told.lines)
@@ -362,12 +373,38 @@ def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: s
             briefs[at] = f"{briefs[at]} · seen"
             taken += _cost(briefs[at])
         picked = telling.picked(heads, room - taken)
+    picked = _valued(telling, picked, heads, room - taken, view.look_up)
     room -= sum(_whole_cost(page, piece) for piece in picked.values())
     rest = [brief for at, brief in enumerate(briefs) if at not in picked]
     costs = accumulate(map(_cost, rest), initial=0)
     listed = bisect_right([*costs][: view.listed + 1], room) - 1
     over = [view.over.format(len(rest) - listed)] if view.over and listed < len(rest) else []
     return _Laid([*picked.values()], rest[:listed], over, len(rest) - listed)
+
+
+def _valued(
+    telling: Telling,
+    picked: dict[int, Piece],
+    heads: Mapping[int, int],
+    room: int,
+    look_up: LookUp | None,
+) -> dict[int, Piece]:
+    """Return the pieces with the values of the constants in them, for which other lines go."""
+    known = [value for piece in picked.values() for value in values_of(piece, look_up)]
+    wanted = sum(weight(value) + 1 for value in dict.fromkeys(known))
+    if not wanted:
+        return picked
+    left = min(wanted, room // _OF_VALUES)
+    valued, told = dict[int, Piece](), set[str]()
+    for at, piece in telling.picked(heads, room - left).items():
+        values = []
+        for value in values_of(piece, look_up):
+            if value not in told and (cost := weight(value) + 1) <= left:
+                left -= cost
+                values.append(value)
+                told.add(value)
+        valued[at] = replace(piece, values=tuple(values))
+    return valued
 
 
 def _cost(brief: str) -> int:

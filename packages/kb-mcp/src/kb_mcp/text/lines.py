@@ -5,18 +5,21 @@ many lines match; then its lines: ``12: text`` for one that matches, ``13- text`
 it; where the document has no lines that one could ask for, the place stands there. A file of one
 line is that line, ``path:12: text``. Of a long line there is what stands around the match.
 Lines without others around them have no margin, and those that say the same are one; others
-stand around them where a file has room for all of these. What does
+stand around them where a file has room for all of these. Lines of code that only import or list
+a name are places alone, in one line for all files, where another line tells more of it. What does
 not fit is counted: lines of a file in its head, files at the end.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
 
 from kb_app.shown import count, printable
+from kb_core.media import Media
 from kb_core.search import CHARS_PER_TOKEN
 from kb_mcp.text import INDENT, few, joined, named, short, weight
 from kb_mcp.text.telling import cut
@@ -30,6 +33,12 @@ _BUDGET = 1_250
 _OVER = "… {} more files: give path or a filter, files_only, or max_tokens"
 _LONGEST_LINE = 160
 """Characters that are shown of a line."""
+_NAMING = re.compile(
+    r"\s*(?:(?:from|import|use|using|export \{|#\s*include|require)\b(?!.*[=(]\s*\w+\().*"
+    r"|[\"']?[\w.]+[\"']?,?\s*)$"
+)
+"""A line of code that imports names, or has one of a list by itself."""
+_NAMED = "imported or listed: "
 _CUT = "…"
 _LARGEST_SHARE = 3
 """One file of several has at most this part of the budget."""
@@ -41,7 +50,9 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     said = [_found(found), *(f"warning: {short(one, 300)}" for one in found.get("warnings", ()))]
     first = few(said, room // 3)
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + 4
-    files = found["files"]
+    files, naming = _without_naming(found["files"])
+    said_at_end = few([_NAMED + ", ".join(naming)], room // 4) if naming else []
+    room -= sum(weight(line) + 1 for line in said_at_end)
     several = {file["doc_path"] for file in files if _times(files, file["doc_path"]) > 1}
     heads = [_head(file, several) for file in files]
     listed = _listed(heads, room if found["total_lines"] else 0)
@@ -62,9 +73,35 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
         else:
             parts += _whole(_head(file, several, is_counted=False), lines)
         room -= sum(weight(line) + 1 for line in lines)
-    if rest := found["total_files"] - listed:
+    parts += said_at_end
+    if rest := found["total_files"] - (len(found["files"]) - len(files)) - listed:
         parts.append(_OVER.format(rest))
     return "\n".join(parts)
+
+
+def _without_naming(files: Sequence[_Json]) -> tuple[list[_Json], list[str]]:
+    """Return files without the lines that only import or list what others tell more of.
+
+    And the places of these lines, as far as their number is that of few lines.
+    """
+    lines = [(file, line) for file in files for line in file["lines"]]
+    if not all(line["is_match"] for _, line in lines):
+        return list(files), []
+    telling = {_matched(line) for file, line in lines if not _is_naming(file, line)}
+    kept, places = list[_Json](), list[str]()
+    for file in files:
+        naming = (line for line in file["lines"] if _is_naming(file, line))
+        own = [line for line in naming if _matched(line) in telling]
+        at = ",".join(str(line["line"]) for line in own)
+        places += [f"{named(file['doc_path'])}:{at}"] if own else []
+        left = [line for line in file["lines"] if line not in own]
+        if left or not own or file["omitted"]:
+            kept.append({**file, "lines": left, "matches": file["matches"] - len(own)})
+    return kept, places
+
+
+def _is_naming(file: _Json, line: _Json) -> bool:
+    return file["media"] == Media.CODE.value and bool(_NAMING.match(line["text"]))
 
 
 def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | None:
@@ -123,11 +160,9 @@ def _found(found: _Json) -> str:
 
 
 def _head(file: _Json, several: set[str], *, is_counted: bool = True) -> str:
-    defined = [line["line"] for line in file["lines"] if line.get("is_definition")]
     return joined(
         named(file["doc_path"]),
         count(file["matches"], "line") if is_counted else "",
-        f"defined at {', '.join(map(str, defined[:3]))}" if defined else "",
         f"source {short(file['source_id'])}" if file["doc_path"] in several else "",
         "stale" if file["stale"] else "",
     )

@@ -54,6 +54,8 @@ class Piece:
     is_cut: bool = False
     told: tuple[str, ...] | None = None
     """Its lines as they are shown, where not all are."""
+    values: tuple[str, ...] = ()
+    """Lines from elsewhere that say what constants in it are."""
 
     @classmethod
     def of(cls, hit: _Json) -> Piece:
@@ -92,9 +94,9 @@ class Piece:
     def lines(self) -> list[str]:
         """Return the passage as it is shown."""
         if self.told is not None:
-            return list(self.told)
+            return [*self.told, *self.values]
         if self.is_code:
-            return list(numbered(self.text, self.first or 1))
+            return [*numbered(self.text, self.first or 1), *self.values]
         return list(indented(self.text))
 
     def said(self) -> list[int]:
@@ -122,6 +124,7 @@ class Piece:
         return replace(
             self,
             hits=self.hits + other.hits,
+            values=tuple(dict.fromkeys(self.values + other.values)),
             text=text,
             end=max(self.end, other.end),
             is_cut=(other if other.end > self.end else self).is_cut,

@@ -5,6 +5,9 @@ order: code by lines, prose by lines and, of a long one, by sentences. What is l
 reader needs is cut around its first match. ``…`` stands where something is left out; of code,
 the numbers of the lines say that.
 
+Names in capitals that lines of code use stand for what a reader asks next, so the line that gives
+one its value is told with them, where there is one.
+
 For reading only: which passages are found, and in which order, is decided elsewhere. Words
 are compared as ``shown.marks`` compares them.
 """
@@ -13,17 +16,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from math import log
+from typing import Any, TypeAlias
 
+from kb_app.shown import printable
 from kb_app.shown.marks import marks
+from kb_core.media import Media
 from kb_core.values import dataclass
-from kb_mcp.text import INDENT, indented, numbered, weight
+from kb_mcp.text import INDENT, indented, named, numbered, weight
 from kb_mcp.text.pieces import Piece
 
-__all__ = ["LONGEST_LINE", "Telling", "around", "cut"]
+__all__ = ["LONGEST_LINE", "LookUp", "Telling", "Value", "around", "code_lines", "cut", "values_of"]
 
 LONGEST_LINE = 200
 """Characters of a line, or of a sentence, that are shown of it."""
@@ -51,6 +57,60 @@ _OPENING = 2
 """So many lines that say something tell what a passage is."""
 _WORD = 4
 """Characters by which two forms of a word are one, as ``excerpts`` has it."""
+
+
+_CONSTANT = re.compile(r"\b(?:_[A-Z][A-Z0-9_]{2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b")
+_GIVEN = re.compile(rf"({_CONSTANT.pattern})\s*(?::[^=\n]*)?=(?!=)")
+_MOST_VALUES = 3
+"""Constants of a passage that are told; lines with more of them are lists."""
+_LONGEST_VALUE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A line that gives a constant its value, and where it stands."""
+
+    path: str
+    line: int
+    text: str
+
+
+LookUp: TypeAlias = Callable[[str, Collection[str]], Mapping[str, Value]]
+"""Finds, for the document at a path, the lines that define names, as far as that is certain."""
+
+
+def values_of(piece: Piece, look_up: LookUp | None) -> list[str]:
+    """Return the lines that say what constants are that the lines of a piece of code use."""
+    if look_up is None or not piece.is_code:
+        return []
+    said = "\n".join(piece.lines())
+    used = dict.fromkeys(_CONSTANT.findall(said))
+    names = used.keys() - {name for name, *_ in _GIVEN.findall(said)}
+    if not names:
+        return []
+    path = piece.hits[0]["doc_path"]
+    found = look_up(path, names)
+    return [_value(found[name], path) for name in used if name in found][:_MOST_VALUES]
+
+
+def code_lines(
+    cited: Mapping[str, Any], question: str, most: int, look_up: LookUp | None
+) -> list[str]:
+    """Return what an evidence of answer.v1 quotes of code, by the lines that tell if it is long.
+
+    Lines come to *most* characters, by ``weight``, but for values of constants.
+    """
+    text, first = cited["quote"], cited["citation"]["line_start"]
+    hit = {"media": Media.CODE.value, "doc_path": cited["doc_path"]}
+    piece = Piece(hits=(hit,), text=text, start=0, end=len(text), first=first)
+    if piece.cost > most:
+        piece = Telling(question, [piece]).picked({0: 0}, most).get(0, piece)
+    return [*piece.lines(), *values_of(piece, look_up)]
+
+
+def _value(value: Value, path: str) -> str:
+    place = f"{value.line} " if value.path == path else f"{named(value.path)}:{value.line}: "
+    return f"{place}{printable(cut(value.text, 0, _LONGEST_VALUE))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from kb_mcp._tool import (
     input_schema,
     outline,
 )
+from kb_mcp._values import Constants
 from kb_mcp.text.answers import answer_text, answers_text
 
 __all__ = ["ASK", "AskInput"]
@@ -74,7 +75,8 @@ def _ask(call: Call) -> Answer:
 
 def _tell_ask(call: Call) -> str:
     if "queries" not in call.arguments:
-        return answer_text(_ask(call))
+        found = _ask(call)
+        return answer_text(found, str(found["question"]), Constants(call.kb))
     asked = each_of(call.arguments)
     answers: list[tuple[str, Answer]] = []
     for one in asked:
@@ -82,7 +84,7 @@ def _tell_ask(call: Call) -> str:
             break  # nobody waits for the rest
         answers.append((str(one.get("query")), _answered(replace(call, arguments=one))))
         call.progress.message = f"{len(answers)} of {len(asked)} questions answered"
-    return answers_text(answers, call.max_tokens)
+    return answers_text(answers, call.max_tokens, Constants(call.kb))
 
 
 def _answered(call: Call) -> Answer:

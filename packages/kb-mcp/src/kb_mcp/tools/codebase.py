@@ -16,6 +16,7 @@ from kb_mcp._tool import (
     outline,
     schema_of,
 )
+from kb_mcp._values import Constants
 from kb_mcp.text.hits import codebase_text
 
 __all__ = ["CODEBASE_SEARCH"]
@@ -66,7 +67,8 @@ def _with_enough(arguments: Arguments) -> Arguments:
 def _tell_codebase_search(call: Call) -> str:
     found = call.kb.codebase_search(_with_enough(call.arguments), passages=True)
     is_whole = call.max_tokens is not None
-    told = codebase_text(found, call.max_tokens, call.given, is_whole=is_whole)
+    look_up = Constants(call.kb)
+    told = codebase_text(found, call.max_tokens, call.given, is_whole=is_whole, look_up=look_up)
     call.shown.extend(told.lines)
     return told.text
 

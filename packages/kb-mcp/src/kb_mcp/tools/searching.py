@@ -37,6 +37,7 @@ from kb_mcp._tool import (
     outline,
     output_schema,
 )
+from kb_mcp._values import Constants
 from kb_mcp.text.hits import aggregated_text, bulk_text, search_text
 
 __all__ = ["BULK_SEARCH", "SEARCH", "SIMILAR", "BulkInput", "SimilarInput"]
@@ -68,7 +69,8 @@ def _told(call: Call, found: Answer, about: str) -> str:
     if cursor := found["next_cursor"]:
         found = {**found, "next_cursor": call.memory.short(cursor)}
     shown_by = about if call.max_tokens is None else None
-    told = search_text(found, call.max_tokens, call.given, shown_by)
+    constants = Constants(call.kb)
+    told = search_text(found, call.max_tokens, call.given, shown_by, look_up=constants)
     call.shown.extend(told.lines)
     return told.text
 
@@ -245,7 +247,8 @@ def _tell_bulk_search(call: Call) -> str:
         if (response := one["response"]) and (cursor := response["next_cursor"]):
             response["next_cursor"] = call.memory.short(cursor)
     tell = aggregated_text if "aggregated" in found else bulk_text
-    told = tell(found, call.max_tokens, call.given, is_whole=call.max_tokens is not None)
+    is_whole, constants = call.max_tokens is not None, Constants(call.kb)
+    told = tell(found, call.max_tokens, call.given, is_whole=is_whole, look_up=constants)
     call.shown.extend(told.lines)
     return told.text
 
