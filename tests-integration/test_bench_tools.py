@@ -309,3 +309,37 @@ def test_the_board_keeps_the_rows_of_other_versions() -> None:
     assert again == second
     assert "| tiny | 2 | 1 | .500 (.250–.750) |" in second
     assert "| mean | .125 | .250 | .500 | .125 | .250 | .500 |" in second
+
+
+def test_peers_index_the_same_notes_and_find_in_them(tmp_path: Path) -> None:
+    beside = tool("beside")
+    vault = tmp_path / "vault"
+    notes = tool("small_ingest").make_vault(vault, 8)
+    (question,) = beside.questions(vault, 1)
+    found, missing = beside.peers_here(None)
+    libraries = [peer for peer in found if "whole files" in peer.name]
+
+    taken = {
+        peer.name: (peer, beside.measure(peer, vault, tmp_path / peer.name, [question]))
+        for peer in libraries
+    }
+    told = beside.report(taken, 20_000, len(notes), missing)
+
+    assert len(libraries) == 2
+    assert all(measured.tokens > 20 for _, measured in taken.values())
+    assert all(f"| {name} |" in told for name in taken)
+    assert "- qmd: name the command that runs it." in told
+    assert beside.installed_bytes("click") > 100_000
+    assert beside.installed_bytes("no-such-distribution") is None
+
+
+def test_a_report_goes_between_its_marks_and_nowhere_else() -> None:
+    written = tool("beside").written
+    page = "a\n<!-- beside: begin -->\nold\n<!-- beside: end -->\nb\n"
+
+    once = written(page, "new")
+
+    assert once == "a\n<!-- beside: begin -->\n\nnew\n\n<!-- beside: end -->\nb\n"
+    assert written(once, "new") == once
+    with pytest.raises(ValueError, match="the page has no"):
+        written("a\n", "new")
