@@ -25,8 +25,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache, partial
+from typing import NamedTuple, TypeVar
 
 import tantivy
 
@@ -235,56 +235,50 @@ class _Forms(NamedTuple):
     ident: str
 
 
-class _Remembered(dict[str, _Forms]):
-    """What the common tokens are for one stemmer: a text asks for a hundred."""
+_T = TypeVar("_T")
 
-    def __init__(self, language: str) -> None:
+
+class _Remembered(dict[str, _T]):
+    """What was made of words: of the last ones, and of those that came since as many before."""
+
+    def __init__(self, make: Callable[[str], _T]) -> None:
         super().__init__()
-        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-        self._stemmer = builder.filter(tantivy.Filter.stemmer(language)).build()
+        self._make = make
+        self._before: dict[str, _T] = {}
 
-    def __missing__(self, token: str) -> _Forms:
-        found = _forms(token, self._stemmer)
-        if len(token) <= _REMEMBERED_LENGTH:
+    def __missing__(self, word: str) -> _T:
+        before = self._before
+        found = before[word] if word in before else self._make(word)
+        if len(word) <= _REMEMBERED_LENGTH:
             if len(self) >= _REMEMBERED_TOKENS:
+                self._before = dict(self)
                 self.clear()
-            self[token] = found
+            self[word] = found
         return found
 
 
 @cache
 def _tokens_of(language: str) -> Callable[[str], _Forms]:
     """Return the function that analyses one token for a stemmer."""
-    return _Remembered(language).__getitem__
-
-
-class _Pieces(dict[str, _Forms | None]):
-    """What stands between white space, as ``_Remembered`` has its tokens; ``None``: it has none."""
-
-    def __init__(self, language: str) -> None:
-        super().__init__()
-        self._token = _tokens_of(language)
-
-    def __missing__(self, piece: str) -> _Forms | None:
-        tokens = _TOKEN.findall(piece)
-        found = self._token(tokens[0]) if len(tokens) == 1 else self._joined(tokens)
-        if len(piece) <= _REMEMBERED_LENGTH:
-            if len(self) >= _REMEMBERED_TOKENS:
-                self.clear()
-            self[piece] = found
-        return found
-
-    def _joined(self, tokens: list[str]) -> _Forms | None:
-        if not tokens:
-            return None
-        exact, stem, ident = zip(*map(self._token, tokens), strict=True)
-        return _Forms(" ".join(exact), " ".join(stem), " ".join(filter(None, ident)))
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    stemmer = builder.filter(tantivy.Filter.stemmer(language)).build()
+    return _Remembered(partial(_forms, stemmer=stemmer)).__getitem__
 
 
 @cache
 def _pieces_of(language: str) -> Callable[[str], _Forms | None]:
-    """Return the function that analyses what stands between white space for a stemmer."""
-    return _Pieces(language).__getitem__
+    """Return the function that analyses what stands between white space; ``None``: no token."""
+    return _Remembered(partial(_piece_forms, known=_tokens_of(language))).__getitem__
+
+
+def _piece_forms(piece: str, known: Callable[[str], _Forms]) -> _Forms | None:
+    tokens = _TOKEN.findall(piece)
+    if len(tokens) == 1:
+        return known(tokens[0])
+    if not tokens:
+        return None
+    exact, stem, ident = zip(*map(known, tokens), strict=True)
+    return _Forms(" ".join(exact), " ".join(stem), " ".join(filter(None, ident)))
 
 
 def _forms(token: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
