@@ -7,7 +7,6 @@ import ctypes.util
 import json
 import os
 import shutil
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from random import random
@@ -26,6 +25,7 @@ from kb_app.testing.parts import open_here
 from kb_cli.testing import KebabHere
 from kb_core.clock import utc_now
 from kb_core.errors import InvalidInput
+from kb_core.quantization import quantize
 from kb_core.records import Changes
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document
@@ -316,7 +316,7 @@ def test_vectors_go_unless_another_document_has_the_passage(tmp_path: Path) -> N
     docs = [document(name, text) for name, text in (("a.md", "one"), ("b.md", "two"))]
     docs.append(document("b.md", "two", source_id="other"))
     hashes = [doc.chunks[0].passage_hash for doc in docs]
-    vectors = {digest: struct.pack("<32e", *(random() for _ in range(32))) for digest in hashes}
+    vectors = {digest: quantize([random() for _ in range(32)]) for digest in hashes}
     with open_session(tmp_path, lock_wait_secs=0, clock=utc_now) as session:
         described = {"m": {"dimensions": 32}}
         made = Changes(documents=tuple(docs), embeddings={"m": vectors}, models=described)
@@ -327,10 +327,10 @@ def test_vectors_go_unless_another_document_has_the_passage(tmp_path: Path) -> N
 
     def bearing(vector: bytes) -> set[str]:
         files = [path for path in tmp_path.rglob("*") if path.is_file()]
-        return {path.suffix for path in files if vector in path.read_bytes()}
+        return {path.suffix for path in files if vector[4:] in path.read_bytes()}
 
     assert bearing(vectors[hashes[0]]) == set()
-    assert bearing(vectors[hashes[1]]) == {".duckdb", ".f16"}
+    assert bearing(vectors[hashes[1]]) == {".duckdb", ".i8"}
 
 
 def killed(kebab: KebabHere, owner: Any, step: str) -> None:  # noqa: ANN401 - a module or class

@@ -29,6 +29,7 @@ from words import Words
 
 from kb_app._wiring import open_session
 from kb_core.clock import utc_now
+from kb_core.quantization import quantize
 from kb_core.records import Changes, DocumentRecord
 from kb_core.testing.documents import document, file_row
 
@@ -105,7 +106,7 @@ def _vectors(documents: Sequence[DocumentRecord]) -> dict[str, bytes]:
 def _vector(digest: str) -> bytes:
     seed = int.from_bytes(blake2b(digest.encode(), digest_size=8).digest())
     made = np.random.default_rng(seed).standard_normal(_DIMENSIONS)
-    return bytes((made / np.linalg.norm(made)).astype("<f2").tobytes())
+    return quantize((made / np.linalg.norm(made)).tolist())
 
 
 def _bytes(data_dir: Path) -> dict[str, int]:

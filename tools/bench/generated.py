@@ -29,6 +29,7 @@ from kb_core.clock import utc_now
 from kb_core.control import EmbeddingModel
 from kb_core.errors import NotIndexed
 from kb_core.ids import chunk_ids, doc_id, text_hash
+from kb_core.quantization import quantize
 from kb_core.records import Changes, ChunkRecord, DocumentRecord, FileRecord, FileState
 from kb_search.reader import Reader
 
@@ -302,12 +303,12 @@ class Vectors:
         self._weights = weights / weights.sum()
 
     def draw(self, count: int) -> list[bytes]:
-        """Return so many vectors, float16, little-endian."""
+        """Return so many vectors as they are kept."""
         clusters = self._generator.choice(_CLUSTERS, count, p=self._weights)
         near = self._centres[clusters] + 0.5 * self._normal(count, len(self._spread))
         rows = 1.5 * self._side + near
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return [row.tobytes() for row in rows.astype("<f2")]
+        return list(map(quantize, rows.tolist()))
 
     def _normal(
         self, count: int, dimensions: int

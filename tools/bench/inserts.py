@@ -3,7 +3,7 @@
     python tools/bench/inserts.py [--documents N] [--rounds N]
 
 Commits batches as a run does, documents of 20 chunks of 80 words, a ledger row each, then an
-embedding of 384 halves per chunk, into a store in a temporary folder; prints rows a second of
+embedding of 384 dimensions per chunk, into a store in a temporary folder; prints rows a second of
 each, the median over rounds. To compare two checkouts, run it in pairs, PYTHONPATH on either.
 """
 
@@ -40,7 +40,7 @@ def measure(documents: list[DocumentRecord], folder: Path) -> dict[str, float]:
         listing = _commit(store, files=rows)
         embedding = 0.0
         while pending := store.missing_passages("m", 4000):
-            vectors = {"m": {passage.passage_hash: bytes(768) for passage in pending}}
+            vectors = {"m": {passage.passage_hash: bytes(388) for passage in pending}}
             embedding += _commit(store, embeddings=vectors, models={"m": {"dimensions": 384}})
     return {
         "chunks": chunks / writing,

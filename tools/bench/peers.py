@@ -191,6 +191,8 @@ class BruteForce:
 
 def load_vectors(data_dir: Path, files: VectorFiles) -> Vectors:
     """Return all published vectors as float32."""
-    path = Layout.of(data_dir / "vectors", files).path("f16")
-    half = np.fromfile(path, "<f2", files.rows * files.dimensions)
-    return half.reshape(files.rows, files.dimensions).astype(np.float32)
+    layout = Layout.of(data_dir / "vectors", files)
+    numbers = np.fromfile(layout.path("i8"), np.int8, files.rows * files.dimensions)
+    scale = np.fromfile(layout.path("scale"), "<f4", files.rows)
+    vectors: Vectors = numbers.reshape(files.rows, files.dimensions) * scale[:, None]
+    return vectors

@@ -127,3 +127,15 @@ def test_the_length_of_a_field_is_the_number_of_its_terms(
     texts = scored_texts(chunk, doc, analyze(text))
 
     assert lengths_of(texts) == {field: len(text.split()) for field, text in texts.items()}
+
+
+@given(st.lists(st.text(max_size=20), max_size=5), st.sampled_from(["en", "de", "tr"]))
+def test_a_text_is_analysed_as_what_stands_between_its_spaces(parts: list[str], lang: str) -> None:
+    whole = analyze(" ".join(parts), lang)
+    each = [analyze(part, lang) for part in parts]
+
+    assert whole.exact.split() == [term for part in each for term in part.exact.split()]
+    assert whole.stem.split() == [term for part in each for term in part.stem.split()]
+    assert whole.cjk.split() == [term for part in each for term in part.cjk.split()]
+    names = [name for part in each for name in part.ident.split()]
+    assert sorted(whole.ident.split()) == sorted(names)

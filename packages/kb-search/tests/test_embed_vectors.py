@@ -16,6 +16,7 @@ import pytest
 
 from kb_core.errors import ModelMissing
 from kb_core.ports import Embedder
+from kb_core.quantization import dequantize
 from kb_search.embed import load_embedder
 from kb_search.embed.e5 import WORDS, read_source
 from kb_search.embed.packs import find_pack, locate
@@ -58,7 +59,7 @@ def query(embedder: Embedder, text: str) -> Array:
 
 def passages(embedder: Embedder, texts: list[str]) -> Array:
     vectors = embedder.embed_passages(texts)
-    return np.stack([np.frombuffer(vector, "<f2").astype(np.float32) for vector in vectors])
+    return np.array([dequantize(vector) for vector in vectors], np.float32)
 
 
 # Right.

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_core.filters import Glob
+from kb_core.quantization import dequantize, quantize
 from kb_core.records import VectorRecord
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing.documents import Corpus
@@ -138,11 +139,11 @@ def test_a_scan_with_rows_that_are_farther_is_exact(
     vectors = chance.standard_normal((rows, 16)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     root = tmp_path_factory.mktemp("vectors")
-    made = [VectorRecord(n, v.astype("<f2").tobytes()) for n, v in enumerate(vectors)]
+    made = [VectorRecord(n, quantize(v.tolist())) for n, v in enumerate(vectors)]
     files = append(root, start(root, "m", {}, 16), made, [])
     view = VectorView(map_files(root, files), files)
     marked = sorted(chance.choice(rows, rows // 3, replace=False).tolist())
-    exact = vectors.astype(np.float16).astype(np.float32) @ vectors[0]
+    exact = np.array([dequantize(record.vector) for record in made]) @ vectors[0]
     exact[marked] -= 0.2 * (1 - exact[marked])
     expected = sorted(range(rows), key=lambda key: (-exact[key], key))
 

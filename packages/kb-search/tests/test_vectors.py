@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kb_core.quantization import dequantize, quantize
 from kb_core.records import VectorFiles, VectorRecord
 from kb_search import vectors as vectors_module
 from kb_search.vector_files import (
@@ -33,7 +34,7 @@ def unit(rows: int, seed: int) -> Vectors:
 
 
 def records(vectors: Vectors, first_key: int = 1) -> list[VectorRecord]:
-    return [VectorRecord(first_key + i, v.astype("<f2").tobytes()) for i, v in enumerate(vectors)]
+    return [VectorRecord(first_key + i, quantize(v.tolist())) for i, v in enumerate(vectors)]
 
 
 def opened(root: Path, files: VectorFiles) -> VectorView:
@@ -45,8 +46,9 @@ def filled(root: Path, vectors: Vectors) -> VectorFiles:
 
 
 def nearest_by_brute_force(vectors: Vectors, query: Vectors, keys: list[int], k: int) -> list[int]:
-    half = vectors.astype(np.float16).astype(np.float32)
-    return sorted(keys, key=lambda key: (-float(half[key - 1] @ query), key))[:k]
+    kept = np.array([dequantize(quantize(vector)) for vector in vectors.tolist()])
+    scores = np.round(kept @ query, 7)
+    return sorted(keys, key=lambda key: (-scores[key - 1], key))[:k]
 
 
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 5000])
@@ -130,3 +132,26 @@ def test_a_file_shorter_than_published_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match="were published"):
         cut_tails(tmp_path, files)
+
+
+def test_vectors_of_an_index_of_before_go_with_it(tmp_path: Path) -> None:
+    older = start(tmp_path, MODEL, {}, DIMENSIONS)
+    halves = tmp_path / f"{MODEL}.{older.generation}.f16"
+    halves.write_bytes(bytes(2 * DIMENSIONS))
+
+    made = start(tmp_path, MODEL, {}, DIMENSIONS)
+    remove_other_generations(tmp_path, made)
+
+    assert made.generation > older.generation
+    assert not halves.exists()
+
+
+def test_all_of_a_question_counts(tmp_path: Path) -> None:
+    """Only the scan rounds it: neighbours that differ by less than that are told apart."""
+    vectors = unit(300, 13)
+    view = opened(tmp_path, filled(tmp_path, vectors))
+    kept = np.array([dequantize(quantize(vector)) for vector in vectors.tolist()])
+
+    for query in unit(5, 14):
+        scores = {scored.chunk_key: scored.score for scored in view.nearest(query.tobytes(), 50)}
+        assert all(abs(score - kept[key - 1] @ query) < 1e-6 for key, score in scores.items())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import duckdb
 import pytest
 
 from kb_core.errors import IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
+from kb_core.quantization import quantize
 from kb_core.records import Changes
 from kb_core.testing.documents import document
 from kb_store import Store
@@ -21,6 +24,7 @@ _RELEASED = {
     "m0001_initial.sql": "26c2f8fabff1080bbaf02b2af03ed9d4",
     "m0002_enclosures.sql": "15d925bffd0ad805d7bd77881d659c1f",
     "m0003_sums.sql": "a2bee8a422bcc378af6aa0a3c17960fc",
+    "m0004_quantised.sql": "c676b5165a5338447a68c557160161e7",
 }
 
 
@@ -73,6 +77,24 @@ def test_a_store_of_the_first_migration_keeps_all_that_it_holds(tmp_path: Path) 
         assert store.unaccounted_docs()
         store.commit(Changes(documents=made[:1], deleted_docs=(made[1].doc_id,)))
         assert store.stats()["doc_count"] == 1
+
+
+def test_vectors_of_a_store_from_before_they_were_quantised_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "kebab.duckdb"
+    chance = random.Random(5)
+    given = {f"{n:032x}": [chance.uniform(-1, 1) for _ in range(32)] for n in range(2050)}
+    halves = {digest: struct.pack("<32e", *vector) for digest, vector in given.items()}
+    with Store.open(path) as store:
+        store.commit(Changes(embeddings={"m": halves}, models={"m": {"dimensions": 32}}))
+    sql(path, "DELETE FROM migrations WHERE number >= 4")
+
+    Store.open(path).close()
+
+    with duckdb.connect(path) as connection:
+        found = connection.execute("SELECT passage_hash, vector FROM embeddings").fetchall()
+    assert len(found) == len(given)
+    for digest, vector in found:
+        assert vector == quantize(struct.unpack("<32e", halves[digest]))
 
 
 def test_a_store_of_a_newer_kebab_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -480,8 +480,10 @@ def _check_viewers(config: Config) -> Check:
 def _cosine(model: Embedder, question: str, passage: str) -> float:
     import struct
 
+    from kb_core.quantization import dequantize
+
     query = struct.unpack(f"<{model.model.dimensions}f", model.embed_query(question))
-    vector = struct.unpack(f"<{model.model.dimensions}e", model.embed_passages([passage])[0])
+    vector = dequantize(model.embed_passages([passage])[0])
     return float(sum(a * b for a, b in zip(query, vector, strict=True)))
 
 

@@ -424,7 +424,7 @@ class Embedder(Protocol):
         ...
 
     def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
-        """Return float16 vectors, little-endian, in the order of *texts*.
+        """Return vectors as ``kb_core.quantization`` keeps them, in the order of *texts*.
 
         A vector does not depend on its neighbours in the call.
         """

@@ -149,7 +149,7 @@ class DocumentRecord:
 
 @dataclass(frozen=True, slots=True)
 class VectorRecord:
-    """A passage's vector: float16, little-endian, length 1."""
+    """A passage's vector, of length 1, as ``kb_core.quantization`` keeps it."""
 
     chunk_key: int
     vector: bytes
@@ -200,7 +200,7 @@ class Changes:
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Source id → root, trust_level, source_type, verified_at: replaced as given."""
     embeddings: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
-    """Model key → passage hash → float16 vector."""
+    """Model key → passage hash → vector, quantised."""
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Model key → description, for every key of ``embeddings``."""
 

@@ -134,7 +134,7 @@ class Mirror:
         return mirrored
 
 
-INDEX_VERSION = f"i9-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i10-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 Part = tuple[tantivy.Schema, tantivy.Searcher]

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any, TypeAlias
 
 import tantivy
 
@@ -41,6 +42,7 @@ __all__ = [
     "control_document",
     "control_payload",
     "doc_document",
+    "doc_fields",
     "doc_payload",
     "doc_shared",
     "file_document",
@@ -88,6 +90,9 @@ It is ranked as if it had a page of other words, whatever its own length, and so
 what it leads to.
 """
 
+
+Fields: TypeAlias = dict[str, Any]
+"""Values of a record by the names of its fields, several as a list."""
 
 _MOST_SEEN = 100_000
 """Terms of a document that are known again. No book has half as many; a dump of numbers has a
@@ -148,6 +153,9 @@ def length_field(name: str) -> str:
     return f"{name}_terms"
 
 
+_LENGTH_FIELDS = {name: length_field(name) for name in SCORED_FIELDS}
+
+
 def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> dict[str, str]:
     """Return the terms of a chunk by scored field, parted by spaces."""
     names = (symbol.rpartition(".")[2] for symbol in (chunk.symbol or "").split(", "))
@@ -159,7 +167,7 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
         "ident": streams.ident,
         "cjk": streams.cjk,
         "head": _head(chunk, doc),
-        "called": _called(doc),
+        "called": _called(doc.title, doc.path, doc.lang),
         "symbol": _terms(chunk.symbol, None) if chunk.symbol else "",
         "name": _joined(fold(" ".join(names)).split()),
     }
@@ -175,7 +183,7 @@ def told_again(stems: str, seen: set[str]) -> str:
     again = terms & seen
     if len(seen) < _MOST_SEEN:
         seen |= terms
-    return " ".join(sorted(again))
+    return " ".join(again)
 
 
 def lengths_of(texts: Mapping[str, str]) -> dict[str, int]:
@@ -189,7 +197,7 @@ def _joined(terms: Iterable[str]) -> str:
 
 def chunk_document(
     chunk: ChunkRecord,
-    doc: DocumentRecord,
+    fields: Fields,
     shared: bytes,
     texts: Mapping[str, str],
     lengths: Mapping[str, int],
@@ -197,26 +205,23 @@ def chunk_document(
 ) -> tantivy.Document:
     """Return a chunk as tantivy indexes it.
 
-    *shared* is ``doc_shared(doc)``, *texts* are its ``scored_texts``, *lengths* theirs, and
-    *again* is what it was ``told_again``.
+    *fields* are the ``doc_fields`` of its document, *shared* is ``doc_shared`` of it, *texts* are
+    its ``scored_texts``, *lengths* theirs, and *again* is what it was ``told_again``.
     """
-    made = tantivy.Document()
-    made.add_integer("chunk_key", chunk.chunk_key)
-    made.add_integer("doc_key", doc.doc_key)
-    made.add_integer("chunk_count", len(doc.chunks))
-    made.add_text("kind", "chunk")
-    if texts["stem"].startswith(_SIGNPOST_PADDING):
-        made.add_text("kind", SIGNPOST)
-    made.add_text("chunk_id", chunk.chunk_id)
-    _add_filters(made, doc)
-    for field, text in texts.items():
-        made.add_text(field, text)
-        made.add_integer(length_field(field), lengths[field])
-    made.add_text(AGAIN, again)
-    made.add_text("title", _terms(doc.title, doc.lang))
-    made.add_text("path_words", _terms(doc.path, None))
-    made.add_bytes("payload", chunk_payload(chunk, shared))
-    return made
+    is_signpost = texts["stem"].startswith(_SIGNPOST_PADDING)
+    # In one call: forty of the engine's take twice as long.
+    return tantivy.Document.from_dict(
+        {
+            **fields,
+            "kind": ["chunk", SIGNPOST] if is_signpost else "chunk",
+            "chunk_key": chunk.chunk_key,
+            "chunk_id": chunk.chunk_id,
+            **texts,
+            **{_LENGTH_FIELDS[field]: length for field, length in lengths.items()},
+            AGAIN: again,
+            "payload": chunk_payload(chunk, shared),
+        }
+    )
 
 
 def chunk_payload(chunk: ChunkRecord, shared: bytes) -> bytes:
@@ -256,9 +261,7 @@ def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
     made = _record("doc", doc.doc_key, rev)
     made.add_integer("doc_key", doc.doc_key)
     made.add_text("place", place_of(doc.source_id, doc.path))
-    _add_filters(made, doc)
-    made.add_text("title", _terms(doc.title, doc.lang))
-    made.add_text("path_words", _terms(doc.path, None))
+    made.extend(_filters(doc), None)
     made.add_bytes("payload", doc_payload(doc))
     return made
 
@@ -269,7 +272,7 @@ def text_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
     made.add_text("doc_id", doc.doc_id)
     if is_whole(doc):
         made.add_text("state", WHOLE)
-    made.add_bytes("payload", _json({"text": doc.text}))
+    made.add_bytes("payload", b'{"text":%b}' % _quoted(doc.text))
     return made
 
 
@@ -352,22 +355,29 @@ def _record(kind: str, key: int, rev: int) -> tantivy.Document:
     return made
 
 
-def _add_filters(made: tantivy.Document, doc: DocumentRecord) -> None:
-    made.add_text("doc_id", doc.doc_id)
-    made.add_text("source_id", doc.source_id)
-    made.add_text("source_type", doc.source_type)
-    made.add_text("path", doc.path)
-    made.add_text("media", doc.media)
-    made.add_text("lang", doc.lang or "")
-    for name, value in (("code_lang", doc.code_lang), ("repo", doc.repo)):
-        if value:
-            made.add_text(name, value)
-    for tag in doc.tags:
-        made.add_text("tag", tag)
-    made.add_integer("trust", TrustLevel(doc.trust_level).rank)
-    made.add_integer("indexed_at", to_epoch(doc.indexed_at))
+def doc_fields(doc: DocumentRecord) -> Fields:
+    """Return the fields that every chunk of a document has of it."""
+    return {"doc_key": doc.doc_key, "chunk_count": len(doc.chunks), **_filters(doc)}
+
+
+def _filters(doc: DocumentRecord) -> Fields:
+    found: Fields = {
+        "doc_id": doc.doc_id,
+        "source_id": doc.source_id,
+        "source_type": doc.source_type,
+        "path": doc.path,
+        "media": doc.media,
+        "lang": doc.lang or "",
+        "trust": TrustLevel(doc.trust_level).rank,
+        "indexed_at": to_epoch(doc.indexed_at),
+        "title": _terms(doc.title, doc.lang),
+        "path_words": _terms(doc.path, None),
+    }
+    optional = {"code_lang": doc.code_lang, "repo": doc.repo, "tag": list(doc.tags)}
+    found |= {name: value for name, value in optional.items() if value}
     if doc.doc_date is not None:
-        made.add_integer("doc_date", to_epoch(doc.doc_date))
+        found["doc_date"] = to_epoch(doc.doc_date)
+    return found
 
 
 CHUNK_FIELDS = tuple(
@@ -394,11 +404,12 @@ def _head(chunk: ChunkRecord, doc: DocumentRecord) -> str:
     return _joined(_terms(part, doc.lang) for part in parts if part)
 
 
-def _called(doc: DocumentRecord) -> str:
+@lru_cache(maxsize=64)
+def _called(title: str, path: str, lang: str | None) -> str:
     """Return the terms of what a document is called: its title and its file's name, each once."""
-    name = doc.path.rpartition("/")[2]
+    name = path.rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
-    terms = (term for part in (doc.title, stem) for term in _terms(part, doc.lang).split())
+    terms = (term for part in (title, stem) for term in _terms(part, lang).split())
     return " ".join(dict.fromkeys(terms))
 
 
@@ -409,7 +420,16 @@ def _terms(text: str, lang: str | None) -> str:
     return _joined((streams.stem, streams.ident, streams.cjk))
 
 
+_CONTROLS = bytes(range(0x20))
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
+
+def _quoted(text: str) -> bytes:
+    """Return a text as JSON, ten times quicker than the encoder where it is long."""
+    escaped = text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    written = escaped.replace("\t", r"\t").replace("\r", r"\r").encode("utf-8", "surrogatepass")
+    is_plain = len(written.translate(None, _CONTROLS)) == len(written)
+    return b'"%b"' % written if is_plain else _json(text)
 
 
 def _json(value: object) -> bytes:

@@ -10,6 +10,7 @@ leads to comes first, and it is still found where nothing else is.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 __all__ = ["is_signpost"]
 
@@ -30,6 +31,8 @@ _LINK = re.compile(
     r"|<?(https?://[^\s<>]*)>?",
     re.IGNORECASE,
 )
+_OF_LINKS = ("](", "][", "[[", "://", "<a", "<A")
+"""Without one of these a line has no link, which takes much longer to find out."""
 _DEFINITION = re.compile(r"\s{0,3}\[[^\[\]\n]+\]:\s")
 _TAG = re.compile(r"<[^<>\n]*>")
 _LETTERS = re.compile(r"[^\W_]+")
@@ -47,7 +50,7 @@ def is_signpost(text: str, media: str = "markdown") -> bool:
     headings, pointers, linked, prose = 0, 0, 0, 0
     # No more letters can be linked than there are; most text is done with after a few lines.
     enough = len(text) * _PROSE / (1 + _PROSE)
-    for line in _lines(text, is_markdown=media == "markdown"):
+    for line in _lines(text.splitlines(), is_markdown=media == "markdown"):
         if line is None:
             headings += 1
             continue
@@ -62,28 +65,33 @@ def is_signpost(text: str, media: str = "markdown") -> bool:
     return headings > 0 and linked == prose == 0
 
 
-def _lines(text: str, *, is_markdown: bool) -> list[str | None]:
-    """Return the lines of a passage, headings as ``None``; those of code count as text."""
-    found: list[str | None] = []
+def _lines(lines: Iterable[str], *, is_markdown: bool) -> Iterator[str | None]:
+    """Yield the lines of a passage, headings as ``None``; those of code count as text."""
+    waiting: list[str | None] = []  # the last one: what follows may make it a heading
     fenced = False
-    for line in text.splitlines():
+    for line in lines:
         if _FENCE.match(line):
             fenced = not fenced
-        elif fenced:
-            found.append(_LINK.sub(" code ", line))
-        elif is_markdown and _HEADING.match(line):
-            found.append(None)
-        elif is_markdown and _UNDERLINE.match(line) and found and found[-1]:
-            found[-1] = None
-        elif not _DEFINITION.match(line):
-            found.append(line)
-    return found
+            continue
+        if is_markdown and not fenced and waiting and waiting[0] and _UNDERLINE.match(line):
+            waiting = [None]
+            continue
+        if not fenced and _DEFINITION.match(line):
+            continue
+        yield from waiting
+        if fenced:
+            waiting = [_LINK.sub(" code ", line)]
+        else:
+            waiting = [None if is_markdown and _HEADING.match(line) else line]
+    yield from waiting
 
 
 def _parts(line: str) -> tuple[int, int]:
     """Return how many letters of a line lead elsewhere, and how many are its own."""
     line = line[marker.end() :] if (marker := _MARKER.match(line)) else line
     if "[" in line or "<" in line or "://" in line:
+        if not any(sign in line for sign in _OF_LINKS):
+            return 0, _letters(_TAG.sub(" ", line))
         shown = _IMAGE.sub(r"\1", line)
         names = sum(map(_letters, map(_named, _LINK.finditer(shown))))
         return names, _letters(_TAG.sub(" ", _LINK.sub(" ", shown)))

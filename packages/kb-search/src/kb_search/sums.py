@@ -32,7 +32,7 @@ _HOME = "lexical/chunks"
 _INDEXES = ("lexical/chunks", "lexical/records")
 _META, _MANAGED = "meta.json", ".managed.json"
 _COMPONENTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")
-_GROWING = (".i8", ".scale", ".f16", ".keys", ".dead")
+_GROWING = (".i8", ".scale", ".keys", ".dead")
 _BLOCK = 1 << 22
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
 """Nothing is where a file was, or something else."""

@@ -51,12 +51,18 @@ def is_whole(doc: DocumentRecord) -> bool:
     text = doc.text
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
         return False
-    # Parting at spaces is quick, and leaves hardly anything to look at closely.
     windows = (text[at : at + _WINDOW + _LONGEST] for at in range(0, len(text), _WINDOW))
-    longest = (run for window in windows for run in window.split() if len(run) >= _LONGEST)
-    return not any(map(_LONG_WORD.search, longest)) and all(
+    return not any(map(_has_long_word, windows)) and all(
         _holds_words(text, (a.start, a.end), (b.start, b.end)) for a, b in pairwise(doc.chunks)
     )
+
+
+def _has_long_word(window: str) -> bool:
+    # Parting at spaces is quick, and leaves hardly anything to look at closely.
+    runs = window.split()
+    if max(map(len, runs), default=0) < _LONGEST:
+        return False
+    return any(_LONG_WORD.search(run) for run in runs if len(run) >= _LONGEST)
 
 
 def _holds_words(text: str, one: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -1,11 +1,10 @@
 """Where one model's vectors lie, and how long the published part of each file is.
 
-Per model and generation there are five append-only files; row *i* of each belongs
+Per model and generation there are four append-only files; row *i* of each belongs
 together:
 
-    <model>.<generation>.i8      dimensions x int8      for scanning
+    <model>.<generation>.i8      dimensions x int8      as ``kb_core.quantization`` has it
     <model>.<generation>.scale   float32                int8 x scale = component
-    <model>.<generation>.f16     dimensions x float16   for re-scoring
     <model>.<generation>.keys    int64                  the chunk key of the row
     <model>.<generation>.dead    uint32                 rows whose chunk is gone
 
@@ -54,12 +53,12 @@ class Layout:
         return cls(root, files.model_key, files.generation, files.dimensions)
 
     def path(self, part: str) -> Path:
-        """Return the file of one part: ``i8``, ``scale``, ``f16``, ``keys`` or ``dead``."""
+        """Return the file of one part: ``i8``, ``scale``, ``keys`` or ``dead``."""
         return self.root / f"{_safe(self.model_key)}.{self.generation}.{part}"
 
     def widths(self) -> dict[str, int]:
         """Return the bytes per row of each part that grows with the rows."""
-        return {"i8": self.dimensions, "scale": 4, "f16": 2 * self.dimensions, "keys": 8}
+        return {"i8": self.dimensions, "scale": 4, "keys": 8}
 
 
 def start(
@@ -120,6 +119,7 @@ def cut_tails(root: Path, files: VectorFiles) -> None:
 
 def generations(root: Path, model_key: str) -> dict[int, list[Path]]:
     """Return the files that lie in *root* for a model, by generation."""
+    # An index of another version may have had vectors in float16, which go with it.
     name = re.compile(rf"{re.escape(_safe(model_key))}\.(\d+)\.(?:i8|scale|f16|keys|dead)")
     found: dict[int, list[Path]] = {}
     for path in root.iterdir() if root.is_dir() else ():

@@ -1,11 +1,11 @@
 """Vectors: appended, and rewritten where a generation is mostly dead; searched exactly.
 
-Appending quantises, writes, and syncs. It does not publish: the new lengths become visible
-with the control record. Nearest neighbours are those of the published part: every row is
-scanned in int8 with the SIMD kernels of simsimd (numpy where that is missing); the best few
-hundred are scored again in float16 against the float32 query. An exact scan needs no
-building, no tuning, and has no recall to lose: measured against an HNSW graph it is as fast
-up to hundreds of thousands of vectors, and it can filter.
+Appending writes and syncs. It does not publish: the new lengths become visible with the
+control record. Nearest neighbours are those of the published part: every row is scanned in
+int8 with the SIMD kernels of simsimd (numpy where that is missing), against a question that
+is rounded to int8 as well; the best few hundred are scored again, against all of the question.
+An exact scan needs no building, no tuning, and has no recall to lose: measured against an HNSW
+graph it is as fast up to hundreds of thousands of vectors, and it can filter.
 
 Scores are cosines: all vectors have length 1.
 """
@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kb_core.control import VectorFiles
+from kb_core.quantization import LARGEST
 from kb_core.records import VectorRecord
 from kb_core.search import Scored
 from kb_search.vector_files import Layout, Maps, start
@@ -30,7 +31,6 @@ from kb_search.vector_files import Layout, Maps, start
 __all__ = [
     "VectorView",
     "append",
-    "quantize",
     "rewrite",
 ]
 
@@ -46,24 +46,15 @@ def append(
     A key that has a live row already gets no second one, so a replay changes nothing.
     """
     layout = Layout.of(root, files)
-    live = _live_keys(layout, files)
+    dead_chunks = list(dict.fromkeys(dead_chunks))
+    live = _live_rows(layout, files, [*(v.chunk_key for v in vectors), *dead_chunks])
     fresh = list({v.chunk_key: v for v in vectors if v.chunk_key not in live}.values())
     if fresh:
         _append_rows(layout, fresh)
-    dead_rows = [live[key] for key in dict.fromkeys(dead_chunks) if key in live]
+    dead_rows = [live[key] for key in dead_chunks if key in live]
     if dead_rows:
         _write(layout.path("dead"), np.asarray(dead_rows, np.uint32).tobytes())
     return replace(files, rows=files.rows + len(fresh), dead=files.dead + len(dead_rows))
-
-
-def quantize(
-    vectors: npt.NDArray[np.float32],
-) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """Return int8 rows and one scale per row: ``row * scale`` is near the vector."""
-    scale = (np.abs(vectors).max(axis=1) / 127.0).astype(np.float32)
-    scale[scale == 0] = 1.0
-    rows = np.clip(np.rint(vectors / scale[:, None]), -127, 127).astype(np.int8)
-    return rows, scale
 
 
 def rewrite(root: Path, files: VectorFiles) -> VectorFiles | None:
@@ -83,18 +74,17 @@ def rewrite(root: Path, files: VectorFiles) -> VectorFiles | None:
 
 
 def _append_rows(layout: Layout, vectors: Sequence[VectorRecord]) -> None:
-    half = np.frombuffer(b"".join(v.vector for v in vectors), "<f2")
-    half = half.reshape(len(vectors), layout.dimensions)
-    rows, scale = quantize(half.astype(np.float32))
-    _write(layout.path("i8"), rows.tobytes())
-    _write(layout.path("scale"), scale.astype("<f4").tobytes())
-    _write(layout.path("f16"), half.tobytes())
+    kept = np.frombuffer(b"".join(v.vector for v in vectors), np.uint8)
+    kept = kept.reshape(len(vectors), _SCALE_BYTES + layout.dimensions)
+    _write(layout.path("i8"), kept[:, _SCALE_BYTES:].tobytes())
+    _write(layout.path("scale"), kept[:, :_SCALE_BYTES].tobytes())
     _write(layout.path("keys"), np.asarray([v.chunk_key for v in vectors], "<i8").tobytes())
 
 
-def _live_keys(layout: Layout, files: VectorFiles) -> dict[int, int]:
+def _live_rows(layout: Layout, files: VectorFiles, wanted: Sequence[int]) -> dict[int, int]:
+    """Return the live rows of those of *wanted* that have one, by key."""
     keys = _map(layout, "keys", np.int64, files.rows)
-    alive = np.ones(files.rows, bool)
+    alive = np.isin(keys, np.asarray(wanted, np.int64))
     alive[_map(layout, "dead", np.uint32, files.dead)] = False
     rows = np.flatnonzero(alive)
     return dict(zip(keys[rows].tolist(), rows.tolist(), strict=True))
@@ -104,7 +94,6 @@ def _parts(dimensions: int) -> dict[str, tuple[type[np.generic], int]]:
     return {
         "i8": (np.int8, dimensions),
         "scale": (np.float32, 1),
-        "f16": (np.float16, dimensions),
         "keys": (np.int64, 1),
     }
 
@@ -135,11 +124,19 @@ _FARTHER = 0.2
 its distance ``1 - cosine``, so that the scale of a model's cosines does not matter."""
 
 _LARGEST_COSINE = 1.05
-"""Rounding to half precision adds a thousandth; what is above is no vector of ours."""
+"""Rounding adds a thousandth; what is above is no vector of ours."""
+
+_SCALE_BYTES = 4
+_DIGITS = 3
+"""Of a question's components, of seven bits and a sign each: nothing of a float32 is lost."""
+_BASE = 2 * LARGEST
 
 _RESCORE_FACTOR = 2
 _RESCORE_MIN = 256
-_BLOCK = 64
+_GROUPS_WANTED = 4
+_MOST_GROUPED = 64
+"""Groups of rows of which the largest is looked for first: some times as many as are wanted, so
+that few of these share one, and more where each would have more rows than this."""
 _NUMPY_ROWS = 65536
 
 
@@ -153,7 +150,6 @@ class VectorView:
         self._rows = files.rows
         shape = (files.rows, files.dimensions)
         self._i8 = np.frombuffer(maps["i8"], np.int8).reshape(shape)
-        self._f16 = np.frombuffer(maps["f16"], "<f2").reshape(shape)
         self._scale = np.frombuffer(maps["scale"], "<f4")
         self.keys = np.frombuffer(maps["keys"], "<i8")
         self._dead = np.frombuffer(maps["dead"], "<u4")
@@ -198,7 +194,10 @@ class VectorView:
     def vector(self, key: int) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
         rows = self.rows_of([key])
-        return self._f16[rows[0]].astype("<f4").tobytes() if len(rows) else None
+        if not len(rows):
+            return None
+        vector: npt.NDArray[np.float32] = self._i8[rows[0]] * self._scale[rows[0]]
+        return vector.astype("<f4").tobytes()
 
     def nearest(
         self,
@@ -215,12 +214,12 @@ class VectorView:
         total = self._rows if rows is None else len(rows)
         if total == 0 or limit < 1:
             return []
-        asked = np.frombuffer(query, "<f4")
+        asked = _Asked.of(query)
         rough = self._rough(asked, rows, farther)
         wanted = min(total, max(_RESCORE_FACTOR * limit, _RESCORE_MIN))
         picked = _largest(rough, wanted)
         picked = picked if rows is None else rows[picked]
-        return self._rescored(asked, picked, farther)[:limit]
+        return self._rescored(asked, picked, limit, farther)
 
     def deepening(
         self,
@@ -235,11 +234,11 @@ class VectorView:
         For a filter that most rows pass: asking about the best few hundred is cheaper
         than listing every row that passes. The result is the same.
         """
-        asked = np.frombuffer(query, "<f4")
+        asked = _Asked.of(query)
         rough = self._rough(asked, None, farther)
         while True:
             wanted = min(self._rows, max(_RESCORE_FACTOR * depth, _RESCORE_MIN))
-            best = self._rescored(asked, _largest(rough, wanted), farther)[:depth]
+            best = self._rescored(asked, _largest(rough, wanted), depth, farther)
             good = passes([scored.chunk_key for scored in best])
             kept = [scored for scored in best if scored.chunk_key in good]
             if len(kept) >= limit or depth >= self._rows:
@@ -247,26 +246,25 @@ class VectorView:
             depth *= 4
 
     def _rough(
-        self, asked: npt.NDArray[np.float32], rows: Rows | None, farther: Marks | None
+        self, asked: _Asked, rows: Rows | None, farther: Marks | None
     ) -> npt.NDArray[np.float32]:
         matrix = self._i8 if rows is None else self._i8[rows]
-        scale = self._scale if rows is None else self._scale[rows]
-        row, _ = quantize(asked[None, :])
-        scores: npt.NDArray[np.float32] = _dots(matrix, row) * scale
+        scores = _dots(matrix, asked.digits[:1])[:, 0]
+        scores *= self._scale if rows is None else self._scale[rows]
+        scores *= asked.step
         if farther is not None:
-            marked = farther if rows is None else farther[rows]
+            marked = np.flatnonzero(farther if rows is None else farther[rows])
             scores[marked] -= _FARTHER * (1 - scores[marked])
         if rows is None and len(self._dead):
             scores[self._dead] = -np.inf
         return scores
 
     def _rescored(
-        self, asked: npt.NDArray[np.float32], picked: Rows, farther: Marks | None
+        self, asked: _Asked, picked: Rows, limit: int, farther: Marks | None
     ) -> list[Scored]:
-        # Row by row and not one matrix product: a score must not depend on which other
-        # rows were picked, or a filter could move it by a rounding.
-        half = self._f16[picked].astype(np.float32)
-        scores = (half * asked).sum(axis=1, dtype=np.float64)
+        # Sums of whole numbers: a score does not depend on which other rows were picked, so no
+        # filter can move it by a rounding.
+        scores = _dots(self._i8[picked], asked.digits) @ asked.places * self._scale[picked]
         if not (np.abs(scores) <= _LARGEST_COSINE).all():
             raise ValueError("a vector is not of length 1")
         if farther is not None:
@@ -276,42 +274,68 @@ class VectorView:
         order = np.lexsort((keys, -scores))
         if len(self._dead):
             order = order[~np.isin(picked[order], self._dead)]
+        order = order[:limit]
         pairs = zip(keys[order].tolist(), scores[order].tolist(), strict=True)
         return [Scored(key, score) for key, score in pairs]
 
 
-def _dots(matrix: npt.NDArray[np.int8], row: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
+class _Asked(NamedTuple):
+    """A question: each component as a sum of whole numbers, each ``_BASE`` times finer."""
+
+    digits: npt.NDArray[np.int8]
+    """(``_DIGITS``, dimensions); the first are the question as rows are scanned with it."""
+    places: npt.NDArray[np.float64]
+    """What a one in each of them is worth."""
+    step: np.float32
+
+    @classmethod
+    def of(cls, query: bytes) -> _Asked:
+        rest = np.frombuffer(query, "<f4").astype(np.float64)
+        step = float(np.abs(rest).max(initial=0)) / LARGEST or 1.0
+        places = step / np.logspace(0, _DIGITS - 1, _DIGITS, base=_BASE)
+        digits = np.empty((_DIGITS, len(rest)), np.int8)
+        for digit, place in zip(digits, places, strict=True):
+            digit[:] = np.rint(rest / place)
+            rest -= digit * place
+        return cls(digits, places, np.float32(step))
+
+
+def _dots(matrix: npt.NDArray[np.int8], asked: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
+    """Return the products of each row of *matrix* and each of *asked*: (rows, asked)."""
     try:
         import simsimd
     except ImportError:  # no wheel for this platform
-        return _numpy_dots(matrix, row)
+        return _numpy_dots(matrix, asked)
     # Of whole numbers: a float32 holds the sums of a thousand dimensions exactly.
-    products: Any = simsimd.cdist(np.ascontiguousarray(matrix), row, "dot", out_dtype="float32")
-    scores: npt.NDArray[np.float32] = np.asarray(products).reshape(-1)
-    return scores
+    products: Any = simsimd.cdist(np.ascontiguousarray(matrix), asked, "dot", out_dtype="float32")
+    scores: npt.NDArray[np.float32] = np.asarray(products)
+    return scores.reshape(len(matrix), len(asked))
 
 
-def _numpy_dots(matrix: npt.NDArray[np.int8], row: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
-    asked = row[0].astype(np.float32)
-    scores = np.empty(len(matrix), np.float32)
+def _numpy_dots(
+    matrix: npt.NDArray[np.int8], asked: npt.NDArray[np.int8]
+) -> npt.NDArray[np.float32]:
+    columns = asked.astype(np.float32).T
+    scores = np.empty((len(matrix), len(asked)), np.float32)
     for first in range(0, len(matrix), _NUMPY_ROWS):
         block = matrix[first : first + _NUMPY_ROWS]
-        scores[first : first + len(block)] = block.astype(np.float32) @ asked
+        scores[first : first + len(block)] = block.astype(np.float32) @ columns
     return scores
 
 
 def _largest(scores: npt.NDArray[np.float32], wanted: int) -> Rows:
     """Return the rows of the *wanted* largest scores, in no order.
 
-    The largest of each block bound the threshold from below, so only few rows are
+    The largest of each of some groups bound the threshold from below, so only few rows are
     partitioned: eight times quicker than ``argpartition`` over a million.
     """
     if wanted >= len(scores):
         return np.arange(len(scores))
-    whole = len(scores) // _BLOCK * _BLOCK
-    tops = scores[:whole].reshape(-1, _BLOCK).max(axis=1)
-    if len(tops) <= wanted:
+    groups = max(_GROUPS_WANTED * wanted, len(scores) // _MOST_GROUPED)
+    whole = len(scores) // groups * groups
+    if not whole:
         return np.argpartition(scores, len(scores) - wanted)[len(scores) - wanted :]
+    tops = scores[:whole].reshape(-1, groups).max(axis=0)
     threshold = np.partition(tops, len(tops) - wanted)[len(tops) - wanted]
     above = np.flatnonzero(scores >= threshold)
     if len(above) <= wanted:

@@ -45,6 +45,7 @@ from kb_search.schema import (
     chunks_schema,
     control_document,
     doc_document,
+    doc_fields,
     doc_shared,
     file_document,
     filler_document,
@@ -354,13 +355,13 @@ class Writer:
         """Add the chunks of *documents*; return their lengths by field."""
         added = []
         for doc in documents:
-            shared = doc_shared(doc)
+            shared, fields = doc_shared(doc), doc_fields(doc)
             seen: set[str] = set()
             for chunk in doc.chunks:
                 texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
                 lengths = lengths_of(texts)
                 again = told_again(texts["stem"], seen)
-                made = chunk_document(chunk, doc, shared, texts, lengths, again)
+                made = chunk_document(chunk, fields, shared, texts, lengths, again)
                 self._chunks.writer.add_document(made)
                 added.append(lengths)
         return added

@@ -12,11 +12,13 @@ the store is compacted: text that comes back costs no model call.
 
 from __future__ import annotations
 
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 
 from kb_core.changes import Outbox
 from kb_core.errors import KbError
+from kb_core.quantization import quantize
 from kb_core.records import PASSAGES_AT_A_TURN, PendingPassage, VectorRecord
 from kb_store._documents import read_texts
 from kb_store._session import Record, Session, blobs, from_json, integers, strings, to_json
@@ -27,6 +29,7 @@ __all__ = [
     "embed",
     "load_models",
     "missing_passages",
+    "quantize_halves",
     "read_vectors",
 ]
 
@@ -170,6 +173,40 @@ def _vectors_of(session: Session, model: str, chunk_keys: list[int]) -> tuple[Ve
         for chunk_key, passage_hash in sorted(passages.items())
         if passage_hash in vectors
     )
+
+
+_HALVES = """
+SELECT rowid FROM embeddings WHERE model_key = ? AND octet_length(vector) = ? ORDER BY rowid
+"""
+_HALVES_AT = """
+SELECT rowid, vector FROM embeddings
+WHERE rowid BETWEEN ? AND ? AND rowid IN (SELECT unnest(?::BIGINT[]))
+"""
+_REPLACE = """
+UPDATE embeddings SET vector = given.vector
+FROM (SELECT unnest($rows::BIGINT[]) AS place, unnest($vectors::BLOB[]) AS vector) AS given
+WHERE embeddings.rowid BETWEEN $first AND $last AND embeddings.rowid = given.place
+"""
+_REPLACED_TOGETHER = 2048
+
+
+def quantize_halves(session: Session) -> None:
+    """Keep vectors that are float16, told by their length, as ``kb_core.quantization`` does.
+
+    A tenth of a millisecond each, in the caller's transaction.
+    """
+    for model, description in load_models(session).items():
+        dimensions = description.get("dimensions")
+        if not isinstance(dimensions, int):
+            continue
+        halves = struct.Struct(f"<{dimensions}e")
+        rows = [row for (row,) in session.rows(_HALVES, [model, halves.size])]
+        for start in range(0, len(rows), _REPLACED_TOGETHER):
+            some = rows[start : start + _REPLACED_TOGETHER]
+            ends = {"first": some[0], "last": some[-1]}
+            found = session.mapping(_HALVES_AT, [*ends.values(), some])
+            vectors = [quantize(halves.unpack(vector)) for vector in found.values()]
+            session.run(_REPLACE, {"rows": list(found), "vectors": vectors, **ends})
 
 
 _COUNT_PENDING = """

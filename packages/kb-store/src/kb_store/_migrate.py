@@ -1,5 +1,7 @@
 """Migrations: numbered SQL files, applied in order, never edited once released.
 
+What SQL cannot do is a step of ours after the file of that number.
+
 A file brought up to date is indistinguishable from a new one. What was applied is
 recorded with its hash, so a file that was written by a newer kebab, or by a
 migration that was edited afterwards, is recognised and refused untouched.
@@ -7,13 +9,14 @@ migration that was edited afterwards, is recognised and refused untouched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from importlib import resources
 
 from kb_core.errors import StoreCorrupt, StoreNewer
 from kb_core.ports import Clock
 from kb_core.values import dataclass
+from kb_store._embeddings import quantize_halves
 from kb_store._session import Record, Session, instants, integers, strings
 
 __all__ = ["Migration", "create", "is_current", "last_migration", "migrate", "migrations"]
@@ -25,6 +28,7 @@ CREATE TABLE migrations (
     applied_at TIMESTAMPTZ NOT NULL
 )
 """
+_STEPS: Mapping[int, Callable[[Session], None]] = {4: quantize_halves}
 _APPLIED = "SELECT number, name, hash FROM migrations ORDER BY number"
 
 
@@ -120,6 +124,8 @@ def _missing(applied: Sequence[Record]) -> list[Migration]:
 def _apply(session: Session, missing: Sequence[Migration], clock: Clock) -> None:
     for migration in missing:
         session.run(migration.sql)
+        if step := _STEPS.get(migration.number):
+            step(session)
     session.insert(
         "migrations",
         {

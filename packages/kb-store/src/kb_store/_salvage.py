@@ -14,6 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kb_store._documents import delete_documents
+from kb_store._embeddings import quantize_halves
 from kb_store._session import Session
 from kb_store._sums import wrong_keys
 
@@ -78,6 +79,7 @@ def salvage(session: Session, damaged: Path) -> list[str]:
         session.run("DETACH damaged")
     with session.transaction():
         _run(session, _MEND)
+        quantize_halves(session)  # of a store of an older version
         delete_documents(session, wrong_keys(session))
         _run(session, _FOLLOW)
     return lost

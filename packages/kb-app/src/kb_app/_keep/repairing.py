@@ -30,6 +30,7 @@ from kb_core.clock import from_epoch
 from kb_core.control import ADDED_SOURCE, OLDER_STORE
 from kb_core.disk import disk_errors
 from kb_core.errors import IndexCorrupt, KbError, NotIndexed
+from kb_core.quantization import quantize
 from kb_core.records import Changes, ChunkRecord, DocumentRecord, FileRecord, FileState
 
 if TYPE_CHECKING:
@@ -258,9 +259,8 @@ def _vectors(
         for chunk in snapshot.doc_chunks(document.doc_id):
             vector = snapshot.vector_of(chunk["chunk_key"], model)
             if vector is not None:
-                size = len(vector) // 4
-                half = struct.pack(f"<{size}e", *struct.unpack(f"<{size}f", vector))
-                found[chunk["chunk_id"]] = half
+                components = struct.unpack(f"<{len(vector) // 4}f", vector)
+                found[chunk["chunk_id"]] = quantize(components)
     return found
 
 

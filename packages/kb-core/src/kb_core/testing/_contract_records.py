@@ -12,6 +12,7 @@ from datetime import timedelta
 from kb_core.clock import to_epoch
 from kb_core.filters import Glob, OneOf
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile
+from kb_core.quantization import dequantize, quantize
 from kb_core.records import FileState, VectorRecord
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing._contract import EMBEDDER, MODEL, Contract, World
@@ -313,7 +314,7 @@ class RecordsContract(Contract):
 
 
 _TOLERANCE = 2e-3
-"""What a score may be off by: passages are float16, and engines may round again."""
+"""What a score may be off by: passages are quantised, and engines may round again."""
 
 
 class VectorContract(Contract):
@@ -342,7 +343,7 @@ class VectorContract(Contract):
         chance = random.Random(7)  # noqa: S311 - vectors, not secrets
 
         for _ in range(5):
-            asked = pack_floats(normalized([chance.gauss(0, 1) for _ in range(32)]), "f")
+            asked = pack_floats(normalized([chance.gauss(0, 1) for _ in range(32)]))
             expected = self._by_hand(world, asked)[:20]
             found = snapshot.vector(asked, MODEL, None, 20)
             assert len(found) == 20
@@ -407,7 +408,7 @@ class VectorContract(Contract):
         back = world.snapshot().vector_of(chunk.chunk_key, MODEL)
 
         assert back is not None
-        pairs = zip(floats(back, "f"), floats(sent, "e"), strict=True)
+        pairs = zip(floats(back), dequantize(sent), strict=True)
         assert all(abs(a - b) < _TOLERANCE for a, b in pairs)
         assert world.snapshot().vector_of(10**9, MODEL) is None
 
@@ -481,7 +482,7 @@ class VectorContract(Contract):
         vectors = tuple(
             VectorRecord(
                 doc.chunks[0].chunk_key,
-                pack_floats(normalized([chance.gauss(0, 1) for _ in range(32)]), "e"),
+                quantize(normalized([chance.gauss(0, 1) for _ in range(32)])),
             )
             for doc in step.documents
         )
@@ -491,10 +492,10 @@ class VectorContract(Contract):
 
     def _by_hand(self, world: World, asked: bytes) -> list[tuple[float, int]]:
         snapshot = world.snapshot()
-        wanted = floats(asked, "f")
+        wanted = floats(asked)
         scored = []
         for chunk in snapshot.find_chunks("", 10_000):
             vector = snapshot.vector_of(chunk["chunk_key"], MODEL)
             assert vector is not None
-            scored.append((dot(wanted, floats(vector, "f")), chunk["chunk_key"]))
+            scored.append((dot(wanted, floats(vector)), chunk["chunk_key"]))
         return sorted(scored, key=lambda pair: (-pair[0], pair[1]))

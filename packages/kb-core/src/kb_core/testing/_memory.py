@@ -3,7 +3,7 @@
 Filters, and which requirements of a query are let go, are evaluated in plain Python: slow,
 and easy to believe. Words are folded, case and diacritics gone; runs of CJK letters become
 overlapping pairs, so that a short word is found inside a longer one; everything else stays
-whole. Vectors are float32 (``f``) for queries, float16 (``e``) for passages.
+whole. Vectors are float32 for queries, quantised for passages.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ def runs(text: str) -> list[list[str]]:
     return found
 
 
-def floats(data: bytes, kind: str) -> tuple[float, ...]:
-    """Read a little-endian vector."""
-    return struct.unpack(f"<{len(data) // struct.calcsize(kind)}{kind}", data)
+def floats(data: bytes) -> tuple[float, ...]:
+    """Read a vector of float32, little-endian."""
+    return struct.unpack(f"<{len(data) // 4}f", data)
 
 
-def pack_floats(vector: Sequence[float], kind: str) -> bytes:
-    """Write a little-endian vector."""
-    return struct.pack(f"<{len(vector)}{kind}", *vector)
+def pack_floats(vector: Sequence[float]) -> bytes:
+    """Write a vector as float32, little-endian."""
+    return struct.pack(f"<{len(vector)}f", *vector)
 
 
 def dot(left: Iterable[float], right: Iterable[float]) -> float:
@@ -320,7 +320,7 @@ class MemorySnapshot:
     def vector(
         self, query: bytes, model_key: str, where: Filter | None, limit: int, /
     ) -> list[Scored]:
-        wanted = floats(query, "f")
+        wanted = floats(query)
         scored = [
             Scored(key, math.fsum(a * b for a, b in zip(wanted, vector, strict=True)))
             for key, vector in self._state.vectors.get(model_key, {}).items()
@@ -330,7 +330,7 @@ class MemorySnapshot:
 
     def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
         vector = self._state.vectors.get(model_key, {}).get(chunk_key)
-        return None if vector is None else pack_floats(vector, "f")
+        return None if vector is None else pack_floats(vector)
 
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> set[int]:
         return {key for key in keys if key in self._state.vectors.get(model_key, {})}

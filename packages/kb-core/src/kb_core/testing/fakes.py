@@ -19,12 +19,12 @@ from kb_core.control import EmbeddingModel
 from kb_core.errors import ModelNotPulled, ModelUnreachable, NotIndexed, Timeout
 from kb_core.language import Delta, End, Message, ModelName, Usage
 from kb_core.ports import Clock, never
+from kb_core.quantization import dequantize, quantize
 from kb_core.records import Control, Publication, VectorFiles
 from kb_core.testing._memory import (
     Entry,
     MemorySnapshot,
     State,
-    floats,
     normalized,
     pack_floats,
     words,
@@ -111,7 +111,7 @@ def _vectors(
     vectors = {}
     for model in state.vectors.keys() | step.vectors.keys():
         rows = dict(state.vectors.get(model, {}))
-        rows |= {r.chunk_key: floats(r.vector, "e") for r in step.vectors.get(model, ())}
+        rows |= {r.chunk_key: dequantize(r.vector) for r in step.vectors.get(model, ())}
         vectors[model] = {key: rows[key] for key in sorted(rows) if key in alive}
     return vectors
 
@@ -170,10 +170,10 @@ class HashEmbedder:
         return self._model
 
     def embed_query(self, text: str, /) -> bytes:
-        return pack_floats(self._embed(text), "f")
+        return pack_floats(self._embed(text))
 
     def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
-        return [pack_floats(self._embed(text), "e") for text in texts]
+        return [quantize(self._embed(text)) for text in texts]
 
     def _embed(self, text: str) -> list[float]:
         total = [0.0] * self._model.dimensions

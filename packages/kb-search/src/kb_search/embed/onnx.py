@@ -24,6 +24,7 @@ import numpy as np
 
 from kb_core.control import EmbeddingModel
 from kb_core.errors import ModelMissing
+from kb_core.quantization import quantize
 from kb_search.embed.prepare import PreparedModel
 from kb_search.embed.runtime import ort
 
@@ -65,7 +66,7 @@ class OnnxEmbedder:
         return self._pooled(self._query_rows(ids)).astype("<f4").tobytes()
 
     def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
-        """Return the vectors of passages: float16, little-endian, in the order of *texts*."""
+        """Return the vectors of passages, quantised, in the order of *texts*."""
         if not texts:
             return []
         prefix = self.model.passage_prefix
@@ -73,7 +74,7 @@ class OnnxEmbedder:
         session = self._passage_session()
 
         def vector(ids: list[int]) -> bytes:
-            return self._pooled(self._run(session, ids)).astype("<f2").tobytes()
+            return quantize(self._pooled(self._run(session, ids)).tolist())
 
         workers = min(self._threads, len(encoded))
         if workers == 1:

@@ -37,7 +37,7 @@ from kb_search.statistics import SCORED_FIELDS, told_length
 from kb_search.weighing import FILLING
 
 __all__ = ["CHUNKS", "FILTERED", "RECORDS", "Analysed", "Field", "Row", "alias_row", "analysed"]
-__all__ += ["chunk_row", "chunk_row_of", "dimension", "doc_rows", "file_row", "floats_of"]
+__all__ += ["chunk_row", "chunk_row_of", "dimension", "doc_rows", "file_row"]
 __all__ += [
     "impact",
     "more_rows",
@@ -203,14 +203,6 @@ def vector_row(chunk: Row, vector: Sequence[float], rev: int) -> Row:
     own = {name: chunk[name] for name in (*names, "chunk_key", "signpost")}
     lives = {"pk": f"{chunk['chunk_key']}@{rev}", "born": rev, "died": FAR}
     return own | lives | {"vector": list(vector)}
-
-
-def floats_of(vector: bytes, dimensions: int) -> list[float]:
-    """Return a stored vector, float16 and little-endian, as numbers."""
-    import numpy as np  # not on the lexical path
-
-    found: list[float] = np.frombuffer(vector, "<f2", dimensions).astype(np.float32).tolist()
-    return found
 
 
 def doc_rows(doc: DocumentRecord, rev: int) -> Iterator[Row]:

@@ -25,6 +25,7 @@ from kb_core.clock import to_epoch, utc_now
 from kb_core.control import Control, VectorFiles
 from kb_core.errors import ConfigInvalid, KbError, NotIndexed
 from kb_core.ports import Clock
+from kb_core.quantization import dequantize
 from kb_core.records import Publication
 from kb_search.milvus import Place
 from kb_search.milvus.counts import Segment, merged, named, segment_rows, to_merge
@@ -42,7 +43,6 @@ from kb_search.milvus.rows import (
     chunk_row_of,
     doc_rows,
     file_row,
-    floats_of,
     more_rows,
     vector_fields,
     vector_row,
@@ -415,7 +415,7 @@ class _Step:
         where = all_of([self._now, touched])
         old = self._writer.rows(name, where, ["chunk_key", "vector"])
         kept = {int(row["chunk_key"]): row["vector"] for row in old}
-        made = {key: floats_of(vector, files.dimensions) for key, vector in given.items()} | {
+        made = {key: dequantize(vector) for key, vector in given.items()} | {
             key: kept[key] for key in kept if key in fresh and key not in given
         }
         lacking = [key for key in made if key not in fresh]
