@@ -53,8 +53,9 @@ BUILD_DOCS = 400
 """Documents of a batch while building; nobody waits for those."""
 SHORT_WORDS = 30
 """Of a passage where many documents matter more than long ones."""
-PUBLISHED_DOCS, PUBLISHED_BATCHES = 64, 15
-"""Batches as large as those of an ingest by default."""
+PUBLISHED_DOCS, PUBLISHED_BATCHES = 256, 6
+"""Batches as large as those of an ingest once it knows how long one takes to publish: it collects
+for ten times as long, or up to 4,000 chunks."""
 _CLUSTERS = 3000
 _SEPARATOR = "\n\n"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -18,7 +17,6 @@ from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.stored import StoredText
 from kb_core.testing.documents import Corpus, document
 from kb_search.reader import Reader
-from kb_search.schema import text_document
 from kb_search.texts import Shelf, is_whole, words_of
 from kb_search.writer import Writer
 
@@ -221,11 +219,3 @@ def test_a_long_word_across_two_windows_is_seen(monkeypatch: pytest.MonkeyPatch)
     for at in range(130):
         assert not is_whole(cut("a " * (at // 2) + "b" * (at % 2) + "y" * 60 + " end", []))
         assert is_whole(cut("a " * (at // 2) + "b" * (at % 2) + "y" * 58 + " end", []))
-
-
-@given(st.text(st.characters(exclude_categories=[])))
-def test_a_text_is_kept_as_json_whatever_it_holds(text: str) -> None:
-    (stored,) = text_document(replace(document("a.md", "x"), text=text), 1).to_dict()["payload"]
-
-    written = json.dumps({"text": text}, ensure_ascii=False, separators=(",", ":"))
-    assert bytes(stored) == written.encode("utf-8", "surrogatepass")

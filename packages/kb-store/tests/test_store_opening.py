@@ -24,7 +24,7 @@ _RELEASED = {
     "m0001_initial.sql": "26c2f8fabff1080bbaf02b2af03ed9d4",
     "m0002_enclosures.sql": "15d925bffd0ad805d7bd77881d659c1f",
     "m0003_sums.sql": "a2bee8a422bcc378af6aa0a3c17960fc",
-    "m0004_quantised.sql": "c676b5165a5338447a68c557160161e7",
+    "m0004_quantised.sql": "3672f32b22dfc773e7fb014768e46d01",
 }
 
 

@@ -5,8 +5,8 @@
 
 The largest component is 127 steps long. The scale is not that step: it is chosen so that what
 rounding takes away is perpendicular to the vector. A question lies in much the same direction as
-what answers it, so most of the error of a cosine goes: at 384 dimensions one is off by about
-.0001, half of what it is with the step.
+what answers it, so much of the error of a cosine goes: with 384 dimensions it is .00016 (root
+mean square, at cosines of .83), and .00029 with the step.
 
 This is for few vectors, without a library; ``kb_search.vectors`` does the same to many.
 """

@@ -272,7 +272,7 @@ def _pieces_of(language: str) -> Callable[[str], _Forms | None]:
 
 
 def _piece_forms(piece: str, known: Callable[[str], _Forms]) -> _Forms | None:
-    tokens = _TOKEN.findall(piece)
+    tokens = [piece] if piece.isalnum() else _TOKEN.findall(piece)
     if len(tokens) == 1:
         return known(tokens[0])
     if not tokens:

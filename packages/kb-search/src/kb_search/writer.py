@@ -360,7 +360,7 @@ class Writer:
             for chunk in doc.chunks:
                 texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
                 lengths = lengths_of(texts)
-                again = told_again(texts["stem"], seen)
+                again = told_again(texts["stem"], seen) if len(doc.chunks) > 1 else ""
                 made = chunk_document(chunk, fields, shared, texts, lengths, again)
                 self._chunks.writer.add_document(made)
                 added.append(lengths)

@@ -57,7 +57,8 @@ def commit(session: Session, changes: Changes, now: datetime) -> int:
         named = find_keys(session, named_ids(changes))
         enclosed = enclosed_keys(session, named.values())
         decided = decide(changes, named, keys.doc_key, enclosed)
-        turnover = _write(session, decided, keys, outbox)
+        known = [key for key in decided.touched if key < meta.next_doc_key]
+        turnover = _write(session, decided, known, keys, outbox)
         _record_moves(session, decided, now, outbox)
         described = describe_models(session, changes.models)
         embedded = embed(session, changes.embeddings, turnover.born, turnover.dead, outbox)
@@ -90,17 +91,21 @@ def forget(session: Session, files: Sequence[tuple[str, str]], old_doc_ids: Sequ
     save_meta(session, after, Keys(meta))
 
 
-def _write(session: Session, decided: Decided, keys: Keys, outbox: Outbox) -> _Turnover:
+def _write(
+    session: Session, decided: Decided, known: Sequence[int], keys: Keys, outbox: Outbox
+) -> _Turnover:
+    """Write what was decided; *known* are those of its documents that were there before."""
     if not decided.touched:
         return _Turnover({}, {})
-    old = stored_chunks(session, decided.touched)
+    old = stored_chunks(session, known)
     chunks = []
     for write in decided.writes:
         records = write.document.chunks
         moved = write.moved_from is not None
         kept = keep_keys(old.get(write.doc_key, ()), records, keys.chunk_key, moved=moved)
         chunks += [(write.doc_key, key, chunk) for key, chunk in zip(kept, records, strict=True)]
-    delete_documents(session, decided.touched)
+    if known:
+        delete_documents(session, known)
     keyed = [(write.doc_key, write.document) for write in decided.writes]
     write_documents(session, keyed, [sum_of(document) for _, document in keyed])
     write_chunks(session, chunks)

@@ -1,6 +1,6 @@
 """Migrations: numbered SQL files, applied in order, never edited once released.
 
-What SQL cannot do is a step of ours after the file of that number.
+What SQL cannot do is a step of ours before the file of that number.
 
 A file brought up to date is indistinguishable from a new one. What was applied is
 recorded with its hash, so a file that was written by a newer kebab, or by a
@@ -123,9 +123,9 @@ def _missing(applied: Sequence[Record]) -> list[Migration]:
 
 def _apply(session: Session, missing: Sequence[Migration], clock: Clock) -> None:
     for migration in missing:
-        session.run(migration.sql)
         if step := _STEPS.get(migration.number):
             step(session)
+        session.run(migration.sql)
     session.insert(
         "migrations",
         {
