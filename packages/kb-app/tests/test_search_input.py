@@ -177,7 +177,13 @@ class Reading:
         self.read = 0
 
     def rerank(
-        self, _: str, passages: Sequence[str], /, *, stop: Callable[[], bool] = never
+        self,
+        _: str,
+        passages: Sequence[str],
+        /,
+        *,
+        telling: Callable[[str], float],
+        stop: Callable[[], bool] = never,
     ) -> list[float] | None:
         for passage in passages:
             if stop():
@@ -196,6 +202,41 @@ def test_nothing_is_read_for_a_search_that_nobody_waits_for_any_more(world: Worl
 
     assert reading.read == 1
     assert len(found.hits) > 1
+
+
+class OfLength:
+    """A reranker that finds a passage the better, the longer it is, and none of them perfect."""
+
+    name = "length"
+
+    def rerank(
+        self,
+        _: str,
+        passages: Sequence[str],
+        /,
+        *,
+        telling: Callable[[str], float],
+        stop: Callable[[], bool] = never,
+    ) -> list[float] | None:
+        return None if stop() else [0.8 + len(passage) / 500 for passage in passages]
+
+
+def test_what_is_read_counts_for_more_where_the_words_are_unknown(world: World) -> None:
+    config, parts = world
+
+    def first(text: str) -> tuple[str, str]:
+        """Return the first hit, and the longest."""
+        with KnowledgeBase(config, replace(parts, reranker=OfLength)) as kb:
+            query = SearchQuery(text=text, mode=SearchMode.LEXICAL, rerank=True)
+            paths = [hit.doc_path for hit in kb.search(query).hits]
+        assert "notes/bread.md" in paths
+        return paths[0], "notes/bread.md"
+
+    known, longest = first("lock zzz")
+    unknown, _ = first("lock zzz qwertz asdfgh yxcvbn")
+
+    assert known != longest
+    assert unknown == longest
 
 
 def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401

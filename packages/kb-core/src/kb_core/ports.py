@@ -443,12 +443,18 @@ class Reranker(Protocol):
         """Names all that a score depends on, apart from query and passage."""
 
     def rerank(
-        self, query: str, passages: Sequence[str], /, *, stop: Callable[[], bool] = never
+        self,
+        query: str,
+        passages: Sequence[str],
+        /,
+        *,
+        telling: Callable[[str], float],
+        stop: Callable[[], bool] = never,
     ) -> list[float] | None:
         """Return a score in 0..1 per passage, higher is better, in the order of *passages*.
 
-        ``None`` if *stop* became true before all had one. A score does not depend on the
-        other passages of the call.
+        *telling* says how much a word of the query tells, above 0. ``None`` if *stop* became
+        true before all had one. A score does not depend on the other passages of the call.
         """
         ...
 

@@ -41,7 +41,15 @@ from kb_core.clock import to_epoch
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
 from kb_core.media import SearchMode
-from kb_core.search import Missing, SaidAbout, SearchQuery, SearchResponse, Trace
+from kb_core.search import (
+    Clause,
+    LexicalQuery,
+    Missing,
+    SaidAbout,
+    SearchQuery,
+    SearchResponse,
+    Trace,
+)
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -63,6 +71,9 @@ _FACETS = (
     ("repo", "repo"),
 )
 """Filters whose values are counted, and where a chunk has them."""
+_TELLS_LITTLE, _TELLS_AS_ANY = 0.05, 1.0
+"""To close reading: what every passage says, and a sign of Chinese or Korean that stands alone,
+which the index knows in pairs; 1 is about what a third of all passages hold."""
 _POOL_FACTOR = 5
 _POOL_MIN = 100
 
@@ -333,13 +344,21 @@ class Engine:
             proposals.leave_out(Channel.RERANK, run.deadline)
             return rows
         proposals.ran |= Channel.RERANK
-        return _reordered(head, scores, rows[len(head) :])
+        known = proposals.basis.known
+        return _reordered(head, scores, rows[len(head) :], 1.0 if known is None else known.share)
 
     def _read(self, run: _Run, passages: Sequence[str]) -> Sequence[float] | None:
         def stop() -> bool:
             return run.deadline.is_over() or (self._stop is not None and self._stop.is_set())
 
-        return self._reranker().rerank(run.parsed.text, passages, stop=stop)
+        read = self._reranker().rerank
+        return read(run.parsed.text, passages, telling=self._telling, stop=stop)
+
+    def _telling(self, word: str) -> float:
+        """Return what a word tells: about its BM25 weight in the whole index."""
+        known = self.snapshot.known_words(LexicalQuery((Clause(word),))).words
+        weights = [one.weight for one in known]
+        return max(_TELLS_LITTLE, sum(weights) / len(weights)) if weights else _TELLS_AS_ANY
 
     def _delivery(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Delivery:
         channels = run.wanted & ~proposals.late
@@ -405,13 +424,15 @@ def _go_on(run: _Run, cursor: Cursor) -> None:
     )
 
 
-def _reordered(head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row]) -> list[Row]:
+def _reordered(
+    head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row], known: float
+) -> list[Row]:
     from kb_search.rerank import below, blend
 
     fused = [row.score for row in head]
     order = [
         replace(row, score=score, kind="rerank", rerank_score=read)
-        for row, score, read in zip(head, blend(fused, scores), scores, strict=True)
+        for row, score, read in zip(head, blend(fused, scores, known), scores, strict=True)
     ]
     under = [replace(row, score=below(row.score), kind="rerank") for row in rest]
     return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under
