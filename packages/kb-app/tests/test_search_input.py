@@ -198,10 +198,24 @@ def test_nothing_is_read_for_a_search_that_nobody_waits_for_any_more(world: Worl
     stop = Event()
     reading = Reading(stop)
     with KnowledgeBase(config, replace(parts, reranker=lambda: reading)) as kb:
-        found = kb.search(SearchQuery(text="lock bread", rerank=True), stop=stop)
+        found = kb.search(SearchQuery(text="lock bread qwertz asdfgh", rerank=True), stop=stop)
 
     assert reading.read == 1
     assert len(found.hits) > 1
+
+
+@pytest.mark.parametrize(("text", "is_read"), [("lock bread", False), ("lock qwertz yxc", True)])
+def test_nothing_is_read_where_the_first_hit_answers_nearly_for_sure(
+    world: World, text: str, is_read: bool
+) -> None:
+    config, parts = world
+    reading = Reading(Event())
+    with KnowledgeBase(config, replace(parts, reranker=lambda: reading)) as kb:
+        found = kb.search(SearchQuery(text=text, rerank=True))
+
+    assert ((found.confidence or 0) < 0.6) is is_read
+    assert {hit.score_kind for hit in found.hits} == {"rerank" if is_read else "fused"}
+    assert (reading.read > 0) is is_read
 
 
 class OfLength:

@@ -71,6 +71,9 @@ _FACETS = (
     ("repo", "repo"),
 )
 """Filters whose values are counted, and where a chunk has them."""
+_DECIDED = 0.6
+"""The confidence from which nothing is read closely: a third of the questions of nineteen
+collections, half of those that are easy, and no order gets worse. From .5 to .7 it is the same."""
 _TELLS_LITTLE, _TELLS_AS_ANY = 0.05, 1.0
 """To close reading: what every passage says, and a sign of Chinese or Korean that stands alone,
 which the index knows in pairs; 1 is about what a third of all passages hold."""
@@ -320,9 +323,10 @@ class Engine:
     def _rerank(self, run: _Run, rows: list[Row], proposals: Proposals) -> list[Row]:
         """Return *rows* with the first of them reordered, or as they are if that is too late.
 
-        All first rows are read or none: half a list in a new order is no order at all.
+        All first rows are read or none: half a list in a new order is no order at all. Where
+        the first one answers nearly for sure, none is read.
         """
-        if Channel.RERANK not in run.wanted or not rows:
+        if Channel.RERANK not in run.wanted or not rows or self._is_decided(run, proposals):
             return rows
         from kb_search.rerank import DEPTH  # numpy: not on the lexical path
 
@@ -346,6 +350,11 @@ class Engine:
         proposals.ran |= Channel.RERANK
         known = proposals.basis.known
         return _reordered(head, scores, rows[len(head) :], 1.0 if known is None else known.share)
+
+    def _is_decided(self, run: _Run, proposals: Proposals) -> bool:
+        if run.query.mode is not SearchMode.HYBRID:  # what a single channel is sure of is less sure
+            return False
+        return (confidence_of(proposals, run.wanted, self.settings.model_key) or 0.0) >= _DECIDED
 
     def _read(self, run: _Run, passages: Sequence[str]) -> Sequence[float] | None:
         def stop() -> bool:
