@@ -218,6 +218,25 @@ def test_nothing_is_read_where_the_first_hit_answers_nearly_for_sure(
     assert (reading.read > 0) is is_read
 
 
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        ("파일은 어떻게 저장하나요", SearchMode.LEXICAL, "no word"),
+        ("wie werden Dateien denn gespeichert", SearchMode.LEXICAL, "no word"),
+        ("lock wird denn wie genau gespeichert", SearchMode.LEXICAL, "hardly a word"),
+        ("파일은 어떻게 저장하나요", SearchMode.HYBRID, ""),
+        ("qwertz asdfgh yxcvbn", SearchMode.LEXICAL, ""),
+        ("writer takes lock bread", SearchMode.LEXICAL, ""),
+    ],
+)
+def test_a_query_by_words_of_which_hardly_one_stands_anywhere_says_so(
+    kb: KnowledgeBase, text: str, mode: SearchMode, said: str
+) -> None:
+    warnings = kb.search(SearchQuery(text=text, mode=mode)).warnings
+
+    assert [f"passages hold {said} of this query" in one for one in warnings] == [True] * bool(said)
+
+
 class OfLength:
     """A reranker that finds a passage the better, the longer it is, and none of them perfect."""
 

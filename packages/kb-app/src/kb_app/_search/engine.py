@@ -74,6 +74,9 @@ _FACETS = (
 _DECIDED = 0.6
 """The confidence from which nothing is read closely: a third of the questions of nineteen
 collections, half of those that are easy, and no order gets worse. From .5 to .7 it is the same."""
+_HARDLY, _A_SENTENCE = 0.25, 4
+"""The share of a query's words below which it may be in a language that no passage is in, and
+the words that it has at least: fewer are names that nobody mentions."""
 _TELLS_LITTLE, _TELLS_AS_ANY = 0.05, 1.0
 """To close reading: what every passage says, and a sign of Chinese or Korean that stands alone,
 which the index knows in pairs; 1 is about what a third of all passages hold."""
@@ -394,11 +397,29 @@ class Engine:
             cursor_at=cursor_at,
             remarks_at_end=lambda: self._beyond_the_pool(run, proposals),
             degraded=(*proposals.degraded, *run.remarks),
-            warnings=(*filter_warnings(run.query.filters, self.snapshot), *_say(read_as)),
+            warnings=(
+                *filter_warnings(run.query.filters, self.snapshot),
+                *_say(read_as),
+                *self._unheard(run, proposals),
+            ),
             stages=None if run.query.deadline_ms is None else proposals.stages,
             confidence=confidence_of(proposals, run.wanted, self.settings.model_key),
             missing=self._missing(run) if run.query.passages else None,
         )
+
+    def _unheard(self, run: _Run, proposals: Proposals) -> tuple[str, ...]:
+        """Say that hardly a word of a query stands anywhere, where it was asked by words alone."""
+        if proposals.ran & (Channel.LEXICAL | Channel.VECTOR) is not Channel.LEXICAL:
+            return ()
+        if not self.snapshot.control.stats.get("chunk_count"):
+            return ()
+        known = proposals.basis.known or self.snapshot.known_words(run.parsed.lexical)
+        if known.share >= _HARDLY or len(known.words) < _A_SENTENCE or known.read_as:
+            return ()
+        files = self.snapshot.control.vectors.get(self.settings.model_key or "")
+        way = "mode hybrid reads" if files and files.rows else "'kebab embed' lets mode hybrid read"
+        holds = "hardly a word" if known.share else "no word"
+        return (f"passages hold {holds} of this query: if it is in another language, {way} that",)
 
     def _missing(self, run: _Run) -> Missing | None:
         return missing_of(self.snapshot, run.query.text, run.parsed.text, run.where)
