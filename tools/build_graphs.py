@@ -3,6 +3,9 @@
     python tools/build_graphs.py          write packages/kb-search/src/kb_search/embed/graphs
     python tools/build_graphs.py check    exit 1 if the committed graphs differ
 
+There are two of each quality: the whole model, and its first layers, whose tokens are compared
+where a passage is read closely (``docs/decisions/0012-reranking.md``).
+
 A graph holds no weights: each tensor says where in the prepared ``weights.bin`` it lies,
 as ``kb_search.embed.e5.tensors`` lays it out. ONNX files are protocol buffers, of which
 four dozen lines here write what is needed, so that the check runs without the ``onnx``
@@ -20,6 +23,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import product
 from math import sqrt
 from pathlib import Path
 
@@ -28,7 +32,9 @@ from kb_search.embed.e5 import (
     HEADS,
     HIDDEN,
     LAYERS,
+    READ_LAYERS,
     Tensor,
+    graph_name,
     layer_matrices,
     tensors,
 )
@@ -47,11 +53,11 @@ OPSET, CONTRIB_OPSET, IR_VERSION = 20, 1, 10
 CONTRIB = "com.microsoft"
 
 
-def build_graph(quality: str) -> bytes:
-    """Return the ONNX file of *quality*, ``int8`` or ``fp32``."""
+def build_graph(quality: str, layers: int = LAYERS) -> bytes:
+    """Return the ONNX file of the first *layers* of *quality*, ``int8`` or ``fp32``."""
     nodes = [*_embedding()]
-    for layer in range(LAYERS):
-        nodes += _layer(layer, quality)
+    for layer in range(layers):
+        nodes += _layer(layer, quality, last=layers - 1)
     constants = (
         _constant("zero", [0]),
         _constant("axis", [0]),
@@ -61,7 +67,7 @@ def build_graph(quality: str) -> bytes:
         *(_bytes(1, node) for node in nodes),
         _text(2, f"multilingual-e5-small-{quality}"),
         *(_bytes(5, constant) for constant in constants),
-        *(_bytes(5, _external(tensor)) for tensor in tensors(quality)),
+        *(_bytes(5, _external(tensor)) for tensor in tensors(quality, layers)),
         _bytes(11, _value("input_ids", "int64", [1, "tokens"])),
         _bytes(12, _value("last_hidden_state", "float32", [1, "tokens", HIDDEN])),
     )
@@ -96,10 +102,10 @@ def _embedding() -> Iterable[bytes]:
     yield from _add_and_norm("word", "position", "embedding_norm", "state.0")
 
 
-def _layer(layer: int, quality: str) -> Iterable[bytes]:
+def _layer(layer: int, quality: str, *, last: int) -> Iterable[bytes]:
     at = f"layer.{layer}"
     state = f"state.{layer}"
-    following = f"state.{layer + 1}" if layer + 1 < LAYERS else "last_hidden_state"
+    following = "last_hidden_state" if layer == last else f"state.{layer + 1}"
     qkv, attention_out, expand, contract = (name for name, _, _ in layer_matrices(layer))
     yield from _linear(state, qkv, quality)
     parts = [f"{at}.query", f"{at}.key", f"{at}.value"]
@@ -213,8 +219,8 @@ def _varint(value: int) -> bytes:
 def main(words: Sequence[str]) -> int:
     """Write the graphs, or with ``check`` compare them; return the exit code."""
     differing = 0
-    for quality in QUALITIES:
-        path, graph = GRAPHS / f"e5-small-{quality}.onnx", build_graph(quality)
+    for quality, layers in product(QUALITIES, (LAYERS, READ_LAYERS)):
+        path, graph = GRAPHS / graph_name(quality, layers), build_graph(quality, layers)
         if list(words) != ["check"]:
             path.write_bytes(graph)
         elif not path.is_file() or path.read_bytes() != graph:

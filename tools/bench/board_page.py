@@ -175,7 +175,7 @@ def _gains(rows: Sequence[Row]) -> str:
     return f"""## What both together gain
 
 The change of nDCG@10 with its bounds, and by the paired randomisation test how often chance alone gives as much.
-Close reading (`--rerank`) takes a second of processor time for each question, so at most {READ_CLOSELY} of a sample are asked, and none where a dash stands; read them as a hint.
+Close reading (`--rerank`) takes half a second of processor time for each question, so at most {READ_CLOSELY} of a sample are asked, and none where a dash stands; read them as a hint.
 
 {_table(head, cells)}"""
 

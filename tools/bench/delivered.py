@@ -37,6 +37,7 @@ from kb_core.search import SearchQuery
 from kb_mcp._tool import in_passages
 from kb_mcp.text import SEEN, tokens_of
 from kb_mcp.text.hits import search_text
+from kb_mcp.tools.searching import filling
 
 __all__ = ["as_text", "main", "reading_files", "shares"]
 
@@ -69,7 +70,9 @@ def as_whole_objects(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Deli
 
 def as_text(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
     """Return what reaches a model that reads text."""
-    response = wire.search_response(kb.search(in_passages(query)))
+    asked = in_passages(query)
+    first = wire.search_response(kb.search(asked))
+    response = filling(kb, asked, first, budget - SEEN, ())
     found: Delivered = Counter()
     path = ""
     text = search_text(response, budget - SEEN).text.partition("\nalso:\n")[0]

@@ -432,6 +432,26 @@ def test_a_question_for_tests_or_changes_gets_them(
     assert search(repository, query=query)["hits"][0]["doc_path"] in first
 
 
+@pytest.mark.parametrize("asked", ["where is {}", "wo ist {}", "{} 어디에 있나"])
+def test_a_question_for_the_place_gets_it_before_what_tells_of_it(
+    tmp_path: Path, asked: str
+) -> None:
+    world = SearchWorld(tmp_path)
+    world.put(
+        document(world, "docs/read.md", "parse token, parse token, parse it"),
+        document(world, "src/read.py", "size = 'parse token, parse' + 3"),
+        document(world, "tests/test_read.py", "assert 'parse token, parse token, parse token'"),
+        *(document(world, f"src/other{n}.py", f"size = {n}") for n in range(9)),
+    )
+    engine = world.engine(model_key=None)
+
+    def found(query: str) -> list[str]:
+        return [hit["doc_path"] for hit in search(engine, query=query)["hits"]]
+
+    assert found("parse token")[0] == "docs/read.md"
+    assert found(asked.format("parse token"))[0] == "src/read.py"
+
+
 def test_what_is_defined_under_the_name_comes_before_where_it_is_used(tmp_path: Path) -> None:
     world = SearchWorld(tmp_path)
     used, defined = (document(world, f"{name}.py", PARSE) for name in ("a", "b"))

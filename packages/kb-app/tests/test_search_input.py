@@ -177,7 +177,13 @@ class Reading:
         self.read = 0
 
     def rerank(
-        self, _: str, passages: Sequence[str], /, *, stop: Callable[[], bool] = never
+        self,
+        _: str,
+        passages: Sequence[str],
+        /,
+        *,
+        telling: Callable[[str], float],
+        stop: Callable[[], bool] = never,
     ) -> list[float] | None:
         for passage in passages:
             if stop():
@@ -192,10 +198,78 @@ def test_nothing_is_read_for_a_search_that_nobody_waits_for_any_more(world: Worl
     stop = Event()
     reading = Reading(stop)
     with KnowledgeBase(config, replace(parts, reranker=lambda: reading)) as kb:
-        found = kb.search(SearchQuery(text="lock bread", rerank=True), stop=stop)
+        found = kb.search(SearchQuery(text="lock bread qwertz asdfgh", rerank=True), stop=stop)
 
     assert reading.read == 1
     assert len(found.hits) > 1
+
+
+@pytest.mark.parametrize(("text", "is_read"), [("lock bread", False), ("lock qwertz yxc", True)])
+def test_nothing_is_read_where_the_first_hit_answers_nearly_for_sure(
+    world: World, text: str, is_read: bool
+) -> None:
+    config, parts = world
+    reading = Reading(Event())
+    with KnowledgeBase(config, replace(parts, reranker=lambda: reading)) as kb:
+        found = kb.search(SearchQuery(text=text, rerank=True))
+
+    assert ((found.confidence or 0) < 0.6) is is_read
+    assert {hit.score_kind for hit in found.hits} == {"rerank" if is_read else "fused"}
+    assert (reading.read > 0) is is_read
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        ("파일은 어떻게 저장하나요", SearchMode.LEXICAL, "no word"),
+        ("wie werden Dateien denn gespeichert", SearchMode.LEXICAL, "no word"),
+        ("lock wird denn wie genau gespeichert", SearchMode.LEXICAL, "hardly a word"),
+        ("파일은 어떻게 저장하나요", SearchMode.HYBRID, ""),
+        ("qwertz asdfgh yxcvbn", SearchMode.LEXICAL, ""),
+        ("writer takes lock bread", SearchMode.LEXICAL, ""),
+    ],
+)
+def test_a_query_by_words_of_which_hardly_one_stands_anywhere_says_so(
+    kb: KnowledgeBase, text: str, mode: SearchMode, said: str
+) -> None:
+    warnings = kb.search(SearchQuery(text=text, mode=mode)).warnings
+
+    assert [f"passages hold {said} of this query" in one for one in warnings] == [True] * bool(said)
+
+
+class OfLength:
+    """A reranker that finds a passage the better, the longer it is, and none of them perfect."""
+
+    name = "length"
+
+    def rerank(
+        self,
+        _: str,
+        passages: Sequence[str],
+        /,
+        *,
+        telling: Callable[[str], float],
+        stop: Callable[[], bool] = never,
+    ) -> list[float] | None:
+        return None if stop() else [0.8 + len(passage) / 500 for passage in passages]
+
+
+def test_what_is_read_counts_for_more_where_the_words_are_unknown(world: World) -> None:
+    config, parts = world
+
+    def first(text: str) -> tuple[str, str]:
+        """Return the first hit, and the longest."""
+        with KnowledgeBase(config, replace(parts, reranker=OfLength)) as kb:
+            query = SearchQuery(text=text, mode=SearchMode.LEXICAL, rerank=True)
+            paths = [hit.doc_path for hit in kb.search(query).hits]
+        assert "notes/bread.md" in paths
+        return paths[0], "notes/bread.md"
+
+    known, longest = first("lock zzz")
+    unknown, _ = first("lock zzz qwertz asdfgh yxcvbn")
+
+    assert known != longest
+    assert unknown == longest
 
 
 def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401

@@ -92,7 +92,7 @@ def test_the_word_that_is_read_is_where_the_snippet_is(world: SearchWorld) -> No
 )
 def test_what_is_meant_as_it_stands_is_not_read_otherwise(world: SearchWorld, text: str) -> None:
     """Quotes, what is left out, numbers, first letters, another language, short words."""
-    assert asked(world, text).warnings == ()
+    assert not any("read as" in warning for warning in asked(world, text).warnings)
 
 
 @pytest.mark.parametrize("asked_with", ["where", "WHOSE", "würde", "puede"])

@@ -309,6 +309,27 @@ async def test_what_has_no_room_whole_is_there_as_one_line_and_the_list_goes_on(
     assert all(f"n/{n}.md:1 of 1" in text + rest for n in range(12))
 
 
+async def test_a_budget_that_ten_short_notes_do_not_fill_has_more_of_them() -> None:
+    notes = [document(f"n/{n:02}.md", f"Otters of sea {n} swim.\n") for n in range(25)]
+    kb = knowledge_base(*notes)
+    asked = {"query": "otters", "mode": "lexical"}
+
+    async def first(**more: int) -> str:
+        return (await told(kb, "search", {**asked, **more})).splitlines()[0]
+
+    assert await first(max_tokens=1000) == "20 passages in 20 files, by words"
+    assert await first(max_tokens=1000, k=10) == "10 passages in 10 files, by words"
+    assert await first(max_tokens=150) == "10 passages in 10 files, by words"
+    assert await first() == "10 passages in 10 files, by words"
+    async with client_of(kb, form=Form.TEXT) as client:
+        result = await client.call_tool("search", {**asked, "max_tokens": 1000})
+        text = getattr(result.content[0], "text", "").partition("\nseen: ")[0]
+        cursor = text.splitlines()[-1].removeprefix("more: cursor ")
+        result = await client.call_tool("search", {**asked, "cursor": cursor})
+        rest = getattr(result.content[0], "text", "")
+    assert rest.startswith("passages 21 to 25 in 5 files, by words\n")
+
+
 async def test_a_passage_that_is_too_long_is_there_as_far_as_it_goes() -> None:
     body = "\n".join(f"    otters = {n}" for n in range(400))
     kb = knowledge_base(document("src/long.py", f"def swim():\n{body}\n"))

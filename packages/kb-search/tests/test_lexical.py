@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -83,6 +84,30 @@ def test_an_identifier_is_found_however_it_is_written(
     identifiers: Snapshot, question: str, found: str
 ) -> None:
     assert found in search(identifiers, question)[0]
+
+
+@pytest.mark.parametrize("query", ["ItemCache.refresh", "where is ItemCache.refresh", "Abc::drop"])
+def test_what_is_asked_for_in_another_thing_comes_before_that(tmp_path: Path, query: str) -> None:
+    """A class says its own name more often than one of its methods does."""
+    texts = {
+        "ItemCache": "class ItemCache: ItemCache, an ItemCache",
+        "ItemCache.refresh": "def refresh of it",
+        "ItemCache.clear": "def clear of ItemCache",
+        "Other.refresh": "def refresh: refresh, refresh",
+        "Abc::drop": "to drop",
+        "Abc": "struct Abc, Abc, Abc, drop, drop, drop",
+    }
+    corpus, documents = Corpus(), []
+    for n, (symbol, text) in enumerate(texts.items()):
+        made = corpus.document(f"{n}.py", text, title="x")
+        chunks = tuple(replace(chunk, symbol=symbol) for chunk in made.chunks)
+        documents.append(replace(made, chunks=chunks))
+    with closing(Writer(tmp_path)) as writer:
+        writer.publish(corpus.publication(*documents))
+
+    found = search(Reader(tmp_path).snapshot(), query)
+
+    assert found[0] == texts[query.rsplit(maxsplit=1)[-1]]
 
 
 def test_words_side_by_side_rank_above_the_same_words_apart(tmp_path: Path) -> None:

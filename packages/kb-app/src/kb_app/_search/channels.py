@@ -24,7 +24,7 @@ from kb_core.filters import Filter, Range
 from kb_core.media import SearchMode
 from kb_core.search import LexicalQuery, Scored
 from kb_core.values import dataclass
-from kb_search.analysis import fold
+from kb_search.analysis import cjk_runs, fold
 from kb_search.fusion import Basis
 
 if TYPE_CHECKING:
@@ -304,13 +304,17 @@ def _basis(
 
 def _as_read(query: LexicalQuery, read_as: Mapping[str, str]) -> LexicalQuery:
     """Return *query* with the words that are read in place of those that nothing holds."""
+    within = [word for word in read_as if cjk_runs(word)]
 
     def meant(word: re.Match[str]) -> str:
         return read_as.get(fold(word[0]), word[0])
 
-    return LexicalQuery(
-        tuple(replace(clause, text=_WORD.sub(meant, clause.text)) for clause in query.clauses)
-    )
+    def read(text: str) -> str:
+        for word in within:  # what is written without spaces is no word of its own
+            text = text.replace(word, f" {read_as[word]} ")
+        return _WORD.sub(meant, text)
+
+    return LexicalQuery(tuple(replace(clause, text=read(clause.text)) for clause in query.clauses))
 
 
 def _is_quotation(snapshot: IndexSnapshot, text: str, found: Sequence[Scored]) -> bool:

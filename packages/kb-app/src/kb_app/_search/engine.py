@@ -36,7 +36,15 @@ from kb_core.clock import to_epoch
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
 from kb_core.media import SearchMode
-from kb_core.search import Missing, SaidAbout, SearchQuery, SearchResponse, Trace
+from kb_core.search import (
+    Clause,
+    LexicalQuery,
+    Missing,
+    SaidAbout,
+    SearchQuery,
+    SearchResponse,
+    Trace,
+)
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -58,6 +66,15 @@ _FACETS = (
     ("repo", "repo"),
 )
 """Filters whose values are counted, and where a chunk has them."""
+_DECIDED = 0.6
+"""The confidence from which nothing is read closely: a third of the questions of nineteen
+collections, half of those that are easy, and no order gets worse. From .5 to .7 it is the same."""
+_HARDLY, _A_SENTENCE = 0.25, 4
+"""The share of a query's words below which it may be in a language that no passage is in, and
+the words that it has at least: fewer are names that nobody mentions."""
+_TELLS_LITTLE, _TELLS_AS_ANY = 0.05, 1.0
+"""To close reading: what every passage says, and a sign of Chinese or Korean that stands alone,
+which the index knows in pairs; 1 is about what a third of all passages hold."""
 _POOL_FACTOR = 5
 _POOL_MIN = 100
 
@@ -324,9 +341,10 @@ class Engine:
     def _rerank(self, run: _Run, rows: list[Row], proposals: Proposals) -> list[Row]:
         """Return *rows* with the first of them reordered, or as they are if that is too late.
 
-        All first rows are read or none: half a list in a new order is no order at all.
+        All first rows are read or none: half a list in a new order is no order at all. Where
+        the first one answers nearly for sure, none is read.
         """
-        if Channel.RERANK not in run.wanted or not rows:
+        if Channel.RERANK not in run.wanted or not rows or self._is_decided(run, proposals):
             return rows
         from kb_search.rerank import DEPTH  # numpy: not on the lexical path
 
@@ -348,13 +366,26 @@ class Engine:
             proposals.leave_out(Channel.RERANK, run.deadline)
             return rows
         proposals.ran |= Channel.RERANK
-        return _reordered(head, scores, rows[len(head) :])
+        known = proposals.basis.known
+        return _reordered(head, scores, rows[len(head) :], 1.0 if known is None else known.share)
+
+    def _is_decided(self, run: _Run, proposals: Proposals) -> bool:
+        if run.query.mode is not SearchMode.HYBRID:  # what a single channel is sure of is less sure
+            return False
+        return (confidence_of(proposals, run.wanted, self.settings.model_key) or 0.0) >= _DECIDED
 
     def _read(self, run: _Run, passages: Sequence[str]) -> Sequence[float] | None:
         def stop() -> bool:
             return run.deadline.is_over() or (self._stop is not None and self._stop.is_set())
 
-        return self._reranker().rerank(run.parsed.text, passages, stop=stop)
+        read = self._reranker().rerank
+        return read(run.parsed.text, passages, telling=self._telling, stop=stop)
+
+    def _telling(self, word: str) -> float:
+        """Return what a word tells: about its BM25 weight in the whole index."""
+        known = self.snapshot.known_words(LexicalQuery((Clause(word),))).words
+        weights = [one.weight for one in known]
+        return max(_TELLS_LITTLE, sum(weights) / len(weights)) if weights else _TELLS_AS_ANY
 
     def _delivery(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Delivery:
         channels = run.wanted & ~proposals.late
@@ -381,14 +412,29 @@ class Engine:
             cursor_at=cursor_at,
             remarks_at_end=lambda: self._beyond_the_pool(run, proposals),
             degraded=(*proposals.degraded, *run.remarks),
-            warnings=(*self._unknown(run, found=bool(rows)), *_say(read_as)),
+            warnings=(
+                *filter_warnings(run.query.filters, self.snapshot, found=bool(rows)),
+                *_say(read_as),
+                *self._unheard(run, proposals),
+            ),
             stages=None if run.query.deadline_ms is None else proposals.stages,
             confidence=confidence_of(proposals, run.wanted, self.settings.model_key),
             missing=self._missing(run) if run.query.passages else None,
         )
 
-    def _unknown(self, run: _Run, *, found: bool) -> tuple[str, ...]:
-        return filter_warnings(run.query.filters, self.snapshot, found=found)
+    def _unheard(self, run: _Run, proposals: Proposals) -> tuple[str, ...]:
+        """Say that hardly a word of a query stands anywhere, where it was asked by words alone."""
+        if proposals.ran & (Channel.LEXICAL | Channel.VECTOR) is not Channel.LEXICAL:
+            return ()
+        if not self.snapshot.control.stats.get("chunk_count"):
+            return ()
+        known = proposals.basis.known or self.snapshot.known_words(run.parsed.lexical)
+        if known.share >= _HARDLY or len(known.words) < _A_SENTENCE or known.read_as:
+            return ()
+        files = self.snapshot.control.vectors.get(self.settings.model_key or "")
+        way = "mode hybrid reads" if files and files.rows else "'kebab embed' lets mode hybrid read"
+        holds = "hardly a word" if known.share else "no word"
+        return (f"passages hold {holds} of this query: if it is in another language, {way} that",)
 
     def _missing(self, run: _Run) -> Missing | None:
         return missing_of(self.snapshot, run.query.text, run.parsed.text, run.where)
@@ -423,13 +469,15 @@ def _go_on(run: _Run, cursor: Cursor) -> None:
     )
 
 
-def _reordered(head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row]) -> list[Row]:
+def _reordered(
+    head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row], known: float
+) -> list[Row]:
     from kb_search.rerank import below, blend
 
     fused = [row.score for row in head]
     order = [
         replace(row, score=score, kind="rerank", rerank_score=read)
-        for row, score, read in zip(head, blend(fused, scores), scores, strict=True)
+        for row, score, read in zip(head, blend(fused, scores, known), scores, strict=True)
     ]
     under = [replace(row, score=below(row.score), kind="rerank") for row in rest]
     return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under

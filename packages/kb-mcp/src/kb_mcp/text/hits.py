@@ -60,6 +60,8 @@ class Told:
     lines: tuple[int, ...] = ()
     rest: int = 0
     """Passages that it does not name."""
+    left: float = 0.0
+    """The share of its budget that is left where every passage is shown whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +327,10 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
     blocks = [line for block in _blocks(page, laid.shown) for line in block]
     also = [_ALSO, *(f"{INDENT}{line}" for line in laid.briefs)] if laid.briefs else []
     said = tuple(line for piece in laid.shown for line in piece.said())
-    return Told("\n".join([*first, *blocks, *also, *laid.over, *tail]), said, laid.rest)
+    text = "\n".join([*first, *blocks, *also, *laid.over, *tail])
+    is_all = not (also or laid.over or any(piece.is_cut for piece in laid.shown))
+    left = max(0.0, 1 - weight(text) / (view.tokens * CHARS_PER_TOKEN)) if is_all else 0.0
+    return Told(text, said, laid.rest, left)
 
 
 def _whole(page: Page, hits: Sequence[_Json], room: int, given: Container[int]) -> _Laid:

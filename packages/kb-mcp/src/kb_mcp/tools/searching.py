@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import mcp_types as types
 from pydantic import Field, WithJsonSchema
@@ -40,7 +40,13 @@ from kb_mcp._tool import (
 from kb_mcp._values import Constants
 from kb_mcp.text.hits import aggregated_text, bulk_text, search_text
 
-__all__ = ["BULK_SEARCH", "SEARCH", "SIMILAR", "BulkInput", "SimilarInput"]
+if TYPE_CHECKING:
+    from kb_app import KnowledgeBase
+
+__all__ = ["BULK_SEARCH", "SEARCH", "SIMILAR", "BulkInput", "SimilarInput", "filling"]
+
+_ROOM_FOR_MORE = 0.25
+"""The share of a budget from which on more hits are asked for."""
 
 
 def _query(call: Call) -> SearchQuery:
@@ -60,8 +66,27 @@ def _tell_search(call: Call) -> str:
             return _tell_bulk_search(replace(call, arguments={"queries": asked}))
         call = replace(call, arguments=asked[0])
     query = in_passages(_query(call))
-    found = call.kb.search(query, stop=call.stop)
-    return _told(call, wire.search_response(found), query.text)
+    found: Answer = wire.search_response(call.kb.search(query, stop=call.stop))
+    if call.max_tokens is not None and call.arguments.get("k") is None:
+        found = filling(call.kb, query, found, call.max_tokens, call.given)
+    return _told(call, found, query.text)
+
+
+def filling(
+    kb: KnowledgeBase, query: SearchQuery, found: Answer, max_tokens: int, given: Container[int]
+) -> Answer:
+    """Return twice as many hits as *found* has, where these leave room in a budget for more.
+
+    What is said of a budget is that as many passages are shown as fit; ten short notes or
+    turns of a chat take little of one. More hits that do not fit take a line each, so the
+    longer answer is taken only where it shows no less.
+    """
+    told = search_text(found, max_tokens, given)
+    if not found["next_cursor"] or told.left < _ROOM_FOR_MORE:
+        return found
+    longer = wire.search_response(kb.search(replace(query, k=min(MAX_K, 2 * query.k))))
+    more = search_text(longer, max_tokens, given)
+    return longer if set(told.lines) <= set(more.lines) else found
 
 
 def _told(call: Call, found: Answer, about: str) -> str:

@@ -43,11 +43,13 @@ __all__ = [
     "HIDDEN",
     "LAYERS",
     "PAGE",
+    "READ_LAYERS",
     "WORDS",
     "Source",
     "Tensor",
     "Words",
     "arrays",
+    "graph_name",
     "layer_matrices",
     "read_source",
     "tensors",
@@ -149,6 +151,9 @@ def _read_tensors(
 
 
 HIDDEN, INNER, LAYERS, HEADS = 384, 1536, 12, 12
+READ_LAYERS = 8
+"""After so many, vectors of tokens tell best which of two texts has what: later ones say ever
+more of the whole text, and less of the token."""
 WORDS, POSITIONS = 250_037, 512
 PAGE = 4096
 """Tensors begin on a page of their own, which is what lets onnxruntime map them."""
@@ -183,22 +188,27 @@ def layer_matrices(layer: int) -> tuple[tuple[str, int, int], ...]:
     return tuple((f"layer.{layer}.{name}", k, n) for name, k, n in shapes)
 
 
-def tensors(quality: str) -> tuple[Tensor, ...]:
-    """Return the tensors of the graph of *quality*, in the order of ``weights.bin``."""
+def graph_name(quality: str, layers: int = LAYERS) -> str:
+    """Return the file name of a graph of *quality*."""
+    return f"e5-small-{quality}.onnx" if layers == LAYERS else f"e5-small-{quality}-{layers}.onnx"
+
+
+def tensors(quality: str, layers: int = LAYERS) -> tuple[Tensor, ...]:
+    """Return the tensors of the first *layers* of *quality*, in the order of ``weights.bin``."""
     found, offset = [], 0
-    for name, dtype, shape in _specs(quality):
+    for name, dtype, shape in _specs(quality, layers):
         tensor = Tensor(name, dtype, shape, offset)
         found.append(tensor)
         offset = -(-(offset + tensor.size) // PAGE) * PAGE
     return tuple(found)
 
 
-def _specs(quality: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+def _specs(quality: str, layers: int) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     yield "words.blocks", "uint8", (WORDS, HIDDEN // 2)
     yield "words.scale", "float32", (WORDS, HIDDEN // BLOCK)
     yield "positions", "float32", (POSITIONS, HIDDEN)
     yield from _norm_specs("embedding_norm")
-    for layer in range(LAYERS):
+    for layer in range(layers):
         for name, inputs, outputs in layer_matrices(layer):
             if quality == "int8":
                 yield f"{name}.weight", "int8", (inputs, outputs)

@@ -18,26 +18,31 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from kb_core.control import EmbeddingModel
 from kb_core.errors import ModelMissing
-from kb_core.quantization import quantize
+from kb_core.quantization import LARGEST, quantize
 from kb_search.embed.prepare import PreparedModel
 from kb_search.embed.runtime import ort
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
+    _Quantized: TypeAlias = tuple[np.ndarray[Any, np.dtype[np.int8]], Array]
 
 __all__ = ["OnnxEmbedder"]
+
+_Said = TypeVar("_Said")
 
 _MAX_THREADS = 8
 """The default's upper limit: memory bandwidth is spent before the cores are."""
 
 _REMEMBERED_TOKENS = 4096
 """Six megabytes: what ten questions in a row read of their passages."""
+_COMPARED_TOKENS = 16384
+"""As many megabytes: what eight questions in a row compare, in a byte a number."""
 
 
 class OnnxEmbedder:
@@ -53,7 +58,9 @@ class OnnxEmbedder:
         self._lock = Lock()
         self._queries: ort.InferenceSession | None = None
         self._passages: ort.InferenceSession | None = None
-        self._read = _Remembered(_REMEMBERED_TOKENS)
+        self._comparing: ort.InferenceSession | None = None
+        self._read: _Remembered[Array] = _Remembered(_REMEMBERED_TOKENS)
+        self._compared: _Remembered[_Quantized] = _Remembered(_COMPARED_TOKENS)
 
     @property
     def model(self) -> EmbeddingModel:
@@ -99,14 +106,25 @@ class OnnxEmbedder:
         The model reads prefix and special tokens too, but they have no row. Only for models
         that do not pool inside their graph.
         """
-        return self._tokens(self._query_rows, self.model.query_prefix, text)
+        ids, own = self._encoded(self.model.query_prefix, text)
+        return _of_length_1(self._query_rows(ids)[own])
 
-    def passage_tokens(self, text: str, /) -> Array:
+    def compared_query(self, text: str, /) -> tuple[Array, list[str]]:
+        """Return the same as the first layers have it, and the letters of each token.
+
+        A space stands before letters that begin a word.
+        """
+        ids, own = self._encoded(self.model.query_prefix, text)
+        rows = _of_length_1(self._compared_rows(ids)[own])
+        return rows, self._prepared.tokenizer.pieces(ids[own])
+
+    def compared_passage(self, text: str, /) -> Array:
         """Return a vector of length 1 for each token of a passage that fits the window."""
-        return self._tokens(self._passage_rows, self.model.passage_prefix, text)
+        ids, own = self._encoded(self.model.passage_prefix, text)
+        return _of_length_1(self._compared_rows(ids)[own])
 
     def part_tokens(self, parts: Sequence[str], /) -> list[Array]:
-        """Return the vectors of tokens of each part of one passage, read together, in order.
+        """Return the last vectors of tokens of each part of one passage, read together, in order.
 
         What does not fit the window has no row.
         """
@@ -128,12 +146,20 @@ class OnnxEmbedder:
     def _passage_rows(self, ids: list[int]) -> Array:
         return self._read(("passage", *ids), lambda: self._run(self._passage_session(), ids))
 
-    def _tokens(self, rows_of: Callable[[list[int]], Array], prefix: str, text: str) -> Array:
+    def _compared_rows(self, ids: list[int]) -> Array:
+        # From memory or not, a row is rounded: a score must not depend on what was read before.
+        rows, scale = self._compared(
+            tuple(ids), lambda: _rounded(self._run(self._comparing_session(), ids))
+        )
+        return rows * scale[:, None]
+
+    def _encoded(self, prefix: str, text: str) -> tuple[list[int], slice]:
+        """Return the ids of a text, and which of them are its own tokens."""
         tokenizer = self._prepared.tokenizer
         (ids,) = tokenizer.encode([prefix + text.strip()])
         before, after = tokenizer.frame
         (prefixed,) = tokenizer.lengths([prefix.strip()])
-        return _of_length_1(rows_of(ids)[before + prefixed : len(ids) - after])
+        return ids, slice(before + prefixed, len(ids) - after)
 
     def _pooled(self, output: Array) -> Array:
         pooling = self.model.pooling
@@ -174,17 +200,26 @@ class OnnxEmbedder:
                 self._passages = _open(self._prepared, is_packed=True)
             return self._passages
 
+    def _comparing_session(self) -> ort.InferenceSession:
+        prepared = self._prepared
+        if prepared.first_layers is None:
+            return self._passage_session()
+        with self._lock:
+            if self._comparing is None:
+                self._comparing = _open(prepared.first_layers(), is_packed=True)
+            return self._comparing
 
-class _Remembered:
+
+class _Remembered(Generic[_Said]):
     """What the model said of the last texts, as far as *limit* tokens reach; for any thread."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = Lock()
-        self._known: OrderedDict[tuple[str | int, ...], Array] = OrderedDict()
+        self._known: OrderedDict[tuple[str | int, ...], _Said] = OrderedDict()
         self._tokens = 0
 
-    def __call__(self, key: tuple[str | int, ...], run: Callable[[], Array]) -> Array:
+    def __call__(self, key: tuple[str | int, ...], run: Callable[[], _Said]) -> _Said:
         """Return what *run* gave for *key*; it runs where that is not known."""
         with self._lock:
             if key in self._known:
@@ -199,6 +234,13 @@ class _Remembered:
                 forgotten, _ = self._known.popitem(last=False)
                 self._tokens -= len(forgotten)
         return output
+
+
+def _rounded(rows: Array) -> _Quantized:
+    """Return rows of tokens as whole numbers, each with its scale."""
+    scale = (np.abs(rows).max(axis=1) / LARGEST).astype(np.float32)
+    scale[scale == 0] = 1.0
+    return np.rint(rows / scale[:, None]).astype(np.int8), scale
 
 
 def _of_length_1(rows: Array) -> Array:

@@ -25,7 +25,7 @@ import logging
 import mmap
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,6 +156,8 @@ class PreparedModel:
     graph: Path | bytes
     weights: Mapping[str, np.ndarray[Any, np.dtype[Any]]]
     is_final: bool
+    first_layers: Callable[[], PreparedModel] | None = None
+    """Gives what tokens are compared by, where that is not the whole model."""
 
 
 def prepare(pack: ModelPack, quality: str, cache_dir: Path) -> PreparedModel:
@@ -172,13 +174,19 @@ def prepare(pack: ModelPack, quality: str, cache_dir: Path) -> PreparedModel:
         )
     artefact = _load(pack, cache_dir, quality, lambda root: _e5_files(pack, root, quality))
     directory = artefact.directory
-    return PreparedModel(
+    whole = PreparedModel(
         model=pack.describe(quality),
         tokenizer=tokenizer,
         graph=directory / "model.onnx" if directory else bytes(artefact.read("model.onnx")),
         weights={} if directory else _views(artefact, quality),
         is_final=True,
     )
+
+    def first_layers() -> PreparedModel:
+        graph, weights = _graph(quality, e5.READ_LAYERS), _views(artefact, quality, e5.READ_LAYERS)
+        return replace(whole, graph=graph, weights=weights)
+
+    return replace(whole, first_layers=first_layers)
 
 
 # The vocabulary of a quarter of a million pieces is shared by counting and embedding.
@@ -213,15 +221,19 @@ def _key(pack: ModelPack, part: str, identity: str) -> str:
 
 
 def _e5_files(pack: ModelPack, root: Path, quality: str) -> dict[str, bytes]:
-    from importlib import resources  # 5 ms, for what is done once
-
     source = read_source(root / pack.files[0].path)
     content = bytearray()
     for tensor, values in zip(e5.tensors(quality), e5.arrays(source, quality), strict=True):
         content.extend(bytes(tensor.offset - len(content)))
         content += values.tobytes()
-    graph = resources.files(__package__) / "graphs" / f"e5-small-{quality}.onnx"
-    return {"weights.bin": bytes(content), "model.onnx": graph.read_bytes()}
+    return {"weights.bin": bytes(content), "model.onnx": _graph(quality)}
+
+
+def _graph(quality: str, layers: int = e5.LAYERS) -> bytes:
+    from importlib import resources  # 5 ms, for what is done once
+
+    name = e5.graph_name(quality, layers)
+    return (resources.files(__package__) / "graphs" / name).read_bytes()
 
 
 def _vocabulary(pack: ModelPack, root: Path) -> dict[str, bytes]:
@@ -229,11 +241,13 @@ def _vocabulary(pack: ModelPack, root: Path) -> dict[str, bytes]:
     return {"vocabulary.bin": pack_vocabulary(source.words)}
 
 
-def _views(artefact: Artefact, quality: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+def _views(
+    artefact: Artefact, quality: str, layers: int = e5.LAYERS
+) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
     import numpy as np
 
     content, views = artefact.read("weights.bin"), {}
-    for tensor in e5.tensors(quality):
+    for tensor in e5.tensors(quality, layers):
         part = content[tensor.offset : tensor.offset + tensor.size]
         views[tensor.name] = np.frombuffer(part, tensor.dtype).reshape(tensor.shape)
     return views

@@ -201,6 +201,11 @@ class Vocabulary:
         """Return the score of a piece."""
         return self._scores[piece]
 
+    def text(self, piece: int) -> str:
+        """Return the letters of a piece."""
+        begin = self._ends[piece - 1] if piece else 0
+        return str(self._bytes[begin : self._ends[piece]], "utf-8")
+
 
 class _Node(dict[str, "_Node | None"]):
     """A beginning of pieces, and what it becomes by another character, found when asked for."""
@@ -257,6 +262,10 @@ class Tokenizer(Protocol):
         """Return the number of tokens of each text, without special tokens, uncut."""
         ...
 
+    def pieces(self, ids: Sequence[int], /) -> list[str]:
+        """Return the letters of each token, with a space before those that begin a word."""
+        ...
+
 
 class UnigramTokenizer:
     """XLM-R's tokenizer over a packed vocabulary; for any thread."""
@@ -288,6 +297,9 @@ class UnigramTokenizer:
         words = [self._words(text) for text in texts]
         segments = iter(self._segment([word for text in words for word in text]))
         return [sum(len(next(segments)) for _ in text) for text in words]
+
+    def pieces(self, ids: Sequence[int], /) -> list[str]:
+        return [self._vocabulary.text(number).replace("▁", " ") for number in ids]
 
     def _words(self, text: str) -> list[str]:
         normal = _clean(text).translate(self._vocabulary.normal)
@@ -357,6 +369,13 @@ class LibraryTokenizer:
         clean = [_clean(text) for text in texts]
         encodings = self._library.encode_batch_fast(clean, add_special_tokens=False)
         return list(map(len, encodings))
+
+    def pieces(self, ids: Sequence[int], /) -> list[str]:
+        # BERT's vocabularies mark what goes on, the others what begins.
+        texts = [self._library.id_to_token(number) or "" for number in ids]
+        if self.separators:
+            return [text[2:] if text.startswith("##") else f" {text}" for text in texts]
+        return [re.sub("[▁Ġ]", " ", text) for text in texts]
 
 
 def _clean(text: str) -> str:
