@@ -207,6 +207,24 @@ def test_what_was_added_goes_with_its_bytes_and_its_record(kebab: KebabHere) -> 
     assert kebab.ingest()["warnings"] == []
 
 
+def test_a_record_that_the_disk_refuses_meanwhile_is_not_taken_for_none(kebab: KebabHere) -> None:
+    """It would bring the document back as soon as it can be read again."""
+    kebab.run("ingest-stdin", "--title", "Added", given=SECRET)
+    (added,) = kebab.json("list", "docs", "--source", "_added")["items"]
+    (record,) = (kebab.data_dir / "assets").glob("*.json")
+    aside = record.rename(record.with_suffix(".aside"))
+    record.mkdir()  # what cannot be read, whoever asks
+
+    done = kebab.run("--json", "forget", "doc", added["doc_id"], "--yes", code=2)
+    assert json.loads(done.stderr)["code"] == "io_error"
+
+    record.rmdir()
+    aside.rename(record)
+    assert "is forgotten now" in kebab.ingest()["warnings"][0]
+    assert kebab.json("list", "docs", "--source", "_added")["items"] == []
+    assert not record.exists()
+
+
 def test_a_source_goes_with_its_configuration_and_doctor_tells_what_is_left(
     kebab: KebabHere,
 ) -> None:

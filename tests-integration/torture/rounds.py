@@ -203,7 +203,7 @@ def _seeds(given: argparse.Namespace, rounds: Rounds) -> Iterator[tuple[int, str
     for n in range(given.rounds):
         if time.monotonic() > until:
             return
-        yield draw.randrange(10**9), "" if n % 4 else rounds.rarest()
+        yield draw.randrange(10**9), "" if n % 4 or "step" not in rounds.kinds else rounds.rarest()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -212,6 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--kinds", default="", help="what may go wrong, by comma; empty: all")
     parser.add_argument("--only", type=int, help="one round alone, by its own seed")
     parser.add_argument("--at", default="", help="with --only, the step it was killed at")
     parser.add_argument("--keep-going", action="store_true", help="go on after a problem")
@@ -219,6 +220,8 @@ def main(arguments: list[str] | None = None) -> int:
     home = preloaded("kebab-rounds-")
     print(f"seed {given.seed}", flush=True)
     rounds, failed = Rounds(home, has_shim=has_shim()), 0
+    if kinds := given.kinds.split(",") if given.kinds else []:
+        rounds.kinds = {kind: rounds.kinds[kind] for kind in kinds}
     assert threads() == 1, "a process that forks runs one thread"
     try:
         for n, (seed, step) in enumerate(_seeds(given, rounds), 1):

@@ -100,6 +100,7 @@ class CountingCounter:
     def __init__(self) -> None:
         self.adds_up = False
         self.characters = 0
+        self.most = 0
         self.calls = 0
 
     def count(self, text: str, /) -> int:
@@ -108,6 +109,7 @@ class CountingCounter:
     def count_many(self, texts: Sequence[str], /) -> list[int]:
         self.calls += 1
         self.characters += sum(map(len, texts))
+        self.most = max(self.most, sum(map(len, texts)))
         return [self.count(text) for text in texts]
 
 
@@ -122,6 +124,17 @@ def test_a_text_is_counted_once_a_level_in_few_calls() -> None:
     assert len(groups) > 500
     assert counter.calls <= 4
     assert counter.characters <= 2 * len(text)
+
+
+def test_no_more_of_a_text_is_counted_at_once_than_its_words_have_room() -> None:
+    """Each word of it is an object for a while: of eight megabytes, three hundred of memory."""
+    text = "ABC def " * 400_000
+    counter = CountingCounter()
+
+    Sizes(text, counter, LIMITS).of([(at, at + 1000) for at in range(0, len(text), 1000)])
+
+    assert counter.characters >= len(text)
+    assert counter.most < len(text) / 4
 
 
 def test_of_a_long_text_no_word_is_counted_twice_where_sizes_add_up() -> None:

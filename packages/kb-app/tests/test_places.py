@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
+from kb_app._ingest.making import places as placing
 from kb_app._ingest.making.places import common_place, placed_chunks
 from kb_app._media import chunker_for
-from kb_core.citations import CaptionSpan, CellSpan, PageSpan, RegionSpan, Span, TimeSpan
+from kb_core.citations import CaptionSpan, CellSpan, CodeSpan, PageSpan, RegionSpan, Span, TimeSpan
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, Place
 from kb_core.media import Media
 from kb_core.testing.fakes import WordCounter
@@ -131,3 +133,22 @@ def test_chunks_cover_all_and_lie_on_the_page_that_they_are_cited_by(
         assert isinstance(chunk.span, PageSpan)
         assert pages == {chunk.span.page}
     assert all(made.text[at].isspace() for at in set(range(len(made.text))) - covered)
+
+
+def test_what_a_thousand_cells_have_in_common_is_not_made_of_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It names all of them: in a notebook of very many, that grows with the square of them."""
+    longest = 0
+
+    def common(one: Span, other: Span) -> Span | None:
+        nonlocal longest
+        found = common_place(one, other)
+        longest = max(longest, len((isinstance(found, CodeSpan) and found.symbol) or ""))
+        return found
+
+    monkeypatch.setattr(placing, "common_place", common)
+    made = document(*((f"x = {n}", CodeSpan(n, n, f"cell {n}")) for n in range(1, 1001)))
+
+    assert len(chunks(made)) > 100
+    assert longest < 100

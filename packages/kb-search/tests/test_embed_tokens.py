@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from tokenizers import models, normalizers, pre_tokenizers
 
 from kb_core.errors import ModelMissing
-from kb_search.embed import load_token_counter, tokenize
+from kb_search.embed import load_token_counter, tokenize, vocabulary as vocabularies
 from kb_search.embed.packs import find_pack
 from kb_search.embed.prepare import load_tokenizer
 from kb_search.embed.tokenize import (
@@ -24,9 +24,9 @@ from kb_search.embed.tokenize import (
     TextCounter,
     Tokenizer,
     UnigramTokenizer,
-    Vocabulary,
     WordCounter,
 )
+from kb_search.embed.vocabulary import Vocabulary
 
 TEXTS = {
     "en": "A citation is a workspace path and a span; it prints as one URI whose fragment a "
@@ -127,7 +127,35 @@ def test_thousands_of_words_are_cut_as_the_library_cuts_them(
 
     for _ in range(2):
         assert own.encode(words) == [[0, *expected(word), 2] for word in words]
-    assert own.lengths(words) == [len(expected(word)) for word in words]
+    counts = [len(expected(word)) for word in words]
+    assert own.lengths(words) == counts == own.lengths(words[:3000]) + own.lengths(words[3000:])
+
+
+@settings(max_examples=200)
+@given(words=st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=6))
+def test_words_are_counted_in_any_order_as_they_are_cut(
+    vocabulary: Vocabulary, words: list[str]
+) -> None:
+    assert list(vocabulary.counts(words)) == [len(vocabulary.segment(word)) for word in words]
+
+
+def test_what_words_begin_with_alike_is_cut_once(
+    vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million numbers in a file cost little more than their last digits."""
+    looked_at: list[str] = []
+
+    class Root(dict[str, object]):
+        def __missing__(self, letter: str) -> object:
+            looked_at.append(letter)
+            return root[letter]
+
+    root = vocabulary._root
+    monkeypatch.setattr(vocabulary, "_root", Root())
+
+    assert len([*vocabulary.counts(f"▁{number}" for number in range(10_000, 20_000))]) == 10_000
+
+    assert len(looked_at) < 10_000 * 3, "twice for a letter, of six"
 
 
 @settings(max_examples=500)
@@ -142,7 +170,7 @@ def test_what_is_remembered_stays_bounded(
     vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokenize, "_MAX_PARTS", 50)
-    monkeypatch.setattr(tokenize, "_MAX_NODES", 200)
+    monkeypatch.setattr(vocabularies, "_MAX_NODES", 200)
     small, words = UnigramTokenizer(vocabulary, 512), [*PARTS, *PARTS[::-1]]
 
     found = [small.encode(words) for _ in range(3)]

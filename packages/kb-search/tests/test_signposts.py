@@ -16,6 +16,7 @@ from kb_core.records import VectorRecord
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing.documents import Corpus
 from kb_core.testing.fakes import HashEmbedder
+from kb_search import signposts
 from kb_search.reader import Reader
 from kb_search.signposts import is_signpost
 from kb_search.snapshot import Snapshot
@@ -62,6 +63,15 @@ def test_lists_of_links_contents_and_bare_headings_are_signposts(text: str) -> N
 )
 def test_what_says_something_of_its_own_is_none(text: str, media: str) -> None:
     assert not is_signpost(text, media)
+
+
+def test_text_without_a_link_is_not_parted_into_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Millions of short lines would cost more than all else that is done with them."""
+    monkeypatch.setattr(signposts, "_parts", None)
+    monkeypatch.setattr(signposts, "_lines", None)
+
+    assert not is_signpost("a,b\n1,2 and more\n" * 50, "table")
+    assert not is_signpost("Words, and the number 3 in a line. v\n" * 2 + "More.\n" * 50)
 
 
 @pytest.mark.parametrize("is_before", [True, False])

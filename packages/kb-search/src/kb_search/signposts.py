@@ -40,12 +40,14 @@ _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 _LEADERS = re.compile(r"(?:\.[ \t]?){4}|…{2}|·{4}|_{4}")
 _NUMBERED = re.compile(r"[ \t]*\d+(?:\.\d+)*\.?[ \t]")
 _ROMAN = frozenset("ivxlc")
-_PAGE = re.compile(rf"\s(?:\d{{1,4}}|[{''.join(sorted(_ROMAN))}]{{1,7}})[ \t]*$")
+_NUMBER = rf"\s(?:\d{{1,4}}|[{''.join(sorted(_ROMAN))}]{{1,7}})[ \t]*"
+_PAGE = re.compile(rf"{_NUMBER}$")
+_PAGES = re.compile(rf"{_NUMBER}(?=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|\Z)")
 
 
 def is_signpost(text: str, media: str = "markdown") -> bool:
     """Say whether a passage has hardly any text of its own."""
-    if media == "code":
+    if media == "code" or not _may_be(text, is_markdown=media == "markdown"):
         return False
     headings, pointers, linked, prose = 0, 0, 0, 0
     # No more letters can be linked than there are; most text is done with after a few lines.
@@ -63,6 +65,13 @@ def is_signpost(text: str, media: str = "markdown") -> bool:
     if pointers >= _POINTERS:
         return prose <= _PROSE * linked
     return headings > 0 and linked == prose == 0
+
+
+def _may_be(text: str, *, is_markdown: bool) -> bool:
+    """Say, at a glance, whether there is any heading, any link, or enough lines of contents."""
+    if any(mark in text for mark in ("[", "<", "://", *(("#", "=", "--") if is_markdown else ()))):
+        return True
+    return len(_PAGES.findall(text)) >= _POINTERS
 
 
 def _lines(lines: Iterable[str], *, is_markdown: bool) -> Iterator[str | None]:

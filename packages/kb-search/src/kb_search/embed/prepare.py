@@ -35,13 +35,8 @@ from kb_core.values import dataclass
 from kb_search.embed import e5
 from kb_search.embed.e5 import read_source
 from kb_search.embed.packs import ModelPack, check_pins, locate
-from kb_search.embed.tokenize import (
-    LibraryTokenizer,
-    Tokenizer,
-    UnigramTokenizer,
-    Vocabulary,
-    pack_vocabulary,
-)
+from kb_search.embed.tokenize import LibraryTokenizer, Tokenizer, UnigramTokenizer
+from kb_search.embed.vocabulary import Vocabulary, pack_vocabulary
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,6 +19,7 @@ import os
 import re
 import zlib
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -155,8 +156,14 @@ class Assets:
         self._write(added)
 
     def records_of(self, key: str) -> Added | None:
-        """Return the record of one key."""
-        return _read(self.place_of(key))
+        """Return the record of one key, if there is one that can be read.
+
+        What the disk refuses is an ``IoError``: taken for none, it would come back, replaced or
+        forgotten, as soon as the disk gives it again.
+        """
+        with disk_errors("read what was added"), suppress(FileNotFoundError):
+            return read_record(self.place_of(key).read_bytes())
+        return None
 
     def sweep(self, used: Collection[str], now_ns: int) -> list[str]:
         """Delete what commands replaced or removed; return the assets that nobody knows.

@@ -157,6 +157,8 @@ _CHARACTERS_PER_TOKEN = 32
 """A token counts for at least so many characters: what a model calls one unknown token may
 be a whole line, and white space none at all."""
 _BATCH = 8192
+_BATCH_CHARS = 1 << 19
+"""So much is counted at once: each of its words is an object for a while."""
 _CAPITALS = 0.3
 """From this share of its letters on, a text is looked at piece by piece for capitals."""
 _LOOK = 1000
@@ -195,9 +197,7 @@ class Sizes:
             for at, (a, b) in enumerate(ranges)
             if not self._is_long(a, b) and _capitals(self._text[a:b]) > _MOSTLY
         ]
-        calm = self._counter.count_many(
-            [self._text[a:b].lower() for a, b in map(ranges.__getitem__, loud)]
-        )
+        calm = self._counted([ranges[at] for at in loud], str.lower)
         for at, tokens in zip(loud, calm, strict=True):
             # As many of them as make the target are not above the maximum.
             least = -(-sizes[at] * self._target // self._most)
@@ -206,17 +206,26 @@ class Sizes:
 
     def _true(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
         """Return how many tokens each of *ranges* is, in few calls of the counter."""
-        sizes: list[int] = []
-        for at in range(0, len(ranges), _BATCH):
-            batch = ranges[at : at + _BATCH]
-            counts = self._counter.count_many(
-                ["" if self._is_long(a, b) else self._text[a:b] for a, b in batch]
-            )
-            sizes += [
-                max(tokens, (end - start) // _CHARACTERS_PER_TOKEN)
-                for tokens, (start, end) in zip(counts, batch, strict=True)
-            ]
-        return sizes
+        counts = self._counted(ranges, str)
+        return [
+            max(tokens, (end - start) // _CHARACTERS_PER_TOKEN)
+            for tokens, (start, end) in zip(counts, ranges, strict=True)
+        ]
+
+    def _counted(
+        self, ranges: Sequence[tuple[int, int]], form: Callable[[str], str]
+    ) -> Iterator[int]:
+        """Yield the tokens of each of *ranges* in a *form*; 0 where it is long."""
+        texts: list[str] = []
+        size = 0
+        for start, end in ranges:
+            texts.append("" if self._is_long(start, end) else form(self._text[start:end]))
+            size += len(texts[-1])
+            if len(texts) == _BATCH or size > _BATCH_CHARS:
+                yield from self._counter.count_many(texts)
+                texts, size = [], 0
+        if texts:
+            yield from self._counter.count_many(texts)
 
     def _is_long(self, start: int, end: int) -> bool:
         """Say whether a range is above the maximum whatever its characters are."""

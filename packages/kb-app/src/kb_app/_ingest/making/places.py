@@ -103,13 +103,12 @@ def _parts(document: ParsedDocument) -> Iterator[tuple[int, int, Sequence[Place]
     places = document.places
     if places[0].start:
         yield 0, places[0].start, ()
-    first, common = 0, places[0].span
-    for at, place in enumerate(places):
-        joined = common_place(common, place.span)
-        if joined is None:
-            yield places[first].start, place.start, places[first:at]
-            first, joined = at, place.span
-        common = joined
+    first = 0
+    for at in range(1, len(places)):
+        # What two have in common, all that are joined have: that of all of them grows with each.
+        if common_place(places[at - 1].span, places[at].span) is None:
+            yield places[first].start, places[at].start, places[first:at]
+            first = at
     yield places[first].start, len(document.text), places[first:]
 
 

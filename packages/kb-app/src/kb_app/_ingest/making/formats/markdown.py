@@ -57,7 +57,7 @@ _PARSER = "markdown-2"
 _CHUNKER = "markdown-3"
 
 _MOST_LINES = 100_000
-_MOST_HEADINGS = 200_000
+_MOST_HEADINGS = 100_000
 """A block for each costs time and memory that no reader of so many has anything from."""
 _TITLE_MAX = 200
 _KINDS = {
