@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -343,3 +344,15 @@ def test_a_report_goes_between_its_marks_and_nowhere_else() -> None:
     assert written(once, "new") == once
     with pytest.raises(ValueError, match="the page has no"):
         written("a\n", "new")
+
+
+def test_a_curve_is_a_picture_by_itself() -> None:
+    first = tool("first_answers")
+    points = [first.Point(1.0, 0.0, 0.4), first.Point(9.0, 1.0, 0.6)]
+
+    drawn = ET.fromstring(first.draw(points, 0.4, "notes"))
+
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    lines = drawn.findall("{http://www.w3.org/2000/svg}polyline")
+    assert len(lines) == 2
+    assert all("style" in line.attrib for line in lines)

@@ -177,9 +177,6 @@ def rebuild(session: Session, batch_chunks: int, counted: Counted) -> Iterator[P
     with session.use("begin a rebuild"):
         meta = load_meta(session)
         around = _surroundings(session, counted)
-        if not meta.sequence:  # nothing was ever committed
-            yield _publication(meta, around)
-            return
         aliases = all_aliases(session)
         documents = _document_batches(session, batch_chunks)
         files = session.rows(_FILES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 from kb_core.errors import KbError, NotIndexed
 from kb_core.ids import doc_id
 from kb_core.ports import Store
@@ -256,6 +258,17 @@ class OutboxContract(StoreOfTest):
         store.checkpoint()
 
         assert store.sequence == 3
+
+    def test_a_rebuild_keeps_no_other_thread_out_between_its_steps(self) -> None:
+        store = self.make_store()
+        for missing in (0, 2):
+            steps = store.rebuild_publications()
+            next(steps)
+            with ThreadPoolExecutor(1) as others:
+                assert others.submit(store.count_missing, "m").result(60) == missing
+                others.submit(list, steps).result(60)
+
+            store.commit(Changes(documents=(document("a.md", "one\n\ntwo"),)))
 
     def test_missing_passages_come_newest_document_first_and_once(self) -> None:
         store = self.make_store()
