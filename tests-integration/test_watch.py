@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from kb_app._watching.touching import touches
 from kb_app._wiring import parts_of
 from kb_app.config import Source
 from kb_cli.testing.installed import InstalledKebab, ended_in_time
-from kb_core.errors import StoreBusy
+from kb_core.errors import DocNotFound, StoreBusy
 from kb_core.ingest import IngestEvent, IngestOptions
 from kb_core.search import SearchFilters
 
@@ -81,9 +81,12 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def texts(kb: Here) -> dict[str, str]:
-    """What is indexed, by path."""
-    rows = kb.list_docs(SearchFilters(), limit=1000)["items"]
-    return {row["doc_path"]: kb.fetch(row["doc_path"])["text"] for row in rows}
+    """What is indexed, by path; what goes between the list and its text is no part of it."""
+    found = {}
+    for row in kb.list_docs(SearchFilters(), limit=1000)["items"]:
+        with suppress(DocNotFound):
+            found[row["doc_path"]] = kb.fetch(row["doc_path"])["text"]
+    return found
 
 
 def as_they_are(notes: Path) -> dict[str, str]:
