@@ -15,6 +15,7 @@ from textual._context import active_app
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
+from textual.worker import WorkerCancelled
 
 from kb_tui.app import KbTui
 from kb_tui.screens.search import SearchPane
@@ -108,6 +109,17 @@ async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
     await pilot.pause()
 
 
+async def _workers(pilot: Pilot[None]) -> None:
+    """Wait for all workers; one that was cancelled has another of its kind in its place."""
+    while True:
+        try:
+            await pilot.app.workers.wait_for_complete()
+        except WorkerCancelled:
+            await pilot.pause()
+        else:
+            return
+
+
 async def idle(pilot: Pilot[None]) -> None:
     """Wait for the timer of the query, the workers and what their replies ask in turn."""
     app = pilot.app
@@ -115,7 +127,7 @@ async def idle(pilot: Pilot[None]) -> None:
     asked = None
     while asked != (asked := app.pane.questions_asked):
         await _until(lambda: not (isinstance(app.pane, SearchPane) and app.pane.is_about_to_search))
-        await app.workers.wait_for_complete()
+        await _workers(pilot)
         await pilot.pause()
 
 
