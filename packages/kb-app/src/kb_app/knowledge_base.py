@@ -431,8 +431,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
     def _engine(self, stop: Stop | None = None) -> Engine:
         from kb_app._search.engine import open_engine
 
-        snapshot, may_wish = self._snapshot(), not self._readonly
-        return open_engine(snapshot, self._config, self._parts, stop, may_wish=may_wish)
+        return open_engine(self._snapshot(), self._config, self._parts, stop, quiet=self._readonly)
 
     def _asking(self, stop: Stop | None) -> Asking:
         from kb_app._ask.asking import Asking

@@ -295,7 +295,6 @@ class Store(Protocol):
         Documents have turns of ``PASSAGES_AT_A_TURN``, so that no long one holds up the others.
         With *only*, those of these chunks, by key, in the order given.
         """
-        ...
 
     def count_missing(self, model_key: str, /) -> int:
         """Return how many different passages *model_key* has not embedded."""

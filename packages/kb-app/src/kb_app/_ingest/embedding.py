@@ -9,7 +9,7 @@ crashing loses nothing and the next run goes on where this one stopped.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from threading import Event
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from kb_app.jobs import take_wishes
 from kb_core.ingest import IngestEvent
 from kb_core.ports import Embedder
-from kb_core.records import Changes
+from kb_core.records import Changes, PendingPassage
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession
 
-__all__ = ["embed_missing"]
+__all__ = ["embed_batch", "embed_missing"]
 
 _FIRST_BATCH = 32
 _BATCH_SECS = 2.0
@@ -60,14 +60,7 @@ def embed_missing(
             break
         begun = time.perf_counter()
         model = embedder()
-        vectors = model.embed_passages([passage.passage for passage in pending])
-        hashes = [passage.passage_hash for passage in pending]
-        session.commit(
-            Changes(
-                embeddings={model_key: dict(zip(hashes, vectors, strict=True))},
-                models={model_key: asdict(model.model)},
-            )
-        )
+        embed_batch(session, model, model_key, pending)
         done += len(pending)
         spent = time.perf_counter() - begun
         # Batches as long as a person is willing to wait for a sign of life.
@@ -83,3 +76,17 @@ def embed_missing(
             },
         )
     return done, session.store.count_missing(model_key)
+
+
+def embed_batch(
+    session: WriteSession, model: Embedder, model_key: str, pending: Sequence[PendingPassage]
+) -> None:
+    """Embed passages, and commit and publish their vectors."""
+    vectors = model.embed_passages([passage.passage for passage in pending])
+    hashes = [passage.passage_hash for passage in pending]
+    session.commit(
+        Changes(
+            embeddings={model_key: dict(zip(hashes, vectors, strict=True))},
+            models={model_key: asdict(model.model)},
+        )
+    )

@@ -13,7 +13,7 @@ import os
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from threading import Event
 from typing import Any
@@ -22,7 +22,7 @@ from kb_app._costly import sweep
 from kb_app._data_dir import DataDir
 from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.added.planning import plan_added, record_of_row, unrecorded, used_assets
-from kb_app._ingest.embedding import embed_missing
+from kb_app._ingest.embedding import embed_batch, embed_missing
 from kb_app._ingest.estimate import expected
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pipeline import Run, process
@@ -38,7 +38,6 @@ from kb_core.disk import disk_errors
 from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
-from kb_core.records import Changes
 
 __all__ = [
     "embed",
@@ -133,10 +132,7 @@ def embed_these(config: Config, parts: Parts, keys: Sequence[int], sequence: int
     with parts.session() as session:
         is_same = session.control.sequence == sequence
         pending = session.store.missing_passages(model.key, len(keys), keys)
-        vectors = embedder.embed_passages([passage.passage for passage in pending])
-        hashes = [passage.passage_hash for passage in pending]
-        made = {model.key: dict(zip(hashes, vectors, strict=True))}
-        session.commit(Changes(embeddings=made, models={model.key: asdict(embedder.model)}))
+        embed_batch(session, embedder, model.key, pending)
         missing = session.store.count_missing(model.key)
     if was_sealed and is_same:
         seal(data, {model.key: missing})

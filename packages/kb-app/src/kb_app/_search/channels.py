@@ -252,9 +252,8 @@ def propose(  # noqa: PLR0913 - the parts of one search
 
 def _waiting(snapshot: IndexSnapshot, proposals: Proposals, model_key: str) -> list[int]:
     """Return the best chunks by words that have no vector yet, best first."""
-    files = snapshot.control.vectors.get(model_key)
-    embedded = files.rows - files.dead if files else 0
-    if embedded >= int(snapshot.control.stats.get("chunk_count", 0)):
+    embedded, chunks = _embedded(snapshot, model_key)
+    if embedded >= chunks:
         return []
     best = [row.chunk_key for row in proposals.lexical[:_WORTH_WAITING_FOR]]
     done = snapshot.with_vector(best, model_key)
@@ -376,12 +375,17 @@ def _has_vectors(snapshot: IndexSnapshot, model_key: str | None, proposals: Prop
     if wrong := snapshot.damage.get(model_key):
         proposals.degraded.append(f"vector: damaged: {wrong} (run 'kebab ingest', which mends it)")
         return False
-    chunks = int(snapshot.control.stats.get("chunk_count", 0))
-    files = snapshot.control.vectors.get(model_key)
-    embedded = files.rows - files.dead if files else 0
+    embedded, chunks = _embedded(snapshot, model_key)
     if chunks and not embedded:
         proposals.degraded.append("vector: no embeddings for this model yet (run 'kebab embed')")
     elif embedded < chunks:
         proposals.basis = Basis(coverage=embedded / chunks)
         proposals.degraded.append(f"vector: {embedded:,} of {chunks:,} chunks embedded")
     return bool(embedded)
+
+
+def _embedded(snapshot: IndexSnapshot, model_key: str) -> tuple[int, int]:
+    """Return how many chunks have a vector of the model, and how many there are."""
+    files = snapshot.control.vectors.get(model_key)
+    embedded = files.rows - files.dead if files else 0
+    return embedded, int(snapshot.control.stats.get("chunk_count", 0))

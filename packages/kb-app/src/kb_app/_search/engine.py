@@ -120,11 +120,11 @@ def open_engine(
     parts: Parts,
     stop: Event | None = None,
     *,
-    may_wish: bool = False,
+    quiet: bool = True,
 ) -> Engine:
     """Return what answers at the state of *snapshot*, with the models of *parts*.
 
-    With *may_wish*, the job that is running is asked for the vectors that a query lacks.
+    Unless *quiet*, the job that is running is asked for the vectors that a query lacks.
     """
     return Engine(
         snapshot,
@@ -133,7 +133,7 @@ def open_engine(
         reranker=parts.reranker,
         now=to_epoch(parts.clock()),
         stop=stop,
-        wish=partial(_leave_wish, config) if may_wish else None,
+        wish=None if quiet else partial(_leave_wish, config),
     )
 
 
