@@ -7,6 +7,8 @@ process and its children; wall time says little where other programs want the co
 
     python tools/bench/growth.py --home DIR                          build or reuse, then measure
     python tools/bench/growth.py --home DIR --sizes 1000,10000       other sizes
+    python tools/bench/growth.py --home DIR --sizes 1000,10000,100000 --sections 10
+                                                                     a million passages at last
     python tools/bench/growth.py --home DIR --only "list docs"       what has this in its name
 
 The exponent of a row is that of its cost from the smallest to the largest: 0 is flat, 1 linear.
@@ -74,6 +76,7 @@ class _Subject:
 
     home: Path
     documents: int
+    sections: int
 
     @property
     def config(self) -> Path:
@@ -234,13 +237,13 @@ def _changed(subject: _Subject, added: str) -> list[tuple[str, Cost]]:
     with KnowledgeBase.open(config, readonly=True) as kb:
         asked = SearchQuery(text=f"{COMMON} of the buffer", mode=SearchMode.LEXICAL)
         kb.search(asked)
-        write_file(subject.home, subject.middle, added)
+        write_file(subject.home, subject.middle, added, sections=subject.sections)
         one = _once(subject, ingest)
         first = _timed_once(lambda: kb.search(asked))
         listed = _timed_once(lambda: kb.list_docs(SearchFilters(), limit=PAGE))
     share = range(0, subject.documents, 100)
     for number in share:
-        write_file(subject.home, number, added)
+        write_file(subject.home, number, added, sections=subject.sections)
     return [
         ("$ ingest, one file changed", one),
         ("first search after that", first),
@@ -330,15 +333,20 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--home", type=Path, required=True, help="where they are kept")
     parser.add_argument("--sizes", default="10000,100000", help="numbers of documents")
+    parser.add_argument(
+        "--sections", type=int, default=1, help="of a file; above 1, a passage each"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="operations that have this in their name")
     parser.add_argument("--still", action="store_true", help="leave the files as they are")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args(words)
     use_private_cache()
-    subjects = [_Subject(options.home / n, int(n)) for n in options.sizes.split(",")]
+    subjects = [
+        _Subject(options.home / n, int(n), options.sections) for n in options.sizes.split(",")
+    ]
     for subject in subjects:
-        grow(subject.home, subject.documents)
+        grow(subject.home, subject.documents, sections=subject.sections)
     found = measure(subjects, options)
     if options.json:
         told = {n: {name: asdict(c) for name, c in rows.items()} for n, rows in found.items()}
