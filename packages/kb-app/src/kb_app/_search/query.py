@@ -15,7 +15,7 @@ phrases right beside it. Where ``AND`` and ``OR`` meet, as in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_app._search.filtering import tagged
@@ -121,6 +121,11 @@ def words_of(text: str) -> list[str]:
 
 _MOST_WORDS = 6
 _SHORTEST = 4
+_SEVERAL = re.compile(
+    r"(?=[\u30a0-\u30ff]*[\u3040-\u309f\u3400-\u9fff])[\u3040-\u30ff\u3400-\u9fff]{5}"  # Han, kana
+    r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{13}"  # Thai, Lao, Burmese, Khmer
+)
+_HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _ASKING = frozenset(("where", "what", "when", "which", "does", "with", "from", "this", "that"))
 
 
@@ -131,24 +136,36 @@ def missing_of(
 
     *text* is what of the query as it was *typed* is ranked by. Of key words that is worth
     knowing; of a sentence, which no passage repeats, and of what ``OR`` joins only what
-    stands nowhere. Short words of lower case and those that ask are taken for grammar.
+    stands nowhere. Short words of lower case and those that ask are taken for grammar; what is
+    written without spaces and longer than a word is several, and none of them is known apart.
+    A Korean word stands where it begins so: particles and endings are written onto it.
     """
-    words = [word for word in words_of(text) if not _is_grammar(word)]
+    words = [word for word in words_of(text) if not _is_grammar(word) and not _SEVERAL.search(word)]
     if not words:
         return None
-    parts = {word: Words("body", word) for word in words[: 2 * _MOST_WORDS]}
 
-    def count(wanted: Iterable[str]) -> int:
-        return snapshot.count(all_of([where, *(parts[word] for word in wanted)]))
+    def count(wanted: Iterable[Words]) -> int:
+        return snapshot.count(all_of([where, *wanted]))
 
-    unknown = tuple(word for word in parts if not count([word]))
-    known = [word for word in parts if word not in unknown]
+    asked = words[: 2 * _MOST_WORDS]
+    stands = {word: next((part for part in _parts(word) if count([part])), None) for word in asked}
+    unknown = tuple(word for word, part in stands.items() if part is None)
+    known = {word: part for word, part in stands.items() if part is not None}
     wants_all = 1 < len(known) <= _MOST_WORDS and "OR" not in typed.split()
-    if not wants_all or count(known):
+    if not wants_all or count(known.values()):
         return Missing(unknown=unknown) if unknown else None
-    held = {word: count(other for other in known if other != word) for word in known}
+    held = {word: count(part for other, part in known.items() if other != word) for word in known}
     without = sorted(((word, n) for word, n in held.items() if n), key=lambda pair: -pair[1])
     return Missing(unknown=unknown, without=tuple(without))
+
+
+def _parts(word: str) -> Iterator[Words]:
+    """Yield what a passage with *word* holds: the word, or, if it is Korean, how it begins."""
+    yield Words("body", word)
+    for size in range(len(word) - 1, 1, -1):
+        if not _HANGUL.match(word, size):
+            return
+        yield Words("body", word[:size])
 
 
 def _is_grammar(word: str) -> bool:
