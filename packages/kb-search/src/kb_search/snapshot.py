@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import neg
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from tantivy import Occur, Query
 
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter, OneOf
-from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
+from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored, rounded
 from kb_search.analysis import languages_of
 from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, only
@@ -105,7 +106,7 @@ class Snapshot:
                 return []
             narrow = None if where is None else build_filter(self._schema, where)
             lists = [self._ranked(wanted, limit) for wanted in ranking.searches(narrow)]
-        best = lists[0] if len(lists) == 1 else better_of(lists, limit)
+        best = better_of(lists, limit)
         return [Scored(key, -below) for below, key in best]
 
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
@@ -189,17 +190,15 @@ class Snapshot:
         """Return the documents of those chunks that exist, without reading the chunks."""
         with translate_errors("look for documents"):
             known = {key: a for key in keys if (a := self._addresses.get(key)) is not None}
-            if missing := [key for key in keys if key not in known]:
+            if len(known) < len(keys) and (missing := [key for key in keys if key not in known]):
                 among = Query.term_set_query(self._schema, "chunk_key", missing)
                 hits = self._chunks.search(among, len(missing), count=False).hits
                 known |= self._remembered([address for _, address in hits])
             places = list(known.values())
-            columns = [self._chunks.fast_field_values(name, places) for name in Parent._fields]
-            parents = (
-                Parent(_int(doc), _int(n), None if dated is None else _int(dated))
-                for doc, n, dated in zip(*columns, strict=True)
-            )
-            return dict(zip(known, parents, strict=True))
+            docs, counts = (self._numbers(name, places) for name in ("doc_key", "chunk_count"))
+            dates = self._chunks.fast_field_values("doc_date", places)
+            days = [None if date is None else int(date) for date in dates]
+            return dict(zip(known, map(Parent, docs, counts, days), strict=True))
 
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
         """Return chunks whose id starts with *id_prefix*."""
@@ -310,20 +309,23 @@ class Snapshot:
         asked = limit + _SPARE
         while True:
             hits = self._chunks.search(query, asked, count=False).hits
-            if len(hits) < asked or _rounded(hits[limit - 1]) > _rounded(hits[-1]):
+            scores = rounded([score for score, _ in hits])
+            if len(hits) < asked or scores[limit - 1] > scores[-1]:
                 break
             asked *= 4
         keys = self._remembered([address for _, address in hits])
-        return sorted(zip((-_rounded(hit) for hit in hits), keys, strict=True))[:limit]
+        return sorted(zip(map(neg, scores), keys, strict=True))[:limit]
 
     def _remembered(self, addresses: list[tantivy.DocAddress]) -> dict[int, tantivy.DocAddress]:
         """Return addresses of chunks by key, in their order, and remember them."""
-        keys = map(_int, self._chunks.fast_field_values("chunk_key", addresses))
-        found = dict(zip(keys, addresses, strict=True))
+        found = dict(zip(self._numbers("chunk_key", addresses), addresses, strict=True))
         if len(self._addresses) > _REMEMBERED:
             self._addresses.clear()
         self._addresses.update(found)
         return found
+
+    def _numbers(self, field: str, addresses: list[tantivy.DocAddress]) -> list[int]:
+        return [int(value or 0) for value in self._chunks.fast_field_values(field, addresses)]
 
     def _signposts_of(self, model_key: str) -> Marks | None:
         """Return which vectors are of chunks that only name what stands elsewhere."""
@@ -350,8 +352,7 @@ class Snapshot:
 
     def _keys_of(self, query: Query, limit: int) -> list[int]:
         hits = self._chunks.search(Query.const_score_query(query, 1.0), limit, count=False).hits
-        values = self._chunks.fast_field_values("chunk_key", [address for _, address in hits])
-        return [_int(value) for value in values]
+        return self._numbers("chunk_key", [address for _, address in hits])
 
     def _find_one(self, query: Query) -> tantivy.DocAddress | None:
         hits = self._chunks.search(query, 1, count=False).hits
@@ -411,16 +412,7 @@ class Snapshot:
         hits = self._chunks.search(
             Query.const_score_query(query, 1.0), _most(self._chunks), count=False
         ).hits
-        values = self._chunks.fast_field_values("doc_key", [address for _, address in hits])
-        return set(map(_int, values))
-
-
-def _rounded(hit: tuple[Any, tantivy.DocAddress]) -> float:
-    return round(float(hit[0]), 6)
-
-
-def _int(value: float | bool | None) -> int:  # noqa: FBT001 - tantivy's own union
-    return int(value or 0)
+        return set(self._numbers("doc_key", [address for _, address in hits]))
 
 
 def _most(searcher: tantivy.Searcher) -> int:

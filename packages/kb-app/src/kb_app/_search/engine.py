@@ -476,10 +476,10 @@ def _reordered(
 
     fused = [row.score for row in head]
     order = [
-        replace(row, score=score, kind="rerank", rerank_score=read)
+        row._replace(score=score, kind="rerank", rerank_score=read)
         for row, score, read in zip(head, blend(fused, scores, known), scores, strict=True)
     ]
-    under = [replace(row, score=below(row.score), kind="rerank") for row in rest]
+    under = [row._replace(score=below(row.score), kind="rerank") for row in rest]
     return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under
 
 

@@ -12,8 +12,9 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
-from typing import TypeVar
+from itertools import chain, islice, pairwise, starmap
+from operator import sub
+from typing import NamedTuple, TypeVar
 
 from kb_app._search.channels import Proposals
 from kb_core.dates import DateAsked
@@ -55,8 +56,7 @@ _NO_TIE = 2e-6
 """Scores so far apart are not the same after rounding to 1e-6."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A chunk in the list; *score* is what the list is ordered by."""
 
     fused: Fused
@@ -102,8 +102,8 @@ def _dated_first(
     scored = []
     for row in rows:
         score = round(told[row.chunk_key] / most, 6)
-        fused = replace(row.fused, score=score) if is_fused else row.fused
-        scored.append(replace(row, fused=fused, score=score))
+        fused = row.fused._replace(score=score) if is_fused else row.fused
+        scored.append(row._replace(fused=fused, score=score))
     return sorted(scored, key=lambda row: (-row.score, row.chunk_key))
 
 
@@ -117,16 +117,16 @@ def _ranked(
     proposals: Proposals, query: SearchQuery, *, fusion: str, rrf_k: int, parents: Parents
 ) -> list[Row]:
     lexical, vector, mode = proposals.lexical, proposals.vector, query.mode
-    basis = replace(proposals.basis, lookup=proposals.basis.lookup or is_lookup(query.text))
     if fusion != "rrf" and mode is SearchMode.LEXICAL:
         lexical = corroborated(lexical, parents([row.chunk_key for row in lexical]))
-    elif fusion != "rrf" and mode is SearchMode.HYBRID:
-        keys = dict.fromkeys(row.chunk_key for row in (*lexical, *vector))
-        basis = replace(basis, parents=parents(list(keys)))
     if mode is SearchMode.LEXICAL and not vector:
         # They are in their order already: by scores that are rounded, then by keys.
         found = alone(fusion, lexical, is_words=True, rrf_k=rrf_k)
         return [Row(row, row.lexical_score or 0.0, "bm25") for row in found]
+    basis = replace(proposals.basis, lookup=proposals.basis.lookup or is_lookup(query.text))
+    if fusion != "rrf" and mode is SearchMode.HYBRID:
+        keys = dict.fromkeys(row.chunk_key for row in chain(lexical, vector))
+        basis = replace(basis, parents=parents(list(keys)))
     fused = fuse(fusion, lexical, vector, rrf_k=rrf_k, basis=basis)
     if mode is SearchMode.LEXICAL:
         rows = [Row(row, row.lexical_score or 0.0, "bm25") for row in fused]
@@ -134,7 +134,7 @@ def _ranked(
         rows = [Row(row, row.vector_score or 0.0, "cosine") for row in fused]
     else:
         kind = score_kind(fusion)
-        rows = [Row(row, row.score, kind) for row in fused]
+        return [Row(row, row.score, kind) for row in fused]  # in their order, too
     return sorted(rows, key=lambda row: (-round(row.score, 6), row.chunk_key))
 
 
@@ -145,7 +145,7 @@ def page_of(rows: Sequence[Row], offset: int, size: int, places: Places) -> list
     """
     start, end = _whole_ties(rows, offset, min(offset + size, len(rows)))
     part = list(rows[start:end])
-    if any(_ties(before, after) for before, after in pairwise(part)):
+    if not _is_apart(part) and any(starmap(_ties, pairwise(part))):
         known = places([row.chunk_key for row in part])
         nowhere = ("", "", 0)
         part.sort(key=lambda row: (-round(row.score, 6), known.get(row.chunk_key, nowhere)))
@@ -205,6 +205,16 @@ def list_digest(rows: Sequence[Row], offset: int, places: Places) -> bytes:
     """
     start, end = _whole_ties(rows, offset, offset)
     cut = page_of(rows, start, end - start, places) if start < end else []
+    if _is_apart(rows):
+        members = list(enumerate([row.fused.chunk_key for row in rows]))
+    else:
+        members = _grouped(rows, offset, [*rows[:start], *cut, *rows[end:]])
+    packed = struct.pack(f">{2 * len(members)}q", *chain.from_iterable(members))
+    return blake2b(packed, digest_size=_DIGEST_BYTES, person=b"kebab list").digest()
+
+
+def _grouped(rows: Sequence[Row], offset: int, ordered: Sequence[Row]) -> list[tuple[int, int]]:
+    """Return where the tie begins that each of *rows* is in, with the keys of *ordered*."""
     groups: list[int] = []
     before = math.inf
     for at, row in enumerate(rows):
@@ -213,21 +223,17 @@ def list_digest(rows: Sequence[Row], offset: int, places: Places) -> bytes:
         is_new = is_apart or at == offset
         groups.append(at if is_new else groups[-1])
         before = row.score
-    keys = [row.fused.chunk_key for row in chain(rows[:start], cut, rows[end:])]
-    members = sorted(zip(groups, keys, strict=True))
-    packed = struct.pack(f">{2 * len(members)}q", *chain.from_iterable(members))
-    return blake2b(packed, digest_size=_DIGEST_BYTES, person=b"kebab list").digest()
+    return sorted(zip(groups, [row.fused.chunk_key for row in ordered], strict=True))
 
 
 def as_ranked(row: Row, mode: SearchMode, rank: int) -> Row:
     """Return the row with its rank in the one channel that ranks alone."""
     if mode is SearchMode.HYBRID:
         return row
-    fused, lexical, vector = row.fused, row.fused.lexical_rank, row.fused.vector_rank
-    ranks = (rank, vector) if mode is SearchMode.LEXICAL else (lexical, rank)
-    scores = fused.lexical_score, fused.vector_score
-    ranked = Fused(fused.chunk_key, fused.score, ranks[0], scores[0], ranks[1], scores[1])
-    return Row(ranked, row.score, row.kind, row.rerank_score)
+    (key, fused, by_words, lexical, by_meaning, vector), score, kind, read = row
+    if mode is SearchMode.LEXICAL:
+        return Row(Fused(key, fused, rank, lexical, by_meaning, vector), score, kind, read)
+    return Row(Fused(key, fused, by_words, lexical, rank, vector), score, kind, read)
 
 
 def _whole_ties(rows: Sequence[Row], start: int, end: int) -> tuple[int, int]:
@@ -237,6 +243,12 @@ def _whole_ties(rows: Sequence[Row], start: int, end: int) -> tuple[int, int]:
     while 0 < end < len(rows) and _ties(rows[end - 1], rows[end]):
         end += 1
     return start, end
+
+
+def _is_apart(rows: Sequence[Row]) -> bool:
+    """Say whether no two rows, which stand best first, are even near to a tie."""
+    scores = [row.score for row in rows]
+    return all(map(_NO_TIE.__lt__, map(sub, scores, islice(scores, 1, None))))
 
 
 def _ties(first: Row, second: Row) -> bool:
