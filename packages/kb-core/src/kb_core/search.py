@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -52,7 +52,6 @@ __all__ = [
     "SearchResponse",
     "Timing",
     "Trace",
-    "rounded",
 ]
 
 MAX_K = 100
@@ -68,7 +67,6 @@ FULL_MATCH_WORDS = 10
 a long question. Pairs of letters are the words of what is written without spaces."""
 
 _MAX_TOKENS, _MAX_DEADLINE_MS = 10_000_000, 3_600_000
-_CLEARLY = 0.4999
 
 
 class FileRole(StrEnum):
@@ -307,23 +305,6 @@ class Scored(NamedTuple):
 
     chunk_key: int
     score: float
-
-
-def rounded(scores: Collection[float]) -> list[float]:
-    """Return *scores* rounded to the sixth digit, as ``round`` does it (ruling R14).
-
-    A quotient of whole numbers is the same double, in half the time, wherever it is clear
-    which whole number is meant.
-    """
-    try:
-        return [
-            whole / 1e6
-            if -_CLEARLY < (many := score * 1e6) - (whole := int(many + 0.5)) < _CLEARLY
-            else round(score, 6)
-            for score in scores
-        ]
-    except (ValueError, OverflowError):  # what is no number has no whole one
-        return [round(score, 6) for score in scores]
 
 
 class Parent(NamedTuple):

@@ -33,12 +33,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import chain
-from operator import neg
+from operator import itemgetter, neg
 from typing import NamedTuple
 
-from kb_core.search import KnownWords, Parent, Scored, rounded
+from kb_core.search import KnownWords, Parent, Scored
 from kb_core.values import dataclass
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "fuse",
     "is_lookup",
     "reciprocal_rank_fusion",
+    "rounded",
     "score_kind",
     "weight_of_words",
 ]
@@ -71,6 +73,8 @@ _TAIL = 0.01
 """What is left for candidates beyond ``_DEPTH``, so that they keep their order."""
 
 _ALIKE = 1e-9
+_CLEARLY = 0.4999
+"""How near to a whole number one lies that is no matter of rounding."""
 
 _MATCH_POWER = 1.5
 """How steeply the clarity of words falls with the share of the question that they match.
@@ -102,6 +106,10 @@ _SUPPOSED_SHARE = 0.7
 """What a passage that a short document does not have is taken to score, of the one it has."""
 
 _OF_ONE = Parent(0, 1)
+_DOC_OF, _COUNT_OF = itemgetter(0), itemgetter(1)
+_NONE_MORE, _NOTHING_SAID = [(0.0, -1), (0.0, -1)], (-1, -1, 0.0, 0.0, 0.0)
+_ROOM = 1 + len(_BORNE_OUT)
+"""The passages of a document that has room to say all that counts."""
 
 _QUOTED = re.compile(r'"[^"]*[^"\s][^"]*"')
 _INNER = re.compile(r"\w(?:[._#]|::|->)\w|[a-z][A-Z]|\d")
@@ -176,7 +184,9 @@ def corroborated(rows: Sequence[Scored], parents: Mapping[int, Parent]) -> list[
     """
     if all(parent.chunk_count == 1 for parent in parents.values()):
         return list(rows)
-    told = _borne_out(dict(rows), dict(rows[:_DEPTH]), parents)
+    scores = {key: score for key, score in rows}  # noqa: C416 - twice as quick as dict()
+    others = scores if len(rows) <= _DEPTH else dict(rows[:_DEPTH])
+    told = _borne_out(scores, others, parents)
     return [Scored(key, -below) for below, key in _best_first(told.values(), told)]
 
 
@@ -193,36 +203,74 @@ def _borne_out(
     Others are what the first candidates score: how far a list goes on must not reorder its
     first rows.
     """
-    rows: dict[int, list[tuple[float, int]]] = {}
-    for key, score in others.items():
-        if key in parents:
-            rows.setdefault(parents[key].doc_key, []).append((-score, key))
-    # All that is needed of one: the best three, of which one may be the passage itself.
-    best = {doc: sorted(found)[:3] if len(found) > 1 else found for doc, found in rows.items()}
-    second, third = _BORNE_OUT
-    alone = 1 + _SUPPOSED_SHARE * (second + third)
-    told = {}
+    alone = 1 + _SUPPOSED_SHARE * sum(_BORNE_OUT)
+    told = {key: score / alone for key, score in scores.items()}
+    known = parents.values()
+    # Most documents have one passage among many, which nothing else speaks for.
+    held = Counter(map(_DOC_OF, known))
+    is_all = parents.keys() >= scores.keys()
+    if is_all and len(held) == len(known) and min(map(_COUNT_OF, known), default=0) >= _ROOM:
+        return told
+    best = _best_of(held, others, parents)
     for key, score in scores.items():
         doc, count, _ = parents.get(key, _OF_ONE)
-        said = [-below for below, other in best.get(doc, ()) if other != key]
-        supposed = _SUPPOSED_SHARE * score
-        one = supposed if count < 2 else said[0] if said else 0.0  # noqa: PLR2004
-        two = supposed if count <= 2 else said[1] if len(said) > 1 else 0.0  # noqa: PLR2004
-        told[key] = (score + (second * one + third * two)) / alone
+        if count >= _ROOM and doc not in best:
+            continue
+        first, second, scored, next_one, last = best.get(doc, _NOTHING_SAID)
+        one = next_one if key == first else scored
+        two = last if key in (first, second) else next_one
+        if count < _ROOM:
+            two = _SUPPOSED_SHARE * score
+            one = two if count < _ROOM - 1 else one
+        told[key] = (score + (_BORNE_OUT[0] * one + _BORNE_OUT[1] * two)) / alone
     return told
 
 
-def alone(method: str, rows: Sequence[Scored], *, is_words: bool, rrf_k: int = 60) -> list[Fused]:
-    """Return what ``fuse`` makes of one ranking where the other is empty, in its own order."""
+_Best = tuple[int, int, float, float, float]
+"""The keys of the best two passages of a document, and what its best three score."""
+
+
+def _best_of(
+    held: Mapping[int, int], others: Mapping[int, float], parents: Mapping[int, Parent]
+) -> dict[int, _Best]:
+    """Return the best of those documents of which several passages are *held*."""
+    rows: dict[int, list[tuple[float, int]]] = {}
+    for key, score in others.items():
+        if key in parents and held[doc := parents[key][0]] > 1:
+            rows.setdefault(doc, []).append((-score, key))
+    best: dict[int, _Best] = {}
+    for doc, found in rows.items():
+        (first, one), (second, two), (third, _) = sorted([*found, *_NONE_MORE])[:3]
+        best[doc] = (one, two, -first, -second, -third)
+    return best
+
+
+def alone(method: str, rows: Sequence[Scored], at: int, *, rrf_k: int = 60) -> Fused:
+    """Return what ``fuse`` makes of one row of a ranking by words where the other is empty."""
+    key, score = rows[at]
     if method == "rrf":
-        half = (rrf_k + 1) / 2
-        shares = [half / (rrf_k + rank) for rank in range(1, len(rows) + 1)]
+        share = (rrf_k + 1) / 2 / (rrf_k + at + 1)
     else:
-        shares = [0.5 * share for share in (_words(rows) if is_words else _meaning(rows))]
-    ranked = enumerate(zip(rows, rounded(shares), strict=True), 1)
-    if is_words:
-        return [Fused(key, share, rank, score) for rank, ((key, score), share) in ranked]
-    return [Fused(key, share, None, None, rank, score) for rank, ((key, score), share) in ranked]
+        top = rows[0].score
+        share = 0.5 * (score / top if top > 0 else 1.0)
+    return Fused(key, round(share, 6), at + 1, score)
+
+
+def rounded(scores: Collection[float]) -> list[float]:
+    """Return *scores* rounded to the sixth digit, as ``round`` does it (ruling R14).
+
+    A quotient of whole numbers is the same double, in half the time, wherever it is clear
+    which whole number is meant.
+    """
+    try:
+        return [
+            whole / 1e6
+            if -_CLEARLY < (many := score * 1e6) - (whole := int(many + 0.5)) < _CLEARLY
+            else round(score, 6)
+            for score in scores
+        ]
+    except (ValueError, OverflowError):  # what is no number has no whole one
+        return [round(score, 6) for score in scores]
 
 
 def is_lookup(text: str) -> bool:

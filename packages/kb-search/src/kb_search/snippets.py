@@ -107,7 +107,11 @@ def _apart(folded: str, found: list[tuple[int, int, str]], n_words: int) -> list
         if at < end:
             continue
         end = at + len(part)
-        if number < n_words and folded[end : end + 1].isalnum() and (rest := _REST.match(folded, end)):
+        if (
+            number < n_words
+            and folded[end : end + 1].isalnum()
+            and (rest := _REST.match(folded, end))
+        ):
             end = rest.end()
         matches.append(Match(at, end, part))
         if len(matches) == _MOST_MATCHES:
@@ -120,7 +124,7 @@ def _window(matches: Sequence[Match], limit: int) -> tuple[int, int]:
     most, best = 0, (0, 0)
     inside: dict[str, int] = {}
     left = 0
-    for at, (start, end, term) in enumerate(matches):
+    for at, (_, end, term) in enumerate(matches):
         inside[term] = inside.get(term, 0) + 1
         while left < at and end - matches[left].start > limit:
             passed = matches[left].term
