@@ -73,8 +73,8 @@ _TAIL = 0.01
 """What is left for candidates beyond ``_DEPTH``, so that they keep their order."""
 
 _ALIKE = 1e-9
-_CLEARLY = 0.4999
-"""How near to a whole number one lies that is no matter of rounding."""
+_CLEARLY, _EXACT = 0.4999, 1e12
+"""How near to a whole number one lies that is no matter of rounding, and how far that is sure."""
 
 _MATCH_POWER = 1.5
 """How steeply the clarity of words falls with the share of the question that they match.
@@ -262,15 +262,13 @@ def rounded(scores: Collection[float]) -> list[float]:
     A quotient of whole numbers is the same double, in half the time, wherever it is clear
     which whole number is meant.
     """
-    try:
-        return [
-            whole / 1e6
-            if -_CLEARLY < (many := score * 1e6) - (whole := int(many + 0.5)) < _CLEARLY
-            else round(score, 6)
-            for score in scores
-        ]
-    except (ValueError, OverflowError):  # what is no number has no whole one
-        return [round(score, 6) for score in scores]
+    return [
+        whole / 1e6
+        if 0.0 < (many := score * 1e6) < _EXACT
+        and -_CLEARLY < many - (whole := int(many + 0.5)) < _CLEARLY
+        else round(score, 6)
+        for score in scores
+    ]
 
 
 def is_lookup(text: str) -> bool:
@@ -336,7 +334,7 @@ def convex_combination(
         others = _others(lexical, vector, parts, without_vector)
         # Rounded before, too: what the list is without its documents decides among equals.
         told = _borne_out(dict(zip(found, rounded(scores.values()), strict=True)), others, parents)
-        most = max(1.0, *told.values())
+        most = max([1.0, *told.values()])
         scores = {key: score / most for key, score in told.items()}
     return _merged(lexical, vector, scores)
 
