@@ -324,7 +324,7 @@ class Snapshot:
         """Return where those chunks are that exist, by key, in the order of *keys*."""
         found, others = self._found, self._addresses
         told = list(map(found.get, keys))
-        if None not in told:
+        if all(told):  # a place is true, and comparing each with None asks the engine
             return dict(zip(keys, told, strict=True))  # type: ignore[arg-type] # none of them None
         if missing := [key for key in keys if key not in found and key not in others]:
             among = Query.term_set_query(self._schema, "chunk_key", missing)
@@ -338,7 +338,7 @@ class Snapshot:
 
     def _numbers(self, field: str, addresses: list[tantivy.DocAddress]) -> list[int]:
         values: Any = self._chunks.fast_field_values(field, addresses)
-        return [value or 0 for value in values] if None in values else list(values)
+        return [value or 0 for value in values]
 
     def _signposts_of(self, model_key: str) -> Marks | None:
         """Return which vectors are of chunks that only name what stands elsewhere."""
