@@ -37,6 +37,7 @@ _PIECE = re.compile(
     """,
     re.VERBOSE,
 )
+_OPERATORS = frozenset(("AND", "OR", "NOT"))
 _OPERATOR = re.compile(r"(?<!\S)(?:AND|OR|NOT)(?!\S)")
 _DEMANDING = 0.25
 """Which share of a query's letters its quotes hold at least where they are demands."""
@@ -68,6 +69,9 @@ class _Piece:
 
 def parse_query(text: str) -> ParsedQuery:
     """Read a query; a query of nothing but filters is ranked by its own text."""
+    if _is_plain(text):
+        said = " ".join(text.split())
+        return ParsedQuery(LexicalQuery((Clause(said or text),)), None, said or text, said or text)
     in_capitals = _is_in_capitals(text)
     found = [_read(piece, in_capitals=in_capitals) for piece in _PIECE.finditer(text)]
     pieces = _negated(found)
@@ -173,6 +177,13 @@ def _is_grammar(word: str) -> bool:
     return is_short or word in _ASKING
 
 
+def _is_plain(text: str) -> bool:
+    """Say whether a query is words alone, as almost all are: no sign could mean another thing."""
+    if '"' in text or ":" in text:
+        return False
+    return all(word[0] != "-" and word not in _OPERATORS for word in text.split())
+
+
 def _is_in_capitals(text: str) -> bool:
     """Say whether the words beside the operators are in capitals, all of them.
 
@@ -184,7 +195,7 @@ def _is_in_capitals(text: str) -> bool:
 
 def _read(found: re.Match[str], *, in_capitals: bool) -> _Piece:
     phrase, word = found["phrase"], found["word"] or ""
-    is_operator = word in {"AND", "OR", "NOT"} and not in_capitals
+    is_operator = word in _OPERATORS and not in_capitals
     if is_operator and not found["negated"] and not found["field"]:
         return _Piece(_operator(word), word)
     value = word if phrase is None else phrase
