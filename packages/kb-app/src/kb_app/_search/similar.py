@@ -20,7 +20,7 @@ from kb_app._search.lookup import Origin
 from kb_app._search.page import Cursor, Delivery, State, deliver, with_about
 from kb_app._search.query import words_of
 from kb_app._search.ranking import list_digest
-from kb_core.filters import Filter, Not, OneOf, Words, all_of
+from kb_core.filters import Filter, Not, OneOf, all_of
 from kb_core.media import SearchMode
 from kb_core.ports import IndexSnapshot, StoredChunk
 from kb_core.search import Clause, LexicalQuery, SearchQuery, SearchResponse
@@ -116,11 +116,10 @@ def _mean(
 def telling_words(snapshot: IndexSnapshot, chunks: Sequence[StoredChunk]) -> list[str]:
     """Return the words of *chunks* that few others have, the most telling first."""
     counts = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
-    total = max(1, snapshot.count(None))
     often = [word for word, _ in counts.most_common(8 * _TERMS)]
 
     def weight(word: str) -> float:
-        holding = snapshot.count(Words("body", word))
-        return counts[word] * math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+        known = snapshot.known_words(LexicalQuery((Clause(word),)))
+        return counts[word] * max((one.weight for one in known.words), default=0.0)
 
     return sorted(often, key=lambda word: (-weight(word), word))[:_TERMS]
