@@ -35,7 +35,7 @@ from kb_search.pattern_reading import (
     read,
 )
 
-__all__ = ["MAX_PATTERN", "Needs", "Pattern", "compile_pattern", "form_of"]
+__all__ = ["MAX_PATTERN", "Needs", "Pattern", "Plain", "compile_pattern", "form_of"]
 
 _MAX_PROGRAM = 50_000
 """Instructions of the program that RE2 makes of it."""
@@ -46,6 +46,12 @@ _STEP_WORK = 40_000_000
 """Instructions times bytes between two looks at the clock."""
 _STEP_BYTES = 1 << 20
 _LEAST_STEP = 1 << 14
+_AT_A_GLANCE = 1 << 18
+"""Bytes of a text whose lines are found without a look at the clock."""
+_TELLING = 3
+"""Letters from which on it is quicker to look for them first, and then at their lines alone."""
+_MISSED = 4
+"""Of these lines that do not match, until the rest of a text is looked through as a whole."""
 
 Form: TypeAlias = Literal["ascii", "nfc", "other"]
 """Of a text: ASCII alone; in normal form C; anything else, or with a letter that folds to ASCII."""
@@ -84,6 +90,41 @@ class _Options:
     multiline: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Letters that a line has, perhaps from its beginning or to its end."""
+
+    text: str
+    at_start: bool
+    at_end: bool
+
+    def starts(self, data: bytes) -> list[int]:
+        """Return where the lines of UTF-8 text begin that have it: finding bytes is quickest."""
+        wanted = self.text.encode()
+        if self.at_start or self.at_end:
+            end = b"" if data.endswith(b"\n") else b"\n"
+            data, wanted = b"\n%b%b" % (data, end), b"\n" * self.at_start + wanted
+            wanted += b"\n" * self.at_end
+            if len(data) == len(end) + 1:
+                return []
+        return self._found(data, wanted, shift=self.at_start or self.at_end)
+
+    def _found(self, data: bytes, wanted: bytes, *, shift: bool) -> list[int]:
+        """Return the beginnings of lines, of a text that has a newline before it where *shift*."""
+        find, rfind = data.find, data.rfind
+        size = len(wanted) - self.at_end
+        found, at = [], find(wanted)
+        while at >= 0:
+            first = at + 1 if self.at_start else rfind(b"\n", 0, at) + 1
+            found.append(first - shift)
+            end = at + size if self.at_end else find(b"\n", at + size)
+            if end < 0:
+                break
+            # The newline that ends a line is the one before the next.
+            at = find(wanted, end if self.at_start else end + 1)
+        return found
+
+
 class Pattern:
     """A pattern, ready to be looked for."""
 
@@ -112,22 +153,70 @@ class Pattern:
         plain = (one for one in self.needs if all(map(str.isascii, one)))
         return tuple(tuple(text.encode() for text in one) for one in plain)
 
+    @cached_property
+    def _guide(self) -> bytes:
+        """The longest literal of every match; nothing where that is too short, or one of many."""
+        alone = (one[0] for one in self._literals if len(one) == 1)
+        longest = b"" if self._options.multiline else max(alone, key=len, default=b"")
+        return longest if len(longest) >= _TELLING else b""
+
     def is_absent(self, data: bytes, form: Form) -> bool:
         """Say whether no line matches, where that is quick to tell; most texts end here."""
         if form != "other":  # letters of ASCII are themselves, and finding bytes is quicker
+            if self._guide:
+                return self._guide not in data
             for one in self._literals:
-                for text in one:
-                    if text in data:
-                        break
-                else:
+                if len(one) == 1 and one[0] not in data:
                     return True
-        quick = self._quick.get(form)
-        if quick is None:
-            program = self._program(form)
-            quick = self._quick[form] = (program.Match, _anchor(), _step(program))
-        match, anchor, step = quick
+        match, anchor, step = self._quick.get(form) or self._quickly(form)
         size = len(data)
         return size <= step and match(anchor, data, 0, size)[0][0] < 0
+
+    @cached_property
+    def plain(self) -> Plain | None:
+        """What a line has to have, where the pattern is letters and the ends of lines alone."""
+        options = self._options
+        if self.ignore_case or options.word or options.multiline:
+            return None
+        return _plain(self._tree)
+
+    def starts(self, data: bytes, form: Form) -> list[int] | None:
+        """Return where the lines of UTF-8 text begin that match; ``None`` if that may take long.
+
+        ``lines`` finds the same ones, and lets the caller look at the clock.
+        """
+        match, anchor, step = self._quick.get(form) or self._quickly(form)
+        if self._options.multiline or len(data) > min(step, _AT_A_GLANCE):
+            return None
+        if form != "other" and self.plain is not None:
+            return self.plain.starts(data)
+        guide = self._guide if form != "other" else b""
+        plainer, *_ = self._quick.get("ascii") or self._quickly("ascii")
+        find, rfind = data.find, data.rfind
+        at, size, found, missed = 0, len(data) - data.endswith(b"\n"), [], 0
+        while data and at <= size:
+            first, last = at, size
+            if guide:
+                near = find(guide, at)
+                if near < 0:
+                    break
+                first, last = rfind(b"\n", at, near) + 1 or at, find(b"\n", near, size)
+                last = size if last < 0 else last
+            run = plainer if guide and data[first:last].isascii() else match
+            start, end = run(anchor, data, first, last)[0]
+            if start >= 0:
+                found.append(rfind(b"\n", 0, start) + 1)
+            elif last == size:
+                break
+            else:
+                missed += 1
+                guide = guide if missed < _MISSED else b""
+            if last == size:  # it was not looked for in one line alone
+                last = find(b"\n", end - 1 if end > start else start, size)
+                if last < 0:
+                    break
+            at = last + 1
+        return found
 
     def lines(self, data: bytes, form: Form) -> Iterator[tuple[int, int]]:
         """Yield the ends of the lines of UTF-8 text that match, each once.
@@ -175,8 +264,9 @@ class Pattern:
 
         Of an empty part, whether anything in the line matches.
         """
-        program, anchor = self._program(form, exactly=True), _anchor()
         (at, stop), (left, right) = line, part
+        form = "ascii" if data[at:stop].isascii() else form  # it is made already, most often
+        program, anchor = self._program(form, exactly=True), _anchor()
         while at <= stop:
             start, end = _span(program.Match(anchor, data, at, stop))
             if start < 0 or (start > left and left < right):
@@ -185,6 +275,11 @@ class Pattern:
                 return True
             at = end if end > at else _next(data, at)
         return False
+
+    def _quickly(self, form: Form) -> tuple[Any, Any, int]:
+        program = self._program(form)
+        quick = self._quick[form] = (program.Match, _anchor(), _step(program))
+        return quick
 
     def _program(self, form: Form, *, exactly: bool = False) -> Any:  # noqa: ANN401 - untyped
         """Return what RE2 runs over texts of *form*; *exactly*, its groups are the matches.
@@ -383,6 +478,17 @@ def _needs_of_any(branches: list[list[tuple[str, ...]]]) -> list[tuple[str, ...]
         return []
     best = [max(branch, key=lambda one: min(map(len, one))) for branch in branches]
     return [tuple(literal for one in best for literal in one)]
+
+
+def _plain(node: Node) -> Plain | None:
+    while node.kind == "alt" and not node.head and len(node.parts) == 1:
+        node = node.parts[0]
+    parts = list(node.parts) if node.kind == "cat" else [node]
+    ends = [bool(parts) and parts[at].kind == "raw" and parts[at].text == "^$"[at] for at in (0, -1)]
+    letters = parts[ends[0] : len(parts) - ends[1]]
+    if any(part.kind != "lit" for part in letters) or not (letters or all(ends)):
+        return None
+    return Plain("".join(part.lit for part in letters), *ends)
 
 
 # ------------------------------------------------------------------- running
