@@ -356,3 +356,22 @@ def test_a_curve_is_a_picture_by_itself() -> None:
     lines = drawn.findall("{http://www.w3.org/2000/svg}polyline")
     assert len(lines) == 2
     assert all("style" in line.attrib for line in lines)
+
+
+def test_what_grows_linearly_rises_by_as_many_decades_as_it_goes_along() -> None:
+    curves = {"linear": [(10, 3), (1000, 300)], "flat": [(10, 3), (1000, 3)], "near": [(10, 3.1)]}
+
+    drawn = ET.fromstring(tool("pictures").growing("growth", "passages", "ms", curves))
+
+    svg = "{http://www.w3.org/2000/svg}"
+    lines = [line.attrib["points"].split() for line in drawn.findall(f"{svg}polyline")]
+    (left, low), (right, high) = ((float(n) for n in point.split(",")) for point in lines[0])
+    grid = [line.attrib for line in drawn.findall(f"{svg}line")]
+    across, up = (
+        sorted({float(line[name]) for line in grid if line[name] == line[f"{name[0]}2"]})
+        for name in ("x1", "y1")
+    )
+    assert (right - left) / (across[1] - across[0]) == pytest.approx(2, abs=0.01)
+    assert (low - high) / (up[1] - up[0]) == pytest.approx(2, abs=0.01)
+    names = {one.text: float(one.attrib["y"]) for one in drawn.findall(f"{svg}text")}
+    assert abs(names["flat"] - names["near"]) >= 15

@@ -1,6 +1,7 @@
 """Eight processes read while a ninth writes: no answer is of two revisions, none is an error.
 
     python tests-integration/torture/crowd.py --minutes 30 --seed 1
+    python tests-integration/torture/crowd.py --minutes 30 --each 0      the facade alone
 
 Every document says in each passage which version of it that is, and each reader remembers by
 sequence what it saw. A text or its passages that do not agree are torn; two readers that saw
@@ -24,33 +25,34 @@ from trials import Fault, Trial, preloaded, run, threads
 from world import World, facade, healed, marks_of, perform
 
 from kb_app import KnowledgeBase
+from kb_core.errors import DocNotFound
 from kb_core.media import SearchMode
 from kb_core.ports import IndexReader
-from kb_core.search import SearchFilters, SearchQuery
+from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 from kb_search.reader import Reader
 
 __all__ = ["ASKED", "Views", "compare", "look", "main"]
 
 READERS = 8
 OPERATIONS = {"ingest": 8, "force": 1, "add": 3, "remove": 1, "forget": 1}
-_EACH = 3
-"""How many times a reader looks at one snapshot before it asks the facade once."""
-
 _MOST_TOLD = 20
 
 Views = dict[int, int]
 """What was seen, hashed, by the sequence it was seen at."""
 
 
-def read(world: World, stop: Path, seed: int) -> tuple[Counter[str], Views, list[str]]:
-    """Read until *stop* is there; return how often, what was seen, and what was wrong with it."""
+def read(world: World, stop: Path, each: int, seed: int) -> tuple[Counter[str], Views, list[str]]:
+    """Read until *stop* is there; return how often, what was seen, and what was wrong with it.
+
+    Before each question to the facade it looks at *each* snapshots.
+    """
     draw, counts = random.Random(seed), Counter[str]()
     views: Views = {}
     problems: list[str] = []
     reader, last = Reader(world.data), -1
     with facade(world.config, readonly=True) as kb:
         while not stop.exists():
-            for _ in range(_EACH):
+            for _ in range(each):
                 last = look(reader, last, views, counts, problems)
             draw.choice(ASKED)(kb, draw, problems)
             counts["operations of the facade"] += 1
@@ -102,9 +104,30 @@ def _count(kb: KnowledgeBase, draw: random.Random, problems: list[str]) -> None:
         problems.append("there are no documents, it is said")
 
 
+def _fetch(kb: KnowledgeBase, draw: random.Random, problems: list[str]) -> None:
+    row = draw.choice(kb.list_docs(SearchFilters(), limit=1000)["items"])
+    try:
+        text = kb.fetch(row["doc_id"])["text"]
+    except DocNotFound:
+        return  # it was deleted between the two
+    if len(marks := marks_of(text)) != 1:
+        problems.append(f"the text of {row['doc_path']} is of versions {marks}")
+
+
+def _grep(kb: KnowledgeBase, draw: random.Random, problems: list[str]) -> None:
+    found = kb.grep(GrepQuery(pattern="^mark ", max_lines=1000))
+    for file in found["files"]:
+        marks = marks_of("\n".join(line["text"] for line in file["lines"]))
+        if len(marks) != 1:
+            problems.append(f"the lines of {file['doc_path']} are of versions {marks}")
+    if not found["files"]:
+        problems.append("no line is found")
+
+
 ASKED: tuple[Callable[[KnowledgeBase, random.Random, list[str]], None], ...] = (
     *(_search, _search),
     *(_list, _count),
+    *(_fetch, _grep),
 )
 
 
@@ -136,6 +159,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Let eight read while one writes; print the seed first, and last what happened."""
     parser = argparse.ArgumentParser(description="Read from eight processes while one writes.")
     parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--each", type=int, default=3, help="snapshots read for each question")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args(arguments)
     home = preloaded("kebab-crowd-")
@@ -145,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
     assert threads() == 1, "a process that forks runs one thread"
     world.begin(given.seed)
     readers = [
-        Trial(partial(read, world, stop, given.seed + n), Fault(), home / f"stderr-{n}")
+        Trial(partial(read, world, stop, given.each, given.seed + n), Fault(), home / f"stderr-{n}")
         for n in range(READERS)
     ]
     problems = write(world, home / "stderr", time.monotonic() + 60 * given.minutes, counts)

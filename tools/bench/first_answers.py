@@ -27,6 +27,7 @@ from beir import Collection, load_collection
 from ir import DEFAULT_DATA, NAMES_FILE, config_of, prepare, run_facade
 from machine import describe_machine, machine_line, use_private_cache
 from metrics import ndcg_by_query
+from pictures import standalone
 from tables import render_table
 
 from kb_app import KnowledgeBase
@@ -34,18 +35,11 @@ from kb_app._evals.charts import Series, lines
 from kb_app.config import Config
 from kb_core.ingest import IngestEvent
 
-__all__ = ["main", "standalone"]
+__all__ = ["main"]
 
 _SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
 _WAITS = 2
 """Batches of a run that a question waits for: what it asked for is in them."""
-_STYLE = """<style>
-svg { --s0: #1f6fb2; --s1: #c4561c; --line: #d5d9dd; --ink: #30363c; background: #fff;
-      font: 12px sans-serif }
-@media (prefers-color-scheme: dark) {
-  svg { --s0: #6cb2ee; --s1: #f0935c; --line: #34393f; --ink: #d5d9dd; background: #16191c } }
-text { fill: var(--ink) } .grid { stroke: var(--line) } .line { fill: none; stroke-width: 2 }
-</style>"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +130,6 @@ def _batches(events: Iterator[IngestEvent], number: int) -> None:
         if event is None:
             return
         number -= event.kind == "embed_batch_finished"
-
-
-def standalone(chart: str) -> str:
-    """Return a chart of a report as a picture of its own, in light and dark."""
-    start, _, rest = chart.partition(">")
-    return f'{start} xmlns="http://www.w3.org/2000/svg">{_STYLE}{rest}\n'
 
 
 def draw(points: Sequence[Point], words: float, name: str) -> str:

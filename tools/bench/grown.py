@@ -31,6 +31,8 @@ TAGS = 20
 _PER_FOLDER = 500
 _WORDS = 30
 """Of a passage."""
+_WORDS_OF_SEVERAL = 80
+"""Of a section that is not joined to its neighbour."""
 _PLAIN = 10
 """Every so manieth file is plain text."""
 _BATCH = 5_000
@@ -47,10 +49,14 @@ def file_of(home: Path, number: int) -> Path:
     return home / "files" / f"{number // _PER_FOLDER:04}" / f"{number:07}.{suffix}"
 
 
-def write_file(home: Path, number: int, added: str = "") -> None:
-    """Write the file *number*; with *added*, another version of it."""
+def write_file(home: Path, number: int, added: str = "", *, sections: int = 1) -> None:
+    """Write the file *number*, of so many *sections*, or one more; with *added*, a version of it.
+
+    Files of one section are short ones; of those of several, each is about a passage.
+    """
     words, file = Words(number), file_of(home, number)
-    passages = [words.passage(_WORDS) for _ in range(1 + number % 2)]
+    length = _WORDS if sections == 1 else _WORDS_OF_SEVERAL
+    passages = [words.passage(length) for _ in range(sections + number % 2)]
     passages[0] += f" {rare_word(number)}" + (f" {COMMON}" if number % 2 else "")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join([*_head(words, number), *_parts(words, passages), added]), "utf-8")
@@ -69,7 +75,7 @@ def _parts(words: Words, passages: list[str]) -> Iterator[str]:
         yield passage
 
 
-def grow(home: Path, documents: int, *, vectors: bool = True) -> Usage | None:
+def grow(home: Path, documents: int, *, sections: int = 1, vectors: bool = True) -> Usage | None:
     """Make a knowledge base of so many *documents* below *home*, unless it is there.
 
     Return what reading all of them took, or ``None`` where nothing was to be done.
@@ -79,7 +85,7 @@ def grow(home: Path, documents: int, *, vectors: bool = True) -> Usage | None:
     if done.exists():
         return None
     for number in range(documents):
-        write_file(home, number)
+        write_file(home, number, sections=sections)
     config.write_text(SETTINGS.format(root=json.dumps(str(home / "files"))), "utf-8")
     taken = run_process([str(KEBAB), "--config", str(config), "ingest", "--no-embed"])
     if vectors:

@@ -7,6 +7,8 @@ process and its children; wall time says little where other programs want the co
 
     python tools/bench/growth.py --home DIR                          build or reuse, then measure
     python tools/bench/growth.py --home DIR --sizes 1000,10000       other sizes
+    python tools/bench/growth.py --home DIR --sizes 1000,10000,100000 --sections 10
+                                                                     a million passages at last
     python tools/bench/growth.py --home DIR --only "list docs"       what has this in its name
 
 The exponent of a row is that of its cost from the smallest to the largest: 0 is flat, 1 linear.
@@ -29,6 +31,7 @@ from typing import Any
 from grown import COMMON, file_of, grow, rare_word, write_file
 from machine import describe_machine, machine_line, use_private_cache
 from mcp_load import Server
+from pictures import growing
 from startup import KEBAB, run_process
 from tables import milliseconds, quantile, render_table
 
@@ -50,11 +53,16 @@ ROUND_TRIPS = 50
 _FILTERS: Mapping[str, Mapping[str, Any]] = {
     "tag": {"tag": ("tag7",)},
     "lang": {"lang": ("en",)},
-    "path": {"path_glob": ("0003/**",)},
     "media": {"media": ("text",)},
     "since": {"since": "2022-01-01"},
     "trust": {"trust_min": "primary"},
 }
+
+_DRAWN = (
+    *("search by words, common words", "search by both, common words", "fetch doc"),
+    *("list docs, first page", "$ ingest, nothing changed", "$ ingest, 1 % changed"),
+)
+"""The rows of the picture."""
 
 Work = Callable[[], object]
 
@@ -74,6 +82,7 @@ class _Subject:
 
     home: Path
     documents: int
+    sections: int
 
     @property
     def config(self) -> Path:
@@ -88,6 +97,16 @@ class _Subject:
     def path(self) -> str:
         """The path of that document in its source."""
         return file_of(self.home, self.middle).relative_to(self.home / "files").as_posix()
+
+    @property
+    def folder(self) -> str:
+        """The folder of that document."""
+        return self.path.partition("/")[0]
+
+    def passages(self) -> int:
+        """Return how many there are."""
+        with KnowledgeBase.open(load_config(self.config), readonly=True) as kb:
+            return kb.stats()["chunk_count"]
 
 
 def exponent(small: float, large: float, factor: float) -> float:
@@ -127,7 +146,7 @@ def _works(kb: KnowledgeBase, subject: _Subject) -> dict[str, Work]:
     alike = [f"{COMMON} {rare_word(number)}" for number in range(BULK)]
     many = [SearchQuery(text=text, mode=SearchMode.LEXICAL) for text in alike]
     return {
-        **_searches(kb, rare),
+        **_searches(kb, rare, subject.folder),
         "fetch chunk": lambda: kb.fetch_chunk(chunk, context=1),
         "fetch doc": lambda: kb.fetch_doc(doc),
         "inspect doc": lambda: kb.inspect_doc(doc),
@@ -140,7 +159,7 @@ def _works(kb: KnowledgeBase, subject: _Subject) -> dict[str, Work]:
         "list docs, one tag": lambda: kb.list_docs(SearchFilters(tag=("tag7",)), limit=PAGE),
         "first list of a terminal": lambda: kb.list_docs(SearchFilters(), limit=FIRST_LIST),
         "status": lambda: kb.status(limit=200),
-        "status GLOB": lambda: kb.status("0003/*"),
+        "status GLOB": lambda: kb.status(f"{subject.folder}/*"),
         "status of a file": lambda: kb.status(subject.path),
         "status, failed": lambda: kb.status(state="failed"),
         "schema": kb.schema,
@@ -151,7 +170,7 @@ def _works(kb: KnowledgeBase, subject: _Subject) -> dict[str, Work]:
     }
 
 
-def _searches(kb: KnowledgeBase, rare: str) -> dict[str, Work]:
+def _searches(kb: KnowledgeBase, rare: str, folder: str) -> dict[str, Work]:
     # A question that was asked is remembered by its words, so each is another one.
     number = count()
 
@@ -167,7 +186,7 @@ def _searches(kb: KnowledgeBase, rare: str) -> dict[str, Work]:
     for name, mode in modes.items():
         works[f"search by {name}, rare word"] = partial(search, mode, rare)
         works[f"search by {name}, common words"] = partial(anew, mode)
-    for name, filters in _FILTERS.items():
+    for name, filters in {**_FILTERS, "path": {"path_glob": (f"{folder}/**",)}}.items():
         for channel in ("words", "meaning"):
             works[f"search by {channel}, {name}"] = partial(
                 search, modes[channel], f"{COMMON} of the buffer", **filters
@@ -196,7 +215,7 @@ def _commands(subject: _Subject) -> dict[str, list[str]]:
         "$ list docs": ["list", "docs"],
         "$ list docs, page 50": ["list", "docs", "--offset", str(FAR * PAGE - PAGE)],
         "$ status": ["status"],
-        "$ status GLOB": ["status", "0003/*"],
+        "$ status GLOB": ["status", f"{subject.folder}/*"],
         "$ schema": ["schema"],
         "$ stats": ["stats"],
         "$ similar": ["similar", subject.path],
@@ -234,13 +253,13 @@ def _changed(subject: _Subject, added: str) -> list[tuple[str, Cost]]:
     with KnowledgeBase.open(config, readonly=True) as kb:
         asked = SearchQuery(text=f"{COMMON} of the buffer", mode=SearchMode.LEXICAL)
         kb.search(asked)
-        write_file(subject.home, subject.middle, added)
+        write_file(subject.home, subject.middle, added, sections=subject.sections)
         one = _once(subject, ingest)
         first = _timed_once(lambda: kb.search(asked))
         listed = _timed_once(lambda: kb.list_docs(SearchFilters(), limit=PAGE))
     share = range(0, subject.documents, 100)
     for number in share:
-        write_file(subject.home, number, added)
+        write_file(subject.home, number, added, sections=subject.sections)
     return [
         ("$ ingest, one file changed", one),
         ("first search after that", first),
@@ -325,26 +344,49 @@ def render(found: Mapping[int, Mapping[str, Cost]]) -> str:
     return render_table(("documents", *columns, "peak MB", "exponent"), rows)
 
 
+def draw(found: Mapping[int, Mapping[str, Cost]], passages: Mapping[int, int]) -> str:
+    """Return the processor time of a few rows over the number of passages, as a picture."""
+    return growing(
+        "Processor time of everyday work from the smallest knowledge base to the largest",
+        "passages",
+        "milliseconds of processor time",
+        {
+            name: [(passages[size], found[size][name].cpu) for size in sorted(found)]
+            for name in _DRAWN
+            if all(name in rows for rows in found.values())
+        },
+    )
+
+
 def main(words: Sequence[str] | None = None) -> int:
-    """Build, measure and print."""
+    """Build, measure, print, and draw where asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--home", type=Path, required=True, help="where they are kept")
     parser.add_argument("--sizes", default="10000,100000", help="numbers of documents")
+    parser.add_argument(
+        "--sections", type=int, default=1, help="of a file; above 1, a passage each"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="operations that have this in their name")
     parser.add_argument("--still", action="store_true", help="leave the files as they are")
+    parser.add_argument("--draw", type=Path, metavar="SVG", help="some of the rows, as a picture")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args(words)
     use_private_cache()
-    subjects = [_Subject(options.home / n, int(n)) for n in options.sizes.split(",")]
+    subjects = [
+        _Subject(options.home / n, int(n), options.sections) for n in options.sizes.split(",")
+    ]
     for subject in subjects:
-        grow(subject.home, subject.documents)
+        grow(subject.home, subject.documents, sections=subject.sections)
     found = measure(subjects, options)
     if options.json:
         told = {n: {name: asdict(c) for name, c in rows.items()} for n, rows in found.items()}
         print(json.dumps({"machine": describe_machine(), "costs": told}, indent=2))
     else:
         print(f"{machine_line(describe_machine())}\n\n{render(found)}")
+    if options.draw:
+        passages = {subject.documents: subject.passages() for subject in subjects}
+        options.draw.write_text(draw(found, passages), "utf-8")
     return 0
 
 

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from kb_app._search.channels import Deadline, Late, is_working
 from kb_app._search.hits import Freshness
+from kb_app.config import Config, Embedding, Source
 from kb_app.testing import SearchWorld
+from kb_app.testing.parts import open_here
 from kb_core import wire
 from kb_core.clock import to_epoch
 from kb_core.errors import InvalidInput, ModelMissing
+from kb_core.filters import Filter
+from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
+from kb_core.ports import IndexSnapshot, StoredFile
 from kb_core.search import SearchFilters, SearchQuery, Trace
 from kb_core.testing.documents import NOW
+from kb_search.reader import Reader
 
 QUERY = SearchQuery(text="searching the index", k=5, trace=True)
 
@@ -268,3 +277,47 @@ def test_half_a_surrogate_pair_in_a_filter_is_refused(
 ) -> None:
     with pytest.raises(InvalidInput, match="is not valid Unicode"):
         world.engine().search(dataclasses.replace(QUERY, filters=narrow))
+
+
+class _Counting:
+    """A snapshot that counts how often the ledger's rows are asked for."""
+
+    def __init__(self, whole: IndexSnapshot) -> None:
+        self.whole, self.asked = whole, 0
+
+    def files(self, where: Filter | None) -> Sequence[StoredFile]:
+        self.asked += 1
+        return self.whole.files(where)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.whole, name)
+
+
+def test_files_that_were_touched_are_as_they_were_and_cost_one_question_together(
+    tmp_path: Path,
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for n in range(12):
+        (notes / f"{n}.md").write_text(f"an otter, number {n}\n", "utf-8")
+    source = Source(id="notes", root=notes)
+    config = dataclasses.replace(Config.inside(tmp_path, source), embedding=Embedding(model="none"))
+    with open_here(config) as kb:
+        list(kb.ingest(IngestOptions()))
+        for file in notes.iterdir():
+            os.utime(file, (1_000_000_000, 1_000_000_000))
+        list(kb.ingest(IngestOptions()))  # nothing is read anew, and the ledger knows the times
+        (notes / "3.md").write_text("an otter, no more 3\n", "utf-8")
+        (notes / "5.md").unlink()
+        with closing(Reader(config.storage.data_dir)) as reader:
+            snapshot = _Counting(reader.snapshot())
+            fresh = Freshness(cast("IndexSnapshot", snapshot), now=0, threshold_days=0)
+            docs = snapshot.whole.docs(None)
+            fresh.look_at(docs)
+
+            stale = {doc["path"] for doc in docs if fresh.is_stale(doc)}
+        assert stale == {"3.md", "5.md"}
+        assert snapshot.asked == 1
+        found = kb.search(SearchQuery(text="otter", k=20, mode=SearchMode.LEXICAL))
+        assert {hit.doc_path for hit in found.hits if hit.stale} == stale
+        assert len(found.hits) == 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import anyio
 import anyio.to_thread
 import mcp_types as types
 import pytest
+from hypothesis import given, strategies as st
 
 from kb_app import Config, KnowledgeBase
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
@@ -18,7 +20,10 @@ from kb_core import wire
 from kb_core.errors import KbError
 from kb_core.media import SearchMode
 from kb_core.search import AggregatedResponse, Outcome, SearchFilters, SearchQuery, SearchResponse
+from kb_mcp._tool import Form
 from kb_mcp.testing import call, client_of, knowledge_base
+from kb_mcp.text import tokens_of
+from kb_mcp.text.answers import answers_text
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -294,3 +299,61 @@ async def test_what_is_missing_or_wrong_is_named(
     tool: str, arguments: dict[str, Any], message: str, hint: str | None
 ) -> None:
     assert await error_of(tool, arguments) == (message, hint)
+
+
+def _quoting(number: int, lengths: Sequence[int], reason: str | None) -> dict[str, Any]:
+    """Return what is read of an answer that quotes so many words of ``number.md`` each time."""
+    citations = [
+        {
+            "citation": {"kind": "line", "line_start": at, "line_end": at},
+            "doc_path": f"{number}.md",
+            "quote": " ".join(["word"] * length),
+            "stale": False,
+        }
+        for at, length in enumerate(lengths, start=1)
+    ]
+    model = {"provider": "extractive", "id": "extractive"}
+    return {"refusal_reason": reason, "model": model, "citations": citations, "answer": ""}
+
+
+@given(
+    asked=st.lists(
+        st.tuples(
+            st.lists(st.integers(1, 60), max_size=4),
+            st.sampled_from([None, "score_gate", "no_chunks"]),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    budget=st.integers(60, 900),
+)
+def test_every_question_has_its_first_quotation_before_one_has_its_second(
+    asked: list[tuple[list[int], str | None]], budget: int
+) -> None:
+    answers = [(f"question {n}", _quoting(n, *one)) for n, one in enumerate(asked)]
+
+    text = answers_text(answers, budget)
+
+    shown = [part.partition("\n")[2] for part in text.split("# ")[1:]]
+    quoted = [re.findall(r"^\d+\.md:\d+$", part, re.MULTILINE) for part in shown]
+    assert tokens_of(text) <= budget
+    for (lengths, _), places in zip(asked, quoted, strict=False):
+        assert len(places) >= min(1, len(lengths))
+    if any(len(places) > 1 for places in quoted):
+        assert len(shown) == len(asked)
+    further = sum(len(lengths) for lengths, _ in asked[: len(shown)]) - sum(map(len, quoted))
+    left = re.search(r"^… (.*) left out: give max_tokens$", text, re.MULTILINE)
+    told = dict(re.findall(r"(question|passage)s?()", left[1])) if left else {}
+    assert set(told) == {
+        *(["question"] if len(shown) < len(asked) else []),
+        *(["passage"] if further else []),
+    }
+
+
+async def test_who_is_told_to_give_max_tokens_is_shown_that_there_is_one() -> None:
+    async with client_of(knowledge_base(), form=Form.TEXT) as client:
+        tools = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+
+    several = {name for name, schema in tools.items() if "queries" in schema["properties"]}
+    assert several >= {"search", "ask", "codebase_search"}
+    assert {name for name in several if "max_tokens" in tools[name]["properties"]} == several

@@ -116,6 +116,7 @@ def grep(
     shown = _ranked(snapshot, found, pattern, most)[:most]
     counts = [0 if query.files_only else each.found.count for each in shown]
     shares = _shares(counts, query.max_lines)
+    fresh.look_at(each.doc for each in shown)
     files = [
         _file(snapshot, each, pattern, query.context, share, fresh)
         for each, share in zip(shown, shares, strict=True)

@@ -9,7 +9,7 @@ bytes. Of a document from outside the sources the file is our asset, wherever it
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ _DAY_SECS = 86_400
 
 
 class Freshness:
-    """Judges the documents of one snapshot; each is looked at once."""
+    """Judges the documents of one snapshot; each is looked at once, and several at a time."""
 
     def __init__(self, snapshot: IndexSnapshot, *, now: int, threshold_days: int) -> None:
         self._snapshot = snapshot
@@ -42,10 +42,23 @@ class Freshness:
 
     def is_stale(self, doc: StoredChunk | StoredDoc) -> bool:
         """Say whether a stored document, or the document of a stored chunk, is stale."""
-        doc_id = doc["doc_id"]
-        if doc_id not in self._known:
-            self._known[doc_id] = self.is_overdue(doc) or self._differs(doc)
-        return self._known[doc_id]
+        if doc["doc_id"] not in self._known:
+            self.look_at((doc,))
+        return self._known[doc["doc_id"]]
+
+    def look_at(self, docs: Iterable[StoredChunk | StoredDoc]) -> None:
+        """Judge documents together: what the ledger has to tell is asked for once a source."""
+        unsure: dict[str, list[StoredChunk | StoredDoc]] = {}
+        for doc in docs:
+            if doc["doc_id"] in self._known:
+                continue
+            differs = self.is_overdue(doc) or self._differs(doc)
+            if differs is None:
+                unsure.setdefault(doc["source_id"], []).append(doc)
+            else:
+                self._known[doc["doc_id"]] = differs
+        for source_id, asked in unsure.items():
+            self._ask_ledger(source_id, asked)
 
     def is_overdue(self, doc: StoredChunk | StoredDoc) -> bool:
         """Say whether no run has verified the document for too long."""
@@ -69,22 +82,26 @@ class Freshness:
         old = Range("indexed_at", high=limit - 1)
         return self._snapshot.count_docs(And((old, Not(OneOf("source_id", tuple(verified))))))
 
-    def _differs(self, doc: StoredChunk | StoredDoc) -> bool:
+    def _differs(self, doc: StoredChunk | StoredDoc) -> bool | None:
+        """Say whether a file is another than was read; ``None``, where the ledger has to tell."""
         root = self._snapshot.control.sources.get(doc["source_id"], {}).get("root")
         if not root:
             return False
         if asset := doc["asset"]:
             return not _holds(_below(root, asset), doc)
-        path = file_of(doc)
-        if _same(_below(root, path), doc):
-            return False
+        return False if _same(_below(root, file_of(doc)), doc) else None
+
+    def _ask_ledger(self, source_id: str, docs: Sequence[StoredChunk | StoredDoc]) -> None:
+        # The name on disk may be spelled otherwise, or the file was only touched.
         from kb_app._ingest.seeing.files import location  # only where the plain path did not do
 
-        # The name on disk may be spelled otherwise, or the file was only touched.
-        where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (path,))))
-        for file in self._snapshot.files(where):
-            return not _same(location(root, path, file["raw_path"]), file)
-        return True
+        root = self._snapshot.control.sources[source_id]["root"]
+        paths = OneOf("path", tuple({file_of(doc) for doc in docs}))
+        rows = self._snapshot.files(And((OneOf("source_id", (source_id,)), paths)))
+        same = {
+            row["path"] for row in rows if _same(location(root, row["path"], row["raw_path"]), row)
+        }
+        self._known |= {doc["doc_id"]: file_of(doc) not in same for doc in docs}
 
 
 def file_of(doc: StoredChunk | StoredDoc) -> str:
@@ -182,6 +199,7 @@ class Renderer:
         """Return the hits of a page, ranks counting from *first_rank*; perhaps with passages."""
         chunks = self.chunks([row.chunk_key for row in rows])
         shown = [row for row in rows if row.chunk_key in chunks]
+        self._fresh.look_at(chunks[row.chunk_key] for row in shown)
         hits = [
             self._hit(
                 rank,

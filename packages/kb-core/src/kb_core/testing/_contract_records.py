@@ -356,9 +356,8 @@ class VectorContract(Contract):
         world = self.filled("twin text", "lone wolf")
         for path in ("z.md", "y.md"):
             world.write(path, "twin text", title="0")
-        asked = EMBEDDER.embed_query("twin text")
 
-        found = world.snapshot().vector(asked, MODEL, None, 10)
+        found = world.snapshot().vector(EMBEDDER.embed_query("twin text"), MODEL, None, 10)
 
         scores = [scored.score for scored in found]
         assert scores == sorted(scores, reverse=True)

@@ -5,7 +5,8 @@ What is quoted of code, a whole function or class, is shown by its lines that te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from kb_app.shown import count
@@ -32,16 +33,38 @@ _ALONE, _EACH = 900, 360
 _LAST = 20
 """Tokens of the line that says what was left out."""
 _NEXT = {
-    "no_chunks": "Search with other words or fewer filters.",
-    "score_gate": "What comes nearest:",
+    "no_chunks": ("Search with other words or fewer filters.",),
+    "score_gate": ("What comes nearest:",),
 }
+_BRIEFLY = {"no_chunks": "no answer: nothing found", "score_gate": "no answer; nearest:"}
+"""What several say of a refusal that many of them may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The answer to one question: what is always shown of it, and what it quotes."""
+
+    head: Sequence[str]
+    quoted: Sequence[Sequence[str]]
+    tail: Sequence[str]
+
+    def lines(self, quotations: int) -> Iterator[str]:
+        """Yield it with so many of its quotations."""
+        yield from self.head
+        for lines in self.quoted[:quotations]:
+            yield from lines
+        yield from self.tail
 
 
 def answer_text(answer: _Json, question: str, look_up: LookUp | None = None) -> str:
     """Return answer.v1 as text."""
-    head = [] if answer["refusal_reason"] else [f"answer, {_whose(answer['model'])}:"]
-    said = _said(answer, question, _ALONE, look_up)
-    return "\n".join([*_asked(answer), *head, *said])
+    head = [*_asked(answer)]
+    if reason := answer["refusal_reason"]:
+        head.append(" ".join(["no answer:", refusal_text(reason), *_NEXT.get(reason, ())]))
+    else:
+        head.append(f"answer, {_whose(answer['model'])}:")
+    part = _part(answer, head, question, _ALONE, look_up)
+    return "\n".join(part.lines(len(part.quoted)))
 
 
 def answers_text(
@@ -49,39 +72,70 @@ def answers_text(
     max_tokens: int | None = None,
     look_up: LookUp | None = None,
 ) -> str:
-    """Return answers, or errors, each under its question, as many as the budget holds."""
-    left = max_tokens or BUDGET
-    parts: list[str] = []
+    """Return answers, or errors, each under its question, as many as the budget holds.
+
+    Every question has its first quotation before one has its second.
+    """
+    parts = []
     for at, (question, answer) in enumerate(answers, start=1):
+        head = [numbered_head(at, question)]
         if "code" in answer:
-            said = [error_text(answer)]
-        else:
-            said = [*_asked(answer), *_said(answer, question, _EACH, look_up)]
-        part = "\n".join([numbered_head(at, question), *said])
-        left -= tokens_of(part) + 1
-        if left < _LAST:
-            rest = len(answers) - at + 1
-            parts.append(f"… {count(rest, 'question')} left out: give max_tokens")
+            parts.append(_Part([*head, error_text(answer)], (), ()))
+            continue
+        head += _asked(answer)
+        if reason := answer["refusal_reason"]:
+            head.append(_BRIEFLY.get(reason) or f"no answer: {refusal_text(reason)}")
+        parts.append(_part(answer, head, question, _EACH, look_up))
+    counts = _fitting(parts, max_tokens or BUDGET)
+    told = ["\n".join(part.lines(n)) for part, n in zip(parts, counts, strict=False)]
+    further = sum(len(part.quoted) - n for part, n in zip(parts, counts, strict=False))
+    missing = [
+        count(number, what)
+        for number, what in ((len(parts) - len(counts), "question"), (further, "passage"))
+        if number
+    ]
+    if missing:
+        told.append(f"… {' and '.join(missing)} left out: give max_tokens")
+    return "\n".join(told)
+
+
+def _fitting(parts: Sequence[_Part], budget: int) -> list[int]:
+    """Return how many quotations each shows, of the first parts that fit *budget* with one.
+
+    A line that says what was left out fits, too.
+    """
+    left, counts = budget - _LAST, []
+    for part in parts:
+        left -= _cost(part.lines(1))
+        if left < 0:
             break
-        parts.append(part)
-    return "\n".join(parts)
+        counts.append(min(1, len(part.quoted)))
+    for nth in range(1, max((len(part.quoted) for part in parts), default=0)):
+        for at, shown in enumerate(counts):
+            quoted = parts[at].quoted
+            if shown == nth < len(quoted) and (cost := _cost(quoted[nth])) <= left:
+                counts[at] += 1
+                left -= cost
+    return counts
+
+
+def _cost(lines: Iterable[str]) -> int:
+    return tokens_of("\n".join(lines)) + 1
+
+
+def _part(
+    answer: _Json, head: Sequence[str], question: str, of_code: int, look_up: LookUp | None
+) -> _Part:
+    written = answer["model"]["provider"] != "extractive"
+    quoted = [list(_quoted(one, question, of_code, look_up)) for one in answer["citations"]]
+    tail = [f"session: {answer['conversation_id']}"] if "turn_index" in answer else []
+    tail += [f"warning: {short(one, 300)}" for one in answer.get("warnings", ())]
+    return _Part([*head, *(indented(answer["answer"]) if written else ())], quoted, tail)
 
 
 def _asked(answer: _Json) -> list[str]:
     asked = answer.get("rewritten_question")
     return [f"asked as: {short(asked, 400)}"] if asked else []
-
-
-def _said(answer: _Json, question: str, of_code: int, look_up: LookUp | None) -> Iterator[str]:
-    if reason := answer["refusal_reason"]:
-        yield " ".join(filter(None, ("no answer:", refusal_text(reason), _NEXT.get(reason))))
-    if answer["model"]["provider"] != "extractive":
-        yield from indented(answer["answer"])
-    for one in answer["citations"]:
-        yield from _quoted(one, question, of_code, look_up)
-    if "turn_index" in answer:
-        yield f"session: {answer['conversation_id']}"
-    yield from (f"warning: {short(one, 300)}" for one in answer.get("warnings", ()))
 
 
 def _whose(model: _Json) -> str:

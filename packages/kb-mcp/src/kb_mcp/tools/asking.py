@@ -117,5 +117,5 @@ ASK = Tool(
         "or a refusal. The cheapest: begin with it. For more, or for code: search."
     ),
     also=SEVERAL,
-    shown={"path_glob": "", "source": "", "session": ""},
+    shown={"path_glob": "", "source": "", "session": "", "max_tokens": ""},
 )
