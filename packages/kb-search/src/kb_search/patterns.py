@@ -157,33 +157,38 @@ class Pattern:
             return None
         if form != "other" and self.plain is not None:
             return self.plain.starts(data)
-        guide = self._guide if form != "other" else b""
-        plainer, *_ = self._quick.get("ascii") or self._quickly("ascii")
+        found: list[int] = []
+        size = len(data) - data.endswith(b"\n")
+        at = self._guided(data, match, found) if self._guide and form != "other" else 0
         find, rfind = data.find, data.rfind
-        at, size, found, missed = 0, len(data) - data.endswith(b"\n"), [], 0
-        while data and at <= size:
-            first, last = at, size
-            if guide:
-                near = find(guide, at)
-                if near < 0:
-                    break
-                first, last = rfind(b"\n", at, near) + 1 or at, find(b"\n", near, size)
-                last = size if last < 0 else last
-            run = plainer if guide and data[first:last].isascii() else match
-            start, end = run(anchor, data, first, last)[0]
-            if start >= 0:
-                found.append(rfind(b"\n", 0, start) + 1)
-            elif last == size:
+        while data and 0 <= at <= size:
+            start, end = match(anchor, data, at, size)[0]
+            if start < 0:
                 break
+            found.append(rfind(b"\n", 0, start) + 1)
+            at = find(b"\n", end - 1 if end > start else start, size) + 1 or -1
+        return found
+
+    def _guided(self, data: bytes, match: Any, found: list[int]) -> int:  # noqa: ANN401 - untyped
+        """Add where lines begin that match to *found*, of those that have the guide.
+
+        Returns from where on too few of them match, or -1 where that is all of the text.
+        """
+        plainer, anchor, _ = self._quick.get("ascii") or self._quickly("ascii")
+        find, rfind, guide = data.find, data.rfind, self._guide
+        missed, at = 0, find(guide)
+        while at >= 0:
+            first, last = rfind(b"\n", 0, at) + 1, find(b"\n", at)
+            last = len(data) if last < 0 else last
+            run = plainer if data[first:last].isascii() else match
+            if run(anchor, data, first, last)[0][0] >= 0:
+                found.append(first)
             else:
                 missed += 1
-                guide = guide if missed < _MISSED else b""
-            if last == size:  # it was not looked for in one line alone
-                last = find(b"\n", end - 1 if end > start else start, size)
-                if last < 0:
-                    break
-            at = last + 1
-        return found
+                if missed == _MISSED:
+                    return last + 1
+            at = find(guide, last)
+        return -1
 
     def lines(self, data: bytes, form: Form) -> Iterator[tuple[int, int]]:
         """Yield the ends of the lines of UTF-8 text that match, each once.

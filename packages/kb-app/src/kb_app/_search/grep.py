@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines
 from kb_app._search.filtering import compile_filters, filter_warnings, glob_of
@@ -259,13 +259,7 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
     text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
     char = byte = 0
     last = starts[-1]
-    for block in doc["blocks"]:
-        symbol = block.get("symbol")
-        if not symbol and block["kind"] != "heading":
-            continue
-        named = str(symbol or "").rpartition(".")[2]
-        if pattern.plain is not None and named not in pattern.plain.text:
-            continue  # what a match is of has to hold all of the name
+    for block, named in _named(doc, pattern):
         start = block["start"]
         if text:  # blocks come in order, so each character is counted once
             char, byte = (char, byte) if char <= start else (0, 0)
@@ -288,6 +282,17 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
         # A part of a name is no name; a word of a heading says what it is about.
         if left >= 0 and pattern.covers(data, found.form, line, (left, left + len(name))):
             yield starts[at]
+
+
+def _named(doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the headings of a document, and what it defines by names that a match can hold."""
+    letters = pattern.plain.text if pattern.plain else None
+    for block in doc["blocks"]:
+        symbol = block.get("symbol")
+        if symbol or block["kind"] == "heading":
+            named = str(symbol or "").rpartition(".")[2]
+            if letters is None or named in letters:
+                yield block, named
 
 
 def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
