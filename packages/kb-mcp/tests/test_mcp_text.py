@@ -342,6 +342,21 @@ async def test_a_passage_that_is_too_long_is_there_as_far_as_it_goes() -> None:
     assert len(lines) > 30
 
 
+async def test_below_a_heading_a_long_line_is_shown_up_to_the_end_of_a_sentence() -> None:
+    body = " ".join(f"An otter of number {n} sleeps." for n in range(200))
+    kb = knowledge_base(document("a.md", f"# Otters\n\n{body}\n"))
+
+    text = await told(kb, "search", {"query": "otters", "mode": "lexical", "max_tokens": 300})
+
+    head, heading, blank, line = text.splitlines()[1:5]
+    assert head.startswith("a.md:1-3 of 3 · cut at 3")
+    assert (heading, blank) == ("  # Otters", "")
+    assert line.startswith("  An otter of number 0 sleeps.")
+    assert line.endswith(" sleeps.")
+    assert len(line) > 500
+    assert tokens_of(text) <= 300
+
+
 async def test_words_that_no_passage_holds_together_are_named() -> None:
     kb = knowledge_base(document("a.md", "green apples\n\ngreen pears\n\nripe apples\n"))
 

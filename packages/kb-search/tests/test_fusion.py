@@ -15,6 +15,7 @@ from kb_search.fusion import (
     corroborated,
     fuse,
     reciprocal_rank_fusion,
+    rounded,
 )
 
 
@@ -64,18 +65,21 @@ def test_the_fused_list_is_the_union_within_bounds(words: list[int], meaning: li
 @given(
     st.lists(st.integers(0, 40), max_size=120),
     st.sampled_from(FUSIONS),
-    st.booleans(),
 )
 def test_a_ranking_alone_is_scored_as_it_is_when_fused_with_nothing(
-    scores: list[int], method: str, is_words: bool
+    scores: list[int], method: str
 ) -> None:
     rows = [Scored(key, score / 7) for key, score in enumerate(sorted(scores, reverse=True))]
 
-    found = alone(method, rows, is_words=is_words, rrf_k=60)
+    found = [alone(method, rows, at) for at in range(len(rows))]
 
     assert [row.chunk_key for row in found] == [row.chunk_key for row in rows]
-    fused = fuse(method, rows, []) if is_words else fuse(method, [], rows)
-    assert sorted(found, key=lambda row: (-row.score, row.chunk_key)) == fused
+    assert sorted(found, key=lambda row: (-row.score, row.chunk_key)) == fuse(method, rows, [])
+
+
+@given(st.lists(st.floats(), max_size=20) | st.lists(st.floats(0, 100), max_size=20))
+def test_scores_are_rounded_as_python_rounds_them(scores: list[float]) -> None:
+    assert list(map(repr, rounded(scores))) == [repr(round(score, 6)) for score in scores]
 
 
 def scores_of(rows: list[Scored] | list[Fused]) -> dict[int, float]:
@@ -162,3 +166,23 @@ def test_a_deeper_pool_gives_the_first_candidates_of_both_the_same_scores(
 
     in_both = {row.chunk_key for row in words[:100]} & {row.chunk_key for row in meaning[:100]}
     assert {key: deep[key] for key in in_both} == {key: shallow[key] for key in in_both}
+
+
+@given(ranked, st.integers(1, 9), st.integers(1, 5), st.integers(1, 130))
+def test_a_passage_counts_with_the_best_two_others_of_its_document(
+    rows: list[Scored], docs: int, chunks: int, depth: int
+) -> None:
+    rows = rows[:depth]
+    parents = {row.chunk_key: Parent(row.chunk_key % docs, chunks) for row in rows}
+
+    told = corroborated(rows, parents)
+
+    expected = {}
+    for key, score in rows:
+        others = [row for row in rows[:100] if row.chunk_key % docs == key % docs]
+        said = sorted((row.score for row in others if row.chunk_key != key), reverse=True)
+        said = [*said, 0.0, 0.0][: chunks - 1] + [0.7 * score] * 2
+        expected[key] = (score + 0.15 * said[0] + 0.15 * said[1]) / (1 + 0.3 * 0.7)
+    if chunks == 1:
+        expected = {row.chunk_key: row.score for row in rows}
+    assert {row.chunk_key: row.score for row in told} == pytest.approx(expected, abs=1e-6)

@@ -214,8 +214,10 @@ def test_who_asks_again_for_other_words_has_all_texts_and_looks_nothing_up(
     assert len(again) == 9
 
 
-def test_a_long_word_across_two_windows_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kb_search.texts._WINDOW", 100)
-    for at in range(130):
-        assert not is_whole(cut("a " * (at // 2) + "b" * (at % 2) + "y" * 60 + " end", []))
-        assert is_whole(cut("a " * (at // 2) + "b" * (at % 2) + "y" * 58 + " end", []))
+@pytest.mark.parametrize("around", ["a b ", "a\n", "語。", "x" * 59 + "\n"])
+def test_a_long_word_is_seen_wherever_it_stands(around: str) -> None:
+    for at in range(0, 130, 3):
+        before = (around * at)[:at]
+        assert not is_whole(cut(f"{before} {'y' * 60} end", []))
+        assert is_whole(cut(f"{before} {'y' * 59} end", []))
+        assert not is_whole(cut(f"{before}.{'y' * 60}. {around * 9}", []))

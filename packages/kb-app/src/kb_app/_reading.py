@@ -5,9 +5,7 @@ Everything is verbatim ``Document.text``; lines are those of the file as it was 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines, medium_of
@@ -22,7 +20,7 @@ from kb_core.ids import enclosed_path
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.search import CHARS_PER_TOKEN, SearchFilters
-from kb_core.text import LineIndex
+from kb_core.text import LineIndex, cut_within
 
 if TYPE_CHECKING:
     from kb_core.stored import Ledger
@@ -41,8 +39,6 @@ __all__ = [
 ]
 
 _LONGEST_PATH = 250
-_SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?=\s)|[。！？｡][」』）]*""")
-_SPACE = re.compile(r"\s")
 
 Json = dict[str, Any]
 
@@ -290,16 +286,5 @@ def _budget(max_tokens: int | None) -> int | None:
 
 
 def _cut(text: str, budget: int | None) -> int:
-    """Return where to cut: at a line where that loses little, else at a sentence, else a word."""
-    if budget is None or len(text) <= budget:
-        return len(text)
-    enough = budget - budget // 4
-    line = text.rfind("\n", 0, budget) + 1
-    if line >= enough:
-        return line
-    sentences = (found.end() for found in _SENTENCE_END.finditer(text, max(0, enough - 1)))
-    sentence = max(takewhile(lambda end: end <= budget, sentences), default=0)
-    if sentence >= enough:
-        return sentence
-    word = max((found.start() for found in _SPACE.finditer(text, enough, budget + 1)), default=0)
-    return word or budget
+    """Return where to cut; nowhere, without a budget."""
+    return len(text) if budget is None else cut_within(text, budget)

@@ -147,7 +147,7 @@ def _may_name_one(text: str) -> bool:
     folded = text.casefold()
     return (
         _YEAR.search(folded) is not None
-        or any(word in folded for word in _HINTS)
+        or any(map(folded.__contains__, _HINTS))
         or not _MONTH.keys().isdisjoint(re.findall(r"\w+", folded))
     )
 

@@ -300,8 +300,7 @@ class PartReading(NamedTuple):
     """Of the query's vector with the mean of the part's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """A chunk that a channel proposes; scores compare only within one list."""
 
     chunk_key: int

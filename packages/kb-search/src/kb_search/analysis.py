@@ -24,7 +24,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import NamedTuple, TypeVar
 
@@ -105,8 +104,7 @@ class Streams:
     cjk: str
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One word of a query and every form under which a document may hold it.
 
     ``kind`` is ``word``, ``identifier`` (a camelCase word), ``part`` (of one), ``whole``
@@ -117,7 +115,7 @@ class Term:
     exact: str
     stems: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
-    count: int = 1
+    count: int = 1  # type: ignore[assignment] # nobody counts the parts of a term
     """How often the query holds it."""
 
     @property
@@ -191,7 +189,7 @@ def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
         seen.update(_token_terms(token, langs))
     seen.update(Term("whole", fold(name)) for name in _SYMBOLIC.findall(plain))
     seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in cjk_runs(plain))
-    return tuple(replace(term, count=n) if n > 1 else term for term, n in seen.items())
+    return tuple(term._replace(count=n) if n > 1 else term for term, n in seen.items())
 
 
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:

@@ -33,8 +33,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence, Set as AbstractSet
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
+from itertools import chain
+from operator import itemgetter, neg
+from typing import NamedTuple
 
 from kb_core.search import KnownWords, Parent, Scored
 from kb_core.values import dataclass
@@ -49,6 +52,7 @@ __all__ = [
     "fuse",
     "is_lookup",
     "reciprocal_rank_fusion",
+    "rounded",
     "score_kind",
     "weight_of_words",
 ]
@@ -69,6 +73,8 @@ _TAIL = 0.01
 """What is left for candidates beyond ``_DEPTH``, so that they keep their order."""
 
 _ALIKE = 1e-9
+_CLEARLY, _EXACT = 0.4999, 1e12
+"""How near to a whole number one lies that is no matter of rounding, and how far that is sure."""
 
 _MATCH_POWER = 1.5
 """How steeply the clarity of words falls with the share of the question that they match.
@@ -99,6 +105,12 @@ _BORNE_OUT = (0.15, 0.15)
 _SUPPOSED_SHARE = 0.7
 """What a passage that a short document does not have is taken to score, of the one it has."""
 
+_OF_ONE = Parent(0, 1)
+_DOC_OF, _COUNT_OF = itemgetter(0), itemgetter(1)
+_NONE_MORE, _NOTHING_SAID = [(0.0, -1), (0.0, -1)], (-1, -1, 0.0, 0.0, 0.0)
+_ROOM = 1 + len(_BORNE_OUT)
+"""The passages of a document that has room to say all that counts."""
+
 _QUOTED = re.compile(r'"[^"]*[^"\s][^"]*"')
 _INNER = re.compile(r"\w(?:[._#]|::|->)\w|[a-z][A-Z]|\d")
 _EDGES = "`'*()[]{}<>,;:.!?"
@@ -120,8 +132,7 @@ class Basis:
     """The documents of the chunks of both, where a chunk is to count with its document."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(NamedTuple):
     """A chunk of the union, with what each channel said of it."""
 
     chunk_key: int
@@ -171,12 +182,17 @@ def corroborated(rows: Sequence[Scored], parents: Mapping[int, Parent]) -> list[
 
     *rows* are best first, their scores not negative; ties of the result are by chunk key.
     """
-    scores = {row.chunk_key: row.score for row in rows}
     if all(parent.chunk_count == 1 for parent in parents.values()):
         return list(rows)
-    told = _borne_out(scores, {row.chunk_key: row.score for row in rows[:_DEPTH]}, parents)
-    found = [Scored(key, round(score, 6)) for key, score in told.items()]
-    return sorted(found, key=lambda row: (-row.score, row.chunk_key))
+    scores = {key: score for key, score in rows}  # noqa: C416 - twice as quick as dict()
+    others = scores if len(rows) <= _DEPTH else dict(rows[:_DEPTH])
+    told = _borne_out(scores, others, parents)
+    return [Scored(key, -below) for below, key in _best_first(told.values(), told)]
+
+
+def _best_first(scores: Collection[float], keys: Iterable[int]) -> list[tuple[float, int]]:
+    """Return rounded scores, negative, with their keys, in the order of these."""
+    return sorted(zip(map(neg, rounded(scores)), keys, strict=True))
 
 
 def _borne_out(
@@ -187,34 +203,71 @@ def _borne_out(
     Others are what the first candidates score: how far a list goes on must not reorder its
     first rows.
     """
-    rows: dict[int, list[tuple[float, int]]] = {}
-    for key in others.keys() & parents.keys():
-        rows.setdefault(parents[key].doc_key, []).append((-others[key], key))
-    best = {doc: sorted(found)[: len(_BORNE_OUT) + 1] for doc, found in rows.items()}
-    told = {}
-    for key, score in scores.items():
-        parent = parents.get(key, Parent(0, 1))
-        said = [-below for below, other in best.get(parent.doc_key, ()) if other != key]
-        said += [0.0] * (parent.chunk_count - 1 - len(said))
-        supposed = [_SUPPOSED_SHARE * score] * len(_BORNE_OUT)
-        said = [*said[: parent.chunk_count - 1], *supposed]
-        told[key] = score + sum(w * s for w, s in zip(_BORNE_OUT, said, strict=False))
     alone = 1 + _SUPPOSED_SHARE * sum(_BORNE_OUT)
-    return {key: score / alone for key, score in told.items()}
+    told = {key: score / alone for key, score in scores.items()}
+    known = parents.values()
+    # Most documents have one passage among many, which nothing else speaks for.
+    held = Counter(map(_DOC_OF, known))
+    is_all = parents.keys() >= scores.keys()
+    if is_all and len(held) == len(known) and min(map(_COUNT_OF, known), default=0) >= _ROOM:
+        return told
+    best = _best_of(held, others, parents)
+    for key, score in scores.items():
+        doc, count, _ = parents.get(key, _OF_ONE)
+        if count >= _ROOM and doc not in best:
+            continue
+        first, second, scored, next_one, last = best.get(doc, _NOTHING_SAID)
+        one = next_one if key == first else scored
+        two = last if key in (first, second) else next_one
+        if count < _ROOM:
+            two = _SUPPOSED_SHARE * score
+            one = two if count < _ROOM - 1 else one
+        told[key] = (score + (_BORNE_OUT[0] * one + _BORNE_OUT[1] * two)) / alone
+    return told
 
 
-def alone(method: str, rows: Sequence[Scored], *, is_words: bool, rrf_k: int = 60) -> list[Fused]:
-    """Return what ``fuse`` makes of one ranking where the other is empty, in its own order."""
+_Best = tuple[int, int, float, float, float]
+"""The keys of the best two passages of a document, and what its best three score."""
+
+
+def _best_of(
+    held: Mapping[int, int], others: Mapping[int, float], parents: Mapping[int, Parent]
+) -> dict[int, _Best]:
+    """Return the best of those documents of which several passages are *held*."""
+    rows: dict[int, list[tuple[float, int]]] = {}
+    for key, score in others.items():
+        if key in parents and held[doc := parents[key][0]] > 1:
+            rows.setdefault(doc, []).append((-score, key))
+    best: dict[int, _Best] = {}
+    for doc, found in rows.items():
+        (first, one), (second, two), (third, _) = sorted([*found, *_NONE_MORE])[:3]
+        best[doc] = (one, two, -first, -second, -third)
+    return best
+
+
+def alone(method: str, rows: Sequence[Scored], at: int, *, rrf_k: int = 60) -> Fused:
+    """Return what ``fuse`` makes of one row of a ranking by words where the other is empty."""
+    key, score = rows[at]
     if method == "rrf":
-        half = (rrf_k + 1) / 2
-        shares = [half / (rrf_k + rank) for rank in range(1, len(rows) + 1)]
+        share = (rrf_k + 1) / 2 / (rrf_k + at + 1)
     else:
-        shares = [0.5 * share for share in (_words(rows) if is_words else _meaning(rows))]
-    ranked = enumerate(zip(rows, shares, strict=True), 1)
-    if is_words:
-        return [Fused(row.chunk_key, round(s, 6), rank, row.score) for rank, (row, s) in ranked]
+        top = rows[0].score
+        share = 0.5 * (score / top if top > 0 else 1.0)
+    return Fused(key, round(share, 6), at + 1, score)
+
+
+def rounded(scores: Collection[float]) -> list[float]:
+    """Return *scores* rounded to the sixth digit, as ``round`` does it (ruling R14).
+
+    A quotient of whole numbers is the same double, in half the time, wherever it is clear
+    which whole number is meant.
+    """
     return [
-        Fused(row.chunk_key, round(s, 6), None, None, rank, row.score) for rank, (row, s) in ranked
+        whole / 1e6
+        if 0.0 < (many := score * 1e6) < _EXACT
+        and -_CLEARLY < many - (whole := int(many + 0.5)) < _CLEARLY
+        else round(score, 6)
+        for score in scores
     ]
 
 
@@ -244,12 +297,11 @@ def reciprocal_rank_fusion(
     ``2 / (k + 1)``, so it lies in 0..1 and 1 means first in both.
     """
     half = (k + 1) / 2
-    return _merged(
-        lexical,
-        vector,
-        {scored.chunk_key: half / (k + rank) for rank, scored in enumerate(lexical, 1)},
-        {scored.chunk_key: half / (k + rank) for rank, scored in enumerate(vector, 1)},
-    )
+    scores: dict[int, float] = {}
+    for found in (lexical, vector):
+        for rank, (key, _) in enumerate(found, 1):
+            scores[key] = scores.get(key, 0.0) + half / (k + rank)
+    return _merged(lexical, vector, scores)
 
 
 def convex_combination(
@@ -275,19 +327,32 @@ def convex_combination(
         {key: weight * share for key, share in words.items()},
         {key: (1 - weight) * share for key, share in meaning.items()},
     )
-    fused = _merged(lexical, vector, *parts)
-    if parents is None or all(parent.chunk_count == 1 for parent in parents.values()):
-        return fused
+    found = dict.fromkeys(row.chunk_key for row in chain(lexical, vector))
+    words, meaning = parts
+    scores = {key: words.get(key, 0.0) + meaning.get(key, 0.0) for key in found}
+    if parents is not None and any(parent.chunk_count != 1 for parent in parents.values()):
+        others = _others(lexical, vector, parts, without_vector)
+        # Rounded before, too: what the list is without its documents decides among equals.
+        told = _borne_out(dict(zip(found, rounded(scores.values()), strict=True)), others, parents)
+        most = max([1.0, *told.values()])
+        scores = {key: score / most for key, score in told.items()}
+    return _merged(lexical, vector, scores)
+
+
+def _others(
+    lexical: Sequence[Scored],
+    vector: Sequence[Scored],
+    parts: tuple[Mapping[int, float], Mapping[int, float]],
+    without_vector: AbstractSet[int],
+) -> dict[int, float]:
+    """Return what the first candidates of each channel score by it, added up."""
     first = [{row.chunk_key for row in found[:_DEPTH]} for found in (lexical, vector)]
     first[1] |= first[0] & without_vector
     others: dict[int, float] = {}
     for part, among in zip(parts, first, strict=True):
         for key in part.keys() & among:
             others[key] = others.get(key, 0.0) + part[key]
-    told = _borne_out({row.chunk_key: row.score for row in fused}, others, parents)
-    most = max([1.0, *told.values()])
-    rows = [replace(row, score=round(told[row.chunk_key] / most, 6)) for row in fused]
-    return sorted(rows, key=lambda row: (-row.score, row.chunk_key))
+    return others
 
 
 def weight_of_words(
@@ -390,21 +455,13 @@ def _above(height: float, span: float) -> float:
 
 
 def _merged(
-    lexical: Sequence[Scored],
-    vector: Sequence[Scored],
-    words: Mapping[int, float],
-    meaning: Mapping[int, float],
+    lexical: Sequence[Scored], vector: Sequence[Scored], scores: Mapping[int, float]
 ) -> list[Fused]:
-    """Return the union, scored by the sum of both parts, which is rounded as R14 wants it."""
-    by_words = {scored.chunk_key: (rank, scored.score) for rank, scored in enumerate(lexical, 1)}
-    by_meaning = {scored.chunk_key: (rank, scored.score) for rank, scored in enumerate(vector, 1)}
-    fused = [
-        Fused(
-            key,
-            round(words.get(key, 0.0) + meaning.get(key, 0.0), 6),
-            *by_words.get(key, (None, None)),
-            *by_meaning.get(key, (None, None)),
-        )
-        for key in by_words | by_meaning
+    """Return the union by its *scores*, which are rounded as R14 wants it."""
+    by_words = {key: (rank, score) for rank, (key, score) in enumerate(lexical, 1)}
+    by_meaning = {key: (rank, score) for rank, (key, score) in enumerate(vector, 1)}
+    nowhere = (None, None)
+    return [
+        Fused(key, -below, *by_words.get(key, nowhere), *by_meaning.get(key, nowhere))
+        for below, key in _best_first(scores.values(), scores)
     ]
-    return sorted(fused, key=lambda row: (-row.score, row.chunk_key))

@@ -255,9 +255,12 @@ def _excluded(schema: tantivy.Schema, query: LexicalQuery, langs: Sequence[str])
                 yield holds
 
 
-def better_of(lists: Iterable[Sequence[tuple[float, int]]], limit: int) -> list[tuple[float, int]]:
+def better_of(lists: Sequence[Sequence[tuple[float, int]]], limit: int) -> list[tuple[float, int]]:
     """Merge lists of negative scores and keys, each cut at *limit*; a chunk has its best score."""
+    found = [each for each in lists if each]
+    if len(found) <= 1:
+        return list(found[0]) if found else []
     best: dict[int, float] = {}
-    for below, key in sorted(chain.from_iterable(lists)):
+    for below, key in sorted(chain.from_iterable(found)):
         best.setdefault(key, below)
     return [(below, key) for key, below in islice(best.items(), limit)]

@@ -16,8 +16,7 @@ import json
 import os
 import struct
 import weakref
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +68,28 @@ is whole.
 """
 
 
-@contextmanager
-def translate_errors(action: str) -> Generator[None]:
+class translate_errors:  # noqa: N801 - reads as the function that it stands for
     """Raise a ``KbError`` for whatever tantivy or the disk raises while we *action*."""
-    try:
-        yield
-    except (ValueError, LookupError, struct.error, OverflowError) as error:
-        raise _translated(action, error) from error
-    except OSError as error:
-        raise IoError(f"could not {action}: {error}", hint=disk_hint(error.errno)) from error
-    except BaseException as error:
+
+    __slots__ = ("_action",)
+
+    def __init__(self, action: str) -> None:
+        self._action = action
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        action = self._action
+        if error is None:
+            return
+        if isinstance(error, (ValueError, LookupError, struct.error, OverflowError)):
+            raise _translated(action, error) from error
+        if isinstance(error, OSError):
+            raise IoError(f"could not {action}: {error}", hint=disk_hint(error.errno)) from error
         # The engine's panic, which is no ``Exception`` and has no type to import.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise damaged(f"could not {action}: the engine cannot read it ({error})") from error
+        if type(error).__name__ == "PanicException":
+            raise damaged(f"could not {action}: the engine cannot read it ({error})") from error
 
 
 def damaged(what: str) -> IndexCorrupt:

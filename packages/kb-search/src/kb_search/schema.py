@@ -13,7 +13,7 @@ to be searched and filtered by. Every text field splits at white space or not at
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -22,7 +22,14 @@ import tantivy
 
 from kb_core.clock import to_epoch
 from kb_core.media import TrustLevel
-from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord, VectorFiles
+from kb_core.records import (
+    ChunkRecord,
+    Control,
+    DocumentRecord,
+    FileRecord,
+    Publication,
+    VectorFiles,
+)
 from kb_search.analysis import Streams, analyze, fold
 from kb_search.opening import CONTROL, SIGNPOST, TERMS
 from kb_search.signposts import is_signpost
@@ -48,10 +55,12 @@ __all__ = [
     "file_document",
     "file_payload",
     "filler_document",
+    "has_records",
     "key_of",
     "length_field",
     "lengths_of",
     "place_of",
+    "record_keys",
     "records_schema",
     "scored_texts",
     "standing_of",
@@ -344,6 +353,30 @@ def doc_shared(doc: DocumentRecord) -> bytes:
         "container": doc.container,
     }
     return _json(fields)
+
+
+def has_records(publication: Publication) -> bool:
+    """Say whether a publication has anything that is no chunk and no vector."""
+    return bool(
+        publication.documents
+        or publication.removed_docs
+        or publication.files
+        or publication.forgotten_files
+        or publication.aliases
+    )
+
+
+def record_keys(publication: Publication) -> Iterator[int]:
+    """Yield the keys of all records of a publication, of what is gone as well."""
+    for doc in publication.documents:
+        yield doc.doc_key
+    yield from publication.removed_docs
+    for file in publication.files:
+        yield key_of("file", file.source_id, file.path)
+    for source_id, path in publication.forgotten_files:
+        yield key_of("file", source_id, path)
+    for old_id in publication.aliases:
+        yield key_of("alias", old_id)
 
 
 def _record(kind: str, key: int, rev: int) -> tantivy.Document:

@@ -71,7 +71,7 @@ def _may_be(text: str, *, is_markdown: bool) -> bool:
     """Say, at a glance, whether there is any heading, any link, or enough lines of contents."""
     if any(mark in text for mark in ("[", "<", "://", *(("#", "=", "--") if is_markdown else ()))):
         return True
-    return len(_PAGES.findall(text)) >= _POINTERS
+    return len(text.splitlines()) >= _POINTERS and len(_PAGES.findall(text)) >= _POINTERS
 
 
 def _lines(lines: Iterable[str], *, is_markdown: bool) -> Iterator[str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import neg
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
 from kb_search.analysis import languages_of
+from kb_search.fusion import rounded
 from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
@@ -89,7 +91,10 @@ class Snapshot:
         )
         self._vectors = vectors
         self._shelf = shelf or Shelf()
+        self._found: dict[int, tantivy.DocAddress] = {}
+        """Where the chunks are that the last search by words found; they are asked for next."""
         self._addresses: dict[int, tantivy.DocAddress] = {}
+        """Where others are that were looked up, which is dear in many ways."""
         self._docs_kept: dict[int, StoredDoc] = {}
         self._farther: dict[str, Marks | None] = {}
 
@@ -104,8 +109,10 @@ class Snapshot:
             if ranking is None or limit < 1:
                 return []
             narrow = None if where is None else build_filter(self._schema, where)
-            lists = [self._ranked(wanted, limit) for wanted in ranking.searches(narrow)]
-        best = lists[0] if len(lists) == 1 else better_of(lists, limit)
+            found: dict[int, tantivy.DocAddress] = {}
+            lists = [self._ranked(wanted, limit, found) for wanted in ranking.searches(narrow)]
+            self._found = found  # replaced, never changed: several threads may ask at once
+        best = better_of(lists, limit)
         return [Scored(key, -below) for below, key in best]
 
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
@@ -175,31 +182,19 @@ class Snapshot:
 
     def chunks(self, keys: Sequence[int], /) -> dict[int, StoredChunk]:
         """Return those chunks that exist, by key."""
-        found = {}
         with translate_errors("read chunks"):
-            for key in keys:
-                address = self._addresses.get(key)
-                if address is None:
-                    address = self._find_one(Query.term_query(self._schema, "chunk_key", key))
-                if address is not None:
-                    found[key] = payload_of(self._chunks.doc(address), "chunk")
-        return found
+            read = self._chunks.doc
+            known = self._places(keys)
+            return {key: payload_of(read(known[key]), "chunk") for key in keys if key in known}
 
     def parents(self, keys: Sequence[int], /) -> dict[int, Parent]:
         """Return the documents of those chunks that exist, without reading the chunks."""
         with translate_errors("look for documents"):
-            known = {key: a for key in keys if (a := self._addresses.get(key)) is not None}
-            if missing := [key for key in keys if key not in known]:
-                among = Query.term_set_query(self._schema, "chunk_key", missing)
-                hits = self._chunks.search(among, len(missing), count=False).hits
-                known |= self._remembered([address for _, address in hits])
+            known = self._places(keys)
             places = list(known.values())
-            columns = [self._chunks.fast_field_values(name, places) for name in Parent._fields]
-            parents = (
-                Parent(_int(doc), _int(n), None if dated is None else _int(dated))
-                for doc, n, dated in zip(*columns, strict=True)
-            )
-            return dict(zip(known, parents, strict=True))
+            docs, counts = (self._numbers(name, places) for name in ("doc_key", "chunk_count"))
+            dates: Any = self._chunks.fast_field_values("doc_date", places)
+            return dict(zip(known, map(Parent, docs, counts, dates), strict=True))
 
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
         """Return chunks whose id starts with *id_prefix*."""
@@ -302,28 +297,48 @@ class Snapshot:
 
         return Records(self._record_part, self.control)
 
-    def _ranked(self, query: Query, limit: int) -> list[tuple[float, int]]:
+    def _ranked(
+        self, query: Query, limit: int, found: dict[int, tantivy.DocAddress]
+    ) -> list[tuple[float, int]]:
         """Return the best as negative scores and chunk keys, in the order of these.
+
+        Where they are is noted in *found*.
 
         The search is deep enough that the cut at *limit* never splits a tie arbitrarily.
         """
         asked = limit + _SPARE
         while True:
             hits = self._chunks.search(query, asked, count=False).hits
-            if len(hits) < asked or _rounded(hits[limit - 1]) > _rounded(hits[-1]):
+            if not hits:
+                return []
+            given, addresses = zip(*hits, strict=True)
+            scores = rounded(given)
+            if len(hits) < asked or scores[limit - 1] > scores[-1]:
                 break
             asked *= 4
-        keys = self._remembered([address for _, address in hits])
-        return sorted(zip((-_rounded(hit) for hit in hits), keys, strict=True))[:limit]
+        keys = self._numbers("chunk_key", list(addresses))
+        found.update(zip(keys, addresses, strict=True))
+        return sorted(zip(map(neg, scores), keys, strict=True))[:limit]
 
-    def _remembered(self, addresses: list[tantivy.DocAddress]) -> dict[int, tantivy.DocAddress]:
-        """Return addresses of chunks by key, in their order, and remember them."""
-        keys = map(_int, self._chunks.fast_field_values("chunk_key", addresses))
-        found = dict(zip(keys, addresses, strict=True))
-        if len(self._addresses) > _REMEMBERED:
-            self._addresses.clear()
-        self._addresses.update(found)
-        return found
+    def _places(self, keys: Sequence[int]) -> dict[int, tantivy.DocAddress]:
+        """Return where those chunks are that exist, by key, in the order of *keys*."""
+        found, others = self._found, self._addresses
+        told = list(map(found.get, keys))
+        if all(told):  # a place is true, and comparing each with None asks the engine
+            return dict(zip(keys, told, strict=True))  # type: ignore[arg-type] # none of them None
+        if missing := [key for key in keys if key not in found and key not in others]:
+            among = Query.term_set_query(self._schema, "chunk_key", missing)
+            hits = self._chunks.search(among, len(missing), count=False).hits
+            addresses = [address for _, address in hits]
+            if len(others) > _REMEMBERED:
+                others = self._addresses = {}
+            others.update(zip(self._numbers("chunk_key", addresses), addresses, strict=True))
+        places = ((key, found.get(key) or others.get(key)) for key in keys)
+        return {key: address for key, address in places if address is not None}
+
+    def _numbers(self, field: str, addresses: list[tantivy.DocAddress]) -> list[int]:
+        values: Any = self._chunks.fast_field_values(field, addresses)
+        return [value or 0 for value in values]
 
     def _signposts_of(self, model_key: str) -> Marks | None:
         """Return which vectors are of chunks that only name what stands elsewhere."""
@@ -350,12 +365,7 @@ class Snapshot:
 
     def _keys_of(self, query: Query, limit: int) -> list[int]:
         hits = self._chunks.search(Query.const_score_query(query, 1.0), limit, count=False).hits
-        values = self._chunks.fast_field_values("chunk_key", [address for _, address in hits])
-        return [_int(value) for value in values]
-
-    def _find_one(self, query: Query) -> tantivy.DocAddress | None:
-        hits = self._chunks.search(query, 1, count=False).hits
-        return hits[0][1] if hits else None
+        return self._numbers("chunk_key", [address for _, address in hits])
 
     @cached_property
     def _texts(self) -> Mapping[int, tuple[int, tantivy.DocAddress]]:
@@ -411,16 +421,7 @@ class Snapshot:
         hits = self._chunks.search(
             Query.const_score_query(query, 1.0), _most(self._chunks), count=False
         ).hits
-        values = self._chunks.fast_field_values("doc_key", [address for _, address in hits])
-        return set(map(_int, values))
-
-
-def _rounded(hit: tuple[Any, tantivy.DocAddress]) -> float:
-    return round(float(hit[0]), 6)
-
-
-def _int(value: float | bool | None) -> int:  # noqa: FBT001 - tantivy's own union
-    return int(value or 0)
+        return set(self._numbers("doc_key", [address for _, address in hits]))
 
 
 def _most(searcher: tantivy.Searcher) -> int:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kb_core.text import snap_to_grapheme
-from kb_core.values import dataclass
 from kb_search.analysis import query_terms
 
 __all__ = ["Highlighter", "Match"]
@@ -22,10 +20,10 @@ _MOST_MATCHES = 400
 _SHORTEST_INSIDE = 4
 _CONTEXT_SHARE = 4
 _REST = re.compile(r"[^\W_]*")
+_SPACE = re.compile(r"\s")
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A half-open range of the text, and the beginning of the query's word that it matches."""
 
     start: int
@@ -55,15 +53,20 @@ class Highlighter:
         """
         folded = _same_length_fold(text)
         starting = [word for word in self._words if word in folded]
-        found = chain(
-            ((at, n, word) for n, word in enumerate(starting) for at in _starts(folded, word)),
-            ((at, len(starting), gram) for gram in self._grams for at in _places(folded, gram)),
-        )
+        found = []
+        for number, word in enumerate(starting):
+            at = folded.find(word)
+            while at >= 0:
+                if not at or not folded[at - 1].isalnum():
+                    found.append((at, number, word))
+                at = folded.find(word, at + 1)
+        for gram in self._grams:
+            found += [(at, len(starting), gram) for at in _places(folded, gram)]
         return _apart(folded, found, len(starting)) or self._inside(folded, starting)
 
     def _inside(self, folded: str, words: Sequence[str]) -> list[Match]:
         long = [word for word in words if len(word) >= _SHORTEST_INSIDE]
-        found = ((at, n, word) for n, word in enumerate(long) for at in _places(folded, word))
+        found = [(at, n, word) for n, word in enumerate(long) for at in _places(folded, word)]
         return _apart(folded, found, len(long))
 
     def snippet(self, text: str, limit: int) -> tuple[str, bool]:
@@ -90,12 +93,7 @@ def _places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def _starts(text: str, word: str) -> Iterator[int]:
-    """Yield where *word* stands and no letter or digit is before it."""
-    return (at for at in _places(text, word) if not at or not text[at - 1].isalnum())
-
-
-def _apart(folded: str, found: Iterable[tuple[int, int, str]], n_words: int) -> list[Match]:
+def _apart(folded: str, found: list[tuple[int, int, str]], n_words: int) -> list[Match]:
     """Return matches that do not overlap, the first and then the longest first.
 
     *found* has places, numbers in the order of preference, and what stands there; what has a
@@ -104,11 +102,16 @@ def _apart(folded: str, found: Iterable[tuple[int, int, str]], n_words: int) -> 
     """
     matches: list[Match] = []
     end = 0
-    for at, number, part in sorted(found):
+    found.sort()
+    for at, number, part in found:
         if at < end:
             continue
         end = at + len(part)
-        if number < n_words and (rest := _REST.match(folded, end)):
+        if (
+            number < n_words
+            and folded[end : end + 1].isalnum()
+            and (rest := _REST.match(folded, end))
+        ):
             end = rest.end()
         matches.append(Match(at, end, part))
         if len(matches) == _MOST_MATCHES:
@@ -119,17 +122,18 @@ def _apart(folded: str, found: Iterable[tuple[int, int, str]], n_words: int) -> 
 def _window(matches: Sequence[Match], limit: int) -> tuple[int, int]:
     """Return the range of matches with the most different words within *limit* characters."""
     most, best = 0, (0, 0)
-    inside: Counter[str] = Counter()
+    inside: dict[str, int] = {}
     left = 0
-    for last in matches:
-        inside[last.term] += 1
-        while last.end - matches[left].start > limit and matches[left] is not last:
-            inside[matches[left].term] -= 1
-            if not inside[matches[left].term]:
-                del inside[matches[left].term]
+    for at, (_, end, term) in enumerate(matches):
+        inside[term] = inside.get(term, 0) + 1
+        while left < at and end - matches[left].start > limit:
+            passed = matches[left].term
+            inside[passed] -= 1
+            if not inside[passed]:
+                del inside[passed]
             left += 1
         if len(inside) > most:
-            most, best = len(inside), (matches[left].start, last.end)
+            most, best = len(inside), (matches[left].start, end)
     return best[0], min(best[1], best[0] + limit)
 
 
@@ -137,7 +141,7 @@ def _word_start(text: str, start: int, latest: int) -> int:
     """Move *start* to the beginning of a word, not past *latest*'s window start."""
     if start == 0 or text[start - 1].isspace():
         return start
-    space = re.compile(r"\s").search(text, start, max(start, min(latest, start + 24)))
+    space = _SPACE.search(text, start, max(start, min(latest, start + 24)))
     return space.end() if space else snap_to_grapheme(text, start, floor=0)
 
 

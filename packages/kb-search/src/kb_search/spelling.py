@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from kb_core.search import LexicalQuery
@@ -94,8 +93,8 @@ def _crossing(
         if held:
             (spelled, *_) = query_terms(held, langs)
             yield (
-                replace(term, exact=fold(word)),
-                replace(term, exact=held, kind="word", forms=(), stems=spelled.stems),
+                term._replace(exact=fold(word)),
+                term._replace(exact=held, kind="word", forms=(), stems=spelled.stems),
             )
 
 
@@ -143,9 +142,9 @@ def _read_as(term: Term, statistics: Frequencies, langs: Sequence[str]) -> Term 
         return None
     best = min(held, key=lambda place: (-held[place], place[1]))[1]
     if term.kind == "whole":
-        return replace(term, exact=best)
+        return term._replace(exact=best)
     (spelled, *_) = query_terms(best, langs)
-    return replace(term, exact=best, stems=spelled.stems)
+    return term._replace(exact=best, stems=spelled.stems)
 
 
 def neighbours(word: str) -> Iterator[str]:

@@ -31,8 +31,7 @@ _ROOM = 64 << 20
 _AT_ONCE = 400
 """Texts that are read in advance by one call."""
 _LONGEST = 60
-_WINDOW = 1 << 20
-"""So much of a text is parted into words at once: each of them is an object."""
+_FEW = 8
 _LONG_WORD = re.compile(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
 """Terms are cut at 255 bytes; what is joined by apostrophes is one word."""
 _INSIDE = re.compile(r"\w\w")
@@ -51,18 +50,19 @@ def is_whole(doc: DocumentRecord) -> bool:
     text = doc.text
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
         return False
-    windows = (text[at : at + _WINDOW + _LONGEST] for at in range(0, len(text), _WINDOW))
-    return not any(map(_has_long_word, windows)) and all(
+    return not _has_long_word(text) and all(
         _holds_words(text, (a.start, a.end), (b.start, b.end)) for a, b in pairwise(doc.chunks)
     )
 
 
-def _has_long_word(window: str) -> bool:
-    # Parting at spaces is quick, and leaves hardly anything to look at closely.
-    runs = window.split()
-    if max(map(len, runs), default=0) < _LONGEST:
-        return False
-    return any(_LONG_WORD.search(run) for run in runs if len(run) >= _LONGEST)
+def _has_long_word(text: str) -> bool:
+    # One that is long enough fills a part of half its length, and hardly any has no space.
+    find, half = text.find, _LONGEST // 2
+    solid = [at for at in range(0, len(text), half) if find(" ", at, at + half) < 0]
+    if len(solid) > _FEW:
+        return _LONG_WORD.search(text) is not None
+    around = (text[max(0, at - half) : at + _LONGEST] for at in solid)
+    return any(map(_LONG_WORD.search, around))
 
 
 def _holds_words(text: str, one: tuple[int, int], other: tuple[int, int]) -> bool:

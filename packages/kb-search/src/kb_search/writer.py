@@ -1,10 +1,10 @@
 """Writing the index: one publication is one atomic step for every reader.
 
 Order of a publication: vectors are appended and synced beyond the published lengths;
-the record index is committed, each record with its sequence; the chunk index is
-committed with the batch's chunks and the new control record. **That last commit is the
-publication.** Whatever was interrupted before it is invisible, and replaying the
-publication repeats it exactly.
+the record index is committed, each record with its sequence, while the terms of the chunks
+are made; once that is done, the chunk index is committed with the batch's chunks and the new
+control record. **That last commit is the publication.** Whatever was interrupted before it
+is invisible, and replaying the publication repeats it exactly.
 
 Two faults of tantivy 0.27 are remedied whenever an index is opened, before anything
 else: files that a killed commit left behind are collected (or every later commit fails
@@ -14,10 +14,11 @@ operation of a writer can be lost while small segments wait for a merge).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Self
 
 import tantivy
@@ -49,9 +50,11 @@ from kb_search.schema import (
     doc_shared,
     file_document,
     filler_document,
+    has_records,
     key_of,
     length_field,
     lengths_of,
+    record_keys,
     records_schema,
     scored_texts,
     text_document,
@@ -135,15 +138,18 @@ class Writer:
     def publish(self, publication: Publication, /) -> Control:
         """Make *publication* what readers see; publishing it again changes nothing."""
         before = self._control or Control(store_id=publication.store_id)
+        records = _Aside()
         with translate_errors("publish"):
             try:
                 files = self._append(before, publication)
                 control = _advance(before, publication, files)
-                if _has_records(publication):
+                if has_records(publication):
                     self._write_records(before, publication)
+                    records.start(self._records.writer.commit)
                     control = replace(control, records_sequence=publication.sequence)
-                control = self._write_chunks(before, publication, control)
+                control = self._write_chunks(before, publication, control, records)
             except BaseException:
+                records.join()
                 self._roll_back()
                 raise
         return self._published(control)
@@ -272,8 +278,7 @@ class Writer:
         rev = publication.sequence
         part.delete(self._rev(before.sequence + 1, None))
         self._delete_superseded(before)
-        keys = _record_keys(publication)
-        if keys:
+        if keys := list(record_keys(publication)):
             part.delete(part.terms("key", keys), self._rev(rev, None))
         for removed in publication.removed_docs:
             part.writer.add_document(tombstone("doc", removed, rev))
@@ -282,7 +287,6 @@ class Writer:
             key = key_of("file", source_id, path)
             part.writer.add_document(tombstone("file", key, rev))
         self._add_records(publication, rev)
-        part.writer.commit()
 
     def _add_records(self, publication: Publication, rev: int) -> None:
         add = self._records.writer.add_document
@@ -313,7 +317,10 @@ class Writer:
 
     # ----------------------------------------------------------------- chunks
 
-    def _write_chunks(self, before: Control, publication: Publication, control: Control) -> Control:
+    def _write_chunks(
+        self, before: Control, publication: Publication, control: Control, records: _Aside
+    ) -> Control:
+        """Add and commit the chunks; they are not committed before the *records* are."""
         part = self._chunks
         part.index.reload()
         searcher = part.index.searcher()
@@ -327,6 +334,7 @@ class Writer:
         control = replace(control, statistics=add_up(statistics, lengths))
         counted = measure(part.index, searcher) if self._control is not None else _NOTHING
         part.delete(only(CONTROL, part.index.schema))
+        records.wait()
         self._commit_chunks(control, counted.plus(lengths))
         # A segment of nothing but deleted records is dropped by the commit, uncounted.
         if fillers := self._lacking(control):
@@ -373,6 +381,35 @@ class Writer:
                 part.burn_first_operation()
             except ValueError:  # the writer is gone already; the next open recovers
                 continue
+
+
+class _Aside:
+    """Work that is done beside other work: the engine lets go of the interpreter meanwhile."""
+
+    def __init__(self) -> None:
+        self._thread: Thread | None = None
+        self._error: BaseException | None = None
+
+    def start(self, work: Callable[[], object]) -> None:
+        self._thread = Thread(target=self._do, args=(work,))
+        self._thread.start()
+
+    def _do(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits for it
+            self._error = error
+
+    def join(self) -> None:
+        """Return once the work has ended, whatever came of it; at once, if there is none."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def wait(self) -> None:
+        """Return once the work is done; raise what it raised."""
+        self.join()
+        if self._error is not None:
+            raise self._error
 
 
 class _Part:
@@ -459,29 +496,3 @@ def _advance(before: Control, publication: Publication, files: dict[str, VectorF
         stats=publication.stats or before.stats,
         sources=publication.sources or before.sources,
     )
-
-
-def _has_records(publication: Publication) -> bool:
-    return bool(
-        publication.documents
-        or publication.removed_docs
-        or publication.files
-        or publication.forgotten_files
-        or publication.aliases
-    )
-
-
-def _record_keys(publication: Publication) -> list[int]:
-    return list(_iter_record_keys(publication))
-
-
-def _iter_record_keys(publication: Publication) -> Iterator[int]:
-    for doc in publication.documents:
-        yield doc.doc_key
-    yield from publication.removed_docs
-    for file in publication.files:
-        yield key_of("file", file.source_id, file.path)
-    for source_id, path in publication.forgotten_files:
-        yield key_of("file", source_id, path)
-    for old_id in publication.aliases:
-        yield key_of("alias", old_id)

@@ -360,7 +360,7 @@ class Gathering:
     def _hit(self, rank: int, merged: Merged, snippet_chars: int) -> Hit:
         query = self._found[merged.shown_for].query
         renderer = self._engine.renderer
-        row = replace(merged.row, score=merged.score, kind="aggregated")
+        row = merged.row._replace(score=merged.score, kind="aggregated")
         (hit,) = renderer.hits(
             [row],
             first_rank=rank,

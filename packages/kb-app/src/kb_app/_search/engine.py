@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,15 @@ from kb_app._search.channels import (
 from kb_app._search.confidence import confidence_of
 from kb_app._search.filtering import compile_filters, filter_warnings
 from kb_app._search.hits import Renderer
-from kb_app._search.page import Cursor, Delivery, Question, State, deliver, with_about
+from kb_app._search.page import (
+    Cursor,
+    Delivery,
+    Question,
+    State,
+    asked_beside,
+    deliver,
+    with_about,
+)
 from kb_app._search.query import ParsedQuery, check_query, missing_of, parse_query
 from kb_app._search.ranking import LeftOut, Row, limited, list_digest, page_of, rank_proposals
 from kb_app._search.trace import trace_of
@@ -45,7 +52,7 @@ from kb_core.search import (
     SearchResponse,
     Trace,
 )
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from threading import Event
@@ -168,9 +175,9 @@ class RankedList:
 
     run: _Run
     proposals: Proposals
-    fused: list[Row]
+    fused: Sequence[Row]
     """Before anything was reranked, as the trace shows it."""
-    rows: list[Row]
+    rows: Sequence[Row]
     """Best first; order among equals is not final yet."""
     left_out: list[LeftOut]
     """What is not among *rows* since its document has enough there."""
@@ -217,8 +224,8 @@ class Engine:
 
     def answer(self, ranking: RankedList) -> SearchResponse:
         """Return the page of a ranking that its query asks for."""
-        delivery = self._delivery(ranking.run, ranking.rows, ranking.proposals)
-        return self._answer(ranking, replace(delivery, left_out=ranking.left_out))
+        run, rows, left_out = ranking.run, ranking.rows, ranking.left_out
+        return self._answer(ranking, self._delivery(run, rows, ranking.proposals, left_out))
 
     def ranking(self, query: SearchQuery, where: Filter | None = None) -> RankedList:
         """Return the whole list of a query, narrowed further by *where*; nothing is shown yet.
@@ -281,7 +288,7 @@ class Engine:
 
     def rank(
         self, proposals: Proposals, query: SearchQuery, dates: Sequence[DateAsked] = ()
-    ) -> list[Row]:
+    ) -> Sequence[Row]:
         """Return the union of the proposals, best first, as the settings have it."""
         return rank_proposals(
             proposals,
@@ -292,7 +299,7 @@ class Engine:
             dates=dates,
         )
 
-    def limited(self, rows: list[Row], per_doc: int) -> tuple[list[Row], list[LeftOut]]:
+    def limited(self, rows: Sequence[Row], per_doc: int) -> tuple[Sequence[Row], list[LeftOut]]:
         """Return the list with at most *per_doc* rows of a document, and what that left out."""
         if not per_doc:
             return rows, []
@@ -320,25 +327,15 @@ class Engine:
 
     def question(self, query: SearchQuery, wanted: Channel, **more: str) -> Question:
         """Return all that decides the order of the list, but for what is indexed."""
-        given = (
-            (field.name, getattr(query.filters, field.name)) for field in fields(query.filters)
-        )
-        filters = {name: sorted(set(v)) if isinstance(v, tuple) else v for name, v in given}
-        asked = {
-            "text": query.text,
-            "mode": query.mode.value,
-            "filters": filters,
-            "channels": int(wanted),
-            "fusion": [self.settings.fusion, self.settings.rrf_k],
-            "model": self.settings.model_key,
-            **more,
-        }
-        return Question.of(asked, self.snapshot.control)
+        settings = self.settings
+        fusion = settings.fusion, settings.rrf_k, settings.model_key
+        rest = asked_beside(query.mode.value, query.filters, int(wanted), *fusion)
+        return Question.of({"text": query.text}, rest, more, self.snapshot.control)
 
     def _state(self, channels: Channel) -> State:
         return State.of(self.snapshot.control, channels)
 
-    def _rerank(self, run: _Run, rows: list[Row], proposals: Proposals) -> list[Row]:
+    def _rerank(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Sequence[Row]:
         """Return *rows* with the first of them reordered, or as they are if that is too late.
 
         All first rows are read or none: half a list in a new order is no order at all. Where
@@ -387,7 +384,13 @@ class Engine:
         weights = [one.weight for one in known]
         return max(_TELLS_LITTLE, sum(weights) / len(weights)) if weights else _TELLS_AS_ANY
 
-    def _delivery(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Delivery:
+    def _delivery(
+        self,
+        run: _Run,
+        rows: Sequence[Row],
+        proposals: Proposals,
+        left_out: Sequence[LeftOut] = (),
+    ) -> Delivery:
         channels = run.wanted & ~proposals.late
         known = proposals.basis.known
         read_as = known.read_as if known is not None else ()
@@ -408,6 +411,7 @@ class Engine:
             query=run.query,
             rows=rows,
             offset=run.offset,
+            left_out=left_out,
             highlight=" ".join([run.query.text, *(word for _, word in read_as)]),
             cursor_at=cursor_at,
             remarks_at_end=lambda: self._beyond_the_pool(run, proposals),
@@ -476,10 +480,10 @@ def _reordered(
 
     fused = [row.score for row in head]
     order = [
-        replace(row, score=score, kind="rerank", rerank_score=read)
+        row._replace(score=score, kind="rerank", rerank_score=read)
         for row, score, read in zip(head, blend(fused, scores, known), scores, strict=True)
     ]
-    under = [replace(row, score=below(row.score), kind="rerank") for row in rest]
+    under = [row._replace(score=below(row.score), kind="rerank") for row in rest]
     return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under
 
 

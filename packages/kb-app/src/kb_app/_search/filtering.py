@@ -48,6 +48,7 @@ _CLASS = re.compile(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
 _RANGE = re.compile(r"(.)-(.)", re.DOTALL)
 
 _MEDIA = {*(medium.value for medium in Media), *MEDIA_ALIASES}
+_NAMES, _NOT_GIVEN = tuple(row.name for row in FILTERS), (None, ())
 _SHOWN = 10
 _CODES = {
     "arabic": "ar",
@@ -91,6 +92,8 @@ def compile_each(
     filters: SearchFilters, snapshot: IndexSnapshot
 ) -> Iterator[tuple[FilterSpec, Filter]]:
     """Yield every filter that is given, by itself, with its meaning."""
+    if _is_empty(filters):
+        return
     for row in FILTERS:
         given = getattr(filters, row.name)
         values = _values(row, given) if row.many else () if given is None else (given,)
@@ -105,6 +108,8 @@ def filter_warnings(
 
     Path patterns, which take longer to look up, are only told where nothing was *found*.
     """
+    if _is_empty(filters):
+        return ()
     kinds = {"text", "word", "medium"} if found else {"text", "word", "medium", "glob"}
     return tuple(
         _unknown(row, value, snapshot)
@@ -113,6 +118,10 @@ def filter_warnings(
         for value in _values(row, getattr(filters, row.name))
         if not _is_known(row, value, snapshot)
     )
+
+
+def _is_empty(filters: SearchFilters) -> bool:
+    return all(getattr(filters, name) in _NOT_GIVEN for name in _NAMES)
 
 
 def _values(row: FilterSpec, given: Sequence[str]) -> tuple[str, ...]:

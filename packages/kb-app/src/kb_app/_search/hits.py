@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb_app._media import medium_of
@@ -21,6 +20,7 @@ from kb_core.filters import And, Not, OneOf, Range
 from kb_core.media import Media
 from kb_core.search import Hit, Passage, Retrieval
 from kb_core.text import LineIndex
+from kb_core.values import replace
 from kb_search.snippets import Highlighter
 
 if TYPE_CHECKING:
@@ -64,9 +64,11 @@ class Freshness:
         """Say whether no run has verified the document for too long."""
         if not self._threshold_secs:
             return False
+        limit = self._now - self._threshold_secs
+        if (doc["indexed_at"] or 0) >= limit:
+            return False
         source = self._snapshot.control.sources.get(doc["source_id"], {})
-        verified = max(doc["indexed_at"] or 0, source.get("verified_at") or 0)
-        return self._now - verified > self._threshold_secs
+        return (source.get("verified_at") or 0) < limit
 
     def count_overdue(self) -> int:
         """Return how many documents no run has verified for too long; none of them is read."""
@@ -126,8 +128,10 @@ def _same(path: str, seen: StoredChunk | StoredDoc | StoredFile) -> bool:
         status = os.stat(path)  # noqa: PTH116 - as above
     except (OSError, ValueError):
         return False
-    modified = clamp_ns(status.st_mtime_ns)
-    return bool(status.st_size == seen["size"] and modified == seen["mtime_ns"])
+    if status.st_size != seen["size"]:
+        return False
+    then, modified = seen["mtime_ns"], status.st_mtime_ns
+    return bool(modified == then or clamp_ns(modified) == then)
 
 
 class _Document:

@@ -19,7 +19,7 @@ import binascii
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 from kb_app._search.channels import Channel
@@ -35,10 +35,11 @@ from kb_core.search import (
     Hit,
     Missing,
     SaidAbout,
+    SearchFilters,
     SearchQuery,
     SearchResponse,
 )
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = [
     "Cursor",
@@ -46,6 +47,7 @@ __all__ = [
     "Question",
     "State",
     "about_of",
+    "asked_beside",
     "deliver",
     "fit",
     "size_of",
@@ -211,12 +213,38 @@ class Question:
     """Four bytes of a digest of the knowledge base's identity and index version."""
 
     @classmethod
-    def of(cls, question: Mapping[str, Any], control: Control) -> Self:
-        """Describe a *question* (JSON values) to the knowledge base of *control*."""
+    def of(
+        cls, text: Mapping[str, Any], rest: str, more: Mapping[str, Any], control: Control
+    ) -> Self:
+        """Describe a question to the knowledge base of *control*.
+
+        Its *text* and what *more* it says, JSON values, stand before and after the *rest*, which
+        is the JSON of an object that is not empty.
+        """
+        parts = [json.dumps(text), rest, json.dumps(more)]
+        asked = ", ".join(part[1:-1] for part in parts if part != "{}")
         return cls(
-            asked=_digest(json.dumps(dict(question)), 8),
+            asked=_digest(f"{{{asked}}}", 8),
             store=_digest(f"{control.store_id} {control.index_version}", 4),
         )
+
+
+@lru_cache(maxsize=64)
+def asked_beside(
+    mode: str, filters: SearchFilters, wanted: int, fusion: str, rrf_k: int, model: str | None
+) -> str:
+    """Return all that a question is beside its text, as the JSON of an object."""
+    given = ((name, getattr(filters, name)) for name in filters.__dataclass_fields__)
+    sets = {name: sorted(set(v)) if isinstance(v, tuple) else v for name, v in given}
+    return json.dumps(
+        {
+            "mode": mode,
+            "filters": sets,
+            "channels": wanted,
+            "fusion": [fusion, rrf_k],
+            "model": model,
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ phrases right beside it. Where ``AND`` and ``OR`` meet, as in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_app._search.filtering import tagged
@@ -37,6 +37,7 @@ _PIECE = re.compile(
     """,
     re.VERBOSE,
 )
+_OPERATORS = frozenset(("AND", "OR", "NOT"))
 _OPERATOR = re.compile(r"(?<!\S)(?:AND|OR|NOT)(?!\S)")
 _DEMANDING = 0.25
 """Which share of a query's letters its quotes hold at least where they are demands."""
@@ -68,6 +69,9 @@ class _Piece:
 
 def parse_query(text: str) -> ParsedQuery:
     """Read a query; a query of nothing but filters is ranked by its own text."""
+    if _is_plain(text):
+        said = " ".join(text.split())
+        return ParsedQuery(LexicalQuery((Clause(said or text),)), None, said or text, said or text)
     in_capitals = _is_in_capitals(text)
     found = [_read(piece, in_capitals=in_capitals) for piece in _PIECE.finditer(text)]
     pieces = _negated(found)
@@ -121,6 +125,11 @@ def words_of(text: str) -> list[str]:
 
 _MOST_WORDS = 6
 _SHORTEST = 4
+_SEVERAL = re.compile(
+    r"(?=[\u30a0-\u30ff]*[\u3040-\u309f\u3400-\u9fff])[\u3040-\u30ff\u3400-\u9fff]{5}"  # Han, kana
+    r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{13}"  # Thai, Lao, Burmese, Khmer
+)
+_HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _ASKING = frozenset(("where", "what", "when", "which", "does", "with", "from", "this", "that"))
 
 
@@ -131,29 +140,48 @@ def missing_of(
 
     *text* is what of the query as it was *typed* is ranked by. Of key words that is worth
     knowing; of a sentence, which no passage repeats, and of what ``OR`` joins only what
-    stands nowhere. Short words of lower case and those that ask are taken for grammar.
+    stands nowhere. Short words of lower case and those that ask are taken for grammar; what is
+    written without spaces and longer than a word is several, and none of them is known apart.
+    A Korean word stands where it begins so: particles and endings are written onto it.
     """
-    words = [word for word in words_of(text) if not _is_grammar(word)]
+    words = [word for word in words_of(text) if not _is_grammar(word) and not _SEVERAL.search(word)]
     if not words:
         return None
-    parts = {word: Words("body", word) for word in words[: 2 * _MOST_WORDS]}
 
-    def count(wanted: Iterable[str]) -> int:
-        return snapshot.count(all_of([where, *(parts[word] for word in wanted)]))
+    def count(wanted: Iterable[Words]) -> int:
+        return snapshot.count(all_of([where, *wanted]))
 
-    unknown = tuple(word for word in parts if not count([word]))
-    known = [word for word in parts if word not in unknown]
+    asked = words[: 2 * _MOST_WORDS]
+    stands = {word: next((part for part in _parts(word) if count([part])), None) for word in asked}
+    unknown = tuple(word for word, part in stands.items() if part is None)
+    known = {word: part for word, part in stands.items() if part is not None}
     wants_all = 1 < len(known) <= _MOST_WORDS and "OR" not in typed.split()
-    if not wants_all or count(known):
+    if not wants_all or count(known.values()):
         return Missing(unknown=unknown) if unknown else None
-    held = {word: count(other for other in known if other != word) for word in known}
+    held = {word: count(part for other, part in known.items() if other != word) for word in known}
     without = sorted(((word, n) for word, n in held.items() if n), key=lambda pair: -pair[1])
     return Missing(unknown=unknown, without=tuple(without))
+
+
+def _parts(word: str) -> Iterator[Words]:
+    """Yield what a passage with *word* holds: the word, or, if it is Korean, how it begins."""
+    yield Words("body", word)
+    for size in range(len(word) - 1, 1, -1):
+        if not _HANGUL.match(word, size):
+            return
+        yield Words("body", word[:size])
 
 
 def _is_grammar(word: str) -> bool:
     is_short = len(word) < _SHORTEST and word.isascii() and word.isalpha() and word.islower()
     return is_short or word in _ASKING
+
+
+def _is_plain(text: str) -> bool:
+    """Say whether a query is words alone, as almost all are: no sign could mean another thing."""
+    if '"' in text or ":" in text:
+        return False
+    return all(word[0] != "-" and word not in _OPERATORS for word in text.split())
 
 
 def _is_in_capitals(text: str) -> bool:
@@ -167,7 +195,7 @@ def _is_in_capitals(text: str) -> bool:
 
 def _read(found: re.Match[str], *, in_capitals: bool) -> _Piece:
     phrase, word = found["phrase"], found["word"] or ""
-    is_operator = word in {"AND", "OR", "NOT"} and not in_capitals
+    is_operator = word in _OPERATORS and not in_capitals
     if is_operator and not found["negated"] and not found["field"]:
         return _Piece(_operator(word), word)
     value = word if phrase is None else phrase

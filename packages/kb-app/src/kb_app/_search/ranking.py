@@ -7,20 +7,19 @@ reordered. Equal scores stand in the order of source, path and position in the d
 
 from __future__ import annotations
 
-import math
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, pairwise
-from typing import TypeVar
+from itertools import chain, islice
+from operator import sub
+from typing import NamedTuple, TypeVar, overload
 
 from kb_app._search.channels import Proposals
 from kb_core.dates import DateAsked
 from kb_core.ids import blake2b
 from kb_core.media import SearchMode
-from kb_core.search import Hit, Parent, SearchQuery
-from kb_core.values import dataclass
+from kb_core.search import Hit, Parent, Scored, SearchQuery
+from kb_core.values import dataclass, replace
 from kb_search.fusion import (
     Fused,
     alone,
@@ -55,8 +54,7 @@ _NO_TIE = 2e-6
 """Scores so far apart are not the same after rounding to 1e-6."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A chunk in the list; *score* is what the list is ordered by."""
 
     fused: Fused
@@ -69,6 +67,39 @@ class Row:
         return self.fused.chunk_key
 
 
+class _ByWords(Sequence[Row]):
+    """The rows of a ranking by words alone; each is made when it is taken, as few are."""
+
+    def __init__(self, found: Sequence[Scored], fusion: str, rrf_k: int) -> None:
+        self._found, self._fusion, self._rrf_k = found, fusion, rrf_k
+        self.keys = [row.chunk_key for row in found]
+        self.scores = [row.score for row in found]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        if isinstance(at, slice):
+            return list(map(self._made, range(*at.indices(len(self._found)))))
+        return self._made(range(len(self._found))[at])
+
+    def _made(self, at: int) -> Row:
+        fused = alone(self._fusion, self._found, at, rrf_k=self._rrf_k)
+        return Row(fused, self.scores[at], "bm25")
+
+
+def _keys(rows: Sequence[Row]) -> Sequence[int]:
+    return rows.keys if isinstance(rows, _ByWords) else [row.fused.chunk_key for row in rows]
+
+
+def _scores(rows: Sequence[Row]) -> Sequence[float]:
+    return rows.scores if isinstance(rows, _ByWords) else [row.score for row in rows]
+
+
 def rank_proposals(
     proposals: Proposals,
     query: SearchQuery,
@@ -77,7 +108,7 @@ def rank_proposals(
     rrf_k: int,
     parents: Parents,
     dates: Sequence[DateAsked] = (),
-) -> list[Row]:
+) -> Sequence[Row]:
     """Return the union of the proposals, best first; order among equals is not final yet.
 
     Passages count with the rest of their documents (``fusion.corroborated``), and for more
@@ -86,7 +117,7 @@ def rank_proposals(
     rows = _ranked(proposals, query, fusion=fusion, rrf_k=rrf_k, parents=parents)
     if not dates or not rows or fusion == "rrf" or query.mode is SearchMode.VECTOR:
         return rows
-    return _dated_first(rows, parents([row.chunk_key for row in rows]), dates)
+    return _dated_first(rows, parents(_keys(rows)), dates)
 
 
 def _dated_first(
@@ -102,8 +133,8 @@ def _dated_first(
     scored = []
     for row in rows:
         score = round(told[row.chunk_key] / most, 6)
-        fused = replace(row.fused, score=score) if is_fused else row.fused
-        scored.append(replace(row, fused=fused, score=score))
+        fused = row.fused._replace(score=score) if is_fused else row.fused
+        scored.append(row._replace(fused=fused, score=score))
     return sorted(scored, key=lambda row: (-row.score, row.chunk_key))
 
 
@@ -115,18 +146,17 @@ def _is_of(dates: Sequence[DateAsked], parents: Mapping[int, Parent], row: Row) 
 
 def _ranked(
     proposals: Proposals, query: SearchQuery, *, fusion: str, rrf_k: int, parents: Parents
-) -> list[Row]:
+) -> Sequence[Row]:
     lexical, vector, mode = proposals.lexical, proposals.vector, query.mode
-    basis = replace(proposals.basis, lookup=proposals.basis.lookup or is_lookup(query.text))
     if fusion != "rrf" and mode is SearchMode.LEXICAL:
         lexical = corroborated(lexical, parents([row.chunk_key for row in lexical]))
-    elif fusion != "rrf" and mode is SearchMode.HYBRID:
-        keys = dict.fromkeys(row.chunk_key for row in (*lexical, *vector))
-        basis = replace(basis, parents=parents(list(keys)))
     if mode is SearchMode.LEXICAL and not vector:
         # They are in their order already: by scores that are rounded, then by keys.
-        found = alone(fusion, lexical, is_words=True, rrf_k=rrf_k)
-        return [Row(row, row.lexical_score or 0.0, "bm25") for row in found]
+        return _ByWords(lexical, fusion, rrf_k)
+    basis = replace(proposals.basis, lookup=proposals.basis.lookup or is_lookup(query.text))
+    if fusion != "rrf" and mode is SearchMode.HYBRID:
+        keys = dict.fromkeys(row.chunk_key for row in chain(lexical, vector))
+        basis = replace(basis, parents=parents(list(keys)))
     fused = fuse(fusion, lexical, vector, rrf_k=rrf_k, basis=basis)
     if mode is SearchMode.LEXICAL:
         rows = [Row(row, row.lexical_score or 0.0, "bm25") for row in fused]
@@ -134,7 +164,7 @@ def _ranked(
         rows = [Row(row, row.vector_score or 0.0, "cosine") for row in fused]
     else:
         kind = score_kind(fusion)
-        rows = [Row(row, row.score, kind) for row in fused]
+        return [Row(row, row.score, kind) for row in fused]  # in their order, too
     return sorted(rows, key=lambda row: (-round(row.score, 6), row.chunk_key))
 
 
@@ -143,9 +173,9 @@ def page_of(rows: Sequence[Row], offset: int, size: int, places: Places) -> list
 
     Rows are looked up only where a score is shared.
     """
-    start, end = _whole_ties(rows, offset, min(offset + size, len(rows)))
+    start, end = _whole_ties(_scores(rows), offset, min(offset + size, len(rows)))
     part = list(rows[start:end])
-    if any(_ties(before, after) for before, after in pairwise(part)):
+    if _ties_of(_scores(part)):
         known = places([row.chunk_key for row in part])
         nowhere = ("", "", 0)
         part.sort(key=lambda row: (-round(row.score, 6), known.get(row.chunk_key, nowhere)))
@@ -203,17 +233,14 @@ def list_digest(rows: Sequence[Row], offset: int, places: Places) -> bytes:
     So two lists of one digest have the same hits before the cut, and the same after it,
     in an order that differs among equals at most. What the scores are does not matter.
     """
-    start, end = _whole_ties(rows, offset, offset)
-    cut = page_of(rows, start, end - start, places) if start < end else []
-    groups: list[int] = []
-    before = math.inf
-    for at, row in enumerate(rows):
-        # Scores that are far apart, as almost all are, tell without a call.
-        is_apart = before - row.score > _NO_TIE or not _ties(rows[at - 1], row)
-        is_new = is_apart or at == offset
-        groups.append(at if is_new else groups[-1])
-        before = row.score
-    keys = [row.fused.chunk_key for row in chain(rows[:start], cut, rows[end:])]
+    keys, scores = _keys(rows), _scores(rows)
+    start, end = _whole_ties(scores, offset, offset)
+    if start < end:
+        cut = page_of(rows, start, end - start, places)
+        keys = [*keys[:start], *_keys(cut), *keys[end:]]
+    groups = list(range(len(rows)))
+    for at in _ties_of(scores):
+        groups[at] = at if at == offset else groups[at - 1]
     members = sorted(zip(groups, keys, strict=True))
     packed = struct.pack(f">{2 * len(members)}q", *chain.from_iterable(members))
     return blake2b(packed, digest_size=_DIGEST_BYTES, person=b"kebab list").digest()
@@ -223,23 +250,28 @@ def as_ranked(row: Row, mode: SearchMode, rank: int) -> Row:
     """Return the row with its rank in the one channel that ranks alone."""
     if mode is SearchMode.HYBRID:
         return row
-    fused, lexical, vector = row.fused, row.fused.lexical_rank, row.fused.vector_rank
-    ranks = (rank, vector) if mode is SearchMode.LEXICAL else (lexical, rank)
-    scores = fused.lexical_score, fused.vector_score
-    ranked = Fused(fused.chunk_key, fused.score, ranks[0], scores[0], ranks[1], scores[1])
-    return Row(ranked, row.score, row.kind, row.rerank_score)
+    (key, fused, by_words, lexical, by_meaning, vector), score, kind, read = row
+    if mode is SearchMode.LEXICAL:
+        return Row(Fused(key, fused, rank, lexical, by_meaning, vector), score, kind, read)
+    return Row(Fused(key, fused, by_words, lexical, rank, vector), score, kind, read)
 
 
-def _whole_ties(rows: Sequence[Row], start: int, end: int) -> tuple[int, int]:
+def _whole_ties(scores: Sequence[float], start: int, end: int) -> tuple[int, int]:
     """Return the bounds of a part, moved outwards so that neither goes through a tie."""
-    while 0 < start < len(rows) and _ties(rows[start - 1], rows[start]):
+    while 0 < start < len(scores) and _ties(scores[start - 1], scores[start]):
         start -= 1
-    while 0 < end < len(rows) and _ties(rows[end - 1], rows[end]):
+    while 0 < end < len(scores) and _ties(scores[end - 1], scores[end]):
         end += 1
     return start, end
 
 
-def _ties(first: Row, second: Row) -> bool:
-    one, other = first.score, second.score
+def _ties_of(scores: Sequence[float]) -> list[int]:
+    """Return which of *scores*, the best first, are the same as the one before."""
+    gaps = enumerate(map(sub, scores, islice(scores, 1, None)), 1)
+    # Scores that are far apart, as most are, tell without a call.
+    return [at for at, gap in gaps if gap <= _NO_TIE and _ties(scores[at - 1], scores[at])]
+
+
+def _ties(one: float, other: float) -> bool:
     # Rounding is slow, and hardly ever needed.
     return one == other or (abs(one - other) < _NO_TIE and round(one, 6) == round(other, 6))

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from kb_app.shown import NO_ANSWER, count, is_doubtful
 from kb_core.search import CHARS_PER_TOKEN
+from kb_core.text import cut_within
 from kb_core.values import dataclass
 from kb_mcp.text import BUDGET, INDENT, error_text, few, numbered_head, short, weight
 from kb_mcp.text.pieces import LABEL, Page, Piece
@@ -434,26 +435,26 @@ def _briefly(
 
 
 def _fitting(page: Page, piece: Piece, room: int, *, may_cut: bool) -> Piece | None:
-    """Return a passage as it fits into the room: whole, or its beginning, or not at all."""
+    """Return a passage as it fits into the room: whole, or its beginning, or not at all.
+
+    Code is cut after a line, unless its first is too long; prose within one, too.
+    """
     if _whole_cost(page, piece) <= room:
         return piece
     if not may_cut:
         return None
-    lines = piece.text.split("\n")
-    cut = replace(piece, is_cut=True, text=lines[0])
-    if _whole_cost(page, cut) > room:  # one long line
-        size = len(lines[0])
-        while size > LABEL and _whole_cost(page, cut) > room:
-            size = size * 3 // 4
-            cut = replace(cut, text=lines[0][:size])
-    else:
-        for at in range(2, len(lines)):
-            longer = replace(cut, text="\n".join(lines[:at]))
-            if _whole_cost(page, longer) > room:
-                break
-            cut = longer
-    cut = replace(cut, end=cut.start + len(cut.text))
-    return cut if _whole_cost(page, cut) <= room else None
+
+    def cut(size: int) -> Piece:
+        text = piece.text[:size].rstrip()
+        return replace(piece, is_cut=True, text=text, end=piece.start + len(text))
+
+    sizes = range(1, len(piece.text))
+    most = bisect_right(sizes, room, key=lambda size: _whole_cost(page, cut(size)))
+    if most < min(LABEL, len(piece.text) - 1):
+        return None
+    line = piece.text.rfind("\n", 0, most)
+    found = cut(line if piece.is_code and line > 0 else cut_within(piece.text, most))
+    return found if _whole_cost(page, found) <= room else None
 
 
 def _blocks(page: Page, pieces: Sequence[Piece]) -> Iterator[list[str]]:

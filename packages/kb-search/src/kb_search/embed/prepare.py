@@ -19,7 +19,6 @@ sizes, times and hashes, written last. Promises:
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import mmap
@@ -39,7 +38,18 @@ from kb_search.embed.tokenize import LibraryTokenizer, Tokenizer, UnigramTokeniz
 from kb_search.embed.vocabulary import Vocabulary, pack_vocabulary
 
 if TYPE_CHECKING:
+    from hashlib import sha256
+
     import numpy as np
+else:
+    try:
+        # As kb_core.ids has its hashes: OpenSSL takes longer to load than all of this.
+        from _sha2 import sha256
+    except ImportError:
+        try:
+            from _sha256 import sha256  # Python 3.11
+        except ImportError:
+            from hashlib import sha256
 
 __all__ = ["Artefact", "PreparedModel", "load_artefact", "load_tokenizer", "prepare"]
 
@@ -91,6 +101,8 @@ def _is_file_sound(file: Path, size: int, mtime_ns: int, sha256: str) -> bool:
         return False
     if status.st_mtime_ns == mtime_ns:
         return True
+    import hashlib  # a file that was copied, or is damaged
+
     with file.open("rb") as stream:
         sound = hashlib.file_digest(stream, "sha256").hexdigest() == sha256
     if sound:
@@ -112,7 +124,7 @@ def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
     record: dict[str, tuple[int, int, str]] = {}
     for name, content in files.items():
         mtime_ns = _write(directory / name, content)
-        record[name] = (len(content), mtime_ns, hashlib.sha256(content).hexdigest())
+        record[name] = (len(content), mtime_ns, sha256(content).hexdigest())
     _write(directory / _RECORD, json.dumps(record).encode())
 
 
@@ -212,7 +224,7 @@ def _load(
 
 def _key(pack: ModelPack, part: str, identity: str) -> str:
     identity = f"{_FORMAT}:{pack.revision}:{identity}"
-    return f"{pack.name}.{part}.{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+    return f"{pack.name}.{part}.{sha256(identity.encode()).hexdigest()[:12]}"
 
 
 def _e5_files(pack: ModelPack, root: Path, quality: str) -> dict[str, bytes]:
