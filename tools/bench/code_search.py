@@ -24,6 +24,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ir import keep_in
 from machine import describe_machine, machine_line, use_private_cache
@@ -98,17 +99,21 @@ Ask = Callable[[KnowledgeBase, str], list[Found]]
 
 def _codebase_search(kb: KnowledgeBase, text: str) -> list[Found]:
     hits = kb.codebase_search({"query": text, "maxResults": DEPTH})["hits"]
-    places = [(hit["doc_path"], hit["citation"]) for hit in hits]
-    return [(path, at.get("line_start", 1), at.get("line_end", 0)) for path, at in places]
+    return [_found(hit["doc_path"], hit["citation"]) for hit in hits]
 
 
 def _search(mode: SearchMode) -> Ask:
     def ask(kb: KnowledgeBase, text: str) -> list[Found]:
         hits = kb.search(SearchQuery(text=text, mode=mode, k=DEPTH)).hits
-        places = [(hit.doc_path, span_fields(hit.citation.span)) for hit in hits]
-        return [(path, at.get("line_start", 1), at.get("line_end", 0)) for path, at in places]
+        return [_found(hit.doc_path, span_fields(hit.citation.span)) for hit in hits]
 
     return ask
+
+
+def _found(path: str, place: Mapping[str, Any]) -> Found:
+    """Return a hit by its lines, which code and other text have under different names."""
+    first, last = ("line_start", "line_end") if "line_start" in place else ("start", "end")
+    return path, place.get(first, 1), place.get(last, 0)
 
 
 ASKED: Mapping[str, Ask] = {

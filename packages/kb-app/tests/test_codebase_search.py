@@ -452,6 +452,42 @@ def test_a_question_for_the_place_gets_it_before_what_tells_of_it(
     assert found(asked.format("parse token"))[0] == "src/read.py"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        'def f():\n    """Split the token."""\n    size()',
+        "# Split the token.\nsize()",
+        "// Split the token.\nsize();",
+        "/**\n * Split the token.\n */\nsize();",
+        "-- Split the token.\nsize()",
+    ],
+)
+@pytest.mark.parametrize("asked", ["split the token", "where is the token split"])
+def test_what_code_says_in_prose_comes_before_what_it_does(
+    tmp_path: Path, said: str, asked: str
+) -> None:
+    world = SearchWorld(tmp_path)
+    does = "split(token)\nsize()"
+    world.put(
+        document(world, "a.py", does),
+        document(world, "b.py", said),
+        *(document(world, f"c{n}.py", f"size = {n}") for n in range(9)),
+    )
+
+    response = search(world.engine(model_key=None), query=asked)
+
+    assert response["hits"][0]["doc_path"] == "b.py"
+
+
+def test_a_benchmark_tries_and_does_not_do(tmp_path: Path) -> None:
+    world = SearchWorld(tmp_path)
+    world.put(document(world, "bench/a.py", PARSE), document(world, "src/b.py", PARSE))
+    engine = world.engine(model_key=None)
+
+    assert search(engine, query="parse_token")["hits"][0]["doc_path"] == "src/b.py"
+    assert paths(search(engine, query="parse_token", include="tests")) == {"bench/a.py"}
+
+
 def test_what_is_defined_under_the_name_comes_before_where_it_is_used(tmp_path: Path) -> None:
     world = SearchWorld(tmp_path)
     used, defined = (document(world, f"{name}.py", PARSE) for name in ("a", "b"))

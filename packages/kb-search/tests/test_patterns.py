@@ -25,8 +25,11 @@ SAMPLE = "검색은 文档 全文検索する été ÉTÉ naïve\nun été.\nÜb
 def found(pattern: str, text: str, **options: bool) -> list[str]:
     """Return the lines of *text* that match."""
     data = text.encode()
-    lines = compile_pattern(pattern, **options).lines(data, form_of(text))
-    return [data[first:last].decode() for first, last in lines if first >= 0]
+    made = compile_pattern(pattern, **options)
+    lines = [line for line in made.lines(data, form_of(text)) if line[0] >= 0]
+    starts = made.starts(data, form_of(text))
+    assert starts is None or starts == [first for first, _ in lines], "found otherwise at a glance"
+    return [data[first:last].decode() for first, last in lines]
 
 
 def expected(pattern: str, text: str, flags: int = 0) -> list[str]:
@@ -82,7 +85,23 @@ def test_what_makes_other_engines_go_back_takes_no_longer(pattern: str, same: st
 
 
 atoms = st.sampled_from(
-    ["a", "b", "c", "é", "한", ".", "[ab]", "[^a]", r"\w", r"\W", r"\d", r"\s", "(a|bc)", "(?:ab)"]
+    [
+        "a",
+        "b",
+        "c",
+        "abc",
+        "é",
+        "한",
+        ".",
+        "[ab]",
+        "[^a]",
+        r"\w",
+        r"\W",
+        r"\d",
+        r"\s",
+        "(a|bc)",
+        "(?:ab)",
+    ]
 )
 pieces = st.builds(
     str.__add__, atoms, st.sampled_from(["", "", "", "*", "+", "?", "{2}", "{1,2}", "*?"])
@@ -278,3 +297,19 @@ def test_a_long_text_is_looked_through_in_steps() -> None:
 
     assert lines.count((-1, -1)) > 2
     assert sum(first >= 0 for first, _ in lines) == 10
+
+
+@given(
+    letters=st.sampled_from(["", "a", "b", "ab", "abc", "é", "한", "a b"]),
+    ends=st.sampled_from([("", ""), ("^", ""), ("", "$"), ("^", "$")]),
+    text=st.text(st.sampled_from("aabbc é한\n\n"), max_size=60),
+)
+def test_letters_and_ends_of_lines_are_found_as_bytes(
+    letters: str, ends: tuple[str, str], text: str
+) -> None:
+    pattern = f"{ends[0]}{letters}{ends[1]}"
+    if not pattern:
+        return
+
+    assert (compile_pattern(pattern).plain is None) is (pattern in {"^", "$"})
+    assert found(pattern, text) == expected(pattern, text)

@@ -19,10 +19,12 @@ __all__ = [
     "SETS",
     "WORD",
     "Node",
+    "Plain",
     "bad_pattern",
     "is_word",
     "literal",
     "no_newline",
+    "plain_of",
     "read",
 ]
 
@@ -349,3 +351,52 @@ def literal(text: str) -> Node:
 def read(text: str, *, multiline: bool) -> Node:
     """Return the tree of *text*; ``InvalidInput`` says what it cannot be and where."""
     return _Parser(text, multiline=multiline).read()
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Letters that a line has, perhaps from its beginning or to its end."""
+
+    text: str
+    at_start: bool
+    at_end: bool
+
+    def starts(self, data: bytes) -> list[int]:
+        """Return where the lines of UTF-8 text begin that have it: finding bytes is quickest."""
+        wanted = self.text.encode()
+        if self.at_start or self.at_end:
+            end = b"" if data.endswith(b"\n") else b"\n"
+            data, wanted = b"\n%b%b" % (data, end), b"\n" * self.at_start + wanted
+            wanted += b"\n" * self.at_end
+            if len(data) == len(end) + 1:
+                return []
+        return self._found(data, wanted, shift=self.at_start or self.at_end)
+
+    def _found(self, data: bytes, wanted: bytes, *, shift: bool) -> list[int]:
+        """Return the beginnings of lines, of a text that has a newline before it where *shift*."""
+        find, rfind = data.find, data.rfind
+        size = len(wanted) - self.at_end
+        found, at = [], find(wanted)
+        while at >= 0:
+            first = at + 1 if self.at_start else rfind(b"\n", 0, at) + 1
+            found.append(first - shift)
+            end = at + size if self.at_end else find(b"\n", at + size)
+            if end < 0:
+                break
+            # The newline that ends a line is the one before the next.
+            at = find(wanted, end if self.at_start else end + 1)
+        return found
+
+
+def plain_of(node: Node) -> Plain | None:
+    """Return what a line has to have, where that is letters and the ends of lines alone."""
+    while node.kind == "alt" and not node.head and len(node.parts) == 1:
+        node = node.parts[0]
+    parts = list(node.parts) if node.kind == "cat" else [node]
+    ends = [
+        bool(parts) and parts[at].kind == "raw" and parts[at].text == "^$"[at] for at in (0, -1)
+    ]
+    letters = parts[ends[0] : len(parts) - ends[1]]
+    if any(part.kind != "lit" for part in letters) or not (letters or all(ends)):
+        return None
+    return Plain("".join(part.lit for part in letters), *ends)

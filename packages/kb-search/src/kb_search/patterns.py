@@ -28,10 +28,12 @@ from kb_search.pattern_reading import (
     MAX_PATTERN,
     WORD,
     Node,
+    Plain,
     bad_pattern,
     is_word,
     literal,
     no_newline,
+    plain_of,
     read,
 )
 
@@ -46,6 +48,12 @@ _STEP_WORK = 40_000_000
 """Instructions times bytes between two looks at the clock."""
 _STEP_BYTES = 1 << 20
 _LEAST_STEP = 1 << 14
+_AT_A_GLANCE = 1 << 18
+"""Bytes of a text whose lines are found without a look at the clock."""
+_TELLING = 3
+"""Letters from which on it is quicker to look for them first, and then at their lines alone."""
+_MISSED = 4
+"""Of these lines that do not match, until the rest of a text is looked through as a whole."""
 
 Form: TypeAlias = Literal["ascii", "nfc", "other"]
 """Of a text: ASCII alone; in normal form C; anything else, or with a letter that folds to ASCII."""
@@ -112,22 +120,75 @@ class Pattern:
         plain = (one for one in self.needs if all(map(str.isascii, one)))
         return tuple(tuple(text.encode() for text in one) for one in plain)
 
+    @cached_property
+    def _guide(self) -> bytes:
+        """The longest literal of every match; nothing where that is too short, or one of many."""
+        alone = (one[0] for one in self._literals if len(one) == 1)
+        longest = b"" if self._options.multiline else max(alone, key=len, default=b"")
+        return longest if len(longest) >= _TELLING else b""
+
     def is_absent(self, data: bytes, form: Form) -> bool:
         """Say whether no line matches, where that is quick to tell; most texts end here."""
         if form != "other":  # letters of ASCII are themselves, and finding bytes is quicker
+            if self._guide:
+                return self._guide not in data
             for one in self._literals:
-                for text in one:
-                    if text in data:
-                        break
-                else:
+                if len(one) == 1 and one[0] not in data:
                     return True
-        quick = self._quick.get(form)
-        if quick is None:
-            program = self._program(form)
-            quick = self._quick[form] = (program.Match, _anchor(), _step(program))
-        match, anchor, step = quick
+        match, anchor, step = self._quick.get(form) or self._quickly(form)
         size = len(data)
         return size <= step and match(anchor, data, 0, size)[0][0] < 0
+
+    @cached_property
+    def plain(self) -> Plain | None:
+        """What a line has to have, where the pattern is letters and the ends of lines alone."""
+        options = self._options
+        if self.ignore_case or options.word or options.multiline:
+            return None
+        return plain_of(self._tree)
+
+    def starts(self, data: bytes, form: Form) -> list[int] | None:
+        """Return where the lines of UTF-8 text begin that match; ``None`` if that may take long.
+
+        ``lines`` finds the same ones, and lets the caller look at the clock.
+        """
+        match, anchor, step = self._quick.get(form) or self._quickly(form)
+        if self._options.multiline or len(data) > min(step, _AT_A_GLANCE):
+            return None
+        if form != "other" and self.plain is not None:
+            return self.plain.starts(data)
+        found: list[int] = []
+        size = len(data) - data.endswith(b"\n")
+        at = self._guided(data, match, found) if self._guide and form != "other" else 0
+        find, rfind = data.find, data.rfind
+        while data and 0 <= at <= size:
+            start, end = match(anchor, data, at, size)[0]
+            if start < 0:
+                break
+            found.append(rfind(b"\n", 0, start) + 1)
+            at = find(b"\n", end - 1 if end > start else start, size) + 1 or -1
+        return found
+
+    def _guided(self, data: bytes, match: Any, found: list[int]) -> int:  # noqa: ANN401 - untyped
+        """Add where lines begin that match to *found*, of those that have the guide.
+
+        Returns from where on too few of them match, or -1 where that is all of the text.
+        """
+        plainer, anchor, _ = self._quick.get("ascii") or self._quickly("ascii")
+        find, rfind, guide = data.find, data.rfind, self._guide
+        missed, at = 0, find(guide)
+        while at >= 0:
+            first, last = rfind(b"\n", 0, at) + 1, find(b"\n", at)
+            last = len(data) if last < 0 else last
+            run = plainer if data[first:last].isascii() else match
+            if run(anchor, data, first, last)[0][0] >= 0:
+                found.append(first)
+            else:
+                missed += 1
+                if missed == _MISSED:
+                    return last + 1
+            at = find(guide, last)
+        return -1
 
     def lines(self, data: bytes, form: Form) -> Iterator[tuple[int, int]]:
         """Yield the ends of the lines of UTF-8 text that match, each once.
@@ -175,8 +236,9 @@ class Pattern:
 
         Of an empty part, whether anything in the line matches.
         """
-        program, anchor = self._program(form, exactly=True), _anchor()
         (at, stop), (left, right) = line, part
+        form = "ascii" if data[at:stop].isascii() else form  # it is made already, most often
+        program, anchor = self._program(form, exactly=True), _anchor()
         while at <= stop:
             start, end = _span(program.Match(anchor, data, at, stop))
             if start < 0 or (start > left and left < right):
@@ -185,6 +247,11 @@ class Pattern:
                 return True
             at = end if end > at else _next(data, at)
         return False
+
+    def _quickly(self, form: Form) -> tuple[Any, Any, int]:
+        program = self._program(form)
+        quick = self._quick[form] = (program.Match, _anchor(), _step(program))
+        return quick
 
     def _program(self, form: Form, *, exactly: bool = False) -> Any:  # noqa: ANN401 - untyped
         """Return what RE2 runs over texts of *form*; *exactly*, its groups are the matches.

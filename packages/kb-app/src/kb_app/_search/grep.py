@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines
 from kb_app._search.filtering import compile_filters, filter_warnings, glob_of
@@ -58,11 +58,11 @@ _TURNS = 1_000
 
 @dataclass(slots=True)
 class _Found:
-    """A text that matches: its lines by number, the first ones of many, and where each begins."""
+    """A text that matches, and where its lines begin that do: the first ones of many."""
 
     text: StoredText
     form: Form
-    lines: dict[int, int] = field(default_factory=dict)
+    starts: list[int] = field(default_factory=list)
     count: int = 0
 
 
@@ -71,7 +71,7 @@ _LATE = frozenset({FileRole.TESTS, FileRole.CONFIG})
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A document that matches, and which of its matching lines define what is looked for."""
+    """A document that matches, and where lines begin that define what is looked for."""
 
     found: _Found
     doc: StoredDoc
@@ -167,20 +167,21 @@ class _Looking:
 
     def _look(self, text: StoredText, form: Form) -> _Found:
         data = text.data
+        starts = self._pattern.starts(data, form)
+        if starts is not None:
+            return _Found(text, form, starts[: self._most], len(starts))
         found = _Found(text, form)
-        at, number = 0, 1
         for turn, (first, last) in enumerate(self._pattern.lines(data, form)):
             if (first < 0 or turn % _TURNS == 0) and self._is_late():
                 break
             if first < 0:
                 continue
             over = data.count(b"\n", first, last) if self._multiline else 0
-            if len(found.lines) < self._most:
-                number += data.count(b"\n", at, first)
-                found.lines[number], at = first, last
+            if len(found.starts) < self._most:
+                found.starts.append(first)
                 for _ in range(over):
-                    number, first = number + 1, data.find(b"\n", first) + 1  # noqa: PLW2901
-                    found.lines[number] = first
+                    first = data.find(b"\n", first) + 1  # noqa: PLW2901
+                    found.starts.append(first)
             found.count += over + 1
         return found
 
@@ -253,15 +254,12 @@ def _ranked(
 
 
 def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
-    """Yield the matching lines that define what the match names, or head what follows."""
-    data, numbers, starts = found.text.data, list(found.lines), list(found.lines.values())
+    """Yield where matching lines begin that define what the match names, or head what follows."""
+    data, starts = found.text.data, found.starts
     text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
     char = byte = 0
     last = starts[-1]
-    for block in doc["blocks"]:
-        symbol = block.get("symbol")
-        if not symbol and block["kind"] != "heading":
-            continue
+    for block, named in _named(doc, pattern):
         start = block["start"]
         if text:  # blocks come in order, so each character is counted once
             char, byte = (char, byte) if char <= start else (0, 0)
@@ -273,7 +271,7 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
         is_before = near and data.find(b"\n", starts[near - 1], start) < 0
         if not is_before and (near == len(starts) or starts[near] >= start + _HEAD_BYTES):
             continue  # most symbols stand in lines that do not match
-        name = str(symbol or "").rpartition(".")[2].encode()
+        name = named.encode()
         start = max(start, data.find(name, start, start + _HEAD_BYTES))
         at = bisect_right(starts, start) - 1
         if at < 0 or data.find(b"\n", starts[at], start) >= 0:
@@ -283,18 +281,31 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
         left = data.find(name, *line)
         # A part of a name is no name; a word of a heading says what it is about.
         if left >= 0 and pattern.covers(data, found.form, line, (left, left + len(name))):
-            yield numbers[at]
+            yield starts[at]
+
+
+def _named(doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the headings of a document, and what it defines by names that a match can hold."""
+    letters = pattern.plain.text if pattern.plain else None
+    for block in doc["blocks"]:
+        symbol = block.get("symbol")
+        if symbol or block["kind"] == "heading":
+            named = str(symbol or "").rpartition(".")[2]
+            if letters is None or named in letters:
+                yield block, named
 
 
 def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
-    """Yield the matching lines of code that give what the match names a value."""
+    """Yield where matching lines of code begin that give what the match names a value."""
     data = found.text.data
-    for number, start in found.lines.items() if doc["media"] == Media.CODE.value else ():
-        if given := _GIVEN.match(data, start, start + _LONGEST_LINE):
-            end = data.find(b"\n", start)
-            line = start, len(data) if end < 0 else end
-            if pattern.covers(data, found.form, line, given.span(1)):
-                yield number
+    for start in found.starts if doc["media"] == Media.CODE.value else ():
+        end = data.find(b"\n", start)
+        line = start, len(data) if end < 0 else end
+        if data.find(b"=", *line) < 0:
+            continue
+        given = _GIVEN.match(data, start, start + _LONGEST_LINE)
+        if given and pattern.covers(data, found.form, line, given.span(1)):
+            yield start
 
 
 def _shares(counts: Sequence[int], budget: int) -> list[int]:
@@ -319,8 +330,8 @@ def _file(
     fresh: Freshness,
 ) -> types.GrepResponseFiles:
     found, doc = match.found, match.doc
-    chosen = sorted(sorted(found.lines, key=lambda n: (n not in match.defined, n))[:share])
-    lines = list(_lines(snapshot, match, pattern, _around(chosen, context)))
+    chosen = sorted(sorted(found.starts, key=lambda at: (at not in match.defined, at))[:share])
+    lines = list(_lines(snapshot, match, pattern, chosen, context))
     return {
         "doc_id": doc["doc_id"],
         "doc_path": doc["path"],
@@ -333,7 +344,16 @@ def _file(
     }
 
 
-def _around(chosen: Sequence[int], context: int) -> list[int]:
+def _numbered(data: bytes, starts: Sequence[int]) -> dict[int, int]:
+    """Return where these lines begin, by their numbers."""
+    numbered, number, before = {}, 1, 0
+    for start in starts:
+        number += data.count(b"\n", before, start)
+        numbered[number] = before = start
+    return numbered
+
+
+def _around(chosen: Iterable[int], context: int) -> list[int]:
     """Return the lines and those around them, each once."""
     if not context:
         return list(chosen)
@@ -342,19 +362,20 @@ def _around(chosen: Sequence[int], context: int) -> list[int]:
 
 
 def _lines(
-    snapshot: IndexSnapshot, match: _Match, pattern: Pattern, numbers: Sequence[int]
+    snapshot: IndexSnapshot, match: _Match, pattern: Pattern, chosen: Sequence[int], context: int
 ) -> Iterator[types.GrepResponseFilesLines]:
-    if not numbers:
+    if not chosen:
         return
     found, doc = match.found, match.doc
     data = found.text.data
     by_lines = has_lines(doc)
     chunks = [] if by_lines else snapshot.doc_chunks(doc["doc_id"])
+    known, matching = _numbered(data, chosen), {*(found.starts if context else chosen)}
     at, number, before = 0, 1, 0
-    for wanted in numbers:
+    for wanted in _around(known, context):
         start = at
-        if wanted in found.lines:
-            at, number = found.lines[wanted], wanted
+        if wanted in known:
+            at, number = known[wanted], wanted
         while number < wanted and (end := data.find(b"\n", at)) >= 0:
             at, number = end + 1, number + 1
         before += 0 if by_lines else len(data[start:at].decode("utf-8", "replace"))
@@ -362,11 +383,11 @@ def _lines(
             return
         end = data.find(b"\n", at)
         text = data[at : len(data) if end < 0 else end].decode("utf-8", "replace")
-        line = _line(wanted, text, pattern if wanted in found.lines else None)
-        if wanted in found.lines:
+        line = _line(wanted, text, pattern if at in matching else None)
+        if at in matching:
             place = None if by_lines else _place(chunks, before)
             line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
-            if wanted in match.defined:
+            if at in match.defined:
                 line["is_definition"] = True
         yield line
 
