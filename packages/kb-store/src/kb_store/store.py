@@ -39,6 +39,8 @@ from kb_store._tables import expired_aliases
 __all__ = ["Store"]
 
 _MOST_SHOWN = 5
+_LARGE_COMMIT_BYTES = 16 * 1024 * 1024
+"""What one commit may add to the log; thousands of usual passages take a third of it."""
 
 
 class Store:
@@ -159,8 +161,13 @@ class Store:
         """Commit *changes*, all or nothing; return the sequence the store is at then."""
         with self._session.use("commit"):
             self._counted = None
+            before = _files.wal_bytes(self._session)
             sequence = commit(self._session, changes, self._clock())
             self._fresh = {document.doc_id: document for document in changes.documents}
+            if _files.wal_bytes(self._session) - before > _LARGE_COMMIT_BYTES:
+                # The engine has it all in memory, and the index is yet to be told of it.
+                _files.checkpoint(self._session)
+                self._session.let_go()
         return sequence
 
     def forget_expired(self, now: datetime, days: int = 90) -> int:
