@@ -14,7 +14,7 @@ from kb_app._ingest.making.formats.pdf import PdfParser, read_pdf
 from kb_app._ingest.making.glyphs import Box
 from kb_app._ingest.making.pdfium import PageImage, opened
 from kb_app._ingest.making.places import placed_chunks
-from kb_app._ingest.workers.worker import Phase, hearing
+from kb_app._ingest.workers.worker import Phase, hearing, left_out
 from kb_app._media import chunker_for
 from kb_app.testing.papers import Leaf, Said, paper, plain_page
 from kb_core.citations import PageSpan, Span
@@ -292,6 +292,44 @@ def test_a_long_file_says_how_far_it_is() -> None:
         ("parse", 99, 250),
         ("parse", 199, 250),
     ]
+
+
+def without(data: bytes, *pages: int) -> ParsedDocument:
+    """Return what a worker makes of *data* once these pages took too much memory."""
+    token = left_out.set(frozenset(pages))
+    try:
+        return parse(data)
+    finally:
+        left_out.reset(token)
+
+
+def test_pages_that_take_too_much_memory_are_left_out_with_a_reason() -> None:
+    data = paper(*(plain_page(f"Page {n}.") for n in range(1, 9)))
+    needs = "what is drawn there takes more memory than a page may"
+
+    document = without(data, 2)
+    assert [span.page for span in spans(document)] == [1, 3, 4, 5, 6, 7, 8]
+    assert document.warnings == (f"page 2 of 8 is not read: {needs}",)
+
+    document = without(data, 2, 3, 4, 6)
+    assert [span.page for span in spans(document)] == [1, 5]
+    assert document.warnings[-1] == (
+        "pages from 6 of 8 on are not read: too many pages before take too much for such a file"
+    )
+
+    refused = without(paper(plain_page("Page.")), 1).refused
+    assert refused == ("too_large", f"page 1 of 1 is not read: {needs}")
+
+
+def test_a_file_of_far_more_text_than_it_has_bytes_is_read_by_its_beginning() -> None:
+    shared = plain_page("\n".join(WORDS * 40))
+    pages = 1 + 600_000 // len(parse(paper(shared)).text)
+
+    document = parse(paper(*[shared] * pages))
+
+    assert 500_000 < len(document.text) < 550_000
+    (warning,) = document.warnings
+    assert "on are not read: the text before is too much for such a file" in warning
 
 
 def test_a_file_of_more_pages_than_are_read_is_refused() -> None:

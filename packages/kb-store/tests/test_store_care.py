@@ -90,6 +90,24 @@ def test_the_log_is_folded_in_when_it_is_large(store: Store) -> None:
     assert store.sizes()["wal"] == 0
 
 
+def test_the_log_is_folded_in_after_a_large_commit_alone(store: Store) -> None:
+    """What the engine has of it in memory goes then, which is ten times a usual commit."""
+    store.commit(Changes(documents=(document("a.md", "text\n\n" * 1000),)))
+    added = store.sizes()["wal"]
+
+    assert not store.let_go_if_large(added)
+    assert store.sizes()["wal"] == added
+
+    doc = replace(document("b.log", "x"), text="a line\n" * 300_000, chunks=())
+    store.commit(Changes(documents=(doc,)))
+
+    assert store.let_go_if_large(2_000_000)
+    assert store.sizes()["wal"] == 0
+    found = store.document(doc.doc_id)
+    assert found is not None
+    assert found.text == doc.text
+
+
 def test_commits_alone_never_write_a_checkpoint(store: Store) -> None:
     """DuckDB's own threshold is 16 MB; a checkpoint inside a burst stalls it for seconds."""
     store.checkpoint()

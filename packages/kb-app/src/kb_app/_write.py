@@ -31,6 +31,8 @@ __all__ = ["WriteSession"]
 logger = logging.getLogger(__name__)
 
 _CHECKPOINT_BYTES = 128 * 1024 * 1024
+_LARGE_COMMIT_BYTES = 16 * 1024 * 1024
+"""What one commit may add to the log; four thousand usual passages add a third of it."""
 _WORTH_FOLDING_BYTES = 32 * 1024 * 1024
 """A store from this size on is looked at again once its log is folded in."""
 _WORTH_REWRITING_BYTES = 4 * 1024 * 1024
@@ -85,6 +87,8 @@ class WriteSession:
     def commit(self, changes: Changes) -> Control:
         """Commit *changes* to the truth and publish them; return what readers now see."""
         self.store.commit(changes)
+        # The engine has a huge document in memory, while the index is yet to be told of it.
+        self.store.let_go_if_large(_LARGE_COMMIT_BYTES)
         self.publish()
         self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
         return self.control

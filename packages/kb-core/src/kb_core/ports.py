@@ -332,6 +332,10 @@ class Store(Protocol):
         """Fold the log into the file if it is larger than *max_wal_bytes*."""
         ...
 
+    def let_go_if_large(self, max_commit_bytes: int, /) -> bool:
+        """Fold the log in and free memory if the last commit was larger; say whether it was."""
+        ...
+
     def compact(self, min_free_share: float = 0.25) -> bool:
         """Drop unused embeddings, and rewrite the file if that share of it is free."""
 

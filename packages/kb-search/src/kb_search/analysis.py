@@ -258,19 +258,29 @@ class _Remembered(dict[str, _T]):
 @cache
 def _tokens_of(language: str) -> Callable[[str], _Forms]:
     """Return the function that analyses one token for a stemmer."""
+    return _Remembered(_maker_of(language)).__getitem__
+
+
+@cache
+def _maker_of(language: str) -> Callable[[str], _Forms]:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     stemmer = builder.filter(tantivy.Filter.stemmer(language)).build()
-    return _Remembered(partial(_forms, stemmer=stemmer)).__getitem__
+    return partial(_forms, stemmer=stemmer)
 
 
 @cache
 def _pieces_of(language: str) -> Callable[[str], _Forms | None]:
     """Return the function that analyses what stands between white space; ``None``: no token."""
-    return _Remembered(partial(_piece_forms, known=_tokens_of(language))).__getitem__
+    known = _tokens_of(language)
+    return _Remembered(partial(_piece_forms, known=known, make=_maker_of(language))).__getitem__
 
 
-def _piece_forms(piece: str, known: Callable[[str], _Forms]) -> _Forms | None:
-    tokens = [piece] if piece.isalnum() else _TOKEN.findall(piece)
+def _piece_forms(
+    piece: str, known: Callable[[str], _Forms], make: Callable[[str], _Forms]
+) -> _Forms | None:
+    if piece.isalnum():
+        return make(piece)  # which is remembered once, as the piece that it is
+    tokens = _TOKEN.findall(piece)
     if len(tokens) == 1:
         return known(tokens[0])
     if not tokens:
@@ -281,6 +291,8 @@ def _piece_forms(piece: str, known: Callable[[str], _Forms]) -> _Forms | None:
 
 def _forms(token: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
     if token.isascii() and token.isalnum() and len(token) * 4 <= _MAX_TERM_BYTES:
+        if token.isdigit():
+            return _Forms(token, token, "")
         lowered = token.lower()
         is_plain = token.isalpha() and token[1:] == lowered[1:]
         parts = "" if is_plain else " ".join(_parts(token)).lower()

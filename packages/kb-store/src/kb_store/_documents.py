@@ -157,28 +157,39 @@ def _span_json(chunk: ChunkRecord) -> str | None:
     return to_json(dict(chunk.span), f"the span of chunk {chunk.chunk_id!r}")
 
 
-def _chunk_rows(session: Session, doc_keys: Sequence[int]) -> dict[int, list[Record]]:
-    """Return the rows of documents' chunks by document key, by ordinal."""
-    found: defaultdict[int, list[Record]] = defaultdict(list)
-    for row in session.records(_READ_CHUNKS, [doc_keys]):
-        found[row.pop("doc_key")].append(row)
+def _chunks(
+    session: Session, texts: Mapping[int, str], likely: Mapping[int, Sequence[ChunkRecord]]
+) -> dict[int, list[ChunkRecord]]:
+    """Return the chunks of documents by document key, by ordinal; *likely* are shared as below.
+
+    They are made while the rows come: a document may have a hundred thousand.
+    """
+    found: defaultdict[int, list[ChunkRecord]] = defaultdict(list)
+    for row in session.each(_READ_CHUNKS, [list(texts)]):
+        doc_key, ordinal = row.pop("doc_key"), row["ordinal"]
+        candidates = likely.get(doc_key, ())
+        like = candidates[ordinal] if ordinal < len(candidates) else None
+        found[doc_key].append(_chunk(row, texts[doc_key], like))
     return found
 
 
-def _chunk(row: Record, text: str, known: Mapping[str, str]) -> ChunkRecord:
-    """Return the chunk of *row*; *text* is its document's, *known* are texts that are there.
+def _chunk(row: Record, text: str, like: ChunkRecord | None) -> ChunkRecord:
+    """Return the chunk of *row*; *text* is its document's, and what *like* has is shared.
 
     The slice is taken here: ranges count code points, and cutting by them in SQL
     walks the text from its start for every chunk.
     """
-    part = text[row["start"] : row["end"]]
-    made = {
-        "text": known.get(part, part),
+    made = row | {
+        "text": text[row["start"] : row["end"]],
         "heading_path": tuple(row["heading_path"]),
         "span": from_json(row["span"]),
         "flags": tuple(row["flags"]),
     }
-    return ChunkRecord(**row | made)
+    if like is not None:
+        for name, value in made.items():
+            known = getattr(like, name)
+            made[name] = known if known == value else value
+    return ChunkRecord(**made)
 
 
 _KEYS = "SELECT doc_id, doc_key FROM documents WHERE doc_id IN (SELECT unnest(?::VARCHAR[]))"
@@ -315,36 +326,24 @@ def read_documents(
 ) -> list[DocumentRecord]:
     """Return those documents that exist, whole, by key.
 
-    A text that equals that of a *fresh* one, by id, is the same object: not a copy beside it.
+    What a *fresh* one of the same text, by id, has too is the same object: not a copy beside it.
     """
     if not doc_keys:
         return []
     rows = session.records(_READ_DOCUMENTS, [doc_keys])
-    chunks = _chunk_rows(session, doc_keys)
     texts = read_texts(session, [row["doc_key"] for row in rows])
-    return [
-        _document(
-            row,
-            texts[row["doc_key"]],
-            chunks.get(row["doc_key"], ()),
-            fresh.get(row["doc_id"]),
-        )
-        for row in rows
-    ]
+    likely: dict[int, Sequence[ChunkRecord]] = {}
+    for row in rows:
+        doc_key, known = row["doc_key"], fresh.get(row["doc_id"])
+        if known is not None and known.text == texts[doc_key]:
+            texts[doc_key], likely[doc_key] = known.text, known.chunks
+    chunks = _chunks(session, texts, likely)
+    return [_document(row, texts[row["doc_key"]], chunks[row["doc_key"]]) for row in rows]
 
 
-def _document(
-    row: Record, text: str, chunks: Sequence[Record], fresh: DocumentRecord | None
-) -> DocumentRecord:
-    known: dict[str, str] = {}
-    if fresh is not None and fresh.text == text:
-        text, known = fresh.text, {chunk.text: chunk.text for chunk in fresh.chunks}
+def _document(row: Record, text: str, chunks: Sequence[ChunkRecord]) -> DocumentRecord:
     made: Record = {name: from_us(row[name]) for name in _INSTANTS}
     made |= {name: tuple(row[name]) for name in _LISTS}
     made |= {name: tuple(from_json(row[name])) for name in ("blocks", "links")}
-    made |= {
-        "metadata": from_json(row["metadata"]),
-        "text": text,
-        "chunks": tuple(_chunk(chunk, text, known) for chunk in chunks),
-    }
+    made |= {"metadata": from_json(row["metadata"]), "text": text, "chunks": tuple(chunks)}
     return DocumentRecord(**row | made)

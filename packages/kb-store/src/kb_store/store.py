@@ -49,6 +49,8 @@ class Store:
         self._clock = clock
         self._fresh: dict[str, DocumentRecord] = {}
         """What the last commit brought, until the index is told of it."""
+        self._committed_bytes = 0
+        """What the last commit added to the log."""
         self._counted: dict[str, Any] | None = None
         """What is counted, until a commit changes it: a run publishes twice or three times."""
 
@@ -159,8 +161,10 @@ class Store:
         """Commit *changes*, all or nothing; return the sequence the store is at then."""
         with self._session.use("commit"):
             self._counted = None
+            before = _files.wal_bytes(self._session)
             sequence = commit(self._session, changes, self._clock())
             self._fresh = {document.doc_id: document for document in changes.documents}
+            self._committed_bytes = _files.wal_bytes(self._session) - before
         return sequence
 
     def forget_expired(self, now: datetime, days: int = 90) -> int:
@@ -275,6 +279,15 @@ class Store:
             large = _files.wal_bytes(self._session) > max_wal_bytes
             if large:
                 _files.checkpoint(self._session)
+        return large
+
+    def let_go_if_large(self, max_commit_bytes: int) -> bool:
+        """Fold the log in and free what is kept in memory, after a commit of more than that."""
+        with self._session.use("write a checkpoint"):
+            large = self._committed_bytes > max_commit_bytes
+            if large:
+                _files.checkpoint(self._session)
+                self._session.let_go()
         return large
 
     def compact(self, min_free_share: float = 0.25) -> bool:

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kb_app._ingest.workers.worker import say
+from kb_app._ingest.workers.worker import left_out, say, watched
 from kb_core.errors import InvalidInput
 
-__all__ = ["bad_init", "climb", "do", "double", "init", "noted", "size", "steps", "stroll"]
-__all__ += ["whose"]
+__all__ = ["bad_init", "climb", "do", "double", "hoard", "init", "noted", "size", "steps"]
+__all__ += ["stroll", "whose"]
 
 _started: list[str] = []
 
@@ -63,6 +63,19 @@ def climb(many: int) -> int:
         say("climbing", n + 1, many)
         time.sleep(0.2)
     return many
+
+
+def hoard(many: int) -> list[int]:
+    """Take *many* steps, of which every other one takes memory without end; return the others."""
+    taken, hoarded = [], []
+    for step in range(many):
+        if step in left_out.get():
+            continue
+        with watched(step, 40):
+            while step % 2:
+                hoarded.append(b"a" * 1_000_000)
+        taken.append(step)
+    return taken
 
 
 def steps(many: int) -> int:

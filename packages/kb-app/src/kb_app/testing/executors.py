@@ -163,6 +163,19 @@ class ApartContract(ExecutorContract):
         assert wanted in message(gave_up)
         assert after.value == "a"
 
+    def test_a_step_that_takes_too_much_memory_is_left_out(self) -> None:
+        few, after = self.done("hoard", [6, 1])
+
+        assert (few.value, few.error) == ([0, 2, 4], None)
+        assert after.value == [0]
+
+    def test_a_task_of_which_too_many_steps_take_too_much_memory_ends(self) -> None:
+        many, after = self.done("hoard", [30, 1])
+
+        assert message(many) == "9 parts of it need more memory than a part may"
+        assert kind(many) == "memory"
+        assert after.value == [0]
+
     def test_a_child_survives_what_is_no_crash(self) -> None:
         first, *others, last = self.done(
             "do", ["pid", "sys.exit", "lambda", "print", "raise", "pid"]

@@ -330,6 +330,9 @@ class MemoryStore:
     def checkpoint_if_large(self, max_wal_bytes: int) -> bool:
         return max_wal_bytes < 0
 
+    def let_go_if_large(self, max_commit_bytes: int) -> bool:
+        return False
+
     def compact(self, min_free_share: float = 0.25) -> bool:
         with self._lock:
             needed = {chunk.passage_hash for chunk in self._truth.chunks().values()}

@@ -98,6 +98,9 @@ class UnigramTokenizer:
         """The ids of parts that came before, once there was much text."""
         spaces = (chr(code) for code, form in vocabulary.normal.items() if form == " ")
         self.separators = " " + "".join(spaces)
+        others = (chr(code) for code in (32, *vocabulary.normal) if code < _ASCII)
+        self._changes = re.compile(f"[{re.escape(''.join(others))}]")
+        """What of ASCII is written otherwise in a vocabulary, or parts words."""
 
     def encode(self, texts: Sequence[str], /) -> list[list[int]]:
         """Return the ids of each text between ``<s>`` and ``</s>``, cut to the window."""
@@ -128,6 +131,8 @@ class UnigramTokenizer:
         return [self._vocabulary.text(number).replace("▁", " ") for number in ids]
 
     def _words(self, text: str) -> list[str]:
+        if text.isascii() and text and not self._changes.search(text):
+            return [f"▁{text}"]
         normal = _clean(text).translate(self._vocabulary.normal)
         return [f"▁{word}" for word in normal.split(" ") if word]
 
@@ -243,6 +248,7 @@ def _frame(library: tokenizers.Tokenizer) -> tuple[int, int]:
 
 
 _WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+_ASCII = 128
 _MAX_WORDS = 200_000
 _MAX_LETTERS = 64
 """A longer word, a paragraph of Chinese, hardly comes twice: not remembered. Addresses and links

@@ -41,6 +41,8 @@ _UNKNOWN_PENALTY = 10.0
 """How far an unknown character scores below the rarest piece; sentencepiece's constant."""
 _MAX_NODES = 200_000
 _NOWHERE = -1e300
+_FEW = 16
+"""Characters that are cut off one by one."""
 
 
 def pack_vocabulary(words: Words) -> bytes:
@@ -231,11 +233,13 @@ def _best_end(pieces: Sequence[_Beginning], letter: str) -> tuple[float, int, li
 
 
 def _shared(one: str, other: str) -> int:
-    """Return how many characters two words begin with alike."""
-    for at, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return at
-    return min(len(one), len(other))
+    """Return how many characters two words begin with alike; of sorted ones, most."""
+    shared = min(len(one), len(other))
+    if shared > _FEW:
+        return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), shared)
+    while one[:shared] != other[:shared]:
+        shared -= 1
+    return shared
 
 
 _Beginning: TypeAlias = tuple[_Node, int, float]

@@ -20,12 +20,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from functools import cache
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeAlias
 
-from kb_app._ingest.workers.worker import HEADER, Phase, Reply, error_of
+from kb_app._ingest.workers.worker import HEADER, Phase, Reply, Without, error_of
 from kb_core.errors import KbError
 
 __all__ = ["Child", "ChildDied", "ChildTimedOut", "Done", "Feeder", "Limit", "Limits"]
@@ -45,6 +47,10 @@ main(*map(int, sys.argv[2:]))
 """
 _ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
 _READ_SIZE = 1 << 20
+_MOST_WITHOUT = 8
+"""How often a task is begun anew without what took too much memory."""
+_LARGE_ANSWER = 8 << 20
+_M_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 128 << 10
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
@@ -147,6 +153,8 @@ class Child:
                 raise self._end() from None
 
     def _read(self, size: int, limit: Limit) -> bytearray:
+        if size >= _LARGE_ANSWER:
+            _return_large_blocks()
         data = bytearray()
         while len(data) < size:
             limit.wait_for(self._replies, select.POLLIN)
@@ -203,6 +211,19 @@ def _widen(descriptor: int) -> None:
             fcntl.fcntl(descriptor, _F_SETPIPE_SZ, _READ_SIZE)
         except OSError:
             return
+
+
+@cache
+def _return_large_blocks() -> None:
+    """Have the C library give every large block back when it is freed, where it is glibc.
+
+    Left alone it keeps larger blocks on its heap the more of them were freed, and what lies
+    between those that are used again stays: a fifth of the peak while a huge document is stored.
+    """
+    import ctypes  # two milliseconds: not where nothing is large
+
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 class Queues:
@@ -265,7 +286,7 @@ class Feeder(Thread):
         said: Reply | Phase = Phase()
         yield said
         limit = Limit(self._limits.wall_secs)
-        answers = child.ask(frame, limit)
+        answers, without = child.ask(frame, limit), frozenset[int]()
         while not isinstance(said, Reply):
             try:
                 said = _unpickled(next(answers))
@@ -277,7 +298,23 @@ class Feeder(Thread):
                 limit.renew(secs and max(secs, said.patience_secs))
             if isinstance(said, Reply) and said.is_last:
                 self._drop_child()
+            if isinstance(said, Reply) and said.oversized is not None:
+                without |= {said.oversized}
+                said = self._oversized(without)
+                if not isinstance(said, Reply):
+                    again = Without(pickle.loads(frame), without)  # noqa: S301 - we wrote it
+                    frame_again = pickle.dumps(again, pickle.HIGHEST_PROTOCOL)
+                    answers = self._living_child().ask(frame_again, limit)
             yield said
+
+    def _oversized(self, steps: Collection[int]) -> Reply | Phase:
+        """Return the error of a task of which one step more takes too much; no error, if few do."""
+        if len(steps) <= _MOST_WITHOUT:
+            return Phase()
+        message = f"{len(steps)} parts of it need more memory than a part may"
+        details = {"kind": "memory"}
+        error = {"code": "internal", "message": message, "hint": None, "details": details}
+        return Reply(error=error, is_last=True)
 
     def _living_child(self) -> Child:
         if self._child is not None:

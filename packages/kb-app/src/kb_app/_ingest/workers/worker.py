@@ -18,15 +18,17 @@ import resource
 import signal
 import struct
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from io import FileIO
+from threading import Event, Lock, Thread
 from typing import IO, Any
 
 from kb_core.values import dataclass
 
-__all__ = ["HEADER", "Phase", "Reply", "Work", "error_of", "hearing", "main", "resolve", "say"]
+__all__ = ["HEADER", "Phase", "Reply", "Without", "Work", "error_of", "hearing", "left_out"]
+__all__ += ["main", "resolve", "say", "watched"]
 
 HEADER = struct.Struct("<Q")
 
@@ -53,6 +55,16 @@ class Reply:
     error: Mapping[str, Any] | None = None
     seconds: float = 0.0
     is_last: bool = False
+    oversized: int | None = None
+    """In place of a value: the step that took more memory than it may. There may be one without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A task that is begun anew, without the steps that took too much memory."""
+
+    task: Any
+    steps: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,72 @@ class Phase:
 
 hearing: ContextVar[Callable[[Phase], object]] = ContextVar("hearing", default=lambda _: None)
 """Who hears of the phases of the task that runs here; nobody, unless it is set."""
+
+
+left_out: ContextVar[frozenset[int]] = ContextVar("left_out", default=frozenset())
+"""The steps that the task which runs here has to do without."""
+
+
+class _Watch:
+    """Ends this process once it has grown by more than a step may, in the middle of any call.
+
+    A library that is written in C can neither be stopped nor be told how much it may take, and
+    a limit of the system would end it without a word. Where the system does not tell how large
+    a process is, nothing is watched.
+    """
+
+    _EVERY_SECS = 0.005
+
+    def __init__(self) -> None:
+        self.tell: Callable[[Reply], object] | None = None
+        self._most = 0.0
+        self._step: int | None = None
+        self._begun = Event()
+
+    def begin(self, step: int, megabytes: float) -> None:
+        if self.tell is None or not (size := _resident_mb()):
+            return
+        if not self._begun.is_set():
+            self._begun.set()
+            Thread(target=self._look, name="kebab-watch", daemon=True).start()
+        self._most, self._step = size + megabytes, step
+
+    def end(self) -> None:
+        self._step = None
+
+    def _look(self) -> None:
+        while self.tell is not None:
+            time.sleep(self._EVERY_SECS)
+            step = self._step
+            if step is not None and _resident_mb() > self._most and step == self._step:
+                self.tell(Reply(oversized=step, is_last=True))
+                os._exit(0)
+
+
+_watch = _Watch()
+
+
+def _resident_mb() -> float:
+    """Return how much memory this process has; 0 where that cannot be told."""
+    try:
+        with open("/proc/self/statm", "rb", buffering=0) as file:
+            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+@contextmanager
+def watched(step: int, megabytes: float) -> Iterator[Callable[[], None]]:
+    """Let a step of a task take so much memory; yield what ends that before the step does.
+
+    A worker process that grows by more does the task anew without it: ``left_out`` has the
+    steps. Elsewhere nothing is watched.
+    """
+    _watch.begin(step, megabytes)
+    try:
+        yield _watch.end
+    finally:
+        _watch.end()
 
 
 def say(
@@ -136,12 +214,16 @@ def main(tasks: int, replies: int, life: int) -> None:
         _send(writer, phase)
 
     hearing.set(tell)
+    _watch.tell = lambda said: _send(writer, said)
     while frame := _frame(reader):
         _limit_time(work.cpu_secs)
         reply = _do(task, frame, work)
         _send(writer, reply)
         if reply.is_last:
             return
+
+
+_speaking = Lock()
 
 
 def _frame(reader: IO[bytes]) -> bytes:
@@ -166,7 +248,13 @@ def _limit(kind: int, most: int) -> None:
 def _do(task: Callable[[Any], Any], frame: bytes, work: Work) -> Reply:
     started = time.perf_counter()
     try:
-        value = task(pickle.loads(frame))  # noqa: S301 - our parent wrote it
+        given = pickle.loads(frame)  # noqa: S301 - our parent wrote it
+        if isinstance(given, Without):
+            left_out.set(given.steps)
+            given = given.task
+        else:
+            left_out.set(frozenset())
+        value = task(given)
     except MemoryError as error:
         # What is left of the heap is in pieces; a new process does better.
         _limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)  # telling it takes some, too
@@ -183,10 +271,11 @@ def _send(writer: FileIO, said: Reply | Phase) -> None:
     except Exception as error:  # noqa: BLE001 - whatever a value's own pickling raises
         seconds = said.seconds if isinstance(said, Reply) else 0.0
         frame = pickle.dumps(Reply(error=error_of(error), seconds=seconds))
-    for part in (HEADER.pack(len(frame)), frame):
-        view = memoryview(part)
-        while view:
-            view = view[writer.write(view) :]
+    with _speaking:  # the watch speaks from a thread of its own
+        for part in (HEADER.pack(len(frame)), frame):
+            view = memoryview(part)
+            while view:
+                view = view[writer.write(view) :]
 
 
 def _die_with_parent(life: int) -> None:

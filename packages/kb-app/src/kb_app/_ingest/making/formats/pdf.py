@@ -23,7 +23,7 @@ from kb_app._ingest.making.ocr import Line as Recognised
 from kb_app._ingest.making.pages import Sheet, name_headings, title_of, without_running_lines
 from kb_app._ingest.making.pdfium import Locked, NotReadable, Page, PageImage, Pdf, opened
 from kb_app._ingest.making.recognised import paragraphs_of, recogniser_for
-from kb_app._ingest.workers.worker import say
+from kb_app._ingest.workers.worker import left_out, say, watched
 from kb_core.citations import PageSpan
 from kb_core.documents import Block, Enclosure, Metadata, ParsedDocument, Place, SourceFile
 from kb_core.ingest import SkipReason
@@ -39,6 +39,13 @@ _NOISE = re.compile("[\x00\x01\x03-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff]")
 _MOST_NOISE = 0.3
 _TOLD_PAGES = 5
 _STEP = 100
+_PAGE_MB, _PAGE_TIMES_SIZE = 120, 5
+"""The memory that one page may take, beside so many times the size of the file. A map of a
+hundred thousand lines takes a third of it, a page of text a sixtieth."""
+_MOST_OVERSIZED = 3
+"""Pages that are left out for that; at the next one the file ends."""
+_TEXT_CHARS, _CHARS_PER_BYTE = 500_000, 6
+"""How much text a file may have, and for each of its bytes: packed prose has two or three."""
 _OTHER_TYPE = 0.4
 _CUT_WORD = re.compile(r"[^\W\d_]-$")
 _DATE = re.compile(
@@ -124,14 +131,26 @@ def _refused(file: SourceFile, reason: SkipReason, detail: str) -> ParsedDocumen
 def _read(pdf: Pdf, file: SourceFile, recognise: Recognise | None) -> ParsedDocument:
     sheets: list[Sheet] = []
     damaged: list[int] = []
-    for index in range(len(pdf)):
+    oversized = sorted(left_out.get())
+    last, chars = _last_page(len(pdf), oversized), 0
+    most_mb = _PAGE_MB + _PAGE_TIMES_SIZE * file.size / 1e6
+    most_chars = _TEXT_CHARS + _CHARS_PER_BYTE * file.size
+    for index in range(last):
         if index % _STEP == _STEP - 1:  # a long file has its time for each step
             say("parse", index, len(pdf))
+        if index + 1 in oversized:
+            continue
+        if chars > most_chars:
+            last = index
+            break
         try:
-            with pdf.page(index) as page:
-                sheets.append(_sheet(page, (index, len(pdf)), pdf.label(index), recognise))
+            with watched(index + 1, most_mb) as lift, pdf.page(index) as page:
+                at = (index, len(pdf))
+                sheets.append(_sheet(page, at, pdf.label(index), recognise, lift))
         except NotReadable:
             damaged.append(index + 1)
+            continue
+        chars += sum(len(line.text) for block in sheets[-1].blocks for line in block.lines)
     without_running_lines(sheets)
     name_headings(sheets, list(pdf.outline()))
     written = _Written()
@@ -141,6 +160,9 @@ def _read(pdf: Pdf, file: SourceFile, recognise: Recognise | None) -> ParsedDocu
     text = "".join(written.parts)
     waiting = [sheet.number for sheet in sheets if sheet.waits]
     warnings = _told(damaged, "cannot be read", len(pdf))
+    warnings += (unread := _not_read(oversized, last, len(pdf)))
+    if unread and not text:
+        return _refused(file, SkipReason.TOO_LARGE, unread[0])
     warnings += _told(waiting, "pictures without text", len(pdf)) if recognise is None else []
     return ParsedDocument(
         text=text,
@@ -153,6 +175,23 @@ def _read(pdf: Pdf, file: SourceFile, recognise: Recognise | None) -> ParsedDocu
         warnings=tuple(warnings),
         parser_version=_PARSER,
     )
+
+
+def _last_page(pages: int, oversized: Sequence[int]) -> int:
+    """Return how many pages are read where some take too much: not on and on."""
+    return oversized[_MOST_OVERSIZED] - 1 if len(oversized) > _MOST_OVERSIZED else pages
+
+
+def _not_read(oversized: Sequence[int], last: int, total: int) -> list[str]:
+    """Return what is to be said of pages that would take too much, or come after too much."""
+    needs = "what is drawn there takes more memory than a page may"
+    told = [
+        f"page {page} of {total:,} is not read: {needs}" for page in oversized if page <= last
+    ]
+    if last < total:
+        why = "too many pages before take too much" if oversized else "the text before is too much"
+        told.append(f"pages from {last + 1:,} of {total:,} on are not read: {why} for such a file")
+    return told
 
 
 def _told(pages: Sequence[int], what: str, total: int) -> list[str]:
@@ -168,8 +207,17 @@ def _told(pages: Sequence[int], what: str, total: int) -> list[str]:
     return [f"pages {some}{also} of {total:,} {'are ' if verb else ''}{what}"]
 
 
-def _sheet(page: Page, at: tuple[int, int], label: str, recognise: Recognise | None) -> Sheet:
-    """Return a page; *at* says which it is, counted from 0, and of how many."""
+def _sheet(
+    page: Page,
+    at: tuple[int, int],
+    label: str,
+    recognise: Recognise | None,
+    lift: Callable[[], None],
+) -> Sheet:
+    """Return a page; *at* says which it is, counted from 0, and of how many.
+
+    *lift* is called before a picture of it is read: that takes memory whatever is on it.
+    """
     index, total = at
     glyphs = page.glyphs()
     sheet = Sheet(number=index + 1, label=label, view=page.view, is_layer=glyphs.is_layer)
@@ -179,6 +227,7 @@ def _sheet(page: Page, at: tuple[int, int], label: str, recognise: Recognise | N
         sheet.waits = True
         sheet.blocks = [] if _is_noise(glyphs.text) else blocks_of(lines_of(glyphs))
     else:
+        lift()
         image = page.image()
         seen = recognise(image, index + 1, total)
         sheet.blocks = _seen([lines for lines in seen if lines], image, page)
