@@ -322,19 +322,15 @@ class Store(Protocol):
 
     def sizes(self) -> Mapping[str, int]:
         """Return bytes of ``database``, its log ``wal``, and in it, ``free`` and ``unused``."""
-        ...
 
     def checkpoint(self) -> None:
         """Fold the log into the file; for the end of a run, never inside a burst."""
-        ...
 
     def checkpoint_if_large(self, max_wal_bytes: int, /) -> bool:
         """Fold the log into the file if it is larger than *max_wal_bytes*."""
-        ...
 
     def let_go_if_large(self, max_commit_bytes: int, /) -> bool:
         """Fold the log in and free memory if the last commit was larger; say whether it was."""
-        ...
 
     def compact(self, min_free_share: float = 0.25) -> bool:
         """Drop unused embeddings, and rewrite the file if that share of it is free."""
