@@ -225,6 +225,25 @@ def test_a_record_that_the_disk_refuses_meanwhile_is_not_taken_for_none(kebab: K
     assert not record.exists()
 
 
+@pytest.mark.parametrize("damage", [b"", b"{", b"\0" * 200], ids=["empty", "cut", "zeroed"])
+def test_what_was_added_goes_though_its_record_is_damaged(kebab: KebabHere, damage: bytes) -> None:
+    kebab.run("ingest-stdin", "--title", f"About the {MARK}", given=SECRET)
+    kebab.run("ingest-stdin", "--title", "Kept", given=GARDEN)
+    (added,) = kebab.json("list", "docs", "--source", "_added", "--path-glob", "about*")["items"]
+    assets = kebab.data_dir / "assets"
+    (record,) = (path for path in assets.glob("*.json") if MARK in path.read_text("utf-8"))
+    record.write_bytes(damage)
+
+    kebab.run("forget", "doc", added["doc_id"], "secret.md", "--yes")
+
+    assert files_with(MARK, kebab.data_dir) == []
+    assert not record.exists()
+    assert len(list(assets.iterdir())) == 2, "the other's bytes and record"
+    kebab.ingest()
+    (kept,) = kebab.json("list", "docs", "--source", "_added")["items"]
+    assert kept["title"] == "Kept"
+
+
 def test_a_source_goes_with_its_configuration_and_doctor_tells_what_is_left(
     kebab: KebabHere,
 ) -> None:

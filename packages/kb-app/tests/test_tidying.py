@@ -37,7 +37,8 @@ class Measured(MemoryStore):
 @pytest.mark.parametrize(
     ("database", "free", "unused", "expected"),
     [
-        (4 * MB, 3 * MB, 0, []),
+        (2 * MB, 1 * MB, 0, []),
+        (4 * MB, 3 * MB, 0, ["compact"]),
         (10 * MB, 4 * MB, 1 * MB, ["compact"]),
         (20 * MB, 3 * MB, 2 * MB, []),
         (100 * MB, 20 * MB, 0, ["checkpoint"]),

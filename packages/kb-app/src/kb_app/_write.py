@@ -35,7 +35,7 @@ _LARGE_COMMIT_BYTES = 16 * 1024 * 1024
 """What one commit may add to the log; four thousand usual passages add a third of it."""
 _WORTH_FOLDING_BYTES = 32 * 1024 * 1024
 """A store from this size on is looked at again once its log is folded in."""
-_WORTH_REWRITING_BYTES = 4 * 1024 * 1024
+_WORTH_REWRITING_BYTES = 1_750_000
 _WORTH_REWRITING_SHARE = 0.3
 """Of a store, what has to be of no use so that it is rewritten, and how large that has to be."""
 _MOST_NAMED = 3

@@ -39,7 +39,7 @@ from kb_app._forgetting.traces import (
 )
 from kb_app._forgotten import mark
 from kb_app._ingest.added.assets import Assets
-from kb_app._ingest.added.planning import used_assets
+from kb_app._ingest.added.planning import record_of_row, used_assets
 from kb_core.control import ADDED_SOURCE
 from kb_core.disk import disk_errors
 from kb_core.errors import IoError, NotIndexed
@@ -188,9 +188,12 @@ def _texts(session: WriteSession, what: ToForget) -> Iterator[str]:
 
 def _remove_documents(session: WriteSession, what: ToForget) -> None:
     store, data = session.store, session.data
-    assets, records = Assets(data.assets), []
-    for source_id, key in what.files:
-        if source_id == ADDED_SOURCE and (record := assets.records_of(key)) is not None:
+    assets, records, ledger = Assets(data.assets), [], store.ledger(ADDED_SOURCE)
+    for key in (key for source_id, key in what.files if source_id == ADDED_SOURCE):
+        record = assets.records_of(key)
+        if record is None and key in ledger:  # it is damaged: the ledger has what it named
+            record = record_of_row(ledger[key], None, ledger[key].mtime_ns)
+        if record is not None:
             # The record goes last: without one, the next run would restore it from the store.
             assets.record(replace(record, is_removed=True))
             records.append(key)

@@ -129,7 +129,7 @@ _watch = _Watch()
 def _resident_mb() -> float:
     """Return how much memory this process has; 0 where that cannot be told."""
     try:
-        with open("/proc/self/statm", "rb", buffering=0) as file:
+        with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - often
             return int(file.read().split()[1]) * resource.getpagesize() / 1e6
     except (OSError, ValueError, IndexError):
         return 0.0

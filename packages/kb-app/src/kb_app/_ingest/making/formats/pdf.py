@@ -185,9 +185,7 @@ def _last_page(pages: int, oversized: Sequence[int]) -> int:
 def _not_read(oversized: Sequence[int], last: int, total: int) -> list[str]:
     """Return what is to be said of pages that would take too much, or come after too much."""
     needs = "what is drawn there takes more memory than a page may"
-    told = [
-        f"page {page} of {total:,} is not read: {needs}" for page in oversized if page <= last
-    ]
+    told = [f"page {page} of {total:,} is not read: {needs}" for page in oversized if page <= last]
     if last < total:
         why = "too many pages before take too much" if oversized else "the text before is too much"
         told.append(f"pages from {last + 1:,} of {total:,} on are not read: {why} for such a file")
