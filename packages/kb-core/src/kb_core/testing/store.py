@@ -331,7 +331,7 @@ class MemoryStore:
         return max_wal_bytes < 0
 
     def let_go_if_large(self, max_commit_bytes: int) -> bool:
-        return False
+        return max_commit_bytes < 0
 
     def compact(self, min_free_share: float = 0.25) -> bool:
         with self._lock:
