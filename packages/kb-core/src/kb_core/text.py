@@ -99,7 +99,7 @@ def cut_within(text: str, most: int) -> int:
     """Return where to cut *text* so that at most so many characters stay, at least three fourths.
 
     That is after a line where this loses little, else after a sentence, else before a space,
-    else between what a reader takes for two characters.
+    else between what a reader takes for two characters, where there is such a place.
     """
     if len(text) <= most:
         return len(text)
@@ -113,7 +113,7 @@ def cut_within(text: str, most: int) -> int:
         return sentence
     spaces = re.compile(r"\s").finditer(text, enough, most + 1)
     space = max((one.start() for one in spaces), default=0)
-    return space or snap_to_grapheme(text, most, floor=enough)
+    return space or min(most, snap_to_grapheme(text, most, floor=enough))
 
 
 def is_grapheme_boundary(text: str, at: int) -> bool:
