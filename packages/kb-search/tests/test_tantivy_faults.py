@@ -1,4 +1,4 @@
-"""The two faults of tantivy 0.27 that ``kb_search.writer`` remedies (lessons 46 and 47).
+"""Faults of tantivy 0.27 that ``kb_search.writer`` remedies (lessons 46 and 47), and a habit.
 
 Each test shows that the remedy works and that without it the fault is still there. When
 the second half fails, tantivy was mended and the remedy can go.
@@ -108,3 +108,36 @@ def test_47_without_the_remedy_they_do(tmp_path: Path, monkeypatch: pytest.Monke
 
     with pytest.raises(Exception, match=r"FileAlreadyExists|already exist"):
         Writer(tmp_path).publish(edit)
+
+
+def stored_in(data_dir: Path) -> list[str]:
+    """Return the names of the files that hold what is stored, of both indexes."""
+    return sorted(file.name for file in data_dir.rglob("*.store"))
+
+
+def rebuild_while_segments_merge(data_dir: Path) -> tuple[list[str], list[str]]:
+    """Replace eight segments whose merge has begun; return what is stored then and at the end."""
+    corpus, other = Corpus(), Corpus()
+    with Writer(data_dir) as writer:
+        for batch in range(8):
+            fresh = [corpus.document(f"{batch}-{n}.md", f"w {batch} {n} " * 60) for n in range(150)]
+            writer.publish(corpus.publication(*fresh))
+        writer.rebuild([other.publication(other.document("a.md", "kept"))])
+        rebuilt = stored_in(data_dir)
+    return rebuilt, stored_in(data_dir)
+
+
+def test_of_what_a_rebuild_replaced_no_file_stays_though_it_was_being_merged(
+    tmp_path: Path,
+) -> None:
+    for number in range(4):
+        rebuilt, closed = rebuild_while_segments_merge(tmp_path / str(number))
+        assert len(rebuilt) == 2, "one segment of chunks, and one of records"
+        assert closed == rebuilt
+
+
+def test_without_the_remedy_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Part, "renew", lambda _: None)
+
+    tries = (rebuild_while_segments_merge(tmp_path / str(number)) for number in range(12))
+    assert any(len(rebuilt) > 2 for rebuilt, _ in tries)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import weakref
 from collections.abc import Mapping
@@ -39,17 +40,20 @@ __all__ = [
     "Mirror",
     "Part",
     "Segments",
+    "can_be_opened",
     "control_of",
     "damaged",
     "open_index",
     "payload_of",
     "read_segments",
+    "remove_unlisted",
     "translate_errors",
 ]
 
 # A panic prints a line by itself, whatever becomes of it here; not its calls as well.
 os.environ["RUST_BACKTRACE"] = "0"
 
+_SEGMENT_FILE = re.compile(r"[0-9a-f]{32}\.")
 NO_INDEX_HINT = "run 'kebab add FOLDER' and 'kebab ingest'"
 
 
@@ -186,6 +190,30 @@ def read_segments(path: Path) -> Segments:
         records=sum(segment["max_doc"] for segment in segments),
         has_deleted=any(segment["deletes"] for segment in segments),
     )
+
+
+def can_be_opened(path: Path, schema: tantivy.Schema) -> bool:
+    """Say whether there is an index of *schema* in *path* that the engine can read."""
+    if not (path / "meta.json").exists():
+        return False
+    try:
+        with translate_errors("open the index"):
+            open_index(path, schema).searcher()
+    except IndexCorrupt:  # what the disk refuses is no reason to drop it
+        return False
+    return True
+
+
+def remove_unlisted(path: Path) -> None:
+    """Delete the files of segments that the index in *path* does not consist of.
+
+    For whoever holds the engine's lock while no thread of a writer runs.
+    """
+    segments = json.loads((path / "meta.json").read_bytes())["segments"]
+    listed = {segment["segment_id"].replace("-", "") for segment in segments}
+    for file in path.iterdir():
+        if _SEGMENT_FILE.match(file.name) and file.name[:32] not in listed:
+            file.unlink(missing_ok=True)
 
 
 ROWS: Mapping[str, frozenset[str]] = {

@@ -33,11 +33,13 @@ from kb_search.narrowing import only
 from kb_search.opening import (
     CONTROL,
     INDEX_VERSION,
+    can_be_opened,
     control_of,
     damaged,
     open_index,
     payload_of,
     read_segments,
+    remove_unlisted,
     translate_errors,
 )
 from kb_search.schema import (
@@ -189,6 +191,8 @@ class Writer:
             except BaseException:
                 self._roll_back()
                 raise
+            for part in (self._records, self._chunks):
+                part.renew()
         return self._published(control)
 
     def _published(self, control: Control) -> Control:
@@ -369,8 +373,9 @@ class Writer:
                 texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
                 lengths = lengths_of(texts)
                 again = told_again(texts["stem"], seen) if len(doc.chunks) > 1 else ""
-                made = chunk_document(chunk, fields, shared, texts, lengths, again)
-                self._chunks.writer.add_document(made)
+                self._chunks.writer.add_document(
+                    chunk_document(chunk, fields, shared, texts, lengths, again)
+                )
                 added.append(lengths)
         return added
 
@@ -417,11 +422,11 @@ class _Part:
 
     def __init__(self, path: Path, schema: tantivy.Schema, heap_bytes: int) -> None:
         path.mkdir(parents=True, exist_ok=True)
-        self.made = not _is_good(path, schema)
+        self.made = not can_be_opened(path, schema)
         if self.made:
             remove_folder(path)
             path.mkdir()
-        self.index = open_index(path, schema)
+        self._path, self.index = path, open_index(path, schema)
         self.index.config_reader("manual", 0)
         self._heap_bytes = heap_bytes
         self.open()
@@ -432,6 +437,15 @@ class _Part:
         self.collect_leftovers()
         self.burn_first_operation()
         self.is_closed = False
+
+    def renew(self) -> None:
+        """Become the writer anew, of the files of what is published alone.
+
+        A merge under way holds what was replaced, and leaves what came of it.
+        """
+        self.close()
+        remove_unlisted(self._path)
+        self.open()
 
     def collect_leftovers(self) -> None:
         """Remove what a killed commit left: its files would stand in the way of the next."""
@@ -470,18 +484,6 @@ def _lengths_of(searcher: tantivy.Searcher, query: Query) -> Sequence[dict[str, 
         {field: int(column[row] or 0) for field, column in columns.items()}
         for row in range(len(addresses))
     ]
-
-
-def _is_good(path: Path, schema: tantivy.Schema) -> bool:
-    if not (path / "meta.json").exists():
-        return False
-    try:
-        with translate_errors("open the index"):
-            index = open_index(path, schema)
-            index.searcher()
-    except IndexCorrupt:  # what the disk refuses is no reason to drop it
-        return False
-    return True
 
 
 def _advance(before: Control, publication: Publication, files: dict[str, VectorFiles]) -> Control:
