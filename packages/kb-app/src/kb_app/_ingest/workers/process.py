@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from queue import SimpleQueue
@@ -300,21 +300,13 @@ class Feeder(Thread):
                 self._drop_child()
             if isinstance(said, Reply) and said.oversized is not None:
                 without |= {said.oversized}
-                said = self._oversized(without)
-                if not isinstance(said, Reply):
-                    again = Without(pickle.loads(frame), without)  # noqa: S301 - we wrote it
-                    frame_again = pickle.dumps(again, pickle.HIGHEST_PROTOCOL)
-                    answers = self._living_child().ask(frame_again, limit)
+                if len(without) > _MOST_WITHOUT:
+                    message = f"{len(without)} parts of it need more memory than a part may"
+                    said = Reply(error=_error("memory", message), is_last=True)
+                else:
+                    again = pickle.dumps(Without(bytes(frame), without), pickle.HIGHEST_PROTOCOL)
+                    answers, said = self._living_child().ask(again, limit), Phase()
             yield said
-
-    def _oversized(self, steps: Collection[int]) -> Reply | Phase:
-        """Return the error of a task of which one step more takes too much; no error, if few do."""
-        if len(steps) <= _MOST_WITHOUT:
-            return Phase()
-        message = f"{len(steps)} parts of it need more memory than a part may"
-        details = {"kind": "memory"}
-        error = {"code": "internal", "message": message, "hint": None, "details": details}
-        return Reply(error=error, is_last=True)
 
     def _living_child(self) -> Child:
         if self._child is not None:
@@ -356,5 +348,9 @@ def _lost(error: ChildDied | ChildTimedOut, limits: Limits) -> dict[str, Any]:
         message = f"took more than {secs} seconds of processor time; [limits] cpu_secs is {secs}"
     elif error.by in {0, signal.SIGABRT} and limits.memory_mb:  # as libraries give up
         message += f"; perhaps it needed more memory than [limits] memory_mb, {limits.memory_mb}"
+    return _error(kind, message)
+
+
+def _error(kind: str, message: str) -> dict[str, Any]:
     code = "timeout" if kind == "timeout" else "internal"
     return {"code": code, "message": message, "hint": None, "details": {"kind": kind}}

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from io import FileIO
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import IO, Any
 
 from kb_core.values import dataclass
@@ -63,7 +63,8 @@ class Reply:
 class Without:
     """A task that is begun anew, without the steps that took too much memory."""
 
-    task: Any
+    frame: bytes
+    """The task, as it was sent at first."""
     steps: frozenset[int]
 
 
@@ -101,13 +102,13 @@ class _Watch:
         self.tell: Callable[[Reply], object] | None = None
         self._most = 0.0
         self._step: int | None = None
-        self._begun = Event()
+        self._is_looking = False
 
     def begin(self, step: int, megabytes: float) -> None:
         if self.tell is None or not (size := _resident_mb()):
             return
-        if not self._begun.is_set():
-            self._begun.set()
+        if not self._is_looking:
+            self._is_looking = True
             Thread(target=self._look, name="kebab-watch", daemon=True).start()
         self._most, self._step = size + megabytes, step
 
@@ -208,13 +209,13 @@ def main(tasks: int, replies: int, life: int) -> None:
         return
     _send(writer, Reply())
 
-    def tell(phase: Phase) -> None:
-        if phase.whole and work.cpu_secs:
-            _limit_time(max(work.cpu_secs, phase.patience_secs))
-        _send(writer, phase)
+    def tell(said: Reply | Phase) -> None:
+        if isinstance(said, Phase) and said.whole and work.cpu_secs:
+            _limit_time(max(work.cpu_secs, said.patience_secs))
+        _send(writer, said)
 
     hearing.set(tell)
-    _watch.tell = lambda said: _send(writer, said)
+    _watch.tell = tell
     while frame := _frame(reader):
         _limit_time(work.cpu_secs)
         reply = _do(task, frame, work)
@@ -248,12 +249,10 @@ def _limit(kind: int, most: int) -> None:
 def _do(task: Callable[[Any], Any], frame: bytes, work: Work) -> Reply:
     started = time.perf_counter()
     try:
-        given = pickle.loads(frame)  # noqa: S301 - our parent wrote it
+        given, steps = pickle.loads(frame), frozenset[int]()  # noqa: S301 - our parent wrote it
         if isinstance(given, Without):
-            left_out.set(given.steps)
-            given = given.task
-        else:
-            left_out.set(frozenset())
+            given, steps = pickle.loads(given.frame), given.steps  # noqa: S301 - as above
+        left_out.set(steps)
         value = task(given)
     except MemoryError as error:
         # What is left of the heap is in pieces; a new process does better.
