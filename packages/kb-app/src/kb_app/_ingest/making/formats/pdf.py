@@ -187,7 +187,8 @@ def _not_read(oversized: Sequence[int], last: int, total: int) -> list[str]:
     needs = "what is drawn there takes more memory than a page may"
     told = [f"page {page} of {total:,} is not read: {needs}" for page in oversized if page <= last]
     if last < total:
-        why = "too many pages before take too much" if oversized else "the text before is too much"
+        is_text = len(oversized) <= _MOST_OVERSIZED
+        why = "the text before is too much" if is_text else "too many pages before take too much"
         told.append(f"pages from {last + 1:,} of {total:,} on are not read: {why} for such a file")
     return told
 
