@@ -182,7 +182,7 @@ class Segments:
 
 def read_segments(path: Path) -> Segments:
     """Read which segments the index in *path* consists of."""
-    segments: list[dict[str, Any]] = json.loads((path / "meta.json").read_bytes())["segments"]
+    segments = _segments_of(path)
     described = sorted(json.dumps([s["segment_id"], s["deletes"]]) for s in segments)
     digest = blake2b("".join(described).encode(), digest_size=6).digest()
     return Segments(
@@ -190,6 +190,11 @@ def read_segments(path: Path) -> Segments:
         records=sum(segment["max_doc"] for segment in segments),
         has_deleted=any(segment["deletes"] for segment in segments),
     )
+
+
+def _segments_of(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((path / "meta.json").read_bytes())["segments"]
+    return found
 
 
 def can_be_opened(path: Path, schema: tantivy.Schema) -> bool:
@@ -209,8 +214,7 @@ def remove_unlisted(path: Path) -> None:
 
     For whoever holds the engine's lock while no thread of a writer runs.
     """
-    segments = json.loads((path / "meta.json").read_bytes())["segments"]
-    listed = {segment["segment_id"].replace("-", "") for segment in segments}
+    listed = {segment["segment_id"].replace("-", "") for segment in _segments_of(path)}
     for file in path.iterdir():
         if _SEGMENT_FILE.match(file.name) and file.name[:32] not in listed:
             file.unlink(missing_ok=True)

@@ -138,6 +138,10 @@ def _size(path: Path) -> int:
         return 0
 
 
+def _names_of(result: duckdb.DuckDBPyConnection) -> list[str]:
+    return [column[0] for column in result.description or ()]
+
+
 class Session:
     """A connection to the file at *path*, which is created if it is missing.
 
@@ -207,16 +211,10 @@ class Session:
 
         Nothing else is asked until the last one was.
         """
-        connection = self._open_connection
-        try:
-            connection.execute(sql, parameters)
-            names = [column[0] for column in connection.description or ()]
-            while rows := connection.fetchmany(_ROWS_AT_ONCE):
+        with self._executed(sql, parameters) as result:
+            names = _names_of(result)
+            while rows := result.fetchmany(_ROWS_AT_ONCE):
                 yield from (dict(zip(names, row, strict=True)) for row in rows)
-        except BaseException:
-            with suppress(duckdb.Error):
-                connection.abort()
-            raise
 
     def record(self, sql: str, parameters: Parameters = ()) -> Record | None:
         """Execute *sql* and return its first row, if any, by the names of its columns."""
@@ -235,15 +233,21 @@ class Session:
             return None
 
     def _fetch(self, sql: str, parameters: Parameters) -> tuple[list[str], list[Row]]:
+        with self._executed(sql, parameters) as result:
+            rows = result.fetchall()
+        return _names_of(result), rows
+
+    @contextmanager
+    def _executed(self, sql: str, parameters: Parameters) -> Generator[duckdb.DuckDBPyConnection]:
+        """Execute *sql*; what is left of its result after an error is dropped."""
         connection = self._open_connection
         try:
-            rows = connection.execute(sql, parameters).fetchall()
+            yield connection.execute(sql, parameters)
         except BaseException:
             # An unfinished result, after an interrupt say, would block the rollback.
             with suppress(duckdb.Error):
                 connection.abort()
             raise
-        return [column[0] for column in connection.description or ()], rows
 
     def damaged(self, sql: str, parameters: Parameters = ()) -> str | None:
         """Execute *sql*, and return what DuckDB says where it meets a damaged block."""
