@@ -330,7 +330,7 @@ class Engine:
         settings = self.settings
         fusion = settings.fusion, settings.rrf_k, settings.model_key
         rest = asked_beside(query.mode.value, query.filters, int(wanted), *fusion)
-        return Question.of({"text": query.text}, rest, more, self.snapshot.control)
+        return Question.of({"text": query.text, **rest, **more}, self.snapshot.control)
 
     def _state(self, channels: Channel) -> State:
         return State.of(self.snapshot.control, channels)

@@ -213,18 +213,10 @@ class Question:
     """Four bytes of a digest of the knowledge base's identity and index version."""
 
     @classmethod
-    def of(
-        cls, text: Mapping[str, Any], rest: str, more: Mapping[str, Any], control: Control
-    ) -> Self:
-        """Describe a question to the knowledge base of *control*.
-
-        Its *text* and what *more* it says, JSON values, stand before and after the *rest*, which
-        is the JSON of an object that is not empty.
-        """
-        parts = [json.dumps(text), rest, json.dumps(more)]
-        asked = ", ".join(part[1:-1] for part in parts if part != "{}")
+    def of(cls, question: Mapping[str, Any], control: Control) -> Self:
+        """Describe a *question* (JSON values) to the knowledge base of *control*."""
         return cls(
-            asked=_digest(f"{{{asked}}}", 8),
+            asked=_digest(json.dumps(dict(question)), 8),
             store=_digest(f"{control.store_id} {control.index_version}", 4),
         )
 
@@ -232,19 +224,16 @@ class Question:
 @lru_cache(maxsize=64)
 def asked_beside(
     mode: str, filters: SearchFilters, wanted: int, fusion: str, rrf_k: int, model: str | None
-) -> str:
-    """Return all that a question is beside its text, as the JSON of an object."""
+) -> Mapping[str, Any]:
+    """Return all that a question is beside its text, as JSON values; the same for many."""
     given = ((name, getattr(filters, name)) for name in filters.__dataclass_fields__)
-    sets = {name: sorted(set(v)) if isinstance(v, tuple) else v for name, v in given}
-    return json.dumps(
-        {
-            "mode": mode,
-            "filters": sets,
-            "channels": wanted,
-            "fusion": [fusion, rrf_k],
-            "model": model,
-        }
-    )
+    return {
+        "mode": mode,
+        "filters": {name: sorted(set(v)) if isinstance(v, tuple) else v for name, v in given},
+        "channels": wanted,
+        "fusion": [fusion, rrf_k],
+        "model": model,
+    }
 
 
 @dataclass(frozen=True, slots=True)
