@@ -15,7 +15,7 @@ phrases right beside it. Where ``AND`` and ``OR`` meet, as in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_app._search.filtering import tagged
@@ -130,6 +130,9 @@ _SEVERAL = re.compile(
     r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{13}"  # Thai, Lao, Burmese, Khmer
 )
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
+_TWO_SYLLABLES = re.compile(r"[\uac00-\ud7a3]{2}")
+_MANY = 3
+"""Beginnings of a word from which on it pays to ask for the shortest first."""
 _ASKING = frozenset(("where", "what", "when", "which", "does", "with", "from", "this", "that"))
 
 
@@ -152,7 +155,7 @@ def missing_of(
         return snapshot.count(all_of([where, *wanted]))
 
     asked = words[: 2 * _MOST_WORDS]
-    stands = {word: next((part for part in _parts(word) if count([part])), None) for word in asked}
+    stands = {word: _standing(word, lambda part: count([part])) for word in asked}
     unknown = tuple(word for word, part in stands.items() if part is None)
     known = {word: part for word, part in stands.items() if part is not None}
     wants_all = 1 < len(known) <= _MOST_WORDS and "OR" not in typed.split()
@@ -163,13 +166,16 @@ def missing_of(
     return Missing(unknown=unknown, without=tuple(without))
 
 
-def _parts(word: str) -> Iterator[Words]:
-    """Yield what a passage with *word* holds: the word, or, if it is Korean, how it begins."""
-    yield Words("body", word)
+def _standing(word: str, count: Callable[[Words], int]) -> Words | None:
+    """Return what stands of *word*: all of it or, if it is Korean, most of how it begins."""
+    parts = [Words("body", word)]
     for size in range(len(word) - 1, 1, -1):
         if not _HANGUL.match(word, size):
-            return
-        yield Words("body", word[:size])
+            break
+        parts.append(Words("body", word[:size]))
+    if len(parts) > _MANY and _TWO_SYLLABLES.match(word) and not count(parts[-1]):
+        return None  # where two syllables do not stand, no longer beginning does
+    return next((part for part in parts if count(part)), None)
 
 
 def _is_grammar(word: str) -> bool:
