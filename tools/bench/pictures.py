@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from kb_app._evals.charts import safe
+from kb_app._evals.charts import dot, safe, words_at
 
 __all__ = ["growing", "standalone"]
 
@@ -41,7 +41,7 @@ def growing(
     """
     points = [point for curve in curves.values() for point in curve]
     xs, ys = (_decades([point[axis] for point in points]) for axis in (0, 1))
-    drawn = [*_grid(xs, ys), _text(_LEFT, _HEIGHT - 6, f"{x_label}; up: {y_label}", "start")]
+    drawn = [*_grid(xs, ys), words_at(_LEFT, _HEIGHT - 6, f"{x_label}; up: {y_label}", "start")]
     ends = {}
     for number, (name, curve) in enumerate(curves.items()):
         where = [(_across(x, xs), _up(y, ys)) for x, y in curve]
@@ -49,12 +49,11 @@ def growing(
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in where)
         drawn.append(f'<polyline class="line" style="stroke:{colour}" points="{path}"/>')
         drawn += [
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" style="fill:{colour}">'
-            f"<title>{safe(f'{name}: {value:,.4g} at {at:,.0f}')}</title></circle>"
+            dot(x, y, number % _COLOURS, f"{name}: {value:,.4g} at {at:,.0f}")
             for (x, y), (at, value) in zip(where, curve, strict=True)
         ]
         ends[name] = where[-1][1]
-    drawn += [_text(_WIDTH - _RIGHT + 10, y + 4, name, "start") for name, y in _parted(ends)]
+    drawn += [words_at(_WIDTH - _RIGHT + 10, y + 4, name, "start") for name, y in _parted(ends)]
     head = f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{safe(title)}">'
     return standalone(f"{head}{''.join(drawn)}</svg>")
 
@@ -79,11 +78,11 @@ def _grid(xs: tuple[float, float], ys: tuple[float, float]) -> Iterator[str]:
     for power in _powers(xs):
         x = _across(10.0**power, xs)
         yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>'
-        yield _text(x, _HEIGHT - _BOTTOM + 16, f"{10**power:,}", "middle")
+        yield words_at(x, _HEIGHT - _BOTTOM + 16, f"{10**power:,}", "middle")
     for power in _powers(ys):
         y = _up(10.0**power, ys)
         yield f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield _text(_LEFT - 6, y + 4, f"{10.0**power:,g}", "end")
+        yield words_at(_LEFT - 6, y + 4, f"{10.0**power:,g}", "end")
 
 
 def _powers(ends: tuple[float, float]) -> range:
@@ -97,7 +96,3 @@ def _parted(ends: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     for name, y in sorted(ends.items(), key=lambda end: end[1]):
         last = max(y, last + _APART)
         yield name, last
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{safe(text)}</text>'

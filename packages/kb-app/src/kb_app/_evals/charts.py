@@ -13,7 +13,7 @@ from html import escape
 from kb_app.shown import flat, visible
 from kb_core.values import dataclass
 
-__all__ = ["Series", "bars", "intervals", "lines", "safe"]
+__all__ = ["Series", "bars", "dot", "intervals", "lines", "safe", "words_at"]
 
 _WIDTH, _HEIGHT = 640, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 26, 10, 34
@@ -48,7 +48,7 @@ def lines(title: str, x_label: str, series: Sequence[Series]) -> str:
             f'<polyline class="line" style="stroke:var(--s{one.colour});{dashes}" points="{path}"/>'
         )
         drawn += [
-            _dot(x, y, one.colour, f"{one.label}: {value:.3f} at {_number(at)}")
+            dot(x, y, one.colour, f"{one.label}: {value:.3f} at {_number(at)}")
             for (x, y), (at, value) in zip(where, one.points, strict=True)
         ]
     return _svg(title, _HEIGHT, drawn)
@@ -61,7 +61,7 @@ def bars(title: str, labels: Sequence[str], series: Sequence[Series]) -> str:
     drawn = list(_grid())
     for at, label in enumerate(labels):
         middle = _LEFT + (at + 0.5) * step
-        drawn.append(_text(middle, _HEIGHT - _BOTTOM + 16, label, "middle"))
+        drawn.append(words_at(middle, _HEIGHT - _BOTTOM + 16, label, "middle"))
     for number, one in enumerate(series):
         for x, share in one.points:
             left, top = _LEFT + (x + 0.1) * step + number * wide, _y(share)
@@ -82,17 +82,17 @@ def intervals(title: str, rows: Sequence[tuple[str, int, float, float, float]]) 
     for share in _STEPS:
         x = _LABELS + share * wide
         drawn.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{_TOP}" y2="{height - _BOTTOM}"/>')
-        drawn.append(_text(x, height - _BOTTOM + 16, f"{share:g}", "middle"))
+        drawn.append(words_at(x, height - _BOTTOM + 16, f"{share:g}", "middle"))
     for number, (label, colour, mean, low, high) in enumerate(rows):
         y = _TOP + (number + 0.5) * _ROW
         left, right = (_LABELS + share * wide for share in (low, high))
-        drawn.append(_text(_LABELS - 8, y + 4, label, "end"))
+        drawn.append(words_at(_LABELS - 8, y + 4, label, "end"))
         drawn.append(
             f'<line class="line" style="stroke:var(--s{colour})" x1="{left:.1f}" '
             f'x2="{right:.1f}" y1="{y}" y2="{y}"/>'
         )
         said = f"{label}: {mean:.3f}, between {low:.3f} and {high:.3f}"
-        drawn.append(_dot(_LABELS + mean * wide, y, colour, said))
+        drawn.append(dot(_LABELS + mean * wide, y, colour, said))
     return _svg(title, height, drawn)
 
 
@@ -112,26 +112,28 @@ def _grid() -> Iterator[str]:
     for share in _STEPS:
         y = _y(share)
         yield f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>'
-        yield _text(_LEFT - 6, y + 4, f"{share:g}", "end")
+        yield words_at(_LEFT - 6, y + 4, f"{share:g}", "end")
 
 
 def _ticks(most: float) -> Iterator[str]:
     step = next(one for one in _ROUND if most / one <= _MOST_TICKS)
     for number in range(1, int(most / step) + 1):
         x = _LEFT + number * step / most * _PLOT_W
-        yield _text(x, _HEIGHT - _BOTTOM + 16, _number(number * step), "middle")
+        yield words_at(x, _HEIGHT - _BOTTOM + 16, _number(number * step), "middle")
 
 
 def _axis_label(label: str) -> str:
-    return _text(_LEFT + _PLOT_W / 2, _HEIGHT - 3, label, "middle")
+    return words_at(_LEFT + _PLOT_W / 2, _HEIGHT - 3, label, "middle")
 
 
-def _dot(x: float, y: float, colour: int, said: str) -> str:
+def dot(x: float, y: float, colour: int, said: str) -> str:
+    """Return a dot that says what it is when it is pointed at."""
     shown = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" style="fill:var(--s{colour})">'
     return f"{shown}<title>{safe(said)}</title></circle>"
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
+def words_at(x: float, y: float, text: str, anchor: str) -> str:
+    """Return a text at a place; *anchor* says which end of it that is, as SVG does."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{safe(text)}</text>'
 
 
