@@ -10,7 +10,9 @@ that count, and the characters of all answers.
     python tools/bench/telling.py --config config.toml --ranks
 
 Without ``--questions``, the questions are about this repository, which the configuration has
-to index. A file of others is ``{"config.toml": [["query", "end of path", "expression"], …]}``.
+to index: those of ``telling_questions.jsonl``. Of its ``weak`` ones, whose file was found too
+late, ``--ranks`` prints where it is now. A file of other questions is
+``{"config.toml": [["query", "end of path", "expression"], …]}``.
 """
 
 from __future__ import annotations
@@ -40,33 +42,17 @@ __all__ = ["main"]
 Question: TypeAlias = Sequence[str]
 """What is asked, the end of a path, and an expression for a line of it."""
 
-QUESTIONS: Sequence[Question] = (
-    ("bonus for a hit that several queries found", "_search/aggregate.py", "BONUS = "),
-    ("exit code when a citation changed or is gone", "reading.py", "_NOT_THE_SAME"),
-    ("file moved or renamed: same content hash", "pipeline.py", "_moved_from|_movable"),
-    ("search never opens DuckDB", "test_import_cost.py", "no_database|duckdb"),
-    ("penalty for very short passages", "kb_search/schema.py", "_PADDING|BM25 prefers"),
-    ("allow files suspected of secrets", "", "allow_secrets"),
-    ("telemetry of onnxruntime off", "embed/runtime.py", "ORT_DISABLE"),
-    ("why an exact vector scan", "0003-exact-int8-scan.md", "HNSW|exact"),
-    ("candidates of each channel", "engine.py", "_POOL_FACTOR"),
-    ("index ahead of the store", "_write.py", "ahead of the truth"),
-    ("who reads mcp.ingest_roots", "placing.py", "ingest_roots"),
-    ("longest query that is accepted", "kb_core/search.py", "MAX_QUERY_CHARS"),
-)
-WEAK: Sequence[tuple[str, str]] = (
-    ("aggregate bulk search boost score of hit found by several queries", "/aggregate.py"),
-    ("cite verify exit code 3 changed or gone", "/reading.py"),
-    ("file moved or renamed: same content hash", "/pipeline.py"),
-    ("search never opens DuckDB", "/test_import_cost.py"),
-    ("ranking penalty for very short passages", "kb_search/schema.py"),
-    ("allow files suspected of secrets setting", "reference/configuration.md"),
-    ("telemetry", "embed/runtime.py"),
-)
-"""Queries about this repository whose file was found too late, and the end of its path."""
+QUESTIONS = Path(__file__).with_name("telling_questions.jsonl")
+"""About this repository, which leaves it out of its own index: it answers none of them."""
 _AT_ONCE = 6
 _PLACE = re.compile(r"(?:  )?([\w./-]+\.\w+)(?=:\d|#| ·|, page)")
 _PART = re.compile(r"^# \d+\. ", re.MULTILINE)
+
+
+def about_ourselves(kind: str) -> list[Question]:
+    """Return the questions of one kind about this repository: ``told`` or ``weak``."""
+    rows = map(json.loads, QUESTIONS.read_text("utf-8").splitlines())
+    return [tuple(row.values())[1:] for row in rows if row["kind"] == kind]
 
 
 def answers(text: str, question: Question) -> bool:
@@ -116,10 +102,10 @@ async def measure(kb: KnowledgeBase, questions: Sequence[Question]) -> Mapping[s
     return found
 
 
-def ranks(kb: KnowledgeBase) -> list[tuple[str, ...]]:
-    """Return, of each of ``WEAK``, the rank of the first hit of its file by each way, or none."""
+def ranks(kb: KnowledgeBase, weak: Sequence[Question]) -> list[tuple[str, ...]]:
+    """Return, of each question, the rank of the first hit of its file by each way, or none."""
     rows = []
-    for text, end in WEAK:
+    for text, end in weak:
         row = [text]
         for mode in SearchMode:
             hits = kb.search(SearchQuery(text=text, mode=mode, k=MAX_K)).hits
@@ -143,9 +129,9 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.ranks and options.config:
         with KnowledgeBase.open(load_config(options.config), readonly=True) as kb:
             heads = ("query", *map(str, SearchMode), "codebase_search")
-            print(render_table(heads, ranks(kb)))
+            print(render_table(heads, ranks(kb, about_ourselves("weak"))))
         return 0
-    asked: Mapping[str, Sequence[Question]] = {str(options.config): QUESTIONS}
+    asked: Mapping[str, Sequence[Question]] = {str(options.config): about_ourselves("told")}
     if options.questions:
         asked = json.loads(options.questions.read_text("utf-8"))
     total: dict[str, Counter[str]] = {}
