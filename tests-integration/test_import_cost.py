@@ -62,6 +62,11 @@ COUNTED = COMMAND.replace(
     ]""",
 )
 
+# As COMMAND, with the threads of the process once numpy is there, too.
+THREADS = COMMAND.replace("import json, sys", "import json, os, sys").replace(
+    "sorted(sys.modules)", """[__import__("numpy") and str(len(os.listdir("/proc/self/task")))]"""
+)
+
 HEAVY = {
     "_duckdb",
     "duckdb",
@@ -220,6 +225,16 @@ def test_a_cold_search_is_not_looked_through_for_garbage(
     words = ("--config", str(config), "search", "--mode", "lexical", "readable")
 
     assert told_by(COLLECTED, *words, env=env) == {"0", "True"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="nothing tells of threads here")
+def test_numpy_starts_no_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are a fourteenth of a cold search by meaning; whoever wants them says so."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+
+    assert told_by(THREADS, "--help") == {"1"}
+    if (os.cpu_count() or 1) > 1:
+        assert told_by(THREADS, "--help", env={"OPENBLAS_NUM_THREADS": "2"}) == {"2"}
 
 
 # What is loaded when the first file of a worker begins to be parsed.

@@ -9,6 +9,7 @@ else of weight.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from kb_cli._group import KebabGroup
@@ -18,6 +19,9 @@ __all__ = ["cli", "main"]
 _WORTH_COLLECTING = 50_000
 """Objects more than before, after which garbage is looked for. Nearly all that a command makes
 while it starts stays: looking through it every 700 objects is a twentieth of a search."""
+_WITHOUT_THREADS = "OPENBLAS_NUM_THREADS"
+"""Of numpy's library for matrices, which starts its threads when it is imported, a fourteenth of
+a cold search by meaning: nothing here multiplies what is large enough for two."""
 
 cli = KebabGroup()
 
@@ -30,6 +34,7 @@ def main() -> None:
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     gc.set_threshold(_WORTH_COLLECTING)
+    os.environ.setdefault(_WITHOUT_THREADS, "1")
     try:
         cli.main()
     finally:
