@@ -6,7 +6,7 @@ from textwrap import dedent
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import chunker_for, parser_for
-from kb_core.documents import ChunkDraft, ChunkLimits, SourceFile
+from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import TokenCounter
 from kb_core.testing.fakes import WordCounter
 
@@ -119,6 +119,33 @@ def test_a_table_that_has_to_be_cut_is_cut_between_rows() -> None:
 
     assert len(found) > 3
     assert all(text.startswith("| ") and text.endswith(" |") for _, text in found)
+
+
+def test_a_table_that_is_cut_stands_under_the_names_of_its_columns() -> None:
+    head = "| **Part** | [Torque](t.md), `Nm` | |\n|---|:-:|---|"
+    rows = [f"| hinge M{number} | {words(6)} | x |" for number in range(30)]
+    table = "\n".join((head, *rows))
+    found = chunks(f"# Car\n\n{words(45)}\n\n{table}\n\n## Next\n\n{words(30)}\n")
+
+    (first,) = [at for at, (_, text) in enumerate(found) if head in text]
+    assert rows[0] in found[first][1]
+    names = "Part, Torque, Nm"
+    assert [path for path, _ in found[first:-1]] == [
+        ("Car",),
+        *[("Car", names)] * (len(found) - first - 2),
+    ]
+    assert len(found) > first + 3
+    assert found[-1][0] == ("Car", "Next")
+
+
+def test_columns_without_a_line_under_them_have_names_where_nothing_else_can_stand_there() -> None:
+    rows = "\n".join(f"hinge\tM{number}\t{words(6)}" for number in range(30))
+    for head, names in (("part\tsize\tnote", ("part, size, note",)), ("hinge\t12\tx", ())):
+        block = Block("table", 0, len(head) + 1 + len(rows))
+        document = ParsedDocument(text=f"{head}\n{rows}", media="office", blocks=(block,))
+        found = list(chunker_for("office")(document, WordCounter(), LIMITS))
+
+        assert {draft.heading_path for draft in found[1:]} == {names}
 
 
 def test_a_long_paragraph_is_cut_at_sentences_that_overlap() -> None:

@@ -100,8 +100,8 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "78da5cb7d26b025c"),
-        ("text", None, "b79eddc26260b24d"),
+        ("markdown", None, "53b5936db77434e6"),
+        ("text", None, "3e28fee056e6ea71"),
         ("code", "python", "bad69e6eaeb902d9"),
         ("code", "yaml", "35e088074a9661c7"),
         ("code", "json", "425b7c11c7f7dae2"),

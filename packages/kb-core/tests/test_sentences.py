@@ -100,6 +100,13 @@ y = 3
     ]
 
 
+def test_rows_that_go_on_with_a_table_have_no_header() -> None:
+    rows = "| saw | 12 |\n| axe | 30 |\n| hammer | 9 |\n"
+    assert {lead for _, _, lead in parts("\n" + rows)} == {None}
+    assert parts(f"{rows}\n| a | b |\n| c | d |")[-1] == ("row", "| c | d |", "| a | b |")
+    assert parts("| tool | price |\n|---|---|\n| axe | 30 |\n")[1][2] == "| tool | price |"
+
+
 def test_code_is_one_unit() -> None:
     assert [unit.kind for unit in units("def f():\n    return 1. \n\n", is_code=True)] == ["code"]
     assert units(" \n", is_code=True) == []

@@ -142,10 +142,14 @@ def _with_leads(text: str) -> Iterator[_Block]:
     """Yield the blocks of *text* that say something, each with what is read before it."""
     lead: tuple[int, int] | None = None
     header: tuple[int, int] | None = None
-    for block in _blocks(text):
+    blocks = list(_blocks(text))
+    # A passage that begins with a row goes on with a table, unless a line is under that row.
+    begun = [block.kind for block in blocks if block.kind][:2]
+    goes_on = begun[:1] == ["row"] and begun[1:] != ["rule"] and text.lstrip().startswith("|")
+    for block in blocks:
         if block.kind == "row":
             yield _Block(block.start, block.end, "row", header or lead)
-            header = header or (block.start, block.end)
+            header = header or (None if goes_on else (block.start, block.end))
         elif block.kind == "item":
             yield _Block(block.start, block.end, "item", lead)
         elif block.kind not in ("", "rule"):
@@ -153,6 +157,7 @@ def _with_leads(text: str) -> Iterator[_Block]:
             lead = _lead_in(text, block)
         if block.kind not in ("row", "rule"):
             header = None
+            goes_on = goes_on and not block.kind and block.end <= len(text) - len(text.lstrip())
 
 
 def _blocks(text: str) -> Iterator[_Block]:

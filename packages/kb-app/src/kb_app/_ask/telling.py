@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from kb_app._ask.extract import Extract, ranked
+from kb_app._ask.extract import Extract, extract_of, ranked
 from kb_app._ask.kinds import marked
 from kb_app.shown import count
 from kb_core import wire
@@ -18,7 +18,6 @@ from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of
 from kb_core.ids import content_hash
 from kb_core.ports import StoredChunk
 from kb_core.search import Hit
-from kb_core.sentences import Unit
 
 if TYPE_CHECKING:
     from kb_app._ask.evidence import Evidence
@@ -138,19 +137,24 @@ def cited_of(question: str, number: int, extract: Extract, hits: Mapping[str, Hi
 
 
 def near_misses(evidence: Evidence | None, hits: Sequence[Hit]) -> Iterator[Cited]:
-    """Yield what comes near an answer: of each of the first passages, the likeliest words."""
-    likeliest: dict[str, tuple[StoredChunk, Unit]] = {}
+    """Yield what comes near an answer: of each of the first passages, the likeliest words.
+
+    They are quoted as an answer would be, with what they lead into and what leads into them.
+    """
+    likeliest: dict[str, Extract] = {}
     if evidence is not None:
         for unit in ranked(evidence):
             chunk = evidence.passages[unit.passage].chunk
-            likeliest.setdefault(chunk["chunk_id"], (chunk, unit.piece.unit))
+            if chunk["chunk_id"] not in likeliest:
+                likeliest[chunk["chunk_id"]] = extract_of(evidence, unit)
     for hit in hits:
-        citation, quote = hit.citation, hit.snippet
-        if hit.chunk_id in likeliest:
-            chunk, best = likeliest[hit.chunk_id]
-            citation = place_of(chunk, best.start, best.end)
-            quote = chunk["text"][best.start : best.end]
-        yield Cited(hit=hit, citation=citation, quote=quote)
+        if near := likeliest.get(hit.chunk_id):
+            chunk = near.passage.chunk
+            citation = place_of(chunk, near.start, near.end)
+            lead = None if near.lead is None else chunk["text"][slice(*near.lead)]
+            yield Cited(hit=hit, citation=citation, quote=near.text, lead=lead)
+        else:
+            yield Cited(hit=hit, citation=hit.citation, quote=hit.snippet)
 
 
 def place_of(chunk: StoredChunk, start: int, end: int) -> Citation:

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from kb_core.documents import ChunkLimits
@@ -249,11 +250,17 @@ class Sizes:
         tokens = sum(piece.tokens for piece in pieces)
         return tokens if tokens > (end - pieces[0].start) // _CHARACTERS_PER_TOKEN else 0
 
-    def fitted(self, pieces: list[Piece], is_prose: Callable[[Piece], bool]) -> list[Piece]:
+    def fitted(
+        self,
+        pieces: list[Piece],
+        is_prose: Callable[[Piece], bool],
+        together: Mapping[int, int] = MappingProxyType({}),
+    ) -> list[Piece]:
         """Return *pieces* with those above the maximum cut down to the target.
 
         The cuts are at blank lines, at lines and, in prose, sentences, between words,
-        and at last between characters.
+        and at last between characters; of the pieces of an owner in *together*, at no line
+        before that offset.
         """
         most = self._target if self._has_capitals else self._most
         large = [piece for piece in pieces if piece.tokens > most]
@@ -261,7 +268,9 @@ class Sizes:
             return pieces
 
         def within(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
-            return (_at_sentences if is_prose(piece) else _at_lines)(text, piece)
+            cuts = (_at_sentences if is_prose(piece) else _at_lines)(text, piece)
+            least = together.get(piece.owner, 0)
+            return ((at, joint) for at, joint in cuts if at >= least)
 
         def halves(text: str, piece: Piece) -> Iterator[tuple[int, int]]:
             for at, joint in _in_the_middle(text, piece):

@@ -5,10 +5,14 @@ heading with nothing under it goes with the section after it, and so does front 
 unless it is long: by itself it would be found for the title that it stands under, and tell
 nothing. Tiny sections under one heading are merged up to the target, so that no chunk is a
 lone line without need. The heading path of a chunk is what its sections have in common.
+
+The head of a table stays with its first row. A chunk that goes on with a table that was cut
+stands under the names of its columns, too: a row says little without them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -17,12 +21,17 @@ from kb_app._ingest.making.cutting import BLOCK, PART, SECTION, Group, Piece, Si
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument
 from kb_core.ports import TokenCounter
 
-__all__ = ["section_chunks"]
+__all__ = ["column_names", "section_chunks"]
 
 _TINY = 4
 """A section is tiny below this part of the target."""
 _LINE_KINDS = frozenset({"code", "table", "html", "front_matter"})
 """Kinds of blocks in which a full stop ends nothing."""
+_LONGEST_NAME, _LONGEST_NAMES = 60, 80
+_VALUE = re.compile(r"[-+(]?[\d.,:/ %€$£¥T-]*\d[\d.,:/ %€$£¥)TZ-]*")
+_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
+_MARKS = re.compile(r"[*_`]+|\[([^\]]*)\]\([^()]*\)")
+_CELLS = re.compile(r"(?<!\\)\||\t")
 
 
 def section_chunks(
@@ -38,7 +47,12 @@ def section_chunks(
         Piece(block.start, block.end, size, _joint(block), owner)
         for owner, (block, size) in enumerate(zip(blocks, tokens, strict=True))
     ]
-    fitted = sizes.fitted(pieces, lambda piece: blocks[piece.owner].kind not in _LINE_KINDS)
+    heads = _heads(document)
+    fitted = sizes.fitted(
+        pieces,
+        lambda piece: blocks[piece.owner].kind not in _LINE_KINDS,
+        {owner: head.end for owner, head in heads.items()},
+    )
     packed: list[Sequence[Piece]] = []
     for _, bundle in groupby(fitted, lambda piece: bundle_of[piece.owner]):
         packed += pack(list(bundle), limits, limits.overlap_tokens)
@@ -46,11 +60,66 @@ def section_chunks(
         ChunkDraft(
             start=group.start,
             end=group.end,
-            heading_path=_path(blocks, group),
+            heading_path=_path(blocks, group) + _columns(blocks, heads, group),
             token_count=group.tokens,
         )
         for group in sizes.checked(packed)
     ]
+
+
+def column_names(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns, where *values* can be names and nothing else."""
+    names = tuple(" ".join(value.split()) for value in values)
+    are_names = (
+        len(names) > 1
+        and all(0 < len(name) <= _LONGEST_NAME and not _VALUE.fullmatch(name) for name in names)
+        and len(set(names)) == len(names)
+    )
+    return names if are_names else ()
+
+
+class _Head(NamedTuple):
+    """What a table begins with."""
+
+    names: str
+    end: int
+    """Where its first row ends."""
+
+
+def _heads(document: ParsedDocument) -> dict[int, _Head]:
+    """Return the heads of the tables that have one, by the number of their block.
+
+    A table of Markdown has a line under it; of others, what can be names has to be.
+    """
+    text, heads = document.text, {}
+    for number, block in enumerate(document.blocks):
+        if block.kind != "table" or document.media == "csv":
+            continue
+        first = text.find("\n", block.start, block.end)
+        second = text.find("\n", first + 1, block.end)
+        if first < 0 or second < 0:
+            continue
+        line = text[block.start : first]
+        cells = _CELLS.split(line.strip().strip("|") if "|" in line else line)
+        if _RULE.fullmatch(text, first, second):
+            plain = (" ".join(_MARKS.sub(r"\1", cell).split()) for cell in cells)
+            end = text.find("\n", second + 1, block.end)
+            names = ", ".join(filter(None, plain))
+        else:
+            end, names = second, ", ".join(column_names(cells))
+        if names:
+            heads[number] = _Head(names[:_LONGEST_NAMES], end if end > 0 else block.end)
+    return heads
+
+
+def _columns(blocks: Sequence[Block], heads: dict[int, _Head], group: Group) -> tuple[str, ...]:
+    """Return the names of columns under which most of a group stands without their head."""
+    owner = group.first.owner
+    head = heads.get(owner)
+    if head is None or group.start < head.end:
+        return ()
+    rows = min(group.end, blocks[owner].end) - group.start
+    return (head.names,) if 2 * rows > group.end - group.start else ()
 
 
 class _Section(NamedTuple):

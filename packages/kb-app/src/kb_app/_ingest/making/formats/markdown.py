@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["MarkdownChunker", "MarkdownParser", "read_front_matter"]
 
 _PARSER = "markdown-2"
-_CHUNKER = "markdown-3"
+_CHUNKER = "markdown-4"
 
 _MOST_LINES = 100_000
 _MOST_HEADINGS = 100_000

@@ -14,6 +14,7 @@ from itertools import chain, islice
 
 from kb_app._ingest.making.blocks import Lines, Region
 from kb_app._ingest.making.metadata import Hints, text_metadata
+from kb_app._ingest.making.sections import column_names
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ports import Content
 
@@ -29,8 +30,7 @@ _MOST_LINES = 500
 """A record of more lines is a quotation mark that nobody closed."""
 _MOST_OPEN = 200
 """After so many of those, a line is a record: each costs as much as all of its lines."""
-_LONGEST_NAME, _LONGEST_HEADER = 60, 300
-_VALUE = re.compile(r"[-+(]?[\d.,:/ %€$£¥T-]*\d[\d.,:/ %€$£¥)TZ-]*")
+_LONGEST_HEADER = 300
 _FIELD_LIMIT = 2**31 - 1
 
 
@@ -43,7 +43,7 @@ class TableParser:
         lines = Lines(content.text)
         records = _records(lines, _delimiter(lines.texts, file.path))
         first = list(islice(records, 2))
-        names = _names(first[0][2]) if len(first) > 1 else ()
+        names = column_names(first[0][2]) if len(first) > 1 else ()
         path = (", ".join(names)[:_LONGEST_HEADER],) if names else ()
         body = "\n".join(lines.texts[:_LOOKED_AT])
         metadata, _ = text_metadata({}, Hints(path=file.path, body=body))
@@ -139,17 +139,6 @@ def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[
 def _is_open(lines: Lines, at: int, count: int) -> bool:
     """Say whether a record only ended where the text did, in the middle of a quotation."""
     return count > 1 and lines.text.count('"', lines.start(at), lines.start(at + count)) % 2 == 1
-
-
-def _names(values: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns, where these values can be names and nothing else."""
-    names = tuple(" ".join(value.split()) for value in values)
-    are_names = (
-        len(names) > 1
-        and all(0 < len(name) <= _LONGEST_NAME and not _VALUE.fullmatch(name) for name in names)
-        and len(set(names)) == len(names)
-    )
-    return names if are_names else ()
 
 
 def _regions(lines: Lines, records: Iterable[tuple[int, int, Sequence[str]]]) -> Iterator[Region]:

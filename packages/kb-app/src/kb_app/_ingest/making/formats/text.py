@@ -22,7 +22,7 @@ from kb_core.ports import Content, TokenCounter
 __all__ = ["ParagraphChunker", "TextParser"]
 
 _PARSER = "text-2"
-_CHUNKER = "paragraphs-2"
+_CHUNKER = "paragraphs-3"
 
 _TITLE_MAX = 200
 _ORG = re.compile(r"(\*{1,20})[ \t]+(\S.*)")
