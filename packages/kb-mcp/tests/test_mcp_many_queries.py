@@ -24,6 +24,7 @@ from kb_mcp._tool import Form
 from kb_mcp.testing import call, client_of, knowledge_base
 from kb_mcp.text import tokens_of
 from kb_mcp.text.answers import answers_text
+from kb_mcp.text.reports import fetched_text
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -348,6 +349,33 @@ def test_every_question_has_its_first_quotation_before_one_has_its_second(
         *(["question"] if len(shown) < len(asked) else []),
         *(["passage"] if further else []),
     }
+
+
+@given(lines=st.lists(st.integers(1, 90), min_size=1, max_size=12), budget=st.integers(100, 2500))
+def test_places_that_need_little_are_whole_and_the_others_share_the_rest(
+    lines: list[int], budget: int
+) -> None:
+    places = [_place(at, count) for at, count in enumerate(lines)]
+    alone = [tokens_of(fetched_text(place, 10_000)) + 1 for place in places]
+    found = {"results": [{"result": place, "error": None} for place in places]}
+
+    text = fetched_text(found, budget)
+
+    heads = re.findall(r"^(\d+)\.py:1-(\d+) of 90$", text, re.MULTILINE)
+    each = re.compile(r"^(\d+)\.py.*(?:\n\d+ .*)*\n… cut", re.MULTILINE)
+    cut = {int(found[1]) for found in each.finditer(text)}
+    assert tokens_of(text) <= budget + 12
+    assert heads == [(str(at), str(count)) for at, count in enumerate(lines[: len(heads)])]
+    assert len(heads) == len(lines) or len(lines) * 60 > budget
+    assert not cut or min(alone[at] for at in cut) > budget // len(lines)
+    assert (sum(alone) <= budget) == (not cut and len(heads) == len(lines))
+
+
+def _place(at: int, count: int) -> dict[str, Any]:
+    text = "".join(f"line {number} of a file\n" for number in range(count))
+    name = {"doc_path": f"{at}.py", "doc_id": f"{at:032x}", "media": "code", "stale": False}
+    span = {"kind": "span", "line_start": 1, "line_end": count, "lines": 90, "truncated": False}
+    return {**name, **span, "text": text}
 
 
 async def test_who_is_told_to_give_max_tokens_is_shown_that_there_is_one() -> None:

@@ -6,7 +6,7 @@ What is the same everywhere, well, or empty is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
@@ -97,20 +97,34 @@ def fetched_lines(found: _Json, text: str) -> list[int]:
 
 def _several(found: _Json, max_tokens: int) -> str:
     """Return the places in their order; what one needs less of the budget, the others have."""
-    parts: list[str] = []
-    left = max_tokens
     results = found["results"]
-    for at, one in enumerate(results):
-        share = left // (len(results) - at)
-        part = error_text(one["error"]) if one["error"] else ""
-        if not part and share >= _LEAST_SHARE:
-            part = fetched_text(one["result"], share)
-        if not part or tokens_of(part) + 1 > share:
-            parts.append(f"… {count(len(results) - at, 'place')} left out: give max_tokens")
-            break
-        parts.append(part)
-        left -= tokens_of(part) + 1
-    return "\n".join(parts)
+    parts = [
+        error_text(one["error"]) if one["error"] else fetched_text(one["result"], max_tokens)
+        for one in results
+    ]
+    sizes = [tokens_of(part) + 1 for part in parts]
+    counts = range(len(sizes), 0, -1)
+    shares = next((row for n in counts if (row := _shares(sizes[:n], max_tokens))), [])
+    for at, share in enumerate(shares):
+        if share < sizes[at] and not results[at]["error"]:
+            parts[at] = fetched_text(results[at]["result"], share - 1)
+    left_out = len(parts) - len(shares)
+    said = [f"… {count(left_out, 'place')} left out: give max_tokens"] if left_out else []
+    return "\n".join([*parts[: len(shares)], *said])
+
+
+def _shares(sizes: Sequence[int], room: int) -> list[int]:
+    """Return what each of *sizes* has of *room*; nothing, if that is too little for one.
+
+    What is smaller than an equal share has all it needs, and leaves the rest to the others.
+    """
+    shares = dict.fromkeys(range(len(sizes)), 0)
+    for done, at in enumerate(sorted(shares, key=sizes.__getitem__)):
+        shares[at] = min(sizes[at], room // (len(sizes) - done))
+        if shares[at] < min(sizes[at], _LEAST_SHARE):
+            return []
+        room -= shares[at]
+    return list(shares.values())
 
 
 def outline_text(found: _Json, max_tokens: int | None = None) -> str:
