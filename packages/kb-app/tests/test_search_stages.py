@@ -329,6 +329,7 @@ def test_files_that_were_touched_are_as_they_were_and_cost_one_question_together
         ("방송사가 위치한 곳은", ["곳은"]),
         ("방송사가 고양이는", ["고양이는"]),
         ("NHL규격은 zebra", ["zebra"]),
+        ("applies zebra", ["zebra"]),
         ("马飚毕业于哪所大学", []),
         ("7月に入ると東北地方はどうなる", []),
         ("検索", ["検索"]),
@@ -339,7 +340,9 @@ def test_of_scripts_without_spaces_and_with_endings_only_what_stands_nowhere_is_
     tmp_path: Path, asked: str, unknown: list[str]
 ) -> None:
     world = SearchWorld(tmp_path)
-    world.write("터키 국영 방송사의 위치하는 도시", "the NHL규격을 적용", "马飚 中央民族学院毕业")
+    world.write(
+        "터키 국영 방송사의 위치하는 도시", "the NHL규격을 적용, applied", "马飚 中央民族学院毕业"
+    )
     query = SearchQuery(text=asked, mode=SearchMode.LEXICAL, passages=True)
 
     missing = world.engine().search(query).missing

@@ -129,6 +129,7 @@ _SEVERAL = re.compile(
     r"(?=[\u30a0-\u30ff]*[\u3040-\u309f\u3400-\u9fff])[\u3040-\u30ff\u3400-\u9fff]{5}"  # Han, kana
     r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{13}"  # Thai, Lao, Burmese, Khmer
 )
+_WITHOUT_SPACES = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _TWO_SYLLABLES = re.compile(r"[\uac00-\ud7a3]{2}")
 _MANY = 3
@@ -145,7 +146,8 @@ def missing_of(
     knowing; of a sentence, which no passage repeats, and of what ``OR`` joins only what
     stands nowhere. Short words of lower case and those that ask are taken for grammar; what is
     written without spaces and longer than a word is several, and none of them is known apart.
-    A Korean word stands where it begins so: particles and endings are written onto it.
+    A Korean word stands where it begins so: particles and endings are written onto it. Another
+    one is in a passage that has a form of it.
     """
     words = [word for word in words_of(text) if not _is_grammar(word) and not _SEVERAL.search(word)]
     if not words:
@@ -156,7 +158,8 @@ def missing_of(
 
     asked = words[: 2 * _MOST_WORDS]
     stands = {word: _standing(word, lambda part: count([part])) for word in asked}
-    unknown = tuple(word for word, part in stands.items() if part is None)
+    nowhere = [word for word, part in stands.items() if part is None]
+    unknown = tuple(word for word in nowhere if not _has_form(snapshot, word, where))
     known = {word: part for word, part in stands.items() if part is not None}
     wants_all = 1 < len(known) <= _MOST_WORDS and "OR" not in typed.split()
     if not wants_all or count(known.values()):
@@ -176,6 +179,12 @@ def _standing(word: str, count: Callable[[Words], int]) -> Words | None:
     if len(parts) > _MANY and _TWO_SYLLABLES.match(word) and not count(parts[-1]):
         return None  # where two syllables do not stand, no longer beginning does
     return next((part for part in parts if count(part)), None)
+
+
+def _has_form(snapshot: IndexSnapshot, word: str, where: Filter | None) -> bool:
+    """Say whether a passage has a form of *word*, as *notebooks* is one of *notebook*."""
+    query = LexicalQuery((Clause(word),))
+    return not _WITHOUT_SPACES.search(word) and bool(snapshot.lexical(query, where, 1))
 
 
 def _is_grammar(word: str) -> bool:
