@@ -65,6 +65,38 @@ def test_what_says_something_of_its_own_is_none(text: str, media: str) -> None:
     assert not is_signpost(text, media)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from __future__ import annotations\n\nimport json\nfrom a.b import (\n    C as D,\n)",
+        "if TYPE_CHECKING:\n    from pathlib import Path\n\n__all__ = [\n    'a',\n]",
+        "/* Copyright 2024 A. Body\n * Licensed under the terms of the day. */",
+        '#include <stdio.h>\n#include "a.h"',
+        "use std::fmt;\npub use crate::log::Log;\n// shown",
+        'package main\n\nimport (\n\t"fmt"\n)',
+        "const fs = require('fs');\nimport { a } from './a';",
+    ],
+)
+def test_a_head_of_code_that_only_imports_is_a_signpost(text: str) -> None:
+    assert is_signpost(text, "code")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""What this is for."""\n\nimport json',
+        "import json\n\nMOST = 40",
+        "import json\n\nlog = getLogger(__name__)",
+        "# We import late: a short command would pay for it.\nimport json",
+        "# import what is needed, and no more",
+        "import json\n\ndef read():\n    return 1",
+        "",
+    ],
+)
+def test_a_head_of_code_that_says_more_is_none(text: str) -> None:
+    assert not is_signpost(text, "code")
+
+
 def test_text_without_a_link_is_not_parted_into_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Millions of short lines would cost more than all else that is done with them."""
     monkeypatch.setattr(signposts, "_parts", None)

@@ -1,10 +1,11 @@
-"""Passages that only name what stands elsewhere: lists of links, tables of contents, headings.
+"""Passages that only name what stands elsewhere: lists of links, contents, headings, imports.
 
 Such a passage holds the words of everything that it leads to, in few words altogether, so it
 matches nearly every question better than the passage that answers it. It is told by its text
 alone: what can be read in it beside headings, links and lines of a table of contents is next
-to nothing. Ranking counts it as longer by words, and as farther away by meaning; what it
-leads to comes first, and it is still found where nothing else is.
+to nothing; of code, it has imports or a licence and nothing else. Ranking counts it as longer
+by words, and as farther away by meaning; what it leads to comes first, and it is still found
+where nothing else is.
 """
 
 from __future__ import annotations
@@ -45,9 +46,28 @@ _PAGE = re.compile(rf"{_NUMBER}$")
 _PAGES = re.compile(rf"{_NUMBER}(?=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|\Z)")
 
 
+_IMPORT = re.compile(
+    r"""\s*(?:
+        (?:from\s+\S+\s+)?import\b.* | export\s.*\bfrom\b.* | (?:pub\s+)?use\s.* | using\s.*
+        | \#\s*include\b.* | package\s.* | require\b.* | (?:const|let|var)\s.*\brequire\(.*
+        | if\s+TYPE_CHECKING: | __all__\b.* | ["'][\w.*/-]+["'],? | [\w.]+(?:\s+as\s+\w+)?,
+        | [()\[\]{};]*
+    )\s*""",
+    re.VERBOSE,
+)
+_COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--|;).*")
+_TELLS_HEAD = re.compile(
+    r"(?im)^\s*(?:from\s.*)?import\b|^\s*(?:pub\s+)?us(?:e|ing)\s|#\s*include|^\s*package\s"
+    r"|\brequire\b|licen[cs]e|copyright"
+)
+_LICENCE = re.compile(r"(?i)licen[cs]e|copyright")
+
+
 def is_signpost(text: str, media: str = "markdown") -> bool:
     """Say whether a passage has hardly any text of its own."""
-    if media == "code" or not _may_be(text, is_markdown=media == "markdown"):
+    if media == "code":
+        return _TELLS_HEAD.search(text) is not None and _is_head(text)
+    if not _may_be(text, is_markdown=media == "markdown"):
         return False
     headings, pointers, linked, prose = 0, 0, 0, 0
     # No more letters can be linked than there are; most text is done with after a few lines.
@@ -65,6 +85,19 @@ def is_signpost(text: str, media: str = "markdown") -> bool:
     if pointers >= _POINTERS:
         return prose <= _PROSE * linked
     return headings > 0 and linked == prose == 0
+
+
+def _is_head(text: str) -> bool:
+    """Say whether code only imports, or tells a licence; remarks beside that say something."""
+    named, told = 0, 0
+    for line in text.splitlines():
+        if _IMPORT.fullmatch(line):
+            named += _letters(line)
+        elif _COMMENT.fullmatch(line):
+            told += _letters(line)
+        else:
+            return False
+    return told <= _PROSE * named or _LICENCE.search(text) is not None
 
 
 def _may_be(text: str, *, is_markdown: bool) -> bool:

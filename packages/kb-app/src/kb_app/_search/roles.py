@@ -26,6 +26,7 @@ from kb_core.media import Media
 from kb_core.ports import StoredChunk, StoredDoc
 from kb_core.search import FileRole
 from kb_search.analysis import analyze, query_terms
+from kb_search.signposts import is_signpost
 
 __all__ = ["role_filter", "role_of", "weighed"]
 
@@ -118,18 +119,6 @@ _ANYWHERE = re.compile("어디|どこ|哪里|哪裡|在哪")
 """In languages that do not ask it first."""
 _ASKED_RECORD = re.compile(r"(?i)\b(?:change[sd]?|changelog|history|release[sd]?|since|new)\b")
 
-_LINE_OF_HEAD = re.compile(
-    r"""\s*(?:
-        (?:from\s+\S+\s+)?import\b.* | export\s.*\bfrom\b.* | (?:pub\s+)?use\s.* | using\s.*
-        | \#\s*include\b.* | package\s.* | require\b.* | (?:const|let|var)\s.*\brequire\(.*
-        | if\s+TYPE_CHECKING: | __all__\b.* | ["'][\w.*/-]+["'],? | [\w.]+(?:\s+as\s+\w+)?,
-        | [()\[\]{};]* | (?:\#|//|/\*|\*|--|;).*
-    )\s*""",
-    re.VERBOSE,
-)
-_TELLS_HEAD = re.compile(
-    r"(?im)\bimport\b|^\s*(?:pub\s+)?us(?:e|ing)\s|#\s*include|licen[cs]e|copyright"
-)
 _NAME = re.compile(r"\w+")
 _SAYING = re.compile(
     r"""(?mx) ^[ \t]* (?: (?:async[ ]+)?(?:def|class)\b [^\n]*: [ \t]*\n [ \t]* )?
@@ -209,6 +198,4 @@ def _said(text: str, words: Sequence[frozenset[str]]) -> float:
 
 def _is_head(chunk: StoredChunk) -> bool:
     """Say whether a passage only has imports or a licence: no docstring, no constant, no code."""
-    if chunk["symbol"] or not _TELLS_HEAD.search(chunk["text"]):
-        return False
-    return all(map(_LINE_OF_HEAD.fullmatch, chunk["text"].splitlines()))
+    return not chunk["symbol"] and is_signpost(chunk["text"], Media.CODE.value)
