@@ -279,7 +279,8 @@ class _Found:
 class Gathering:
     """What several queries found over one engine, before and after it is merged.
 
-    *where* narrows each query further than its own filters do.
+    *where* narrows each query further than its own filters do; *by_role* as for
+    ``Engine.ranking``.
     """
 
     def __init__(
@@ -287,8 +288,11 @@ class Gathering:
         engine: Engine,
         queries: Sequence[Asked],
         where: Sequence[Filter | None] | None = None,
+        *,
+        by_role: bool = True,
     ) -> None:
         self._engine = engine
+        self._by_role = by_role
         self._where = where or [None] * len(queries)
         self._answers = list(each(engine, queries, self._find))
         self._found = [one for one in self._answers if isinstance(one, _Found)]
@@ -348,7 +352,7 @@ class Gathering:
         return [self._hit(rank, one, snippet_chars) for rank, one in enumerate(merged, start=1)]
 
     def _find(self, position: int, query: SearchQuery) -> _Found:
-        ranking = self._engine.ranking(query, self._where[position])
+        ranking = self._engine.ranking(query, self._where[position], by_role=self._by_role)
         return _Found(position, query, ranking, self._engine.without_hits(ranking))
 
     def _list(self, found: _Found, depth: int) -> QueryList:

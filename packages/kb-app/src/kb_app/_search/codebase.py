@@ -290,7 +290,8 @@ def codebase_search(
     among = role_filter(request.include)
     questions = list(dict.fromkeys(_question(query, among) for query in request.queries))
     asked = [question.asked(_WIDE, passages=passages) for question in questions]
-    pool = Gathering(engine, asked, [question.where for question in questions])
+    # What these files are is weighed here, over longer lists and beside their pages.
+    pool = Gathering(engine, asked, [question.where for question in questions], by_role=False)
     outcomes = pool.outcomes()
     errors = {at: one for at, one in enumerate(outcomes) if isinstance(one, KbError)}
     if len(errors) == len(questions):

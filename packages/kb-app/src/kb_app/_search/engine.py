@@ -42,7 +42,7 @@ from kb_app._search.trace import trace_of
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError
 from kb_core.filters import Filter, all_of
-from kb_core.media import SearchMode
+from kb_core.media import Media, SearchMode
 from kb_core.search import (
     Clause,
     LexicalQuery,
@@ -227,10 +227,13 @@ class Engine:
         run, rows, left_out = ranking.run, ranking.rows, ranking.left_out
         return self._answer(ranking, self._delivery(run, rows, ranking.proposals, left_out))
 
-    def ranking(self, query: SearchQuery, where: Filter | None = None) -> RankedList:
+    def ranking(
+        self, query: SearchQuery, where: Filter | None = None, *, by_role: bool = True
+    ) -> RankedList:
         """Return the whole list of a query, narrowed further by *where*; nothing is shown yet.
 
-        ``StaleCursor`` if the query has the cursor of another list.
+        *by_role*, code stands in the order of what it is, too. ``StaleCursor`` if the query has
+        the cursor of another list.
         """
         run = self._begin(query)
         run.where = all_of([run.where, where])
@@ -249,7 +252,8 @@ class Engine:
         run.watch.lap()
         fused = self.rank(proposals, query, run.dates)
         run.watch.fusion_secs = run.watch.lap()
-        rows = self._rerank(run, fused, proposals)
+        placed = self._by_role(run, fused) if by_role else fused
+        rows = self._rerank(run, placed, proposals)
         ranking = RankedList(run, proposals, fused, *self.limited(rows, run.per_doc))
         if run.cursor is not None:
             hits = list_digest(ranking.rows, run.offset, self.renderer.places)
@@ -334,6 +338,22 @@ class Engine:
 
     def _state(self, channels: Channel) -> State:
         return State.of(self.snapshot.control, channels)
+
+    def _by_role(self, run: _Run, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return *rows*, the first of them that are code in the order of what they are, too.
+
+        Not where nothing is to count but ranks, or nearness.
+        """
+        if self.settings.fusion == "rrf" or run.query.mode is SearchMode.VECTOR or not rows:
+            return rows
+        if not (self.snapshot.control.stats.get("media_breakdown") or {}).get(Media.CODE.value):
+            return rows
+        from kb_app._search.roles import DEPTH, in_their_places  # for code alone
+
+        head = page_of(rows, 0, DEPTH, self.renderer.places)
+        chunks = self.renderer.chunks([row.chunk_key for row in head])
+        least = rows[len(head)].score if len(head) < len(rows) else 0.0
+        return [*in_their_places(head, chunks, run.query.text, least), *rows[len(head) :]]
 
     def _rerank(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Sequence[Row]:
         """Return *rows* with the first of them reordered, or as they are if that is too late.

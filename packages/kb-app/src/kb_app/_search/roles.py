@@ -17,10 +17,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import translate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kb_app._media import MEDIA
-from kb_app._search.aggregate import Merged
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
 from kb_core.ports import StoredChunk, StoredDoc
@@ -28,7 +27,11 @@ from kb_core.search import FileRole
 from kb_search.analysis import analyze, query_terms
 from kb_search.signposts import is_signpost
 
-__all__ = ["role_filter", "role_of", "weighed"]
+if TYPE_CHECKING:
+    from kb_app._search.aggregate import Merged
+    from kb_app._search.ranking import Row
+
+__all__ = ["DEPTH", "in_their_places", "role_filter", "role_of", "weighed"]
 
 
 _FOLDERS = (
@@ -151,6 +154,42 @@ def weighed(
     scale = max((one.base for one in merged), default=0.0) / best if best > 0 else 1.0
     scaled = [replace(one, base=base * scale) for one, base in zip(merged, bases, strict=True)]
     return sorted(scaled, key=lambda one: -round(one.score, 6))
+
+
+DEPTH = 20
+"""Rows of a list whose code is put in order; ten do two thirds as well, thirty no better."""
+_BESIDE_PROSE = 0.7
+"""Of tests and settings that nobody asked for, in a list that has prose as well."""
+
+
+def in_their_places(
+    head: Sequence[Row], chunks: Mapping[int, StoredChunk], query: str, least: float
+) -> list[Row]:
+    """Return the first rows of a list, those of code in the order of what they are, too.
+
+    They share the places that they have: of code beside prose nothing is known, but that tests
+    and settings which the question does not ask for come later. No row falls below *least*,
+    which is what the next one has.
+    """
+    known = {at: chunks.get(row.chunk_key) for at, row in enumerate(head)}
+    code = {at: one for at, one in known.items() if one and one["media"] == Media.CODE.value}
+    if not code:
+        return list(head)
+    wish = _wish(query)
+    order = sorted(code, key=lambda at: -head[at].score * _weight(code[at], wish))
+    rows = list(head)
+    for place, at in zip(code, order, strict=True):
+        role = role_of(code[at])
+        is_aside = role is not FileRole.CODE and role not in wish.roles
+        score = head[place].score * (_BESIDE_PROSE if is_aside else 1)
+        rows[place] = _scored(head[at], max(least, round(score, 6)))
+    return sorted(rows, key=lambda row: -round(row.score, 6))
+
+
+def _scored(row: Row, score: float) -> Row:
+    """Return *row* with another score; what words alone say of it stays."""
+    fused = row.fused if row.kind == "bm25" else row.fused._replace(score=score)
+    return row._replace(fused=fused, score=score)
 
 
 class _Wish(NamedTuple):

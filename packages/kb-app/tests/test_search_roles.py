@@ -1,0 +1,101 @@
+"""A search among code and prose: code in the order of what it is, prose where it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kb_app import Config, KnowledgeBase
+from kb_app._search.ranking import Row
+from kb_app._search.roles import in_their_places
+from kb_app.config import Embedding, Source
+from kb_core.ingest import IngestOptions
+from kb_core.media import SearchMode
+from kb_core.ports import StoredChunk
+from kb_core.search import SearchQuery
+from kb_search.fusion import Fused
+
+FILES = {
+    "pool/lease.py": '''def lease(pool):
+    """Take a connection from the pool, and wait while all are taken."""
+    return pool.wait()
+''',
+    "pool/heads.py": "from pool.lease import lease, connection, taken, wait\nimport pool\n",
+    "tests/test_lease.py": """def test_lease():
+    connection = lease(pool)
+    assert connection.taken, "a connection of the pool is taken while others wait"
+""",
+    "notes/pools.md": "# Pools\n\nA connection is taken from the pool; the others wait for it.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    home = tmp_path_factory.mktemp("roles")
+    for path, text in FILES.items():
+        (home / "root" / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / "root" / path).write_text(text, "utf-8")
+    config = Config.inside(home / "data", Source(id="s", root=home / "root"))
+    kb = KnowledgeBase.open(replace(config, embedding=Embedding(model="none")))
+    for _ in kb.ingest(IngestOptions(summary_only=True)):
+        pass
+    return kb
+
+
+def found(kb: KnowledgeBase, text: str) -> list[str]:
+    hits = kb.search(SearchQuery(text=text, mode=SearchMode.LEXICAL)).hits
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    return [hit.doc_path for hit in hits]
+
+
+def test_code_comes_before_its_tests_and_what_only_imports_it(kb: KnowledgeBase) -> None:
+    code = [path for path in found(kb, "connection taken pool wait") if path.endswith(".py")]
+
+    assert code == ["pool/lease.py", "tests/test_lease.py", "pool/heads.py"]
+
+
+def test_who_asks_for_tests_gets_them(kb: KnowledgeBase) -> None:
+    code = [path for path in found(kb, "test connection taken pool") if path.endswith(".py")]
+
+    assert code[0] == "tests/test_lease.py"
+
+
+def _row(at: int, score: float) -> Row:
+    return Row(Fused(at, score, None, None, None, None), score, "fused")
+
+
+def _chunk(path: str) -> StoredChunk:
+    media, lang = ("code", "python") if path.endswith(".py") else ("markdown", None)
+    chunk: dict[str, Any] = {"path": path, "media": media, "code_lang": lang, "symbol": None}
+    return cast("StoredChunk", {**chunk, "text": "pool = lease()"})
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from(["a.md", "b.py", "tests/c.py", "d.txt"]), st.floats(0.1, 1)),
+        max_size=12,
+    ),
+    least=st.floats(0, 0.1),
+    query=st.sampled_from(["lease", "lease test", "where is the lease taken"]),
+)
+def test_prose_keeps_its_order_and_its_scores_and_no_row_is_lost(
+    rows: list[tuple[str, float]], least: float, query: str
+) -> None:
+    ordered = sorted(rows, key=lambda row: -row[1])
+    head = [_row(at, round(score, 6)) for at, (_, score) in enumerate(ordered)]
+    chunks = {at: _chunk(path) for at, (path, _) in enumerate(ordered)}
+    is_code = [path.endswith(".py") for path, _ in ordered]
+
+    placed = in_their_places(head, chunks, query, least)
+
+    assert sorted(row.chunk_key for row in placed) == list(range(len(head)))
+    prose = [row for row in placed if not is_code[row.chunk_key]]
+    assert prose == [row for at, row in enumerate(head) if not is_code[at]]
+    scores = [row.score for row in placed]
+    assert scores == sorted(scores, reverse=True)
+    assert all(row.score == row.fused.score >= least for row in placed)
+    before = {row.chunk_key: at for at, row in enumerate(head)}
+    assert all(at <= before[row.chunk_key] for at, row in enumerate(placed) if row in prose)
