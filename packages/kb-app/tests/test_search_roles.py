@@ -20,8 +20,11 @@ from kb_search.fusion import Fused
 
 FILES = {
     "pool/lease.py": '''def lease(pool):
-    """Take a connection from the pool, and wait while all are taken."""
-    return pool.wait()
+    """Take a connection from the pool, and wait while all are taken.
+
+    Whoever comes first is served first, and nobody is served twice before all were served once.
+    """
+    return next(one for one in pool if one.is_free())
 ''',
     "pool/heads.py": "from pool.lease import lease, connection, taken, wait\nimport pool\n",
     "tests/test_lease.py": """def test_lease():
@@ -32,35 +35,39 @@ FILES = {
 }
 
 
+QUESTION = "connection taken pool wait"
+
+
 @pytest.fixture(scope="module")
-def kb(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
     home = tmp_path_factory.mktemp("roles")
     for path, text in FILES.items():
         (home / "root" / path).parent.mkdir(parents=True, exist_ok=True)
         (home / "root" / path).write_text(text, "utf-8")
     config = Config.inside(home / "data", Source(id="s", root=home / "root"))
-    kb = KnowledgeBase.open(replace(config, embedding=Embedding(model="none")))
-    for _ in kb.ingest(IngestOptions(summary_only=True)):
-        pass
-    return kb
+    config = replace(config, embedding=Embedding(model="none"))
+    with KnowledgeBase.open(config) as kb:
+        for _ in kb.ingest(IngestOptions(summary_only=True)):
+            pass
+    return config
 
 
-def found(kb: KnowledgeBase, text: str) -> list[str]:
-    hits = kb.search(SearchQuery(text=text, mode=SearchMode.LEXICAL)).hits
+def code_found(config: Config, text: str) -> list[str]:
+    with KnowledgeBase.open(config, readonly=True) as kb:
+        hits = kb.search(SearchQuery(text=text, mode=SearchMode.LEXICAL)).hits
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    return [hit.doc_path for hit in hits]
+    return [hit.doc_path for hit in hits if hit.media == "code"]
 
 
-def test_code_comes_before_its_tests_and_what_only_imports_it(kb: KnowledgeBase) -> None:
-    code = [path for path in found(kb, "connection taken pool wait") if path.endswith(".py")]
+def test_code_comes_before_its_tests_and_what_only_imports_it(config: Config) -> None:
+    by_ranks_alone = replace(config, search=replace(config.search, fusion="rrf"))
 
-    assert code == ["pool/lease.py", "tests/test_lease.py", "pool/heads.py"]
+    assert code_found(by_ranks_alone, QUESTION)[0] == "tests/test_lease.py"
+    assert code_found(config, QUESTION) == ["pool/lease.py", "tests/test_lease.py", "pool/heads.py"]
 
 
-def test_who_asks_for_tests_gets_them(kb: KnowledgeBase) -> None:
-    code = [path for path in found(kb, "test connection taken pool") if path.endswith(".py")]
-
-    assert code[0] == "tests/test_lease.py"
+def test_who_asks_for_tests_gets_them(config: Config) -> None:
+    assert code_found(config, f"test {QUESTION}")[0] == "tests/test_lease.py"
 
 
 def _row(at: int, score: float) -> Row:
