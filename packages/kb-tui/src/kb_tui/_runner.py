@@ -171,7 +171,7 @@ class SourceFollower:
         try:
             for happening in self._kb.watch(stop=self._stop):
                 if isinstance(happening, str):
-                    self.said = happening
+                    self.said, self.progress = happening, None  # perhaps a run that failed
                 else:
                     self._take_in(happening)
         except KbError as failure:
