@@ -206,3 +206,23 @@ def test_a_file_that_changed_is_drawn_as_it_is_now(kb: KnowledgeBase, tmp_path: 
     finally:
         root.unlink(missing_ok=True)
         root.write_bytes(before)
+
+
+def test_a_page_that_hurts_and_a_file_beyond_any_size_cost_an_error(kb: KnowledgeBase) -> None:
+    """What draws is a process of its own, with the limits of one that reads."""
+    root = Path(str(kb.locate("paper.pdf").path))
+    before = root.read_bytes()
+    limits = replace(kb._config.limits, memory_mb=200)
+    narrow = replace(kb._config, limits=limits)
+    try:
+        with KnowledgeBase.open(narrow, readonly=True) as narrow_kb:
+            assert narrow_kb.draw("paper.pdf#page=1", dpi=72).is_as_indexed
+            root.write_bytes(paper(plain_page(*["An otter swims all day long."] * 300_000)))
+            with pytest.raises(IoError, match=r"cannot be drawn: \S"):
+                narrow_kb.draw("paper.pdf#page=1")
+            with root.open("wb") as file:
+                file.truncate(300_000_000)
+            with pytest.raises(IoError, match="larger than max_file_mb"):
+                narrow_kb.draw("paper.pdf#page=1")
+    finally:
+        root.write_bytes(before)
