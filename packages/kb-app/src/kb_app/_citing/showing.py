@@ -6,6 +6,7 @@ ingest would leave alone. One that changed since is drawn all the same, and says
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from kb_app._citing.files import Files
@@ -34,6 +35,8 @@ __all__ = ["DPI", "draw"]
 DPI = 150
 _LONGEST_SIDE = 16
 """Of a picture, in inches: it has no size of its own."""
+_ONE_AT_A_TIME = Lock()
+"""However many ask at once, one worker draws for all of this process."""
 _ROOM = 2.0
 """Points, or pixels of a picture, between what is marked and the edge around it."""
 
@@ -155,11 +158,12 @@ class _Undrawn:
 
 def _drawn_apart(drawing: _Drawing, executors: Executors, uri: str) -> tuple[PageImage, str]:
     """Return the image, and the hash of the bytes that it is of."""
-    executor = executors(_draw, 1)
-    try:
-        (outcome,) = executor.run([drawing])
-    finally:
-        executor.close()
+    with _ONE_AT_A_TIME:
+        executor = executors(_draw, 1)
+        try:
+            (outcome,) = executor.run([drawing])
+        finally:
+            executor.close()
     found = outcome.value
     if isinstance(found, tuple):
         return found
