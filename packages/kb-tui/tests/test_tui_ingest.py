@@ -273,7 +273,6 @@ async def test_leaving_ends_following(release: Release) -> None:
         await until(pilot, lambda: release.has_begun)
         await pilot.press("q")
         await until(pilot, lambda: not app.is_running)
-    app.follower.stop()
     release.set()
     app.follower.wait(120)
 

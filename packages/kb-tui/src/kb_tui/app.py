@@ -100,6 +100,7 @@ class KbTui(App[None]):
 
     def on_unmount(self) -> None:
         sys.setswitchinterval(self._switch_interval)
+        self.follower.stop()
 
     # ---------------------------------------------------------------- keys
 
@@ -320,7 +321,7 @@ def run(kb: KnowledgeBase) -> None:
             app.run()
         finally:
             app.runner.abandon()
-            app.follower.stop()
+            app.follower.stop()  # however it ended
             app.runner.wait(_LAST_WAIT_S)
             app.follower.wait(_LAST_WAIT_S)
 
