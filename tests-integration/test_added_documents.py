@@ -465,6 +465,9 @@ def test_an_addition_embeds_no_more_than_its_own_size(kebab: InstalledKebab, out
 
     assert (report["embedded"], report["embeddings_missing"]) == (1, waiting)
     assert only_first(kebab, "a bird in the air") == "puffins"
+    # Passages that are all the same are one to embed, and leave no room for those of others.
+    again = hand_in(kebab, "x" * 20_000, "--title", "Letters")
+    assert again["embeddings_missing"] == waiting
     assert add(kebab, outside, "--no-embed")["embedded"] == 0
 
 

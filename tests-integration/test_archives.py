@@ -119,6 +119,7 @@ def test_settings_come_along_where_there_are_none_and_the_data_lies_where_it_lie
     report = elsewhere.json("import", archive, "--sources-to", str(home / "files"))
 
     assert report["settings"] == "written"
+    assert "settings_left" not in report
     assert report["data_dir"] == str(home / "DATA/kebab")
     config = load_config(home / "CONFIG/kebab/config.toml")
     assert config.storage.data_dir == home / "DATA/kebab"
@@ -127,6 +128,32 @@ def test_settings_come_along_where_there_are_none_and_the_data_lies_where_it_lie
     assert (written["new"], written["updated"], written["deleted"]) == (0, 0, 0)
     text = (home / "files/notes/größe/Ω.md").read_text("utf-8")
     assert text == (filled.notes / "größe/Ω.md").read_text("utf-8")
+
+
+def test_a_configuration_of_an_archive_runs_no_program_and_sends_no_file(
+    filled: InstalledKebab,
+    elsewhere: InstalledKebab,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever made it would say what opens a PDF here, and which file is a key for a server."""
+    filled.configure(
+        extra='[viewers]\npdf = "run-this {path}"\n'
+        '[ask]\nprovider = "openai"\nmodel = "m"\nendpoint = "http://192.0.2.1/v1"\n'
+        'api_key_file = "~/.private-key"\n[ocr]\ncaption_api_key_file = "~/.other-key"\n'
+    )
+    archive, home = str(tmp_path / "kb.kebab"), tmp_path / "fresh"
+    filled.run("export", archive)
+    for name in ("CONFIG", "DATA", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name))
+    elsewhere.command = lambda *words: ["kebab", *words]  # type: ignore[method-assign]
+
+    told = elsewhere.run("import", archive).stdout
+
+    assert "viewers.pdf, ask.api_key_file, ocr.caption_api_key_file" in told
+    config = load_config(home / "CONFIG/kebab/config.toml")
+    assert (config.viewers.pdf, config.ask.api_key_file) == ("", "")
+    assert config.ask.endpoint == "http://192.0.2.1/v1", "which doctor names"
 
 
 def test_a_knowledge_base_that_is_there_stays_unless_it_is_to_be_set_aside(

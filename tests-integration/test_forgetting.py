@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from random import random
 from typing import Any
@@ -29,6 +26,7 @@ from kb_core.quantization import quantize
 from kb_core.records import Changes
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document
+from kb_core.testing.packed import everything_in
 from kb_search.schema import chunks_schema, records_schema
 from kb_store import Store
 
@@ -37,8 +35,6 @@ SECRET = (
     f"# The {MARK}\n\nThe {MARK} lies under the third stone behind the old northern garden wall.\n"
 )
 GARDEN = "# Gardens\n\nRoses want sun, and water in the morning of a dry day.\n"
-FRAME = b"\x28\xb5\x2f\xfd"
-"""What a frame of zstd begins with."""
 
 
 @pytest.fixture(scope="module")
@@ -63,27 +59,6 @@ def kebab(built: tuple[Path, Path]) -> KebabHere:
     return KebabHere(home)
 
 
-def unpacked(data: bytes) -> Iterator[bytes]:
-    """Yield what the frames of zstd in *data* hold, wherever they begin."""
-    library = ctypes.util.find_library("zstd")
-    if library is None:
-        return
-    zstd = ctypes.CDLL(library)
-    zstd.ZSTD_decompress.restype = zstd.ZSTD_findFrameCompressedSize.restype = ctypes.c_size_t
-    room = ctypes.create_string_buffer(1 << 20)
-    at = data.find(FRAME)
-    while at != -1:
-        rest = data[at : at + (1 << 20)]
-        length = zstd.ZSTD_findFrameCompressedSize(rest, ctypes.c_size_t(len(rest)))
-        if not zstd.ZSTD_isError(ctypes.c_size_t(length)):
-            size = zstd.ZSTD_decompress(
-                room, ctypes.c_size_t(len(room)), rest, ctypes.c_size_t(length)
-            )
-            if not zstd.ZSTD_isError(ctypes.c_size_t(size)):
-                yield room.raw[:size]
-        at = data.find(FRAME, at + 1)
-
-
 def files_with(mark: str, *folders: Path) -> list[str]:
     """Return the files whose bytes, or what is packed in them, hold *mark*."""
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
@@ -91,7 +66,7 @@ def files_with(mark: str, *folders: Path) -> list[str]:
     return sorted(
         path.name
         for path in files
-        if sought in (data := path.read_bytes()) or any(sought in one for one in unpacked(data))
+        if any(sought in one for one in everything_in(path.read_bytes()))
     )
 
 
@@ -119,10 +94,17 @@ def test_no_byte_of_a_forgotten_document_is_left(kebab: KebabHere) -> None:
     for version in range(3):
         kebab.write("secret.md", f"{SECRET}\nVersion {version} of the {MARK}.\n" * 30)
         kebab.ingest()
-    assert {"kebab.duckdb"} < set(files_with(MARK, kebab.data_dir)), "or nothing is shown"
+    kebab.run("search", MARK)
+    quoted = json.dumps([f"the {MARK} lies under the third stone behind"])
+    DataDir(kebab.data_dir).queries.write_text(quoted, "utf-8")
+    kebab.run("ingest-stdin", "--title", "Stones", given=SECRET.replace("The", "Our"))
+    kebab.run("export", "--safety")
+    with_it = set(files_with(MARK, kebab.data_dir))
+    assert {"kebab.duckdb", "queries.json"} < with_it, "or nothing is shown"
+    assert any(name.endswith(".gz") for name in with_it)
     before = {path.name for path in kebab.data_dir.rglob("*.store")}
 
-    kebab.run("forget", "doc", "secret.md", "--mentions", "--yes")
+    kebab.run("forget", "doc", "secret.md", "stones", "--mentions", "--yes")
 
     assert files_with(MARK, kebab.data_dir, kebab.home / "logs") == []
     assert MARK not in stored_by_the_engine(kebab.data_dir / "lexical")

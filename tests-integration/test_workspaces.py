@@ -164,6 +164,21 @@ def test_all_that_reads_can_be_asked_of_a_folder(home: Home) -> None:
     assert "README.md" in home.run("explain-miss", "--doc", "README.md", "beaver", *place).stdout
 
 
+def test_forgetting_names_the_cache_that_may_hold_it_too(home: Home) -> None:
+    home.write("notes/secret.md", "The heron hides.\n")
+    home.run("search", "heron", "--in", str(home.path))
+    home.run("search", "otter", "--in", str(home.folder))
+    home.run("add", str(home.path / "notes"))
+    home.run("ingest", "--no-embed")
+
+    told = home.json("forget", "doc", "secret.md", "--yes")
+
+    (left,) = told["left"]
+    assert left.startswith(f"the cache of {home.path}, which was asked with --in")
+    home.run("reset", "--workspace", str(home.path), "--yes")
+    assert len(home.caches) == 1, "that of the other folder"
+
+
 def test_a_folder_is_never_part_of_the_knowledge_base(home: Home) -> None:
     home.write("notes/a.md", "The heron waits for you.\n")
     home.run("add", str(home.path / "notes"))

@@ -10,8 +10,8 @@ everything but white space, none above the maximum, no exception, no crash.
     python tools/fuzz.py --only pdf --samples ~/pdfs --keep findings
 
 With ``--tools``, the tools of the server are called with values that hurt, over a knowledge base
-of the guide: none may answer with a traceback or a bug of ours, take longer than ten seconds
-of processor time, or keep a gigabyte.
+of the guide, as JSON and as text in turns: none may answer with a traceback or a bug of ours,
+take longer than ten seconds of processor time, or keep a gigabyte.
 
     python tools/fuzz.py --tools --minutes 10 --only grep
 

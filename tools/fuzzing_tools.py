@@ -25,8 +25,9 @@ from mcp import Client, MCPError
 from kb_app import KnowledgeBase
 from kb_app.config import load_config
 from kb_core.ingest import IngestOptions
+from kb_mcp._tool import Form
 from kb_mcp.server import create_server
-from kb_mcp.tools import TOOLS
+from kb_mcp.tools import allowed
 
 __all__ = ["Called", "arguments", "calls", "make_knowledge_base", "of_answer"]
 
@@ -39,6 +40,8 @@ _SETTINGS = """\
 data_dir = "data"
 [log]
 dir = "log"
+[mcp]
+feedback = true
 [[sources]]
 id = "docs"
 root = {root}
@@ -169,10 +172,18 @@ async def calls(
 ) -> AsyncIterator[Called]:
     """Make the calls of these *numbers*, tool after tool; the same seed gives the same calls.
 
-    *only* is what the name of a tool has in it.
+    *only* is what the name of a tool has in it. They are answered as JSON and as text in turns,
+    by two servers, of which the second remembers what it gave.
     """
-    names = sorted(name for name in TOOLS if only in name)
-    async with Client(create_server(kb, TOOLS), raise_exceptions=False) as client:
+    tools = allowed(kb.preferences())
+    names = sorted(name for name in tools if only in name)
+    async with (
+        Client(create_server(kb, tools), raise_exceptions=False) as client,
+        Client(
+            create_server(kb, tools, form=Form.TEXT, offer=("all",), remembers=True),
+            raise_exceptions=False,
+        ) as reader,
+    ):
         schemas = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
         before = _peak_mb()
         for number in numbers:
@@ -181,7 +192,8 @@ async def calls(
             given = arguments(schemas.get(name, {}), chance)
             started = time.process_time()
             try:
-                wrong = of_answer(await client.call_tool(name, given))
+                asked = reader if number // len(names) % 2 else client
+                wrong = of_answer(await asked.call_tool(name, given))
             except MCPError as error:
                 wrong = f"internal: {error}" if error.error.code == types.INTERNAL_ERROR else ""
             except Exception as error:  # noqa: BLE001 - whatever comes is what is looked for

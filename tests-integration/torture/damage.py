@@ -1,6 +1,8 @@
 """Every kind of file of a data directory, damaged in every way; a table of what that does.
 
     python tests-integration/torture/damage.py --bits 200 --seed 1
+    python tests-integration/torture/damage.py --kinds                   what kinds there are
+    python tests-integration/torture/damage.py --only lexical/chunks/ journal/ --bits 200
 
 A file has a bit flipped, a block of zeros, a piece cut off, is missing, or is an older copy of
 itself. Then readers answer rightly or say what is wrong, and never that there is nothing;
@@ -253,14 +255,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Damage every kind of file.")
     parser.add_argument("--bits", type=int, default=10, help="flipped bits for each kind")
     parser.add_argument("--others", type=int, default=3, help="of each other damage")
-    parser.add_argument("--only", default="", help="kinds that begin so, alone")
+    parser.add_argument("--only", nargs="+", default=[""], help="kinds that begin so, alone")
+    parser.add_argument("--kinds", action="store_true", help="say which there are, and end")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args(arguments)
     home = preloaded("kebab-damage-")
     print(f"seed {given.seed}", flush=True)
     damage, problems = Damage(home), 0
     assert threads() == 1, "a process that forks runs one thread"
-    for path in (path for path in damage.files() if kind_of(path).startswith(given.only)):
+    chosen = [path for path in damage.files() if kind_of(path).startswith(tuple(given.only))]
+    print(f"{len(chosen)} kinds: {', '.join(map(kind_of, chosen))}", flush=True)
+    for path in chosen if not given.kinds else ():
         began = _cpu_secs()
         cases = [("bit", given.bits), ("zeros", given.others), ("cut", given.others)]
         for harm, count in [*cases, ("missing", 1), ("older", 1)]:

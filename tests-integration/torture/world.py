@@ -8,12 +8,9 @@ the store or the index runs in a child (``trials``); the oracle never does.
 from __future__ import annotations
 
 import copy
-import gzip
 import random
 import shutil
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +28,7 @@ from kb_core.ingest import IngestEvent, IngestOptions, IngestReport, ItemKind
 from kb_core.media import SearchMode
 from kb_core.search import SearchFilters, SearchQuery
 from kb_core.testing.fakes import HashEmbedder
+from kb_core.testing.packed import everything_in
 from kb_search.sums import verify
 
 __all__ = [
@@ -226,8 +224,9 @@ class World:
     def judge_forgotten(self, key: str) -> Iterator[str]:
         """Yield the files that still hold a text of *key*, which nobody has any more."""
         marks = {mark.encode() for text in self.truth.once[key] for mark in marks_of(text)}
-        for file in sorted(self.data.rglob("*")):
-            if file.is_file() and any(mark in _unpacked(file) for mark in marks):
+        for file in (file for file in sorted(self.data.rglob("*")) if file.is_file()):
+            held = [*everything_in(file.read_bytes())]
+            if any(mark in one for one in held for mark in marks):
                 yield f"{key} was forgotten, and is in {file.name}"
 
     def judge_copies(self, *, is_newest_whole: bool) -> Iterator[str]:
@@ -252,14 +251,6 @@ class World:
         read = ((one.key, (made.read(f"{ASSETS}{name}") for name in one.assets)) for one in records)
         found = {key: next(filter(None, contents), None) for key, contents in read}
         return {key: None if data is None else data.decode() for key, data in found.items()}
-
-
-def _unpacked(file: Path) -> bytes:
-    """Return the bytes of a file, and what is packed in them."""
-    data = file.read_bytes()
-    with suppress(OSError, EOFError, zlib.error):
-        return data + gzip.decompress(data)
-    return data
 
 
 # -------------------------------------------------------------------- in a child

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from email.message import EmailMessage
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -20,6 +22,7 @@ from kb_app.drawing import Picture, first_mark, mark, pixels_of as shown_pixels,
 from kb_app.testing.papers import Leaf, Said, paper, plain_page
 from kb_core.citations import RegionSpan
 from kb_core.errors import InvalidInput, IoError, SpanNotSupported
+from kb_core.execution import Executor
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
 from kb_core.search import SearchFilters, SearchQuery
@@ -206,3 +209,49 @@ def test_a_file_that_changed_is_drawn_as_it_is_now(kb: KnowledgeBase, tmp_path: 
     finally:
         root.unlink(missing_ok=True)
         root.write_bytes(before)
+
+
+def test_a_page_that_hurts_and_a_file_beyond_any_size_cost_an_error(kb: KnowledgeBase) -> None:
+    """What draws is a process of its own, with the limits of one that reads."""
+    root = Path(str(kb.locate("paper.pdf").path))
+    before = root.read_bytes()
+    limits = replace(kb._config.limits, memory_mb=200)
+    narrow = replace(kb._config, limits=limits)
+    try:
+        with KnowledgeBase.open(narrow, readonly=True) as narrow_kb:
+            assert narrow_kb.draw("paper.pdf#page=1", dpi=72).is_as_indexed
+            root.write_bytes(paper(plain_page(*["An otter swims all day long."] * 300_000)))
+            with pytest.raises(IoError, match=r"cannot be drawn: \S"):
+                narrow_kb.draw("paper.pdf#page=1")
+            with root.open("wb") as file:
+                file.truncate(300_000_000)
+            with pytest.raises(IoError, match="larger than max_file_mb"):
+                narrow_kb.draw("paper.pdf#page=1")
+    finally:
+        root.write_bytes(before)
+
+
+def test_many_who_ask_at_once_have_one_worker_after_the_other(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    living, most = [0], [0]
+    executors = kb._parts.executor
+
+    def counted(task: Callable[[Any], Any], wanted: int) -> Executor[Any, Any]:
+        made = executors(task, wanted)
+        close = made.close
+        living[0] += 1
+        most[0] = max(most[0], living[0])
+
+        def ended() -> None:
+            close()
+            living[0] -= 1
+
+        monkeypatch.setattr(made, "close", ended)
+        return made
+
+    monkeypatch.setattr(kb, "_parts", replace(kb._parts, executor=counted))
+    with ThreadPoolExecutor(4) as threads:
+        drawn = list(threads.map(lambda _: kb.draw("paper.pdf#page=1", dpi=36), range(4)))
+
+    assert (len(drawn), most[0]) == (4, 1)

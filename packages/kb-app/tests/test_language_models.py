@@ -241,6 +241,7 @@ def test_the_whole_answer_has_one_patience(serve: Callable[..., ModelServer]) ->
     [
         ("ollama", b"<html>"),
         ("ollama", b"[1]\n"),
+        ("ollama", b"[" * 100_000),
         ("ollama", b'{"unknown": 1}\n'),
         ("openai", b"data: {nope\n\n"),
         ("openai", b"data: 17\n\n"),

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
+from socket import create_server, socket
+from threading import Thread
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -471,7 +473,13 @@ def test_a_picture_without_text_has_its_caption_alone() -> None:
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [(b"{}", 500), (b"no JSON", 200), (b"[]", 200), (b'{"choices": [{"message": {}}]}', 200)],
+    [
+        (b"{}", 500),
+        (b"no JSON", 200),
+        (b"[]", 200),
+        (b"[" * 100_000, 200),
+        (b'{"choices": [{"message": {}}]}', 200),
+    ],
 )
 def test_a_server_that_says_nothing_is_a_warning_and_an_error_where_there_is_nothing_else(
     body: bytes, status: int
@@ -483,6 +491,35 @@ def test_a_server_that_says_nothing_is_a_warning_and_an_error_where_there_is_not
 
     assert "Total: 12.50 EUR" in document.text
     assert any("gives no caption" in warning for warning in document.warnings)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"\0\xff is no HTTP\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: " + b"x" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+    ],
+    ids=["no HTTP", "a long header", "no chunks", "cut off"],
+)
+def test_a_server_that_does_not_speak_http_gives_no_caption(answer: bytes) -> None:
+    with create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        server = Thread(target=answered_once, args=(listener, answer))
+        server.start()
+        with pytest.raises(ModelUnreachable, match=r"gives no caption: \S"):
+            read(saved(picture([])), caption_endpoint=address, caption_model="m")
+        server.join()
+
+
+def answered_once(listener: socket, answer: bytes) -> None:
+    connection, _ = listener.accept()
+    asked = b""
+    with connection:
+        while not asked.endswith(b'"temperature": 0}'):
+            asked += connection.recv(1 << 16)
+        connection.sendall(answer)
 
 
 @pytest.mark.parametrize("address", ["file:///etc/hostname", "localhost:8000", "http://a@b/v1"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from kb_app._sealed import sealed, unsealed
@@ -26,6 +27,12 @@ def test_what_was_sealed_comes_back_and_so_does_what_never_was(
 
     assert unsealed(sealed(body)) == unsealed(sealed(body) + b"\n") == value
     assert unsealed(body) == value
+
+
+def test_what_is_nested_too_deeply_is_not_what_was_written() -> None:
+    """A line of an archive that somebody gave away may be so."""
+    with pytest.raises(ValueError, match="too deeply"):
+        unsealed(b"[" * 100_000)
 
 
 def test_every_turned_bit_is_an_error_or_changes_nothing() -> None:

@@ -60,6 +60,8 @@ def test_a_file_of_somebody_else_is_left(tmp_path: Path) -> None:
 
 def test_each_configuration_has_a_service_of_its_own(tmp_path: Path) -> None:
     words = ("--config", str(tmp_path / "with space.toml"), "watch", "--install")
+    assert run("--json", *words, home=tmp_path).exit_code == 2, "there is no such file yet"
+    (tmp_path / "with space.toml").write_text("", "utf-8")
     report = json.loads(run("--json", *words, home=tmp_path).stdout)
 
     Draft202012Validator(closed_schema("integration_report")).validate(report)

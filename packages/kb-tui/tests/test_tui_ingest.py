@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 
 import pytest
 
+from kb_app._presence import Followed
 from kb_app.jobs import Jobs, PastRun, RunningJob
 from kb_app.testing.facade import event
 from kb_core.errors import StoreBusy
 from kb_tui.popups import ErrorPopup
 from kb_tui.testing import TuiKnowledgeBase, app_of, finished, idle, on_screen, shown, until
+
+NOON = "2026-02-02T12:00:00Z"
 
 
 class Release(threading.Event):
@@ -204,6 +208,75 @@ async def test_an_ingest_is_never_on_the_thread_of_the_screen() -> None:
 
     assert kb.ingests
     assert threading.get_ident() not in kb.threads
+
+
+async def test_what_following_finds_is_told_until_w_ends_it(release: Release) -> None:
+    kb = TuiKnowledgeBase()
+    begun = Release()
+    kb.events = [
+        begun.wait,
+        event("scan_completed", candidates=4),
+        finished("b/노트.md", 1, 4),
+        release.wait,
+    ]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        kb.answers["followed"] = Followed(pid=os.getpid(), since=NOON, seen_at=NOON)
+        await pilot.press("escape", "5", "w")
+        await until(pilot, lambda: begun.has_begun)
+        assert shown(app, "#state") == "following the sources"
+        await until(pilot, lambda: "the sources are followed: as they were" in on_screen(app))
+        begun.set()
+        await until(pilot, lambda: shown(app, "#job") == "ingest: indexing 25%")
+        assert "1 new; searchable" in on_screen(app)
+        await pilot.press("w")
+        assert kb.stop.is_set()
+        assert shown(app, "#state") == "no longer following the sources"
+        await pilot.press("w")
+        assert "ends after the batch" in shown(app, "#state")
+        release.set()
+        await until(pilot, lambda: shown(app, "#job") == "ingest cancelled: 2 new, 1 error")
+        await until(pilot, lambda: app.follower.progress is None)
+
+    assert kb.has_ended
+
+
+async def test_who_follows_already_is_said() -> None:
+    kb = TuiKnowledgeBase()
+    kb.answers["followed"] = Followed(pid=4711, since=NOON, pending=True)
+
+    def taken() -> None:
+        raise StoreBusy("another kebab follows these sources already: process 4711")
+
+    kb.events = [taken]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "5")
+        await until(pilot, lambda: "followed by process 4711: not looked at yet" in on_screen(app))
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, ErrorPopup))
+
+        assert "process 4711" in on_screen(app)
+        assert shown(app, "#state") == "not following: store_busy"
+        assert not app.follower.is_following
+
+
+async def test_leaving_ends_following(release: Release) -> None:
+    kb = TuiKnowledgeBase()
+    kb.events = [lambda: release.wait(120), lambda: pytest.fail("went on")]
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "w")
+        await until(pilot, lambda: release.has_begun)
+        await pilot.press("q")
+        await until(pilot, lambda: not app.is_running)
+    release.set()
+    app.follower.wait(120)
+
+    assert kb.has_ended
 
 
 async def test_the_run_of_another_process_shows_its_bar() -> None:

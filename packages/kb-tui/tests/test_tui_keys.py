@@ -202,6 +202,7 @@ OF_INSPECT: list[tuple[str, list[str], str, Look]] = [
 ]
 OF_JOBS: list[tuple[str, list[str], str, Look]] = [
     ("r", ["5"], "r", lambda s: s.kb.ingests == 1),
+    ("w", ["5"], "w", lambda s: ("watch", True, None) in s.kb.asked),
     ("Esc cancels", ["5", "r"], "escape", lambda s: s.kb.stop.is_set()),
 ]
 Case = tuple[str, list[str], str, Look]

@@ -24,7 +24,7 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["Home", "forget", "homes_in", "sweep", "workspace_list"]
+__all__ = ["Home", "cached_folders", "forget", "homes_in", "sweep", "workspace_list"]
 
 _MARK = "workspace.json"
 _NAME = re.compile(r"[0-9a-f]{32}")
@@ -133,6 +133,11 @@ def workspace_list(environ: Mapping[str, str]) -> types.WorkspaceList:
         }
         for home in homes
     )
+
+
+def cached_folders(environ: Mapping[str, str]) -> list[str]:
+    """Return the folders that there are caches of, links resolved."""
+    return list(dict.fromkeys(name for home in _all_homes(environ) for name in home.read()[0]))
 
 
 def forget(

@@ -7,10 +7,11 @@ before have none, and are taken as they stand.
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from typing import Any
+
+from kb_core.text import read_json
 
 __all__ = ["sealed", "unsealed"]
 
@@ -37,7 +38,7 @@ def sealed(body: bytes) -> bytes:
 
 def unsealed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
     """Return what was sealed; ``ValueError`` where *line* is no JSON, or not what it was."""
-    told = json.loads(line)
+    told = read_json(line)
     found = _SEAL.search(line)
     if found is None:
         return told

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from threading import Event
 
+    from kb_app._parts import Parts
     from kb_app._search.hits import Freshness
     from kb_app.config import Config
     from kb_app.drawing import Picture
@@ -23,6 +24,7 @@ class Texts:
     """Operations of ``KnowledgeBase`` that give texts; the rest of it has the index."""
 
     _config: Config
+    _parts: Parts
 
     @abstractmethod
     def _snapshot(self) -> IndexSnapshot: ...
@@ -96,7 +98,9 @@ class Texts:
         from kb_app._citing.showing import draw
 
         snapshot, config = self._snapshot(), self._config
-        return draw(snapshot, uri, source, Files(snapshot, config), config, dpi=dpi)
+        return draw(
+            snapshot, uri, source, Files(snapshot, config), config, self._parts.executor, dpi=dpi
+        )
 
     def fetch_span(
         self, doc_id: str, start: int, end: int, *, max_tokens: int | None = None

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_app import _queries, paths
-from kb_app._caches import Home, forget, homes_in, sweep, workspace_list
+from kb_app._caches import Home, cached_folders, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     from kb_core.search import AggregatedResponse, SearchResponse
     from kb_core.wire import types
 
-__all__ = ["Place", "forget", "over_folders", "place_of", "place_of_folders", "workspace_list"]
+__all__ = ["Place", "cached_folders", "forget", "over_folders", "place_of", "place_of_folders"]
+__all__ += ["workspace_list"]
 
 Hear: TypeAlias = "Callable[[IngestEvent | str], object]"
 """Is told what a first index is at, and in words what is waited for."""

@@ -7,11 +7,13 @@ code points of the decoded text, from 0, half open. Lines count from 1.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from array import array
 from bisect import bisect_right
 from itertools import takewhile
+from typing import Any
 
 __all__ = [
     "LineIndex",
@@ -19,6 +21,7 @@ __all__ = [
     "is_grapheme_boundary",
     "nfc",
     "normalize_newlines",
+    "read_json",
     "snap_to_grapheme",
 ]
 
@@ -54,6 +57,14 @@ def nfc(text: str) -> str:
 def normalize_newlines(text: str) -> str:
     """Turn CRLF into LF; leave every other character alone."""
     return text.replace("\r\n", "\n") if "\r\n" in text else text
+
+
+def read_json(data: bytes | str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return what somebody else wrote as JSON; ``ValueError`` where it is none, or is too deep."""
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 class LineIndex:

@@ -73,6 +73,7 @@ _MOST_LANGUAGES = 6
 
 _MAX_TERM_BYTES = 255
 """Longer runs (base64, minified code) are cut; tantivy drops terms over 65,530 bytes."""
+_LONGEST_NUMBER = _MAX_TERM_BYTES // 4
 
 _REMEMBERED_LENGTH = 40
 _REMEMBERED_TOKENS = 50_000
@@ -285,7 +286,14 @@ def _piece_forms(
         return known(tokens[0])
     if not tokens:
         return None
-    exact, stem, ident = zip(*map(known, tokens), strict=True)
+    forms = [
+        # Numbers hardly come again, so that remembering each would cost more than making it.
+        _Forms(token, token, "")
+        if token.isdigit() and token.isascii() and len(token) <= _LONGEST_NUMBER
+        else known(token)
+        for token in tokens
+    ]
+    exact, stem, ident = zip(*forms, strict=True)
     return _Forms(" ".join(exact), " ".join(stem), " ".join(filter(None, ident)))
 
 

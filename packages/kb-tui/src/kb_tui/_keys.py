@@ -227,6 +227,15 @@ def _jobs(*, cancel: str = "") -> tuple[Key, ...]:
         _ADD,
         _INGEST,
         Key(
+            names="w",
+            shown="w",
+            does="follow the sources, or no longer",
+            action="follow",
+            hint="w watch" if cancel else "",
+            command="Follow the sources, or no longer",
+            writes=True,
+        ),
+        Key(
             names="escape",
             shown="Esc",
             does="cancel the ingest after its batch",

@@ -29,7 +29,7 @@ from kb_core.errors import KbError, ReadonlyMode, StaleCursor
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
 from kb_core.values import dataclass
 from kb_tui._keys import PANES, Key, Typing, cheat_sheet, hint, offered
-from kb_tui._runner import IngestRunner
+from kb_tui._runner import IngestRunner, SourceFollower
 from kb_tui._terminal import OpenPlace
 from kb_tui.popups import AddFolder, CheatSheet, ErrorPopup
 from kb_tui.widgets.bars import HintLine, StatusBar, TopLine
@@ -57,6 +57,7 @@ class Shared:
     kb: KnowledgeBase
     preferences: Preferences
     runner: IngestRunner
+    follower: SourceFollower
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +270,21 @@ class Pane(FacadeScreen):
             self.app.push_screen(ErrorPopup(refusal))
         elif not self.shared.runner.start():
             self.state("an ingest is running already")
+
+    def action_follow(self) -> None:
+        """Follow the sources from now on, or end that."""
+        follower = self.shared.follower
+        if self.kb.readonly:
+            hint = "run without --readonly"
+            refusal = ReadonlyMode("watch writes, and this is open for reading only", hint=hint)
+            self.app.push_screen(ErrorPopup(refusal))
+        elif follower.is_following:
+            follower.stop()
+            self.state("no longer following the sources")
+        elif follower.start():
+            self.state("following the sources")
+        else:
+            self.state("following ends after the batch; then w begins again")
 
     def action_add(self) -> None:
         """Ask for a folder, make it a source, and ingest."""

@@ -1,4 +1,4 @@
-"""The ingest in the background: one thread that follows the run, and how it is told.
+"""The ingest in the background, asked for or found by following the sources, and how it is told.
 
 Events come by the thousand in a second, so they are not messages: each is folded into
 ``progress`` on the run's own thread, and the screen looks at it a few times a second.
@@ -16,9 +16,9 @@ from kb_app import KnowledgeBase
 from kb_app.shown import brief_duration, count, visible
 from kb_app.shown.progress import Progress, advance, bar
 from kb_core.errors import KbError
-from kb_core.ingest import IngestOptions, IngestReport, ItemKind
+from kb_core.ingest import IngestEvent, IngestOptions, IngestReport, ItemKind
 
-__all__ = ["IngestRunner", "brief_outcome", "details", "outcome", "summary"]
+__all__ = ["IngestRunner", "SourceFollower", "brief_outcome", "details", "outcome", "summary"]
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +118,77 @@ class IngestRunner:
         finally:
             if isinstance(events, Generator):
                 events.close()
+
+
+class SourceFollower:
+    """Follows the sources on a thread, as ``kebab watch`` does, once it is asked to.
+
+    *happened* is called on that thread with the report of each run that found something,
+    and with what following ended by: an error, or neither.
+    """
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        happened: Callable[[IngestReport | None, Exception | None], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._kb = kb
+        self._happened = happened
+        self._clock = clock
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.progress: Progress | None = None
+        """How far the run is that is going on; ``None`` between runs."""
+        self.said = ""
+        """What a person should know besides, as it was said last."""
+
+    @property
+    def is_following(self) -> bool:
+        """Whether it follows, and was not told to end."""
+        return self._thread is not None and self._thread.is_alive() and not self._stop.is_set()
+
+    def start(self) -> bool:
+        """Begin; say whether it was begun: not while it follows, or is ending still."""
+        if self._thread is not None and self._thread.is_alive():
+            return False
+        self._stop, self.said = threading.Event(), ""
+        self._thread = threading.Thread(target=self._follow, name="kebab-watch", daemon=True)
+        self._thread.start()
+        return True
+
+    def stop(self) -> None:
+        """Ask it to end after the batch at hand."""
+        self._stop.set()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for its end; for when the screen is gone."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _follow(self) -> None:
+        error: Exception | None = None
+        try:
+            for happening in self._kb.watch(stop=self._stop):
+                if isinstance(happening, str):
+                    self.said, self.progress = happening, None  # perhaps a run that failed
+                else:
+                    self._take_in(happening)
+        except KbError as failure:
+            error = failure
+        except Exception as failure:
+            logger.exception("following the sources failed")
+            error = failure
+        self.progress = None
+        self._stop.set()
+        self._happened(None, error)
+
+    def _take_in(self, event: IngestEvent) -> None:
+        now = self._clock()
+        self.progress = advance(self.progress or Progress(began=now), event, now)
+        if event.report is not None:
+            self.progress = None
+            self._happened(event.report, None)
 
 
 _CELLS = 20

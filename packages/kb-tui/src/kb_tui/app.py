@@ -25,7 +25,7 @@ from kb_core.errors import IoError, KbError
 from kb_core.ingest import IngestReport
 from kb_tui._keys import PANES
 from kb_tui._pane import GoTo, InspectTarget, Pane, Shared
-from kb_tui._runner import IngestRunner, brief_outcome, outcome, summary
+from kb_tui._runner import IngestRunner, SourceFollower, brief_outcome, outcome, summary
 from kb_tui._terminal import (
     OpenPlace,
     forget_exported_size,
@@ -73,7 +73,8 @@ class KbTui(App[None]):
     def __init__(self, kb: KnowledgeBase) -> None:
         super().__init__()
         self.runner = IngestRunner(kb, self._run_ended)
-        self._shared = Shared(kb, kb.preferences(), self.runner)
+        self.follower = SourceFollower(kb, self._follower_told)
+        self._shared = Shared(kb, kb.preferences(), self.runner, self.follower)
         self._panes = {pane.NAME: pane(self._shared) for pane in _PANES}
         self._origin = _FIRST
         self._is_leaving = False
@@ -99,6 +100,7 @@ class KbTui(App[None]):
 
     def on_unmount(self) -> None:
         sys.setswitchinterval(self._switch_interval)
+        self.follower.stop()
 
     # ---------------------------------------------------------------- keys
 
@@ -186,14 +188,15 @@ class KbTui(App[None]):
     # ---------------------------------------------------------------- the ingest
 
     def _look_at_ingest(self) -> None:
-        if self.runner.is_running or self._was_running:
-            self._was_running = self.runner.is_running
+        is_running = self.runner.is_running or self.follower.progress is not None
+        if is_running or self._was_running:
+            self._was_running = is_running
             self._draw_job(self.pane)
 
     def _draw_job(self, pane: Pane) -> None:
         if not pane.is_ready:
             return
-        progress = self.runner.progress
+        progress = self.runner.progress or self.follower.progress
         pane.show_job(self.runner.told if progress is None else summary(progress))
 
     def _run_ended(self, report: IngestReport | None, error: Exception | None) -> None:
@@ -214,6 +217,23 @@ class KbTui(App[None]):
         pane.changed()
         if error is not None:
             pane.state(f"ingest failed: {getattr(error, 'code', 'internal')}")
+            self.push_screen(ErrorPopup(error))
+
+    def _follower_told(self, report: IngestReport | None, error: Exception | None) -> None:
+        """Called on the thread that follows the sources."""
+        with suppress(RuntimeError):  # the application is gone already
+            self.call_later(self._show_followed, report, error)
+
+    def _show_followed(self, report: IngestReport | None, error: Exception | None) -> None:
+        pane = self.pane
+        if self._is_leaving or not pane.is_ready:
+            return
+        if report is not None and not self.runner.is_running:
+            self.runner.told, self.runner.last = brief_outcome(report), outcome(report)
+        self._draw_job(pane)
+        pane.changed()
+        if error is not None:
+            pane.state(f"not following: {getattr(error, 'code', 'internal')}")
             self.push_screen(ErrorPopup(error))
 
     # ---------------------------------------------------------------- the editor
@@ -301,7 +321,9 @@ def run(kb: KnowledgeBase) -> None:
             app.run()
         finally:
             app.runner.abandon()
+            app.follower.stop()  # however it ended
             app.runner.wait(_LAST_WAIT_S)
+            app.follower.wait(_LAST_WAIT_S)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from kb_core.clock import utc_now
 from kb_core.errors import ConfigInvalid, ModelUnreachable, Timeout
 from kb_core.ports import never
+from kb_core.text import read_json
 from kb_core.values import dataclass
 from kb_core.version import __version__
 
@@ -456,7 +457,7 @@ def _seconds(retry_after: str) -> float:
 
 def _object(body: bytes) -> dict[str, object] | None:
     try:
-        said = json.loads(body)
+        said = read_json(body)
     except ValueError:
         return None
     return said if isinstance(said, dict) else None

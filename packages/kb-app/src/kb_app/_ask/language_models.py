@@ -10,7 +10,6 @@ else, for OpenAI's own address alone, from ``OPENAI_API_KEY``.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ from kb_app._ask.endpoint import Answer, Endpoint, Refused, Stopped, parsed_endp
 from kb_core.errors import ConfigInvalid, KbError, ModelNotPulled, Timeout
 from kb_core.language import Delta, End, Message, ModelName, Usage
 from kb_core.ports import LanguageModel, never
+from kb_core.text import read_json
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class _ServedModel:
     def _object(self, line: bytes) -> dict[str, object]:
         """Return the object in *line*; raise what it complains of."""
         try:
-            piece = json.loads(line)
+            piece = read_json(line)
         except ValueError:
             piece = None
         if not isinstance(piece, dict):

@@ -31,6 +31,9 @@ from kb_core.values import dataclass
 __all__ = ["Files", "Now", "Unseen", "is_reachable", "read_text", "unseen_files"]
 
 
+_TOO_LARGE = "the file is larger than max_file_mb"
+
+
 @dataclass(frozen=True, slots=True)
 class Now:
     """A document's text now, and why it is not read from the file where it is not.
@@ -52,7 +55,7 @@ def read_text(path: str, *, within: str | None, most_bytes: int, instead: str) -
     try:
         with open_inside(path, within) if within is not None else open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > most_bytes:
-                return Now(instead, is_file=False, detail="the file is larger than max_file_mb")
+                return Now(instead, is_file=False, detail=_TOO_LARGE)
             data = file.read()
     except (LeadsOut, NotAFile) as error:
         return Now(None, detail=f"{error.strerror} now")
@@ -191,7 +194,9 @@ class Files:
         if why is None:
             try:
                 with open_inside(path, within) if within else open_regular(path) as file:
-                    return file.read()
+                    if os.fstat(file.fileno()).st_size <= self._most_bytes:
+                        return file.read()
+                    why = _TOO_LARGE
             except OSError as error:
                 why = error.strerror or str(error)
         raise IoError(
@@ -261,9 +266,13 @@ class Files:
         return read_text(
             path,
             within=None if follows else self._root(source_id),
-            most_bytes=self._config.ingest.max_file_mb * 1_000_000,
+            most_bytes=self._most_bytes,
             instead=instead,
         )
+
+    @property
+    def _most_bytes(self) -> int:
+        return self._config.ingest.max_file_mb * 1_000_000
 
     def _root(self, source_id: str) -> str | None:
         root = self._snapshot.control.sources.get(source_id, {}).get("root")

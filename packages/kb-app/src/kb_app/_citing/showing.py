@@ -6,6 +6,7 @@ ingest would leave alone. One that changed since is drawn all the same, and says
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from kb_app._citing.files import Files
@@ -13,47 +14,64 @@ from kb_app._citing.resolving import named_by
 from kb_app._ingest.making.parsing import enclosed_bytes
 from kb_app._media import OCR
 from kb_app._search.lookup import Named, chunks_at
+from kb_app.config import passwords_of
 from kb_app.drawing import Picture, mark, png
 from kb_core.citations import Citation, PageSpan, RegionSpan, Span, citation_of
 from kb_core.errors import InvalidInput, IoError, SpanNotSupported
 from kb_core.ids import bytes_hash
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kb_app._ingest.making.pdfium import PageImage
     from kb_app.config import Config
+    from kb_core.execution import Executors
 
 __all__ = ["DPI", "draw"]
 
 DPI = 150
 _LONGEST_SIDE = 16
 """Of a picture, in inches: it has no size of its own."""
+_ONE_AT_A_TIME = Lock()
+"""However many ask at once, one worker draws for all of this process."""
 _ROOM = 2.0
 """Points, or pixels of a picture, between what is marked and the edge around it."""
 
 
-def draw(
+def draw(  # noqa: PLR0913 - what is drawn, out of what, and by whom
     snapshot: IndexSnapshot,
     uri: str,
     source: str | None,
     files: Files,
     config: Config,
+    executors: Executors,
     *,
     dpi: float = DPI,
 ) -> Picture:
-    """Draw the page or picture that *uri* is on: a citation, an id, or a document's path."""
+    """Draw the page or picture that *uri* is on: a citation, an id, or a document's path.
+
+    Files are opened by one of *executors*, as a run opens them: whatever a library does with a
+    hostile one, it does not do it here.
+    """
     named = named_by(snapshot, uri, source)
     citation = _place(snapshot, named)
     _check(named, citation, uri)
-    data = _data(named, files)
-    if named.doc["media"] == Media.PDF:
-        image = _page(data, citation.span, config, uri, dpi)
-    else:
-        image = _picture(data, citation.span, config, uri, dpi)
-    boxes = _boxes(citation.span)
+    span, doc = citation.span, named.doc
+    drawing = _Drawing(
+        data=files.data(doc),
+        path=doc["path"],
+        container=doc.get("container"),
+        is_pdf=doc["media"] == Media.PDF,
+        span=span,
+        passwords=passwords_of(config.passwords, config.passwords_file),
+        max_megapixels=config.ocr.max_megapixels,
+        dpi=dpi,
+    )
+    image, digest = _drawn_apart(drawing, executors, uri)
+    boxes = _boxes(span)
     pixels = bytearray(image.pixels)
     size = image.width, image.height
     for x0, y0, x1, y1 in boxes:
@@ -65,7 +83,7 @@ def draw(
         *size,
         uri=citation.uri,
         marks=len(boxes),
-        is_as_indexed=bytes_hash(data) == named.doc["bytes_hash"],
+        is_as_indexed=digest == doc["bytes_hash"],
     )
 
 
@@ -105,66 +123,106 @@ def _place(snapshot: IndexSnapshot, named: Named) -> Citation:
     return named.citation or Citation(named.doc["path"], PageSpan(1))
 
 
-def _data(named: Named, files: Files) -> bytes:
-    """Return the bytes of the document, taken out of the file that it is within if it is."""
-    doc = named.doc
-    container = doc.get("container")
-    data = files.data(doc)
-    if not container:
-        return data
-    found = enclosed_bytes(doc["path"], container, data)
+# ------------------------------------------------------------------ in a worker process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawing:
+    """What is to be drawn, and what it takes; goes to a worker, since a file may be hostile."""
+
+    data: bytes
+    path: str
+    container: str | None
+    """The file that *data* is, where what is drawn is within it."""
+    is_pdf: bool
+    span: Span
+    passwords: Sequence[str]
+    max_megapixels: int
+    dpi: float
+
+    @property
+    def page(self) -> int:
+        """The number of the page, from 1."""
+        return self.span.page if isinstance(self.span, PageSpan) else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Undrawn:
+    """Why nothing is drawn."""
+
+    problem: str = ""
+    hint: str = "kebab ingest, if the file has changed"
+    pages: int | None = None
+    """How many there are, where that is fewer than the page asked for."""
+
+
+def _drawn_apart(drawing: _Drawing, executors: Executors, uri: str) -> tuple[PageImage, str]:
+    """Return the image, and the hash of the bytes that it is of."""
+    with _ONE_AT_A_TIME:
+        executor = executors(_draw, 1)
+        try:
+            (outcome,) = executor.run([drawing])
+        finally:
+            executor.close()
+    found = outcome.value
+    if isinstance(found, tuple):
+        return found
     if found is None:
-        raise IoError(
-            f"{doc['path']!r} is not in its file any more",
-            hint="kebab ingest",
-            details={"doc_id": doc["doc_id"], "container": container},
+        why = outcome.error["message"] if outcome.error else "nothing came"
+        found = _Undrawn(problem=why, hint="'kebab cite' prints the text as it was indexed")
+    if found.pages is not None:
+        raise InvalidInput(
+            f"{uri!r} is page {drawing.page:,} of {found.pages:,}",
+            hint=found.hint,
+            details={"field": "uri", "value": uri, "pages": found.pages},
         )
-    return found
+    raise IoError(
+        f"{uri!r} cannot be drawn: {found.problem}", hint=found.hint, details={"value": uri}
+    )
 
 
-def _page(data: bytes, span: Span, config: Config, uri: str, dpi: float) -> PageImage:
+def _draw(drawing: _Drawing) -> tuple[PageImage, str] | _Undrawn:
+    data: bytes | None = drawing.data
+    if drawing.container:
+        data = enclosed_bytes(drawing.path, drawing.container, drawing.data)
+    if data is None:
+        return _Undrawn(problem="it is not in its file any more", hint="kebab ingest")
+    image = _page(data, drawing) if drawing.is_pdf else _picture(data, drawing)
+    return image if isinstance(image, _Undrawn) else (image, bytes_hash(data))
+
+
+def _page(data: bytes, drawing: _Drawing) -> PageImage | _Undrawn:
     """Return a page of a PDF, and how many pixels a point has."""
     from kb_app._ingest.making.pdfium import Locked, NotReadable, opened
-    from kb_app.config import passwords_of
 
-    number = span.page if isinstance(span, PageSpan) else 1
     try:
-        with opened(data, passwords_of(config.passwords, config.passwords_file)) as pdf:
-            _check_number(number, len(pdf), uri)
-            with pdf.page(number - 1) as page:
-                return page.image(dpi=dpi, is_grey=False)
+        with opened(data, drawing.passwords) as pdf:
+            if drawing.page > len(pdf):
+                return _Undrawn(pages=len(pdf))
+            with pdf.page(drawing.page - 1) as page:
+                return page.image(dpi=drawing.dpi, is_grey=False)
     except Locked:
-        problem, hint = "it needs a password", "add it to [[passwords]] of the configuration"
+        hint = "add it to [[passwords]] of the configuration"
+        return _Undrawn(problem="it needs a password", hint=hint)
     except NotReadable as error:
-        problem, hint = str(error), "kebab ingest, if the file has changed"
-    raise IoError(f"{uri!r} cannot be drawn: {problem}", hint=hint, details={"value": uri})
+        return _Undrawn(problem=str(error))
 
 
-def _picture(data: bytes, span: Span, config: Config, uri: str, dpi: float) -> PageImage:
+def _picture(data: bytes, drawing: _Drawing) -> PageImage | _Undrawn:
     """Return a picture, and how many pixels one of it as displayed, or a point of a page, has."""
     from kb_app._ingest.making.pdfium import PageImage
     from kb_app._ingest.making.pictures import NoPictureError, TooManyPixelsError, open_picture
 
-    number = span.page if isinstance(span, PageSpan) else 1
     try:
-        picture = open_picture(data, config.ocr.max_megapixels)
-        _check_number(number, picture.frames, uri)
-        frame = picture.shown(number - 1)
+        picture = open_picture(data, drawing.max_megapixels)
+        if drawing.page > picture.frames:
+            return _Undrawn(pages=picture.frames)
+        frame = picture.shown(drawing.page - 1)
     except (NoPictureError, TooManyPixelsError) as error:
-        hint = "kebab ingest, if the file has changed"
-        raise IoError(f"{uri!r} cannot be drawn: {error}", hint=hint) from error
-    image, most = frame.image, round(dpi * _LONGEST_SIDE)
+        return _Undrawn(problem=str(error))
+    image, most = frame.image, round(drawing.dpi * _LONGEST_SIDE)
     ratio = min(1.0, most / max(image.size))
     if ratio < 1:
         image = image.resize([max(1, round(side * ratio)) for side in image.size])
-    unit = frame.points if isinstance(span, PageSpan) else frame.scale
+    unit = frame.points if isinstance(drawing.span, PageSpan) else frame.scale
     return PageImage(*image.size, image.tobytes(), ratio / unit, channels=3)
-
-
-def _check_number(number: int, pages: int, uri: str) -> None:
-    if number > pages:
-        raise InvalidInput(
-            f"{uri!r} is page {number:,} of {pages:,}",
-            hint="kebab ingest, if the file has changed",
-            details={"field": "uri", "value": uri, "pages": pages},
-        )

@@ -21,6 +21,7 @@ from kb_app.wire_models import FilteredInput, Input, OneOrMore, Text, Whole, rea
 from kb_core import wire
 from kb_core.errors import InvalidInput, IoError
 from kb_core.evals import EvalCase, ExpectedPlace
+from kb_core.text import read_json
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -130,7 +131,7 @@ def _json_rows(text: str, path: Path) -> Iterator[object]:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             try:
-                yield json.loads(line)
+                yield read_json(line)
             except ValueError as error:
                 raise _unreadable(path, f"line {number} is not JSON: {error}") from error
 

@@ -11,7 +11,6 @@ A run that comes in is one over golden questions like any other, so that both ca
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from kb_core.evals import MIN_DEPTH, EvalCase
 from kb_core.ids import fingerprint
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K
+from kb_core.text import read_json
 from kb_core.version import __version__
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(_lines(path), start=1):
         if line.strip():
             try:
-                row = json.loads(line)
+                row = read_json(line)
                 yield {"_id": row["_id"], "text": row["text"], "title": row.get("title")}
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise _no_format(path, f"line {number} has no _id and text") from None

@@ -8,7 +8,6 @@ files are private, as questions may be.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import zlib
@@ -22,6 +21,7 @@ from kb_app._sealed import sealed, unsealed
 from kb_app.paths import make_private_folder
 from kb_core import wire
 from kb_core.errors import InvalidInput, IoError
+from kb_core.text import read_json
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -119,7 +119,7 @@ class RunFolder:
         lines = self._lines.read_text("utf-8").splitlines() if self._lines.exists() else []
         for number, line in enumerate(lines, start=1):
             try:
-                found.append(json.loads(line))
+                found.append(read_json(line))
             except ValueError as error:
                 if number < len(lines):
                     raise self._unreadable(error) from error
@@ -141,7 +141,7 @@ class RunFolder:
     def run(self) -> types.EvalRun:
         """Return what ``finish`` wrote."""
         try:
-            told: types.EvalRun = json.loads((self.path / "run.json").read_bytes())
+            told: types.EvalRun = read_json((self.path / "run.json").read_bytes())
         except (OSError, ValueError) as error:
             raise self._unreadable(error) from error
         return told

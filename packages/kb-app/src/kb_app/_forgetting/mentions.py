@@ -10,10 +10,11 @@ former are kept, and the latter streams past.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import unquote
+
+from kb_core.text import read_json
 
 __all__ = ["Telling", "read_line", "strings_in"]
 
@@ -73,7 +74,7 @@ class Telling:
 def read_line(line: bytes) -> object:
     """Return the value of a line of JSON; of what is none, its text."""
     try:
-        value: object = json.loads(line)
+        value: object = read_json(line)
     except ValueError:
         return line.decode("utf-8", "replace")
     return value

@@ -257,9 +257,10 @@ def _add(run: Run, offer: Offer) -> Generator[IngestEvent]:
 def _embed(run: Run, doc: str) -> Generator[IngestEvent]:
     made = run.session.store.document(doc)
     # Not what else may be waiting: that can take hours, and nobody asked for it.
-    own = len(made.chunks) if made is not None else 0
-    whole = sum(item.chunk_count or 0 for item in run.tally.items)
-    yield from embed_if_wanted(run, most=max(own, whole))
+    own = len({chunk.passage_hash for chunk in made.chunks}) if made is not None else 0
+    counts = [item.chunk_count or 0 for item in run.tally.items]
+    # Of a file with others within it, what all of them have.
+    yield from embed_if_wanted(run, most=own if len(counts) <= 1 else max(own, sum(counts)))
 
 
 def _remove(run: Run, row: FileRecord) -> Generator[IngestEvent]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -42,6 +42,15 @@ _NOT_DATA = {"run", "safety", "forgetting.json"}
 """Parts that are of one machine, and in no archive of ours: a list of what is to be forgotten
 names files outside the data directory, which the next writer would rewrite."""
 _KEPT_IN_MEMORY = 16 * 1024 * 1024
+_COMMANDS = "viewers"
+_KEY_FILES = (
+    ("ask", "api_key_file"),
+    ("audio", "api_key_file"),
+    ("index", "token_file"),
+    ("ocr", "caption_api_key_file"),
+)
+"""Settings that run a program, and those that have a file sent to a server: whoever made an
+archive would say which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +275,10 @@ def _settings(given: Mapping[str, bytes], config: Config, target: _Target) -> di
         "golden_questions": _state(GOLDEN in given, is_there=golden.exists()),
     }
     if CONFIG in given:
-        text = _here(given[CONFIG], config, target)
+        text, left = _here(given[CONFIG], config, target)
         if not config.is_found and text is not None:
             _put(config.file, text)
+            fields |= {"settings_left": left} if left else {}
         elif text is None:
             fields["settings"] = "kept"
         fields["sources"] = _sources_of(given[CONFIG], config, target)
@@ -287,11 +297,11 @@ def _put(file: Path, text: str) -> None:
     write_text(file, text)
 
 
-def _here(data: bytes, config: Config, target: _Target) -> str | None:
+def _here(data: bytes, config: Config, target: _Target) -> tuple[str | None, list[str]]:
     """Return the configuration as it has to be here, or ``None`` if this version refuses it.
 
     The data directory is the one that is imported into, and sources that were written are where
-    they were written to.
+    they were written to. Beside it stand the settings that were left out.
     """
     from kb_app.config import parse_config
     from kb_app.config._files import edited
@@ -305,11 +315,21 @@ def _here(data: bytes, config: Config, target: _Target) -> str | None:
         for source in document.get("sources", ()):
             if target.sources_to is not None and (target.sources_to / source["id"]).is_dir():
                 source["root"] = _as_path(target.sources_to / source["id"])
+        left = _leave_out(document)
         changed: str = document.as_string()
         parse_config(changed, config.file, _plain_environment())
     except (ValueError, KeyError, TypeError, AttributeError, KbError):
-        return None
-    return changed
+        return None, []
+    return changed, left
+
+
+def _leave_out(document: MutableMapping[str, MutableMapping[str, object]]) -> list[str]:
+    """Take out what the person has to say, and name it."""
+    left = [(_COMMANDS, key) for key in document.get(_COMMANDS, ())]
+    left += [(section, key) for section, key in _KEY_FILES if key in document.get(section, ())]
+    for section, key in left:
+        del document[section][key]
+    return [f"{section}.{key}" for section, key in left]
 
 
 def _plain_environment() -> dict[str, str]:

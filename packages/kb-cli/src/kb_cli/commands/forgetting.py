@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +14,10 @@ from kb_app.shown import count, flat, printable
 from kb_cli._command import command, completed_by, subgroup
 from kb_cli._context import CliContext, Shown, pass_cli
 from kb_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from kb_app import KnowledgeBase
+    from kb_core.wire import types
 
 __all__ = ["forget"]
 
@@ -120,12 +127,38 @@ def _forget(
             details={"field": "yes"},
         )
     with cli.open() as kb:
+        caches = _Caches(kb, cli.environ)
         if not (yes or dry_run):
-            cli.note(*_lines(kb.forget(kind, targets, dry_run=True, mentions=mentions)))
+            would = kb.forget(kind, targets, dry_run=True, mentions=mentions)
+            cli.note(*_lines(caches.named_in(would)))
             if not click.confirm("forget this, without a way back?", err=True):
                 cli.note("nothing was forgotten")
                 return
-        cli.show(kb.forget(kind, targets, dry_run=dry_run, mentions=mentions), _lines)
+        report = kb.forget(kind, targets, dry_run=dry_run, mentions=mentions)
+        cli.show(caches.named_in(report), _lines)
+
+
+class _Caches:
+    """The folders that were asked with ``--in``, whose caches may hold what is forgotten."""
+
+    def __init__(self, kb: KnowledgeBase, environ: Mapping[str, str]) -> None:
+        from kb_app.workspaces import cached_folders
+
+        self._folders = [Path(folder) for folder in cached_folders(environ)]
+        # One that is forgotten is no source any more.
+        roots = [root for _, root in kb.sources()] if self._folders else []
+        self._roots = [Path(os.path.realpath(root)) for root in roots]
+
+    def named_in(self, report: types.ForgetReport) -> types.ForgetReport:
+        """Return *report* with those among what is left that a file of it lies in."""
+        files = [root / path for root in self._roots for path in report["paths"]]
+        named = (
+            f"the cache of {folder}, which was asked with --in: "
+            f"'kebab reset --workspace {shlex.quote(str(folder))}' deletes it"
+            for folder in self._folders
+            if any(file.is_relative_to(folder) for file in files)
+        )
+        return {**report, "left": [*report["left"], *named]}
 
 
 def _lines(report: Shown) -> Iterator[str]:

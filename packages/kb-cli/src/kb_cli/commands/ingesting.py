@@ -245,6 +245,8 @@ def watch(cli: CliContext, no_embed: bool, poll_secs: float | None, change: str 
 
     cli.writes("watch")
     if change is not None:
+        if change == "install":
+            _ = cli.config  # a service without it would fail every half minute
         options = [*(["--no-embed"] if no_embed else [])]
         options += ["--poll", f"{poll_secs:g}"] if poll_secs is not None else []
         change_service(cli, options, is_removal=change == "uninstall")

@@ -167,6 +167,8 @@ def _import_lines(report: Shown) -> Iterator[str]:
             ("set aside", printable(report["kept_aside"]) if "kept_aside" in report else None),
         ]
     yield from pairs((name, value) for name, value in rows if value is not None)
+    if named := report.get("settings_left"):
+        yield f"left out of the settings, to be looked at and set by you: {', '.join(named)}"
     if left := report.get("source_files_left"):
         yield f"{count(left, 'original file')} stay in the archive: --sources-to writes them"
     for source in report.get("sources", ()):

@@ -870,6 +870,7 @@ class ImportReport(TypedDict):
     bytes: int
     index: NotRequired[str]
     settings: str
+    settings_left: NotRequired[list[str]]
     golden_questions: str
     kept_aside: NotRequired[str]
     sources: NotRequired[list[ImportReportSources]]

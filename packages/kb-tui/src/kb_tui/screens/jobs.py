@@ -1,7 +1,8 @@
-"""The jobs pane: the ingest that runs, and those that ran."""
+"""The jobs pane: the ingest that runs, those that ran, and who follows the sources."""
 
 from __future__ import annotations
 
+import os
 from typing import ClassVar
 
 from textual import on
@@ -10,6 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from kb_app import KnowledgeBase
 from kb_app.jobs import Jobs, PastRun, RunningJob
 from kb_app.shown import brief_duration, local_time, visible
 from kb_app.shown.progress import bar
@@ -29,8 +31,8 @@ _DOING = {"scan": "scanning", "asset": "indexing", "committed": "indexing", "emb
 """What a run does when its last event begins so."""
 
 
-class Looked(Reply[Jobs]):
-    """What runs in any process, and what ran."""
+class Looked(Reply[tuple[Jobs, str]]):
+    """What runs in any process, and what ran; and in a line who follows the sources."""
 
 
 class RunTable(RowTable[PastRun]):
@@ -65,6 +67,7 @@ class JobsPane(Pane):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._elsewhere: RunningJob | None = None
+        self._followed = ""
 
     def body(self) -> ComposeResult:
         yield Static("", id="running")
@@ -89,16 +92,17 @@ class JobsPane(Pane):
             self._look()
 
     def _look(self) -> None:
-        self.ask(Looked, self.kb.jobs)
+        self.ask(Looked, lambda: (self.kb.jobs(), _told_of_following(self.kb)))
 
     @on(Looked)
     def show_looked(self, reply: Looked) -> None:
         if self.is_stale(reply):
             return
-        self._elsewhere = reply.value.running
+        jobs, self._followed = reply.value
+        self._elsewhere = jobs.running
         table = self.query_one(RunTable)
-        if tuple(table.rows) != reply.value.past or not table.rows:
-            table.show(reply.value.past, _NONE_RAN, chosen=None)
+        if tuple(table.rows) != jobs.past or not table.rows:
+            table.show(jobs.past, _NONE_RAN, chosen=None)
         self._show_running()
 
     def show_job(self, job: str) -> None:
@@ -106,8 +110,8 @@ class JobsPane(Pane):
         self._show_running()
 
     def _show_running(self) -> None:
-        runner = self.shared.runner
-        progress = runner.progress
+        runner, follower = self.shared.runner, self.shared.follower
+        progress = runner.progress or follower.progress
         if progress is not None:
             lines = [f"ingest: {details(progress, runner.now())[0]}"]
             lines += details(progress, runner.now())[1:]
@@ -115,7 +119,11 @@ class JobsPane(Pane):
             lines = _told(self._elsewhere)
         else:
             lines = [*runner.last, "" if self.kb.readonly else _NONE_RUNS]
-        self.query_one("#running", Static).update(Content(visible("\n".join(lines), keep="\n")))
+        if follower.is_following and follower.said:
+            lines.append(follower.said)
+        running = self.query_one("#running", Static)
+        running.border_subtitle = self._followed
+        running.update(Content(visible("\n".join(lines), keep="\n")))
 
     def action_escape(self) -> None:
         """Cancel the ingest after its batch."""
@@ -137,6 +145,16 @@ class JobsPane(Pane):
 
     def action_page(self, pages: int) -> None:
         self.query_one(RunTable).page(pages)
+
+
+def _told_of_following(kb: KnowledgeBase) -> str:
+    """Return who follows the sources, and how old what is found may be; nothing for nobody."""
+    who = kb.followed()
+    if who is None:
+        return ""
+    by = "" if who.pid == os.getpid() else f" by process {who.pid}"
+    seen = f"as they were {local_time(who.seen_at)}" if who.seen_at else "not looked at yet"
+    return f"the sources are followed{by}: {seen}{', changes to take in' if who.pending else ''}"
 
 
 def _told(job: RunningJob) -> list[str]:

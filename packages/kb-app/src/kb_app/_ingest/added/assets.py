@@ -28,6 +28,7 @@ from kb_core.disk import disk_errors, disk_hint
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
+from kb_core.text import read_json
 from kb_core.values import dataclass
 
 __all__ = ["Added", "Assets", "asset_name", "given_medium", "given_trust", "read_record"]
@@ -238,7 +239,7 @@ def _read(path: Path) -> Added | None:
 def read_record(data: bytes) -> Added | None:
     """Return the record that *data* is, or ``None`` if it is none, or damaged."""
     try:
-        told = json.loads(data)
+        told = read_json(data)
         if told.pop(_SUM, None) not in {None, _sum_of(told)}:  # one of before has none
             return None
         return Added(**{**told, "replaces": tuple(told["replaces"])})

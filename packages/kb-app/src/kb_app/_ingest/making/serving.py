@@ -6,15 +6,16 @@ stands in no error, log or file of ours. A worker process waits for it, and ends
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from http.client import HTTPException
 from pathlib import Path
 
 from kb_core.errors import ModelUnreachable
+from kb_core.text import read_json
 from kb_core.values import dataclass
 
 __all__ = ["Server", "is_address"]
@@ -57,13 +58,13 @@ class Server:
         )
         try:
             with _OPENER.open(request, timeout=_TIMEOUT_SECS) as response:
-                answer = json.loads(response.read(_MOST_ANSWER))
+                answer = read_json(response.read(_MOST_ANSWER))
         except urllib.error.HTTPError as error:
             with error:
                 raise self.failed(f"it answers {error.code} {error.reason}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", None) or error
-            raise self.failed(str(reason)) from None
+            raise self.failed(str(reason).strip() or type(error).__name__) from None
         if not isinstance(answer, dict):
             raise self.failed("its answer is no JSON object")
         return answer
