@@ -93,6 +93,11 @@ class Sieve:
             case _:
                 return 0.0
 
+    def reads_columns(self, where: Filter) -> bool:
+        """Say whether nothing but columns has to be read to tell what passes."""
+        parts = where.parts if isinstance(where, And) else (where,)
+        return all(isinstance(part, Range) for part in parts)
+
     def passing(
         self, where: Filter, keys: Sequence[int], addresses: Sequence[DocAddress]
     ) -> Sequence[bool]:

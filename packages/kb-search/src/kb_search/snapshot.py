@@ -38,8 +38,9 @@ __all__ = ["Snapshot", "VectorSet"]
 _SPARE = 16
 _GATHER_SHARE = 0.15
 _GATHER_ROWS = 20_000
-_MOST = 0.5
-"""From this share on, what passes a filter is not counted before it is looked for."""
+_MOST, _SOME = 0.5, 0.05
+"""From this share on, what passes a filter is not counted before it is looked for; and where its
+columns tell at once of any passage whether it passes."""
 _SIFTED = 0.2
 """From this share on, a filter is asked of the best by words alone."""
 _MARGIN = 1.25
@@ -161,7 +162,7 @@ class Snapshot:
             if where is None:
                 return view.nearest(query, limit, farther=farther)
             share = self._sieve.share(where)
-            if share < _MOST:
+            if share < (_SOME if self._sieve.reads_columns(where) else _MOST):
                 passing, total = self.count(where), max(1, len(view))
                 if passing <= max(_GATHER_ROWS, _GATHER_SHARE * total):
                     return view.nearest(query, limit, self._keys(where), farther)
