@@ -1,4 +1,4 @@
-"""What a small ingest costs: a vault of notes, one changed note, and nothing changed.
+"""What an ingest costs: a vault of notes or a real tree, some of it changed, and nothing changed.
 
 A vault is made of sentences of this project's documentation: notes with front matter,
 headings, lists, links between notes, tags and code. The installed command indexes it by
@@ -8,11 +8,14 @@ that a process and all its children used, user and system.
     python tools/bench/small_ingest.py                        kebab alone
     python tools/bench/small_ingest.py --recoll               and recollindex, if it is on PATH
     python tools/bench/small_ingest.py --qmd "bun qmd.js"     and qmd, by the command that runs it
+    python tools/bench/small_ingest.py --tree DIR --recoll    copies of DIR; one of a hundred files
+                                                              is changed
 
-Everyone gets the same notes in turn, with a first, unmeasured round for the page cache and
-compiled modules. A walk that asks for the size and time of each file, and does nothing else,
-is the floor of whatever Python program looks for changes. Medians are printed, and each
-peer's as the ratio of kebab to it.
+Everyone gets the same files in turn; of notes with a first, unmeasured round for the page cache
+and compiled modules. A walk that asks for the size and time of each file, and does nothing else,
+is the floor of whatever Python program looks for changes; beside a tree stand ``git status`` of
+all of it, committed before, and ``rg --files``, which make no index. Medians are printed, and
+each peer's as the ratio of kebab to it.
 """
 
 from __future__ import annotations
@@ -24,11 +27,13 @@ import random
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from machine import ROOT, describe_machine, machine_line, use_private_cache
@@ -37,9 +42,12 @@ from tables import quantile, render_table
 
 __all__ = ["Indexer", "main", "make_vault"]
 
-STEPS = ("all new", "one changed", "nothing changed")
+STEPS = ("all new", "some changed", "nothing changed")
+_CHANGED = 100
+"""Of a tree every so manieth file is changed, of notes one."""
 _FOLDERS = ("daily", "projects", "projects/garden", "reading", "people", "reference")
 _SENTENCE = re.compile(r"^[A-Z][^|`#]{30,220}\.$")
+_GIT_AUTHOR = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,20 @@ def _recoll() -> Indexer:
     return Indexer(lambda _, home: ["recollindex", "-c", str(home)], prepare)
 
 
-def _qmd(runner: Sequence[str]) -> Indexer:
+def _git() -> Indexer:
+    def prepare(vault: Path, _: Path) -> Mapping[str, str]:
+        for words in (["init", "-q"], ["add", "-A"], [*_GIT_AUTHOR, "commit", "-qm", "all"]):
+            subprocess.run(["git", *words], cwd=vault, check=True)  # noqa: S607 - that of PATH
+        return {}
+
+    return Indexer(lambda vault, _: ["git", "-C", str(vault), "status", "--short"], prepare)
+
+
+def _ripgrep() -> Indexer:
+    return Indexer(lambda vault, _: ["rg", "--files", str(vault)], lambda *_: {})
+
+
+def _qmd(runner: Sequence[str], pattern: str) -> Indexer:
     def prepare(vault: Path, home: Path) -> Mapping[str, str]:
         environ = {
             "XDG_CACHE_HOME": str(home / "cache"),
@@ -133,7 +154,8 @@ def _qmd(runner: Sequence[str]) -> Indexer:
         }
         (home / "config").mkdir()
         (home / "config" / "index.yml").write_text(
-            f'collections:\n  notes:\n    path: {json.dumps(str(vault))}\n    pattern: "**/*.md"\n',
+            f"collections:\n  notes:\n    path: {json.dumps(str(vault))}\n"
+            f"    pattern: {json.dumps(pattern)}\n",
             "utf-8",
         )
         return environ
@@ -141,40 +163,61 @@ def _qmd(runner: Sequence[str]) -> Indexer:
     return Indexer(lambda _vault, _home: [*runner, "update"], prepare)
 
 
+Make = Callable[[Path], Sequence[Path]]
+"""Makes what is indexed, in a folder; returns its files."""
+
+
+def copied(tree: Path) -> Make:
+    """Return what makes copies of *tree*."""
+
+    def make(folder: Path) -> Sequence[Path]:
+        shutil.copytree(tree, folder, symlinks=True)
+        return sorted(path for path in folder.rglob("*") if path.is_file())
+
+    return make
+
+
 def measure(
-    indexers: Mapping[str, Indexer], notes: int, rounds: int
+    indexers: Mapping[str, Indexer], make: Make, rounds: int, *, changed: int | None, warm: bool
 ) -> dict[str, dict[str, list[Usage]]]:
-    """Return what each step cost each of *indexers*, round by round."""
+    """Return what each step cost each of *indexers*, round by round.
+
+    Every *changed*-th file is changed, or one in the middle; a *warm* first round counts not.
+    """
     taken: dict[str, dict[str, list[Usage]]] = {name: defaultdict(list) for name in indexers}
-    for number in range(rounds + 1):
+    for number in range(rounds + warm):
         for name, indexer in indexers.items():
             with tempfile.TemporaryDirectory(prefix="kebab-bench-") as folder:
                 vault, home = Path(folder) / "vault", Path(folder) / "home"
                 home.mkdir()
-                paths = make_vault(vault, notes)
+                paths = make(vault)
                 environ = {**os.environ, **indexer.prepare(vault, home)}
                 for step in STEPS:
-                    if step == "one changed":
-                        with paths[notes // 2].open("a", encoding="utf-8") as file:
-                            file.write("\nA line that was not there before.\n")
+                    if step == "some changed":
+                        _change(paths[::changed] if changed else [paths[len(paths) // 2]])
                     usage = run_process(indexer.command(vault, home), environ)
-                    if number:
+                    if number >= warm:
                         taken[name][step].append(usage)
     return taken
 
 
-def render(taken: Mapping[str, Mapping[str, Sequence[Usage]]]) -> str:
-    """Return the table: processor seconds, elapsed seconds and peak memory of each step."""
+def _change(paths: Sequence[Path]) -> None:
+    for path in paths:
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\nA line that was not there before.\n")
+
+
+def render(taken: Mapping[str, Mapping[str, Sequence[Usage]]], files: int) -> str:
+    """Return the table: seconds, peak memory and files a second of each step."""
     rows, ours = [], {step: _cpu(usages) for step, usages in taken["kebab"].items()}
     for name, steps in taken.items():
         for step, usages in steps.items():
-            wall = quantile([usage.wall for usage in usages], 0.5)
+            cpu, wall = _cpu(usages), quantile([usage.wall for usage in usages], 0.5)
             peak = max(usage.peak_bytes for usage in usages) / 1e6
-            ratio = f"{ours[step] / max(_cpu(usages), 0.001):.1f}"
-            rows.append(
-                (f"{name}: {step}", f"{_cpu(usages):.2f}", f"{wall:.2f}", f"{peak:.0f}", ratio)
-            )
-    return render_table(("", "CPU s", "wall s", "peak MB", "kebab / it"), rows)
+            told = (f"{cpu:.2f}", f"{wall:.2f}", f"{peak:.0f}", f"{files / max(cpu, 0.001):,.0f}")
+            rows.append((f"{name}: {step}", *told, f"{ours[step] / max(cpu, 0.001):.1f}"))
+    columns = ("", "CPU s", "wall s", "peak MB", "files a CPU s", "kebab / it")
+    return render_table(columns, rows)
 
 
 def _cpu(usages: Sequence[Usage]) -> float:
@@ -188,17 +231,24 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--recoll", action="store_true", help="measure recollindex, too")
     parser.add_argument("--qmd", help="measure qmd, too: the command that runs it")
+    parser.add_argument("--tree", type=Path, help="a folder, of which copies are indexed")
     options = parser.parse_args(words)
     indexers = {"kebab": _kebab(), "walk and stat": _bare_walk()}
+    if options.tree:
+        indexers |= {"git status": _git(), "rg --files": _ripgrep()}
     if options.recoll:
         if shutil.which("recollindex") is None:
             parser.error("recollindex is not on PATH")
         indexers["recoll"] = _recoll()
     if options.qmd:
-        indexers["qmd"] = _qmd(shlex.split(options.qmd))
+        pattern = "**/*" if options.tree else "**/*.md"
+        indexers["qmd"] = _qmd(shlex.split(options.qmd), pattern)
     use_private_cache()
-    machine = describe_machine()
-    print(f"{machine_line(machine)}\n\n{render(measure(indexers, options.notes, options.rounds))}")
+    make = copied(options.tree) if options.tree else partial(make_vault, notes=options.notes)
+    many = sum(path.is_file() for path in options.tree.rglob("*")) if options.tree else 0
+    changed, is_warm = (_CHANGED, False) if options.tree else (None, True)
+    taken = measure(indexers, make, options.rounds, changed=changed, warm=is_warm)
+    print(f"{machine_line(describe_machine())}\n\n{render(taken, many or options.notes)}")
     return 0
 
 

@@ -206,6 +206,36 @@ def test_what_is_suggested_is_what_a_person_would_type(world: SearchWorld) -> No
     assert numbers["query"] in {"20260102", "1234567"}
 
 
+@pytest.mark.parametrize(("mode", "most"), [("lexical", 12), ("hybrid", 16), ("vector", 6)])
+def test_what_is_suggested_costs_a_dozen_questions(
+    world: SearchWorld, monkeypatch: pytest.MonkeyPatch, mode: str, most: int
+) -> None:
+    """No word finds the note alone, all of one passage do together; words of two would not."""
+    words = ["amber", "basalt", "cobalt", "dolomite", "ebony", "feldspar"]
+    pairs = [f"{one} {other}" for one in words for other in words if one < other]
+    world.put(
+        world.corpus.document("stones.md", f"{' '.join(words)}\n\ngravel granite gneiss"),
+        *(world.corpus.document(f"{n}/{text}.md", text) for text in pairs for n in range(9)),
+        *(world.corpus.document(f"{n}.md", "gravel granite gneiss gravel") for n in range(40)),
+    )
+    asked: list[str] = []
+    ranking = Engine.ranking
+
+    def counted(engine: Engine, query: SearchQuery) -> Any:  # noqa: ANN401 - as it is
+        asked.append(query.text)
+        return ranking(engine, query)
+
+    monkeypatch.setattr(Engine, "ranking", counted)
+    query = SearchQuery(text="lock", mode=SearchMode(mode), k=3)
+
+    suggested = explained(world.engine(), "stones.md", query)["suggestion"]
+
+    assert len(asked) <= most
+    if mode == "lexical":
+        assert set(suggested["query"].split()) < set(words)
+        assert len(suggested["query"].split()) in {3, 4}
+
+
 def test_a_document_far_down_is_not_looked_for_in_a_list_of_everything(
     world: SearchWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import given, strategies as st
 
 from kb_app import Config, KnowledgeBase
 from kb_app._parts import Parts
+from kb_app._search.filtering import filter_warnings
 from kb_app.testing import SearchWorld
 from kb_app.testing.parts import memory_parts
 from kb_core.errors import InvalidInput, KbError
@@ -305,6 +307,30 @@ def test_a_value_that_nothing_has_is_told_with_the_nearest_that_exists(
 
     assert paths == []
     assert [warning in said for said in warnings] == [True]
+
+
+def test_what_documents_have_is_read_off_their_counts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistaken = [
+        SearchFilters(tag=("rsut",)),
+        SearchFilters(tag=("q",)),
+        SearchFilters(lang=("enx",)),
+        SearchFilters(repo=("kebap",)),
+    ]
+    snapshot: Any = world[1].reader().snapshot()
+    docs = list(snapshot.docs(None))
+    read = [filter_warnings(each, snapshot, found=False) for each in mistaken]
+    counted = {
+        "tags": Counter(tag for doc in docs for tag in doc["tags"]),
+        "lang_breakdown": Counter(doc["lang"] or "null" for doc in docs),
+        "repo_breakdown": Counter(doc["repo"] for doc in docs if doc["repo"]),
+    }
+    snapshot.control = replace(snapshot.control, stats=counted)
+    monkeypatch.delattr(type(snapshot), "docs")
+
+    assert [filter_warnings(each, snapshot, found=False) for each in mistaken] == read
+    assert all(read)
 
 
 @pytest.mark.parametrize(

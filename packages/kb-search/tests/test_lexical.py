@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_core.filters import Glob
-from kb_core.search import Clause, ClauseKind, LexicalQuery
+from kb_core.clock import to_epoch
+from kb_core.filters import And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
+from kb_core.records import DocumentRecord
+from kb_core.search import Clause, ClauseKind, LexicalQuery, Scored
 from kb_core.testing.documents import Corpus
-from kb_search.lexical import build_ranking, requirements, satisfiable
+from kb_search.lexical import better_of, build_ranking, requirements, satisfiable
+from kb_search.narrowing import build_filter
 from kb_search.opening import open_index
 from kb_search.reader import Reader
 from kb_search.snapshot import Snapshot
@@ -249,6 +253,99 @@ def test_a_filtered_list_is_the_whole_list_restricted(
         key: chunk["path"] for key, chunk in fruit.chunks([r.chunk_key for r in whole]).items()
     }
     assert narrowed == [row for row in whole if paths[row.chunk_key].endswith("3.md")][:limit]
+
+
+DAY = datetime(2026, 5, 1, tzinfo=UTC)
+SOME: list[Filter] = [
+    OneOf("media", ("markdown",)),
+    OneOf("lang", ("en", "fr")),
+    OneOf("lang", ("en", "de")),
+    OneOf("source_id", ("notes",)),
+    Range("trust", 1),
+    Range("trust", None, 1),
+    Range("doc_date", to_epoch(DAY + timedelta(20)), to_epoch(DAY + timedelta(90))),
+    Range("doc_date"),
+    Tagged(("ripe",)),
+    Not(Words("body", "box")),
+    Not(Tagged(("ripe",))),
+    Or((Tagged(("ripe",)), Range("trust", 2))),
+    And((OneOf("media", ("markdown",)), Range("trust", 1), Not(Words("body", "blue")))),
+    Glob("*3.md"),
+    OneOf("lang", ("none",)),
+]
+"""Filters that all, most, some and none of the passages of ``crowd`` pass."""
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """Return a snapshot of four segments, with passages that score the same and some deleted."""
+    folder, corpus = tmp_path_factory.mktemp("crowd"), Corpus()
+    with closing(Writer(folder)) as writer:
+        for part in range(4):
+            made = [_fruit(corpus, n) for n in range(100 * part, 100 * part + 100)]
+            writer.publish(corpus.publication(*made))
+        gone = [f"{n:03}.md" for n in range(0, 400, 20)]
+        writer.publish(corpus.publication(_fruit(corpus, 401), removed=gone))
+    return Reader(folder).snapshot()
+
+
+def _fruit(corpus: Corpus, n: int) -> DocumentRecord:
+    colours, kinds = ["red", "green", "blue", "dark red"], ["apples", "pears", "pears of green"]
+    return corpus.document(
+        f"{n:03}.{'txt' if n % 20 == 9 else 'md'}",
+        f"{colours[n % 4]} {kinds[n % 3]} in the {'box ' * (n % 3)} {colours[n % 5 % 4]}",
+        lang="de" if n % 6 == 1 else "en",
+        tags=("ripe/soft",) if n % 3 else ("ripe",) if n % 2 else (),
+        trust_level=("primary", "secondary", "generated")[n % 7 % 3],
+        doc_date=None if n % 9 == 4 else DAY + timedelta(n // 4),
+    )
+
+
+@given(
+    words=st.lists(
+        st.sampled_from(["red", "green", "blue", "apples", "pears", "of", "the", "in", "box"]),
+        min_size=1,
+        max_size=6,
+    ),
+    where=st.sampled_from(SOME),
+    limit=st.integers(1, 120),
+    excluded=st.booleans(),
+)
+def test_a_list_is_the_same_whether_its_filter_is_asked_of_all_or_of_the_best(
+    crowd: Snapshot, words: list[str], where: Filter, limit: int, *, excluded: bool
+) -> None:
+    clauses = (Clause(" ".join(words)), *[Clause("dark", kind="must_not")] * excluded)
+    query = LexicalQuery(clauses)
+    ranking = build_ranking(crowd._schema, crowd._chunks, crowd.statistics, query, crowd.languages)
+    assert ranking is not None
+    asked = ranking.searches(build_filter(crowd._schema, where))
+    of_all = better_of([crowd._ranked(each, limit, {}) for each in asked], limit)
+
+    assert crowd.lexical(query, where, limit) == [Scored(key, -below) for below, key in of_all]
+
+
+@pytest.mark.parametrize("where", [*SOME[:8], And((SOME[0], SOME[4], Not(SOME[1])))])
+def test_about_how_many_pass_is_known_before_any_is_asked(crowd: Snapshot, where: Filter) -> None:
+    counted = crowd.count(where) / crowd.count(None)
+
+    assert crowd._sieve.share(where) == pytest.approx(counted, abs=0.1)
+
+
+@pytest.mark.parametrize("where", SOME)
+def test_a_filter_that_is_not_needed_is_one_that_all_pass(crowd: Snapshot, where: Filter) -> None:
+    assert crowd.count(crowd._sieve.needed(where)) == crowd.count(where)
+
+
+def test_a_filter_that_most_pass_is_asked_of_the_best_alone(crowd: Snapshot) -> None:
+    query, most = LexicalQuery((Clause("red pears"),)), Range("trust", 1)
+    ranking = build_ranking(crowd._schema, crowd._chunks, crowd.statistics, query, crowd.languages)
+    assert ranking is not None
+
+    assert crowd._sifted(ranking.free, most, 10, {}) == crowd._ranked(
+        ranking.searches(build_filter(crowd._schema, most))[0], 10, {}
+    )
+    assert crowd._sifted(ranking.free, OneOf("lang", ("none",)), 10, {}) is None
+    assert crowd._sieve.needed(OneOf("source_id", ("notes",))) is None
 
 
 @given(total=st.integers(1, 10**7), data=st.data())

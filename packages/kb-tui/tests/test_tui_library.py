@@ -9,9 +9,11 @@ import pytest
 from textual.widgets import Input
 
 from kb_core.errors import InvalidInput
+from kb_core.search import SearchFilters
+from kb_core.testing.documents import document, file_row
 from kb_tui.popups import AddFolder, folders_below
 from kb_tui.testing import TuiKnowledgeBase, app_of, has_drawn, idle, on_screen, until
-from kb_tui.widgets.lists import RowTable
+from kb_tui.widgets.lists import PagedTable, RowTable
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,61 @@ async def test_reading_only_offers_nothing() -> None:
 
         assert app.screen is app.pane
         assert "open for reading only" in on_screen(app)
+
+
+def crowded(monkeypatch: pytest.MonkeyPatch) -> tuple[TuiKnowledgeBase, list[tuple[int, int]]]:
+    """Return a facade over 1,500 documents, and what pages of them it will have been asked for."""
+    kb, asked = TuiKnowledgeBase(), list[tuple[int, int]]()
+    made = [document(f"{n:04}.md", f"note {n}", doc_key=n + 1) for n in range(1500)]
+    kb.keep(*made, files=[file_row(doc.path, doc_id=doc.doc_id) for doc in made])
+    read = kb.list_docs
+
+    def listed(filters: SearchFilters, *, limit: int = 100, offset: int = 0) -> object:
+        asked.append((offset, limit))
+        return read(filters, limit=limit, offset=offset)
+
+    monkeypatch.setattr(kb, "list_docs", listed)
+    return kb, asked
+
+
+async def test_of_many_documents_those_in_sight_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb, asked = crowded(monkeypatch)
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1")
+        await until(pilot, lambda: "0000" in on_screen(app))
+        assert "Documents: 1,500" in on_screen(app)
+        assert asked == [(0, 200)]
+
+        await pilot.press("G")
+        await until(pilot, lambda: "1499.md" in on_screen(app))
+
+        assert asked == [(0, 200), (1400, 200)]
+        await pilot.press("g", "g")
+        await until(pilot, lambda: "0000" in on_screen(app))
+        assert len(asked) == 2
+
+        await pilot.press("l", "G")
+        await until(pilot, lambda: "bad.md" in on_screen(app))
+        assert "Ledger: 1,504 (1,501 indexed, 2 skipped, 1 failed)" in on_screen(app)
+
+
+async def test_words_of_a_filter_are_looked_for_in_all_documents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kb, asked = crowded(monkeypatch)
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "f")
+        app.screen.query_one(Input).value = "99"
+        await pilot.press("enter")
+        await until(pilot, lambda: "Documents: 24 of 1,500" in on_screen(app))
+        table = app.pane.query_one("#documents", PagedTable)
+
+        assert [row["doc_path"] for row in table.rows][-2:] == ["1399.md", "1499.md"]
+        assert asked[1:] == [(0, 1000), (1000, 1000)]
 
 
 def test_folders_are_written_as_they_were_begun(

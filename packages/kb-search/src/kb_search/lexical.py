@@ -145,6 +145,13 @@ class Ranking:
     near_only: bool
     """Nothing can match without matching *near*."""
 
+    @property
+    def free(self) -> Query | None:
+        """The words, where nothing else has to match: what the engine skips blocks of."""
+        if self.near_only or self.required or self.excluded:
+            return None
+        return self.words
+
     def searches(self, where: Query | None) -> list[Query]:
         """Return the one or two searches to be made within *where*."""
         wanted = []

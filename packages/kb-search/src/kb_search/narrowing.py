@@ -26,15 +26,19 @@ __all__ = [
     "in_order",
     "inside",
     "lone_character",
+    "one_of",
     "only",
     "phrase_of",
     "refuse_glob",
     "term_of",
+    "terms_of",
 ]
 
 _NOTHING = Query.empty_query()
 _FAR = 2**62
 _SHOWN = 60
+_MANY = 1_000
+"""From so many values on it is quicker to walk the dictionary for them than to look each up."""
 
 
 def only(kind: str, schema: tantivy.Schema) -> Query:
@@ -48,7 +52,7 @@ def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: C901,
         case Tagged(tags):
             return any_of([_tagged(schema, tag) for tag in tags])
         case OneOf(field, values):
-            return Query.term_set_query(schema, field, list(values)) if values else _NOTHING
+            return one_of(schema, field, values)
         case Range(field, low, high):
             # Without any bound: whatever has a value at all.
             low = -_FAR if low is None and high is None else low
@@ -65,6 +69,15 @@ def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: C901,
             return Query.boolean_query(
                 [(Occur.Must, Query.all_query()), (Occur.MustNot, build_filter(schema, part))]
             )
+
+
+def one_of(schema: tantivy.Schema, field: str, values: Sequence[str | int]) -> Query:
+    """Return the query for records with one of these values; its score means nothing."""
+    if len(values) > _MANY:
+        return Query.term_set_query(schema, field, list(values))
+    # Looked up one by one: to walk the dictionary for them takes five times as long.
+    found = any_of([Query.term_query(schema, field, value, "basic") for value in values])
+    return Query.const_score_query(found, 1.0) if len(values) > 1 else found
 
 
 def _tagged(schema: tantivy.Schema, tag: str) -> Query:
@@ -98,16 +111,20 @@ def refuse_glob(pattern: str, problem: str) -> InvalidInput:
 def _words(schema: tantivy.Schema, field: str, text: str, *, phrase: bool) -> Query:
     if field == "body" and phrase:
         return phrase_of(schema, text) or _NOTHING
-    streams = analyze(text)
-    if field == "body":
-        wanted = [("exact", term) for term in streams.exact.split()]
-        wanted += [("cjk", term) for term in streams.cjk.split()]
-    else:
-        inside = {"title": "title", "path": "path_words"}[field]
-        wanted = [(inside, term) for term in f"{streams.stem} {streams.cjk}".split()]
+    wanted = terms_of(field, text)
     if not wanted:
         return _NOTHING
     return all_of(Query.term_query(schema, inside, term, "basic") for inside, term in wanted)
+
+
+def terms_of(field: str, text: str) -> list[tuple[str, str]]:
+    """Return what has to stand where *field* is to hold the words of *text*: fields, and terms."""
+    streams = analyze(text)
+    if field == "body":
+        wanted = [("exact", term) for term in streams.exact.split()]
+        return wanted + [("cjk", term) for term in streams.cjk.split()]
+    inside = {"title": "title", "path": "path_words"}[field]
+    return [(inside, term) for term in f"{streams.stem} {streams.cjk}".split()]
 
 
 @cache

@@ -175,9 +175,14 @@ class Segments:
 
     state: int
     """Numbers the set of segments: a merge changes it without a publication."""
-    records: int
-    """All records, deleted ones included."""
+    sizes: tuple[int, ...]
+    """How many records each has, deleted ones included."""
     has_deleted: bool
+
+    @property
+    def records(self) -> int:
+        """All records, deleted ones included."""
+        return sum(self.sizes)
 
 
 def read_segments(path: Path) -> Segments:
@@ -187,7 +192,7 @@ def read_segments(path: Path) -> Segments:
     digest = blake2b("".join(described).encode(), digest_size=6).digest()
     return Segments(
         state=int.from_bytes(digest, "big"),
-        records=sum(segment["max_doc"] for segment in segments),
+        sizes=tuple(segment["max_doc"] for segment in segments),
         has_deleted=any(segment["deletes"] for segment in segments),
     )
 

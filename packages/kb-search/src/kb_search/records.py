@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import tantivy
 from tantivy import FieldType, Occur, Query
 
-from kb_search.narrowing import build_filter, only
+from kb_search.narrowing import build_filter, one_of, only
 from kb_search.opening import Part, payload_of, translate_errors
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Records:
 
     def at(self, kind: str, query: Query, places: Sequence[str]) -> Iterator[Any]:
         """Yield the rows at these places of a list of a kind, in its order."""
-        there = Query.term_set_query(self.schema, "place", list(places))
+        there = one_of(self.schema, "place", places)
         both = Query.boolean_query([(Occur.Must, query), (Occur.Must, there)])
         hits = self._searcher.search(both, max(1, len(places)), count=False).hits
         rows = [payload_of(self._searcher.doc(address), kind) for _, address in hits]
@@ -160,7 +160,7 @@ class Records:
         """What the index holds and this state does not."""
         if not self._replaced:
             return self._unseen
-        among = Query.term_set_query(self.schema, "key", list(self._replaced))
+        among = one_of(self.schema, "key", list(self._replaced))
         older = Query.boolean_query([(Occur.Must, among), (Occur.Must, self._older)])
         return [*self._unseen, older]
 
@@ -186,7 +186,7 @@ class Records:
         newest = self._keys(self._rev(self._newest_batch, self._sequence))
         if not newest:
             return frozenset()
-        among = Query.term_set_query(self.schema, "key", list(newest))
+        among = one_of(self.schema, "key", list(newest))
         both = [(Occur.Must, among), (Occur.Must, self._older)]
         return self._keys(Query.boolean_query(both))
 

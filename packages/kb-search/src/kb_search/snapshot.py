@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import compress
 from operator import neg
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,9 @@ from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
 from kb_search.analysis import languages_of
 from kb_search.fusion import rounded
 from kb_search.lexical import better_of, build_ranking, describe
-from kb_search.narrowing import build_filter, inside, only
+from kb_search.narrowing import build_filter, inside, one_of, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
+from kb_search.sifting import Sieve
 from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
@@ -36,6 +38,13 @@ __all__ = ["Snapshot", "VectorSet"]
 _SPARE = 16
 _GATHER_SHARE = 0.15
 _GATHER_ROWS = 20_000
+_MOST, _SOME = 0.5, 0.05
+"""From this share on, what passes a filter is not counted before it is looked for; and where its
+columns tell at once of any passage whether it passes."""
+_SIFTED = 0.2
+"""From this share on, a filter is asked of the best by words alone."""
+_MARGIN = 1.25
+"""Of these, so many times as many as would do where those that pass are spread evenly."""
 _REMEMBERED = 50_000
 _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
@@ -89,6 +98,7 @@ class Snapshot:
             segments=segments,
             passages=control.statistics.get(PASSAGES, 0),
         )
+        self._sieve = Sieve(self._schema, self._chunks, segments, self.statistics)
         self._vectors = vectors
         self._shelf = shelf or Shelf()
         self._found: dict[int, tantivy.DocAddress] = {}
@@ -108,9 +118,14 @@ class Snapshot:
             ranking = build_ranking(self._schema, self._chunks, self.statistics, query, langs)
             if ranking is None or limit < 1:
                 return []
-            narrow = None if where is None else build_filter(self._schema, where)
             found: dict[int, tantivy.DocAddress] = {}
+            where = self._sieve.needed(where)
+            sifted = None if where is None else self._sifted(ranking.free, where, limit, found)
+            if sifted is not None:
+                ranking = replace(ranking, near_only=True)
+            narrow = None if where is None else build_filter(self._schema, where)
             lists = [self._ranked(wanted, limit, found) for wanted in ranking.searches(narrow)]
+            lists += [] if sifted is None else [sifted]
             self._found = found  # replaced, never changed: several threads may ask at once
         best = better_of(lists, limit)
         return [Scored(key, -below) for below, key in best]
@@ -143,15 +158,16 @@ class Snapshot:
             return []
         with translate_errors("search by meaning"):
             view, farther = vectors.view, self._signposts_of(model_key)
+            where = self._sieve.needed(where)
             if where is None:
                 return view.nearest(query, limit, farther=farther)
-            passing = self.count(where)
-            if passing == 0:
-                return []
-            total = max(1, len(view))
-            if passing <= max(_GATHER_ROWS, _GATHER_SHARE * total):
-                return view.nearest(query, limit, self._keys(where), farther)
-            depth = int(limit * total / min(passing, total) * 1.5) + _SPARE
+            share = self._sieve.share(where)
+            if share < (_SOME if self._sieve.reads_columns(where) else _MOST):
+                passing, total = self.count(where), max(1, len(view))
+                if passing <= max(_GATHER_ROWS, _GATHER_SHARE * total):
+                    return view.nearest(query, limit, self._keys(where), farther)
+                share = min(passing, total) / total
+            depth = int(limit / share * 1.5) + _SPARE
             passes = lambda keys: self._passing(where, keys)  # noqa: E731
             return view.deepening(query, limit, passes, depth, farther)
 
@@ -170,6 +186,9 @@ class Snapshot:
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""
         with translate_errors("count"):
+            told = self._sieve.count(where)
+            if told is not None:
+                return told
             found: Any = self._chunks.search(self._narrow(where), 1, count=True)
         return int(found.count)
 
@@ -320,6 +339,31 @@ class Snapshot:
         found.update(zip(keys, addresses, strict=True))
         return sorted(zip(map(neg, scores), keys, strict=True))[:limit]
 
+    def _sifted(
+        self, query: Query | None, where: Filter, limit: int, found: dict[int, tantivy.DocAddress]
+    ) -> list[tuple[float, int]] | None:
+        """Return what ``_ranked`` does of those that pass *where*, where so many do.
+
+        ``None`` where they are not known to be among those that are looked at.
+        """
+        share = 0.0 if query is None else self._sieve.share(where)
+        if query is None or share < _SIFTED:
+            return None
+        asked = int((limit + _SPARE) / share * _MARGIN)
+        hits = self._chunks.search(query, asked, count=False).hits
+        if not hits:
+            return []
+        given, at = zip(*hits, strict=True)
+        scores, addresses = rounded(given), list(at)
+        keys = self._numbers("chunk_key", addresses)
+        passes = self._sieve.passing(where, keys, addresses)
+        rows = list(compress(zip(map(neg, scores), keys, addresses, strict=True), passes))
+        is_whole = len(hits) < asked or (len(rows) >= limit and rows[limit - 1][0] < -scores[-1])
+        if not is_whole:
+            return None
+        found.update((key, address) for _, key, address in rows)
+        return sorted((below, key) for below, key, _ in rows)[:limit]
+
     def _places(self, keys: Sequence[int]) -> dict[int, tantivy.DocAddress]:
         """Return where those chunks are that exist, by key, in the order of *keys*."""
         found, others = self._found, self._addresses
@@ -327,7 +371,7 @@ class Snapshot:
         if all(told):  # a place is true, and comparing each with None asks the engine
             return dict(zip(keys, told, strict=True))  # type: ignore[arg-type] # none of them None
         if missing := [key for key in keys if key not in found and key not in others]:
-            among = Query.term_set_query(self._schema, "chunk_key", missing)
+            among = one_of(self._schema, "chunk_key", missing)
             hits = self._chunks.search(among, len(missing), count=False).hits
             addresses = [address for _, address in hits]
             if len(others) > _REMEMBERED:
@@ -359,9 +403,9 @@ class Snapshot:
         return self._keys_of(self._narrow(where), _most(self._chunks))
 
     def _passing(self, where: Filter, keys: Sequence[int]) -> set[int]:
-        among = Query.term_set_query(self._schema, "chunk_key", list(keys))
-        both = Query.boolean_query([(Occur.Must, self._narrow(where)), (Occur.Must, among)])
-        return set(self._keys_of(both, max(1, len(keys))))
+        known = self._places(keys)
+        passes = self._sieve.passing(where, list(known), list(known.values()))
+        return set(compress(known, passes))
 
     def _keys_of(self, query: Query, limit: int) -> list[int]:
         hits = self._chunks.search(Query.const_score_query(query, 1.0), limit, count=False).hits

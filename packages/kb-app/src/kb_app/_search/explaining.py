@@ -5,17 +5,17 @@ ledger; was it indexed; does it pass the filters; does it share a word with the 
 or have an embedding; is it among the candidates; among the hits asked for; within the
 budget. The first "no" is the verdict.
 
-What to ask instead is the shortest query of the document's own words that finds it: words
-of the question that it has come first, then its rarest ones; one word is tried before two,
-two before three.
+What to ask instead is a short query of the document's own words that finds it: rare words
+of the question that it has come first, then what it is called by, then its rarest ones. One
+word is tried before several, and of several as few as will do.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from kb_app._search.channels import Channel, Deadline, propose
@@ -23,7 +23,7 @@ from kb_app._search.engine import Engine, RankedList, pool_size
 from kb_app._search.filtering import compile_each, compile_filters
 from kb_app._search.hits import file_of
 from kb_app._search.lookup import find, paths_named
-from kb_app._search.query import parse_query, words_of
+from kb_app._search.query import counted_words, parse_query, words_of
 from kb_app._search.ranking import Row, page_of
 from kb_core import wire
 from kb_core.citations import citation_of
@@ -118,16 +118,16 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
     ]
     where = all_of([parsed.where, compile_filters(query.filters, snapshot)])
     passing = snapshot.count(all_of([own, where]))
-    # A document that the filters keep out is looked for without them.
-    lane = where if passing else None
     chunks = snapshot.doc_chunks(doc["doc_id"])
     keys = {chunk["chunk_key"] for chunk in chunks}
-    lexical, vector = standings(engine, query, lane, own, keys)
+    ranking = engine.ranking(query)
+    # A document that the filters keep out is looked for without them.
+    lane = where if passing else None
+    lexical, vector = standings(engine, ranking, lane, own, keys, is_asked=passing > 0)
     words = words_of(query.text)
     found = [word for word in words if snapshot.lexical(_one_word(word), own, 1)]
     key = engine.settings.model_key
     embedded = sum(snapshot.vector_of(k, key) is not None for k in keys) if key else 0
-    ranking = engine.ranking(query)
     return _Case(
         engine=engine,
         query=query,
@@ -295,7 +295,6 @@ def _one_word(word: str) -> LexicalQuery:
 
 DEEPEST = 10_000
 """How far down a list a document is looked for."""
-_DEEPER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,19 +307,27 @@ class Standing:
 
 
 def standings(
-    engine: Engine, query: SearchQuery, where: Filter | None, own: Filter, keys: set[int]
+    engine: Engine,
+    ranking: RankedList,
+    where: Filter | None,
+    own: Filter,
+    keys: set[int],
+    *,
+    is_asked: bool,
 ) -> tuple[Standing | None, Standing | None]:
     """Return the standings of *keys*, which *own* lets pass, in the lists of both channels.
 
-    A list is asked for deeper and deeper until *keys* come, since one of everything takes
-    gigabytes where there are a million passages; what comes later than ``DEEPEST`` has the
-    rank behind that.
+    The lists are those of the query of *ranking* within *where*, which *is_asked* says are its
+    own. They are looked through as far as a search does, and where *keys* are not there, once
+    more down to ``DEEPEST``, since a list of everything takes gigabytes where there are a
+    million passages; what comes later has the rank behind that.
     """
+    run, proposed = ranking.run, ranking.proposals
 
     def asked(narrow: Filter | None, pool: int, wanted: Channel) -> Sequence[Sequence[Scored]]:
         found = propose(
             engine.snapshot,
-            parse_query(query.text),
+            run.parsed,
             narrow,
             pool,
             wanted=wanted,
@@ -331,16 +338,14 @@ def standings(
         return found.lexical, found.vector
 
     most = min(max(1, engine.snapshot.count(None)), DEEPEST)
-    first = min(pool_size(query.k), most)
-    inside = asked(all_of([where, own]), max(1, len(keys)), Channel.of(query.mode))
+    first = (proposed.lexical, proposed.vector) if is_asked else ((), ())
+    both = Channel.of(run.query.mode)
+    inside = asked(all_of([where, own]), max(1, len(keys)), both)
     found: list[Standing | None] = [None, None]
     for at, channel in enumerate((Channel.LEXICAL, Channel.VECTOR)):
-        depth = first
-        while inside[at] and found[at] is None:
-            found[at] = _first(asked(where, depth, channel)[at], keys)
-            if depth == most:
-                found[at] = found[at] or _behind(inside[at], most)
-            depth = min(_DEEPER * depth, most)
+        if inside[at]:
+            deep = _first(first[at], keys) or _first(asked(where, most, channel)[at], keys)
+            found[at] = deep or _behind(inside[at], most)
     return found[0], found[1]
 
 
@@ -362,9 +367,14 @@ _MIN_CHARS = 3
 _LONGEST_TYPED = 20
 _EXAMINED = 60
 """Words whose rarity is looked up."""
-_TRIED = 6
-"""Words that are combined, by twos and threes."""
-_SINGLE = 12
+_SINGLE = 6
+"""Words that are tried alone."""
+_MOST_WORDS = 8
+"""Of a query that is suggested."""
+_BY_MEANING = (1, 2, 4, _MOST_WORDS)
+"""How many words are tried where each try has to be read by a model."""
+_LIKELY = 1.3
+"""What a word counts that a person is likely to type: of the question, a title or a heading."""
 
 
 def shortest_query(
@@ -374,50 +384,101 @@ def shortest_query(
 
     *chunks* are those of the document, *shared* the words of the question that it has. The
     query is tried without filters, in the mode and for the number of hits that were asked
-    for.
+    for. By words a dozen tries cost less than one by meaning: what words find is tried first.
     """
-    keys = {chunk["chunk_key"] for chunk in chunks}
-    shared = sorted(shared, key=lambda word: engine.snapshot.count(Words("body", word)))
-    words = list(dict.fromkeys([*shared, *_rarest(engine, chunks)]))
-    for text in _texts(words, shared):
-        asked = replace(query, text=text, filters=SearchFilters(), max_tokens=None)
-        rows = engine.ranking(asked).rows[: query.k]
-        rank = next((n for n, row in enumerate(rows, 1) if row.chunk_key in keys), None)
-        if rank is not None:
-            return {"query": text, "rank": rank}
-    return None
+    tried = _Tried(engine, query, {chunk["chunk_key"] for chunk in chunks})
+    alone, together = _telling(engine.snapshot, chunks, shared)
+    texts = [*alone[:1], *(" ".join(together[:size]) for size in _BY_MEANING)]
+    if query.mode is not SearchMode.VECTOR:
+        by_words = _least(tried, alone[:_SINGLE], together[:_MOST_WORDS])
+        if query.mode is SearchMode.LEXICAL or by_words is None:
+            return by_words
+        first = by_words["query"]
+        texts = [first, *(text for text in texts if len(text) > len(first))]
+    found = (tried.asked(text, query.mode) for text in dict.fromkeys(texts) if text)
+    return next((each for each in found if each is not None), None)
 
 
-def _texts(words: Sequence[str], shared: Sequence[str]) -> Iterator[str]:
-    yield from words[:_SINGLE]
-    few = [*shared[: _TRIED // 2], *[w for w in words if w not in shared][: _TRIED // 2]]
-    for count in (2, 3):
-        for chosen in combinations(few, count):
-            yield " ".join(chosen)
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """Queries that may find a document, which has *keys*."""
+
+    engine: Engine
+    query: SearchQuery
+    keys: set[int]
+
+    def asked(self, text: str, mode: SearchMode = SearchMode.LEXICAL) -> Json | None:
+        """Return ``{query, rank}`` where *text* finds it."""
+        asked = replace(self.query, text=text, mode=mode, filters=SearchFilters(), max_tokens=None)
+        rows = self.engine.ranking(asked).rows[: self.query.k]
+        rank = next((n for n, row in enumerate(rows, 1) if row.chunk_key in self.keys), None)
+        return None if rank is None else {"query": text, "rank": rank}
 
 
-def _rarest(engine: Engine, chunks: Sequence[StoredChunk]) -> list[str]:
-    """Return words of the document that a person may type, best first.
+def _least(tried: _Tried, alone: Sequence[str], together: Sequence[str]) -> Json | None:
+    """Return the first word that finds a document by words, or as few as will do *together*."""
+    single = (tried.asked(word) for word in alone)
+    if found := next((each for each in single if each is not None), None):
+        return found
+    most = tried.asked(" ".join(together)) if len(together) > 1 else None
+    if most is None:
+        return None
+    # Each further word lifts the passage that has them all: halve how many there have to be.
+    low, high = 2, len(together)
+    while low < high:
+        middle = (low + high) // 2
+        fewer = tried.asked(" ".join(together[:middle]))
+        if fewer is None:
+            low = middle + 1
+        else:
+            most, high = fewer, middle
+    return most
 
-    Those of its title and headings come first, then those that few chunks have. Numbers,
-    dates and identifiers stand only where there is nothing else.
+
+def _telling(
+    snapshot: IndexSnapshot, chunks: Sequence[StoredChunk], shared: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return words of a document that a person may type, best first; and those of one passage.
+
+    Best are those that few chunks have, and that stand often in one here. It is the passage
+    that has the best ones. Numbers, dates and identifiers stand only where there is nothing
+    else.
     """
-    counted = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
+    held = [counted_words(chunk["text"]) for chunk in chunks]
+    asked = [word.lower() for word in shared]
+    examined = _examined(Counter(word for each in held for word in each))
+    spread = {word: snapshot.count(Words("body", word)) for word in (*asked, *examined)}
+    passages = max(1, snapshot.count(None))
+    likely = {word for chunk in chunks for word in _named(chunk)}.union(asked)
+
+    def tells(word: str, times: int) -> float:
+        rarity = math.log1p(passages / max(1, spread[word]))
+        return rarity * times / (1 + times) * (_LIKELY if word in likely else 1)
+
+    known = [word for word, count in spread.items() if count]
+    told = [{word: tells(word, each[word]) for word in known if each[word]} for each in held]
+    best: dict[str, float] = {}
+    for each in told:
+        best |= {word: max(score, best.get(word, 0.0)) for word, score in each.items()}
+    richest = max(told, key=lambda each: sum(sorted(each.values())[-_MOST_WORDS:]), default={})
+    return _by_score(best), _by_score(richest)
+
+
+def _named(chunk: StoredChunk) -> Iterator[str]:
+    for text in (chunk["title"], *chunk["heading_path"]):
+        yield from counted_words(text)
+
+
+def _examined(counted: Counter[str]) -> list[str]:
+    """Return the words whose rarity is looked up."""
     long_enough = [word for word in counted if len(word) >= _MIN_CHARS or not word.isascii()]
     long_enough = [word for word in long_enough if _is_typed(word)] or long_enough
     # Long words and words that return in the document are likelier to be its own.
-    examined = sorted(long_enough, key=lambda w: (-counted[w] * len(w), w))[:_EXAMINED]
-    spread = {word: engine.snapshot.count(Words("body", word)) for word in examined}
-    named = {
-        word.lower()
-        for chunk in chunks
-        for text in (chunk["title"], *chunk["heading_path"])
-        for word in words_of(text)
-    }
-    return sorted(
-        (w for w in examined if spread[w]),
-        key=lambda w: (w not in named, spread[w], -counted[w], w),
-    )
+    return sorted(long_enough, key=lambda w: (-counted[w] * len(w), w))[:_EXAMINED]
+
+
+def _by_score(scores: Mapping[str, float]) -> list[str]:
+    return sorted(scores, key=lambda word: (-scores[word], word))
 
 
 def _is_typed(word: str) -> bool:

@@ -177,8 +177,23 @@ def nearest_of(word: str, known: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
+_COUNTED = {
+    "tag": "tags",
+    "lang": "lang_breakdown",
+    "code_lang": "code_lang_breakdown",
+    "repo": "repo_breakdown",
+}
+"""Where the control record counts documents by the values of a field."""
+_TAGS_COUNTED = 50
+"""Of tags so many are counted, those that most documents have."""
+
+
 def _existing(row: FilterSpec, snapshot: IndexSnapshot) -> set[str]:
-    """Return the values that documents have; reads all of them, which only a mistake needs."""
+    """Return the values that documents have; reads all of them where they are not counted."""
+    counted = snapshot.control.stats.get(_COUNTED.get(row.field, ""))
+    if counted and (row.field != "tag" or len(counted) < _TAGS_COUNTED):
+        known = _with_parents(counted) if row.field == "tag" else counted
+        return {value for value in known if row.field != "lang" or value != "null"}
     found: set[str] = set()
     docs: Sequence[Mapping[str, Any]] = snapshot.docs(None)
     for doc in docs:

@@ -15,6 +15,7 @@ phrases right beside it. Where ``AND`` and ``OR`` meet, as in
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -27,7 +28,7 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
-__all__ = ["ParsedQuery", "check_query", "missing_of", "parse_query", "words_of"]
+__all__ = ["ParsedQuery", "check_query", "counted_words", "missing_of", "parse_query", "words_of"]
 
 _PIECE = re.compile(
     r"""
@@ -121,6 +122,11 @@ def check_query(parsed: ParsedQuery, text: str) -> None:
 def words_of(text: str) -> list[str]:
     """Return the words of a text, each once, in order; joined identifiers stay whole."""
     return list(dict.fromkeys(_WORD.findall(text)))
+
+
+def counted_words(text: str) -> Counter[str]:
+    """Return how often each word stands in a text, in small letters."""
+    return Counter(word.lower() for word in _WORD.findall(text))
 
 
 _MOST_WORDS = 6

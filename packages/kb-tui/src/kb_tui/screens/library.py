@@ -16,14 +16,14 @@ from kb_core.search import SearchFilters
 from kb_tui._filters import Filtered, FilterPopup, facets_of, parse_filter
 from kb_tui._keys import LIBRARY, Key, bindings
 from kb_tui._pane import InspectTarget, Pane, Reply, Shared, Target
-from kb_tui.widgets.lists import ChoiceList, Column, RowTable
+from kb_tui.widgets.lists import ChoiceList, Column, PagedTable
 
 __all__ = ["LibraryPane"]
 
 _WIDE = 110
 _NARROW = 56
-_MOST = 10_000
-"""Documents to list; a filter shows others."""
+_AT_ONCE = 1_000
+"""Documents that are read at once where each has to be looked at for the words of a filter."""
 _NOTHING = "nothing is indexed yet: a adds a folder"
 _NOTHING_TO_READ = "nothing is indexed yet, and this is open for reading only"
 _TO_INGEST = "nothing is indexed yet: r ingests"
@@ -31,14 +31,14 @@ _FILTERED = "nothing passes the filter: f changes it"
 
 
 class Listed(Reply[Mapping[str, Any]]):
-    """The documents, as doc_summary_list.v1."""
+    """Documents from ``offset`` on, as doc_summary_list.v1."""
 
 
 class Told(Reply[Mapping[str, Any]]):
-    """The ledger, as file_status.v1."""
+    """The ledger from ``offset`` on, as file_status.v1; it has ``known`` files in all."""
 
 
-class DocumentTable(RowTable[Mapping[str, Any]]):
+class DocumentTable(PagedTable[Mapping[str, Any]]):
     """Documents as ``doc_summary_list.v1`` has them."""
 
     def columns_for(self, width: int) -> list[Column[Mapping[str, Any]]]:
@@ -58,7 +58,7 @@ def _updated(doc: Mapping[str, Any]) -> str:
     return local_time(doc["updated_at"] or doc.get("doc_date") or doc["indexed_at"])[:10]
 
 
-class LedgerTable(RowTable[Mapping[str, Any]]):
+class LedgerTable(PagedTable[Mapping[str, Any]]):
     """Files as ``file_status.v1`` has them."""
 
     def columns_for(self, width: int) -> list[Column[Mapping[str, Any]]]:
@@ -92,7 +92,9 @@ class LibraryPane(Pane):
         self._filter = Filtered()
         self._stats: Mapping[str, Any] = {}
         self._listed: Mapping[str, Any] = {"items": [], "total": 0}
-        self._told: Mapping[str, Any] = {"files": [], "coverage": {}}
+        self._found: list[Mapping[str, Any]] = []
+        """The documents that have the words of the filter, as far as they were looked for."""
+        self._told: Mapping[str, Any] = {"known": 0, "coverage": {}}
         self._listed_revision: int | None = None
 
     @property
@@ -167,7 +169,7 @@ class LibraryPane(Pane):
     def action_inspect(self) -> None:
         row = self._table.row
         if row is None:
-            self.state("nothing to inspect")
+            self.state("reading…" if self._table.count else "nothing to inspect")
         elif row.get("doc_id"):
             self.post_message(InspectTarget(Target(row["doc_id"])))
         else:
@@ -182,61 +184,96 @@ class LibraryPane(Pane):
             self._list()
 
     def _list(self) -> None:
-        filters = self._filter.filters
         self.state("reading…")
-        self.ask(Listed, lambda: self._read_documents(filters))
-        self.ask(Told, lambda: self._read_ledger(filters))
+        self._ask_documents(0)
+        self._ask_ledger(0)
 
-    def _read_documents(self, filters: SearchFilters) -> Mapping[str, Any]:
-        listed = self.kb.list_docs(filters, limit=_MOST)
-        return {**listed, "sources": [] if listed["total"] else self.kb.sources()}
+    @on(PagedTable.Wanted, "#documents")
+    def _read_on(self, wanted: PagedTable.Wanted) -> None:
+        self._ask_documents(wanted.start)
 
-    def _read_ledger(self, filters: SearchFilters) -> Mapping[str, Any]:
-        """Return file_status.v1, and the ids of the documents that *filters* let pass.
+    @on(PagedTable.Wanted, "#ledger")
+    def _tell_on(self, wanted: PagedTable.Wanted) -> None:
+        self._ask_ledger(wanted.start)
+
+    def _ask_documents(self, start: int) -> None:
+        asked = self._filter
+        self.ask(Listed, lambda: self._read_documents(asked, start))
+
+    def _ask_ledger(self, start: int) -> None:
+        asked = self._filter
+        self.ask(Told, lambda: self._read_ledger(asked, start))
+
+    def _read_documents(self, asked: Filtered, start: int) -> Mapping[str, Any]:
+        size = _AT_ONCE if asked.words else DocumentTable.PAGE
+        listed = self.kb.list_docs(asked.filters, limit=size, offset=start)
+        sources = [] if listed["total"] else self.kb.sources()
+        return {**listed, "offset": start, "sources": sources}
+
+    def _read_ledger(self, asked: Filtered, start: int) -> Mapping[str, Any]:
+        """Return a page of the ledger, or all of what a filter leaves of it.
 
         What a file is, in which language, with which tags, its document knows; paths and
         sources belong to files that became none, too.
         """
-        told = [self.kb.status(glob) for glob in filters.path_glob or (None,)]
-        files = {(row["source_id"], row["doc_path"]): row for one in told for row in one["files"]}
-        admitted = None
-        if filters != SearchFilters():
-            found = self.kb.list_docs(filters, limit=_MOST)
-            admitted = {doc["doc_id"] for doc in found["items"]}
-        rows = [row for row in files.values() if _admits(row, filters, admitted)]
-        return {**told[0], "files": rows}
+        if asked.filters == SearchFilters() and not asked.words and len(asked.states) <= 1:
+            state = next(iter(asked.states), None)
+            told = self.kb.status(state=state, limit=LedgerTable.PAGE, offset=start)
+            known = self.kb.status(limit=0)["total"] if state else told["total"]
+            return {**told, "offset": start, "known": known}
+        globs = [self.kb.status(glob) for glob in asked.filters.path_glob or (None,)]
+        files = {(row["source_id"], row["doc_path"]): row for one in globs for row in one["files"]}
+        admitted = None if asked.filters == SearchFilters() else self._admitted(asked.filters)
+        rows = [row for row in files.values() if _admits(row, asked.filters, admitted)]
+        shown = [row for row in rows if _is_asked_for(row, asked)]
+        return {**globs[0], "files": shown, "total": len(shown), "offset": 0, "known": len(rows)}
+
+    def _admitted(self, filters: SearchFilters) -> Collection[str]:
+        """Return the ids of the documents that *filters* let pass."""
+        found: set[str] = set()
+        while True:
+            listed = self.kb.list_docs(filters, limit=_AT_ONCE, offset=len(found))
+            found.update(doc["doc_id"] for doc in listed["items"])
+            if not listed["items"] or len(found) >= listed["total"]:
+                return found
 
     @on(Listed)
     def show_listed(self, reply: Listed) -> None:
         if self.is_stale(reply):
             return
-        self._listed = reply.value
-        admits = self._filter.admits
-        rows = [
-            doc
-            for doc in reply.value["items"]
-            if admits(doc["title"] or "", doc["doc_path"], " ".join(doc["tags"]))
-        ]
+        self._listed, start, rows = reply.value, reply.value["offset"], reply.value["items"]
+        table, total = self.query_one(DocumentTable), reply.value["total"]
         note = _FILTERED if self._filter.text else self._nothing
-        self.query_one(DocumentTable).show(rows, note, chosen=None)
-        self.state("ready")
+        if self._filter.words:
+            self._found = [*(self._found if start else []), *filter(self._has_words, rows)]
+            table.show(self._found, note, chosen=None)
+        elif start:
+            table.put(start, rows)
+        else:
+            table.show(rows, note, chosen=None, total=total)
+        if self._filter.words and rows and start + len(rows) < total:
+            self.state(f"looked at {start + len(rows):,} of {total:,} documents")
+            self._ask_documents(start + len(rows))
+        else:
+            self.state("ready")
         self._show_head()
+        self._show_row()
+
+    def _has_words(self, doc: Mapping[str, Any]) -> bool:
+        return self._filter.admits(doc["title"] or "", doc["doc_path"], " ".join(doc["tags"]))
 
     @on(Told)
     def show_told(self, reply: Told) -> None:
         if self.is_stale(reply):
             return
         self._told = reply.value
-        filtered = self._filter
-        rows = [
-            row
-            for row in reply.value["files"]
-            if (not filtered.states or row["state"] in filtered.states)
-            and filtered.admits(row["doc_path"], row.get("reason") or "")
-        ]
-        note = _FILTERED if self._filter.text else self._nothing
-        self.query_one(LedgerTable).show(rows, note, chosen=None)
+        table, note = self.query_one(LedgerTable), _FILTERED if self._filter.text else self._nothing
+        if reply.value["offset"]:
+            table.put(reply.value["offset"], reply.value["files"])
+        else:
+            table.show(reply.value["files"], note, chosen=None, total=reply.value["total"])
         self._show_head()
+        self._show_row()
 
     @on(ChoiceList.Chosen)
     def _show_row(self) -> None:
@@ -248,7 +285,7 @@ class LibraryPane(Pane):
         documents, ledger = self.query_one(DocumentTable), self.query_one(LedgerTable)
         for table, title in (
             (documents, f"Documents: {_of(documents.count, self._listed['total'])}"),
-            (ledger, f"Ledger: {_of(ledger.count, len(self._told['files']))}{self._coverage()}"),
+            (ledger, f"Ledger: {_of(ledger.count, self._told['known'])}{self._coverage()}"),
         ):
             narrowed = f", filter {self._filter.text}" if self._filter.text else ""
             table.border_title = Content(visible(f"{title}{narrowed}"))
@@ -270,6 +307,12 @@ def _admits(
         return False
     known = SearchFilters(path_glob=filters.path_glob, source=filters.source)
     return known == filters and (not filters.source or row["source_id"] in filters.source)
+
+
+def _is_asked_for(row: Mapping[str, Any], asked: Filtered) -> bool:
+    """Say whether a file has the words of a filter, and is in one of its states."""
+    is_in_state = not asked.states or row["state"] in asked.states
+    return is_in_state and asked.admits(row["doc_path"], row.get("reason") or "")
 
 
 def _of(shown: int, total: int) -> str:

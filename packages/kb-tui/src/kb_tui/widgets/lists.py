@@ -23,7 +23,7 @@ from kb_app.shown import visible
 from kb_core.values import dataclass
 from kb_tui._themes import Inks
 
-__all__ = ["ChoiceList", "Column", "RowTable", "columns", "fit", "middle"]
+__all__ = ["ChoiceList", "Column", "PagedTable", "RowTable", "columns", "fit", "middle"]
 
 
 def fit(text: str, width: int, *, right: bool = False) -> str:
@@ -199,6 +199,7 @@ T = TypeVar("T")
 
 _GAP = 2
 _LEAST = 8
+_NOT_THERE = "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +227,12 @@ class RowTable(ChoiceList, Generic[T]):
 
     @property
     def row(self) -> T | None:
-        """The chosen row."""
-        return self._rows[self.chosen] if self._rows else None
+        """The chosen row, if it is there."""
+        return self.row_at(self.chosen) if self.count else None
+
+    def row_at(self, index: int) -> T | None:
+        """Return a row, or ``None`` if it is not there yet."""
+        return self._rows[index]
 
     def show(self, rows: Sequence[T], note: str = "", *, chosen: int | None = 0) -> None:
         """Replace the rows."""
@@ -247,9 +252,77 @@ class RowTable(ChoiceList, Generic[T]):
         )
 
     def line(self, index: int, row: int, width: int) -> tuple[str, str]:  # noqa: ARG002
-        wanted, shown = self.columns_for(width), self._rows[index]
+        wanted, shown = self.columns_for(width), self.row_at(index)
+        if shown is None:
+            return _NOT_THERE, "detail"
         texts = (column.text(shown) for column in wanted)
         return columns(zip(texts, _widths(wanted, width), strict=True)), "main"
+
+
+class PagedTable(RowTable[T]):
+    """A table of very many rows, of which those are read that come into sight.
+
+    It posts ``Wanted`` for the page of a row that is to be drawn and is not there; ``put`` takes
+    it in. Of the pages that came last, so many are kept.
+    """
+
+    PAGE: ClassVar[int] = 200
+    KEPT: ClassVar[int] = 50
+
+    class Wanted(Message):
+        """The rows from *start* on are in sight, a page of them, and not there yet."""
+
+        def __init__(self, sender: PagedTable[Any], start: int) -> None:
+            super().__init__()
+            self.sender = sender
+            self.start = start
+
+        @property
+        def control(self) -> PagedTable[Any]:
+            """The table, so that handlers can name it."""
+            return self.sender
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
+        super().__init__(id=id)
+        self._pages: dict[int, Sequence[T]] = {}
+        self._asked: set[int] = set()
+
+    @property
+    def rows(self) -> Sequence[T]:
+        """The rows that are there."""
+        return [row for page in sorted(self._pages) for row in self._pages[page]]
+
+    def row_at(self, index: int) -> T | None:
+        page, at = divmod(index, self.PAGE)
+        rows = self._pages.get(page)
+        if rows is None and page not in self._asked:
+            self._asked.add(page)
+            self.post_message(self.Wanted(self, page * self.PAGE))
+        return rows[at] if rows and at < len(rows) else None
+
+    def show(
+        self,
+        rows: Sequence[T],
+        note: str = "",
+        *,
+        chosen: int | None = 0,
+        total: int | None = None,
+    ) -> None:
+        """Replace the rows: these are all of them, or the first ones of *total*."""
+        starts = range(0, len(rows), self.PAGE)
+        self._pages = {at // self.PAGE: rows[at : at + self.PAGE] for at in starts}
+        self._asked = set()
+        self.replace_rows(len(rows) if total is None else total, note, chosen=chosen)
+
+    def put(self, start: int, rows: Sequence[T]) -> None:
+        """Take in the page of rows that begins at *start*."""
+        self._pages.pop(start // self.PAGE, None)
+        self._pages[start // self.PAGE] = rows
+        for oldest in list(self._pages)[: -self.KEPT]:
+            del self._pages[oldest]
+        # A page that was wanted before may not have been read, and is wanted again if it is drawn.
+        self._asked = set()
+        self.refresh()
 
 
 def _widths(wanted: Sequence[Column[Any]], width: int) -> list[int]:
