@@ -1,10 +1,20 @@
 """Languages: right where it is certain, ``und`` where it is not."""
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from kb_app._ingest.making.metadata import detect_language
+from kb_app._ingest.making import languages
+from kb_app._ingest.making.languages import detect_language
+
+
+@pytest.fixture(autouse=True)
+def unloaded() -> Iterator[None]:
+    languages._ranking.cache_clear()
+    yield
+    languages._ranking.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -104,3 +114,32 @@ def test_a_text_in_two_languages_is_left_to_the_model(monkeypatch: pytest.Monkey
 
     with pytest.raises(ImportError):
         detect_language(PLAIN["en"] + "\n" + PLAIN["de"])
+
+
+CATALAN = "El llibre és una bona introducció a la història de Catalunya."
+
+
+def test_the_model_is_unpacked_once_and_says_what_it_says_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import py3langid
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    texts = [*PLAIN.values(), CATALAN, "Привіт, як справи?", "", "x" * 300, "ΑΒΓ abc 검색"]
+
+    assert [languages._ranking()(text) for text in texts] == [*map(py3langid.rank, texts)]
+
+    monkeypatch.setattr(languages, "_unpacked", None)
+    languages._ranking.cache_clear()
+    assert detect_language(CATALAN) == "ca"
+    assert len([*tmp_path.glob("kebab/models/languages-*/next")]) == 1
+
+
+def test_a_model_in_another_form_is_asked_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from py3langid import langid
+
+    monkeypatch.delattr(langid.LanguageIdentifier, "from_model_file")
+    monkeypatch.delattr(langid, "MODEL_DIR")
+    monkeypatch.setattr("py3langid.rank", lambda _: [("xx", 9.0), ("yy", 0.0)])
+
+    assert detect_language(CATALAN) == "xx"

@@ -139,3 +139,22 @@ def test_a_text_is_analysed_as_what_stands_between_its_spaces(parts: list[str], 
     assert whole.cjk.split() == [term for part in each for term in part.cjk.split()]
     names = [name for part in each for name in part.ident.split()]
     assert sorted(whole.ident.split()) == sorted(names)
+
+
+@given(st.lists(st.text(max_size=8), max_size=5), st.sampled_from('!"$%&()*,/;<=>?@[]^`{|}~\\\0\n'))
+def test_a_sign_that_no_token_holds_parts_as_a_space_does(parts: list[str], sign: str) -> None:
+    assert analyze(sign.join(parts)) == analyze(" ".join(parts))
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("def f(x: int, y:str): ...", []),
+        ("std::vector<int> v: a", ["std::vector"]),
+        ("self.size_of(a['b'], -1) # c", ["self.size_of"]),
+        ("x++; C++ and C# or F#.", ["x++", "c++", "c#", "f#"]),
+        ("a#b # d", ["a#"]),
+    ],
+)
+def test_code_keeps_its_compounds_whole(text: str, whole: list[str]) -> None:
+    assert analyze(text).ident.split() == whole

@@ -24,7 +24,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import NamedTuple, TypeVar
 
 import tantivy
@@ -76,7 +76,7 @@ _MAX_TERM_BYTES = 255
 _LONGEST_NUMBER = _MAX_TERM_BYTES // 4
 
 _REMEMBERED_LENGTH = 40
-_REMEMBERED_TOKENS = 50_000
+_REMEMBERED_TOKENS = 100_000
 _REMEMBERED_QUERIES = 64
 
 # Scripts that are written without spaces between words.
@@ -90,6 +90,17 @@ _TOKEN = re.compile(r"[^\W_]+(?:(?:[._\-'’]|::)+[^\W_]+)*")
 _WORD = re.compile(r"[^\W_]+")
 _APOSTROPHE = re.compile(r"['’](?:[sS]\b)?")
 _SYMBOLIC = re.compile(r"\b[A-Za-z](?:\+\+|#)")
+_JOINING = "._-'"
+"""What may stand within a token, beside letters, digits and pairs of colons."""
+
+
+def _parting(kept: str) -> bytes:
+    """Return a table that makes white space of every sign of ASCII that is not among *kept*."""
+    signs = (code if chr(code).isalnum() or chr(code) in kept else 32 for code in range(128))
+    return bytes(signs) + bytes(range(128, 256))
+
+
+_AT_SIGNS, _AT_SIGNS_BUT_COLONS = _parting(_JOINING), _parting(f"{_JOINING}:")
 _CAMEL = re.compile(r"[^\W\d_][0-9]|[0-9][^\W\d_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
 _MARKS = re.compile("[\u0300-\u036f]")
@@ -158,18 +169,32 @@ def cjk_runs(text: str) -> list[str]:
 def analyze(text: str, lang: str | None = None) -> Streams:
     """Return the four streams of *text*, stemmed as *lang* (ISO 639-1)."""
     spoken, grams = _part(text)
-    # No token holds white space, and parting there is four times quicker than looking for tokens.
-    known = _pieces_of(STEMMED.get(lang or "en", "english"))
-    found = list(filter(None, map(known, spoken.split())))
-    names = [forms[2] for forms in found if forms[2]]
-    if "+" in spoken or "#" in spoken:
+    known = _forms_of(STEMMED.get(lang or "en", "english"))
+    exact, stem, ident = _columns(filter(None, map(known, _pieces(spoken))))
+    names = list(filter(None, ident))
+    if _may_be_symbolic(spoken):
         names += [fold(name) for name in _SYMBOLIC.findall(spoken)]
-    return Streams(
-        " ".join([forms[0] for forms in found]),
-        " ".join([forms[1] for forms in found]),
-        " ".join(names),
-        " ".join(grams),
-    )
+    return Streams(" ".join(exact), " ".join(stem), " ".join(names), " ".join(grams))
+
+
+def _pieces(text: str) -> list[str]:
+    """Return what stands between white space and signs that no token holds.
+
+    Most pieces are tokens, and come again. Looking for tokens takes several times as long.
+    """
+    table = _AT_SIGNS_BUT_COLONS if "::" in text else _AT_SIGNS
+    # Of letters beyond ASCII no byte is changed.
+    parted = text.encode("utf-8", "surrogatepass").translate(table)
+    return parted.decode("utf-8", "surrogatepass").split()
+
+
+def _columns(forms: Iterable[_Forms]) -> tuple[tuple[str, ...], ...]:
+    return tuple(zip(*forms, strict=True)) or ((), (), ())
+
+
+def _may_be_symbolic(text: str) -> bool:
+    """Say, at a glance, whether there is a name such as ``c++`` or ``c#``."""
+    return "++" in text or any(before[-1:].isalpha() for before in text.split("#")[:-1])
 
 
 def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
@@ -205,8 +230,8 @@ def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
 
 
 def _word_term(kind: str, word: str, langs: tuple[str, ...]) -> Term:
-    stems = (_tokens_of(STEMMED[lang])(word).stem for lang in langs)
-    return Term(kind, _cut(fold(word)), tuple(dict.fromkeys(stems)))
+    forms = (_forms_of(STEMMED[lang])(word) for lang in langs)
+    return Term(kind, _cut(fold(word)), tuple(dict.fromkeys(each.stem for each in forms if each)))
 
 
 def _plain(text: str) -> str:
@@ -257,64 +282,59 @@ class _Remembered(dict[str, _T]):
 
 
 @cache
-def _tokens_of(language: str) -> Callable[[str], _Forms]:
-    """Return the function that analyses one token for a stemmer."""
-    return _Remembered(_maker_of(language)).__getitem__
-
-
-@cache
-def _maker_of(language: str) -> Callable[[str], _Forms]:
+def _forms_of(language: str) -> Callable[[str], _Forms | None]:
+    """Return the function that analyses a piece of a text for a stemmer; ``None``: no token."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     stemmer = builder.filter(tantivy.Filter.stemmer(language)).build()
-    return partial(_forms, stemmer=stemmer)
-
-
-@cache
-def _pieces_of(language: str) -> Callable[[str], _Forms | None]:
-    """Return the function that analyses what stands between white space; ``None``: no token."""
-    known = _tokens_of(language)
-    return _Remembered(partial(_piece_forms, known=known, make=_maker_of(language))).__getitem__
+    known: _Remembered[_Forms | None] = _Remembered(
+        lambda piece: _piece_forms(piece, known.__getitem__, stemmer)
+    )
+    return known.__getitem__
 
 
 def _piece_forms(
-    piece: str, known: Callable[[str], _Forms], make: Callable[[str], _Forms]
+    piece: str, known: Callable[[str], _Forms | None], stemmer: tantivy.TextAnalyzer
 ) -> _Forms | None:
     if piece.isalnum():
-        return make(piece)  # which is remembered once, as the piece that it is
+        return _word_forms(piece, stemmer)
     tokens = _TOKEN.findall(piece)
-    if len(tokens) == 1:
-        return known(tokens[0])
     if not tokens:
         return None
-    forms = [
+    if tokens == [piece]:
+        return _joined_forms(piece, known)
+    forms = (
         # Numbers hardly come again, so that remembering each would cost more than making it.
         _Forms(token, token, "")
         if token.isdigit() and token.isascii() and len(token) <= _LONGEST_NUMBER
         else known(token)
         for token in tokens
-    ]
-    exact, stem, ident = zip(*forms, strict=True)
+    )
+    exact, stem, ident = _columns(filter(None, forms))
     return _Forms(" ".join(exact), " ".join(stem), " ".join(filter(None, ident)))
 
 
-def _forms(token: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
-    if token.isascii() and token.isalnum() and len(token) * 4 <= _MAX_TERM_BYTES:
-        if token.isdigit():
-            return _Forms(token, token, "")
-        lowered = token.lower()
-        is_plain = token.isalpha() and token[1:] == lowered[1:]
-        parts = "" if is_plain else " ".join(_parts(token)).lower()
+def _word_forms(word: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
+    if word.isascii() and len(word) * 4 <= _MAX_TERM_BYTES:
+        if word.isdigit():
+            return _Forms(word, word, "")
+        lowered = word.lower()
+        is_plain = word.isalpha() and word[1:] == lowered[1:]
+        parts = "" if is_plain else " ".join(_parts(word)).lower()
         return _Forms(lowered, fold(" ".join(stemmer.analyze(lowered))), parts)
-    words = _words(token)
-    stems = stemmer.analyze(" ".join(words).lower())
-    ident = [_cut(fold(part)) for word in words for part in _parts(word)]
-    if len(words) > 1:
-        ident.append(_whole(token))
+    stems = stemmer.analyze(word.lower())
     return _Forms(
-        " ".join(_cut(fold(word)) for word in words),
+        _cut(fold(word)),
         " ".join(_cut(fold(stem)) for stem in stems),
-        " ".join(ident),
+        " ".join(_cut(fold(part)) for part in _parts(word)),
     )
+
+
+def _joined_forms(token: str, known: Callable[[str], _Forms | None]) -> _Forms:
+    """Return the forms of words that are joined to one token, and of the token as a whole."""
+    words = _words(token)
+    exact, stem, ident = _columns(filter(None, map(known, words)))
+    whole = [_whole(token)] if len(words) > 1 else []
+    return _Forms(" ".join(exact), " ".join(stem), " ".join([*filter(None, ident), *whole]))
 
 
 def _words(token: str) -> list[str]:

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import tantivy
@@ -167,7 +168,7 @@ _LENGTH_FIELDS = {name: length_field(name) for name in SCORED_FIELDS}
 
 def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> dict[str, str]:
     """Return the terms of a chunk by scored field, parted by spaces."""
-    names = (symbol.rpartition(".")[2] for symbol in (chunk.symbol or "").split(", "))
+    symbol, names = _symbol(chunk.symbol) if chunk.symbol else ("", "")
     padding = _SIGNPOST_PADDING if is_signpost(chunk.text, doc.media) else _PADDING
     return {
         # Pairs of characters rank beside stems: one field has one idea of how long a chunk is.
@@ -175,10 +176,10 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
         "exact": streams.exact,
         "ident": streams.ident,
         "cjk": streams.cjk,
-        "head": _head(chunk, doc),
+        "head": _head(doc.title, chunk.heading_path, doc.path, doc.lang),
         "called": _called(doc.title, doc.path, doc.lang),
-        "symbol": _terms(chunk.symbol, None) if chunk.symbol else "",
-        "name": _joined(fold(" ".join(names)).split()),
+        "symbol": symbol,
+        "name": names,
     }
 
 
@@ -235,7 +236,7 @@ def chunk_document(
 
 def chunk_payload(chunk: ChunkRecord, shared: bytes) -> bytes:
     """Return what an index shows of a chunk, as JSON; *shared* is ``doc_shared(doc)``."""
-    own = {name: getattr(chunk, name) for name in CHUNK_FIELDS}
+    own = dict(zip(CHUNK_FIELDS, _own_fields(chunk), strict=True))
     return b"%b,%b" % (shared[:-1], _json(own)[1:])
 
 
@@ -416,6 +417,7 @@ def _filters(doc: DocumentRecord) -> Fields:
 CHUNK_FIELDS = tuple(
     name for name in ChunkRecord.__dataclass_fields__ if name not in {"context", "passage_hash"}
 )
+_own_fields = attrgetter(*CHUNK_FIELDS)
 _DOC_FIELDS = tuple(
     name for name in DocumentRecord.__dataclass_fields__ if name not in {"text", "chunks"}
 )
@@ -432,9 +434,16 @@ def doc_payload(doc: DocumentRecord) -> bytes:
     return _json(fields)
 
 
-def _head(chunk: ChunkRecord, doc: DocumentRecord) -> str:
-    parts = (doc.title, *chunk.heading_path, doc.path)
-    return _joined(_terms(part, doc.lang) for part in parts if part)
+@lru_cache(maxsize=64)
+def _symbol(symbol: str) -> tuple[str, str]:
+    """Return the terms of what a chunk of code defines, and the names without what holds them."""
+    names = (each.rpartition(".")[2] for each in symbol.split(", "))
+    return _terms(symbol, None), _joined(fold(" ".join(names)).split())
+
+
+@lru_cache(maxsize=64)
+def _head(title: str, heading_path: tuple[str, ...], path: str, lang: str | None) -> str:
+    return _joined(_terms(part, lang) for part in (title, *heading_path, path) if part)
 
 
 @lru_cache(maxsize=64)

@@ -31,7 +31,6 @@ _ROOM = 64 << 20
 _AT_ONCE = 400
 """Texts that are read in advance by one call."""
 _LONGEST = 60
-_FEW = 8
 _LONG_WORD = re.compile(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
 """Terms are cut at 255 bytes; what is joined by apostrophes is one word."""
 _INSIDE = re.compile(r"\w\w")
@@ -56,13 +55,8 @@ def is_whole(doc: DocumentRecord) -> bool:
 
 
 def _has_long_word(text: str) -> bool:
-    # One that is long enough fills a part of half its length, and hardly any has no space.
-    find, half = text.find, _LONGEST // 2
-    solid = [at for at in range(0, len(text), half) if find(" ", at, at + half) < 0]
-    if len(solid) > _FEW:
-        return _LONG_WORD.search(text) is not None
-    around = (text[max(0, at - half) : at + _LONGEST] for at in solid)
-    return any(map(_LONG_WORD.search, around))
+    # No word holds white space, and hardly any text holds so much without any.
+    return any(_LONG_WORD.search(solid) for solid in text.split() if len(solid) >= _LONGEST)
 
 
 def _holds_words(text: str, one: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -165,6 +165,8 @@ _CAPITALS = 0.3
 _LOOK = 1000
 """How many characters are looked at for that, at the start and in the middle."""
 _MOSTLY = 0.7
+_CAPITAL_LETTERS = bytes(range(ord("A"), ord("Z") + 1))
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 
 
 class Group(NamedTuple):
@@ -342,7 +344,12 @@ def _sample(text: str) -> str:
 
 def _capitals(text: str) -> float:
     """Return which share of the letters that have a small form are capitals."""
-    small, large = sum(map(str.islower, text)), sum(map(str.isupper, text))
+    if text.isascii():
+        letters = text.encode().translate(None, _NO_LETTERS)
+        small = len(letters.translate(None, _CAPITAL_LETTERS))
+        large = len(letters) - small
+    else:
+        small, large = sum(map(str.islower, text)), sum(map(str.isupper, text))
     return large / (small + large) if large else 0.0
 
 

@@ -10,28 +10,22 @@ those in the text.
 
 ``parse_date`` reads ISO 8601 and its common relatives, never a form in which day and
 month could be confused. A date without a time is midnight, a time without a zone is UTC.
-
-A language is an ISO 639 code, or ``und`` where it is not certain. Scripts that one language
-owns decide by themselves, so that a short Korean or Japanese note is right, and so do words
-that a common language is full of; for the rest ``py3langid`` is asked, which takes half a
-second to load, and believed only if the runner-up is clearly behind. Only the first few
-thousand characters are looked at.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
 
+from kb_app._ingest.making.languages import detect_language
 from kb_core.documents import Metadata
 from kb_core.media import TrustLevel
 from kb_core.text import nfc
 from kb_core.values import dataclass
 
-__all__ = ["Hints", "code_metadata", "date_in_name", "detect_language", "parse_date"]
+__all__ = ["Hints", "code_metadata", "date_in_name", "parse_date"]
 __all__ += ["plain_key", "text_metadata"]
 
 _TITLE_MAX = 200
@@ -77,7 +71,7 @@ def text_metadata(values: Mapping[str, object], hints: Hints) -> tuple[Metadata,
         title=title or _title_of(hints),
         aliases=reader.words("aliases", separators=","),
         tags=_tags(reader, hints.tags),
-        lang=lang or (detect_language(hints.body) if hints.body else _UNDETERMINED),
+        lang=lang or detect_language(hints.body),
         created=reader.date("created"),
         updated=reader.date("updated"),
         name_date=date_in_name(hints.path),
@@ -316,109 +310,3 @@ def _in_utc(moment: datetime) -> datetime | None:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:  # a zone may lead out of the calendar
         return None
-
-
-_UNDETERMINED = "und"
-
-_SAMPLE = 3000
-_STATISTICS_SAMPLE = 1000
-_LETTERS_MIN = 12
-_MARGIN = 0.7
-"""By how much, per root of the bytes, the best guess must beat the next one."""
-_SHARE = 0.25
-"""The share of letters from which one language's own script decides."""
-
-_NOISE = re.compile(r"`[^`\n]{0,200}`|https?://\S{1,500}|[\d_#*|>\[\]{}()=~-]+")
-_NO_LETTERS = re.compile(r"[\W\d_]+")
-_NO_LETTER_BYTES = bytes(code for code in range(128) if not chr(code).isalpha())
-_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9d]")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-_OWN_SCRIPT = (
-    (re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]"), "ko"),
-    (re.compile(r"[\u0e00-\u0e7f]"), "th"),
-    (re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"), "el"),
-    (re.compile(r"[\u0530-\u058f]"), "hy"),
-    (re.compile(r"[\u10a0-\u10ff]"), "ka"),
-)
-_NOT_A_LANGUAGE = frozenset({"zxx", "mul", "mis", ""})
-_WORD = re.compile(r"[^\W\d_]+")
-_COMMON = {
-    "de": "auch auf der eine für ist mit nicht oder sich sind und werden wird zu",
-    "en": "and are be by can from has if is its not of or than that the they this to when which "
-    "will with you",
-    "es": "el está las los más pero porque una y",
-    "fr": "avec aux cette dans est les nous pour sont une vous",
-    "it": "anche che della delle di gli il nel più sono è",
-    "nl": "een het maar naar niet ook van voor wordt zijn",
-    "pt": "com dos em mais não são também uma você é",
-}
-"""Words of which a text of one of these languages is full, and one of another is not."""
-_LANGUAGE_OF = {word: code for code, words in _COMMON.items() for word in words.split()}
-_SHARED = frozenset(["by", "der", "dos", "el", "is", "las", "los", "of", "una", "é"])
-"""Those of them that languages which are not listed have, too: Afrikaans, Catalan, Danish …"""
-_WORDS_MIN, _DISTINCT_MIN = 40, 4
-_COMMON_SHARE, _OTHERS_SHARE = 0.1, 0.15
-
-
-def detect_language(text: str) -> str:
-    """Return the code of the language that *text* is most likely written in."""
-    sample = _NOISE.sub(" ", text[:_SAMPLE])
-    letters = _letters(sample)
-    if not letters:
-        return _UNDETERMINED
-    if not sample.isascii() and (own := _by_script(sample, letters)):
-        return own
-    if letters < _LETTERS_MIN:
-        return _UNDETERMINED
-    sample = sample[:_STATISTICS_SAMPLE]
-    return _by_common_words(sample) or _by_statistics(sample)
-
-
-def _letters(text: str) -> int:
-    if text.isascii():
-        return len(text.encode().translate(None, _NO_LETTER_BYTES))
-    return len(_NO_LETTERS.sub("", text))
-
-
-def _by_script(sample: str, letters: int) -> str | None:
-    for script, code in _OWN_SCRIPT:
-        if len(script.findall(sample)) > letters * _SHARE:
-            return code
-    kana, han = len(_KANA.findall(sample)), len(_HAN.findall(sample))
-    if kana + han <= letters * _SHARE:
-        return None
-    # Japanese is never written without kana for long; Chinese is written without any.
-    return "ja" if kana > han * 0.05 else "zh"
-
-
-def _by_common_words(sample: str) -> str | None:
-    """Return the language whose common words the text is full of, with hardly one of another.
-
-    A short text needs two that its language has alone, and none of another. One of which that
-    is not plain is left to the statistics, which cost a hundred times as much, and three
-    quarters of a second before the first. Of 4,300 sentences of up to 39 words, in English,
-    German and Spanish, this decides 2,200, one of them wrongly; the statistics take 13 wrongly.
-    """
-    words = _WORD.findall(sample.lower())
-    known = [word for word in words if word in _LANGUAGE_OF]
-    if len(words) < _WORDS_MIN:
-        codes = {_LANGUAGE_OF[word] for word in known}
-        return codes.pop() if len(codes) == 1 and len({*known} - _SHARED) > 1 else None
-    if len(known) < len(words) * _COMMON_SHARE:
-        return None
-    (code, count), *_ = Counter(map(_LANGUAGE_OF.__getitem__, known)).most_common(1)
-    distinct = {word for word in known if _LANGUAGE_OF[word] == code}
-    if len(distinct) < _DISTINCT_MIN or len(known) - count > count * _OTHERS_SHARE:
-        return None
-    return code if count >= len(words) * _COMMON_SHARE else None
-
-
-def _by_statistics(sample: str) -> str:
-    # The model takes half a second to load; most runs meet no text of this kind.
-    import py3langid
-
-    (code, best), (_, second) = py3langid.rank(sample)[:2]
-    margin = (best - second) / math.sqrt(len(sample.encode("utf-8", "replace")))
-    if margin < _MARGIN or code in _NOT_A_LANGUAGE:
-        return _UNDETERMINED
-    return str(code)

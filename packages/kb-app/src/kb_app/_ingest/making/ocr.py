@@ -17,7 +17,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kb_app._ingest.making.columns import Row, Word, in_reading_order, initials
@@ -230,6 +229,8 @@ class _Way(NamedTuple):
 
 def _is_small(page: Page, image: Image) -> bool:
     """Say whether the letters are so small that they are read better from a larger picture."""
+    from statistics import median  # with fractions and decimals: not where no picture is read
+
     heights = [min(line.box[2:]) for line in page.lines]
     is_affordable = image.width * image.height <= _MOST_ZOOMED
     return bool(heights) and is_affordable and median(heights) < _SMALL

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
-from http.client import HTTPException
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kb_core.errors import ModelUnreachable
 from kb_core.text import read_json
 from kb_core.values import dataclass
+
+if TYPE_CHECKING:
+    from urllib.request import OpenerDirector
 
 __all__ = ["Server", "is_address"]
 
@@ -47,19 +49,21 @@ class Server:
 
     def post(self, path: str, body: bytes, media: str) -> Mapping[str, object]:
         """Return the JSON object that it answers; ``ModelUnreachable`` where it does not."""
+        from http.client import HTTPException  # 25 ms: not where no server is asked
+        from urllib.error import HTTPError
+        from urllib.request import Request
+
         if not is_address(self.endpoint):
             raise self.failed("it is no address such as http://localhost:8000/v1")
         headers = {"Content-Type": media}
         if key := self._key():
             headers["Authorization"] = f"Bearer {key}"
         address = f"{self.endpoint.rstrip('/')}/{path}"
-        request = urllib.request.Request(  # noqa: S310 - checked above
-            address, body, headers
-        )
+        request = Request(address, body, headers)  # noqa: S310 - checked above
         try:
-            with _OPENER.open(request, timeout=_TIMEOUT_SECS) as response:
+            with _opener().open(request, timeout=_TIMEOUT_SECS) as response:
                 answer = read_json(response.read(_MOST_ANSWER))
-        except urllib.error.HTTPError as error:
+        except HTTPError as error:
             with error:
                 raise self.failed(f"it answers {error.code} {error.reason}") from None
         except (OSError, HTTPException, ValueError) as error:
@@ -91,11 +95,14 @@ class Server:
         return key
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A server that points elsewhere would have the key sent there."""
+@cache
+def _opener() -> OpenerDirector:
+    from urllib.request import HTTPRedirectHandler, build_opener
 
-    def redirect_request(self, *_: object, **__: object) -> None:
-        return None
+    class NoRedirect(HTTPRedirectHandler):
+        """A server that points elsewhere would have the key sent there."""
 
+        def redirect_request(self, *_: object, **__: object) -> None:
+            return None
 
-_OPENER = urllib.request.build_opener(_NoRedirect)
+    return build_opener(NoRedirect)

@@ -169,9 +169,8 @@ def _clean(name: str) -> str:
 
 
 def _text(node: Node | None) -> str:
-    if node is None or node.text is None:
-        return ""
-    return node.text[: _LONGEST * 4].decode("utf-8", "replace")
+    text = node.text if node is not None else None  # a copy, each time that it is asked for
+    return text[: _LONGEST * 4].decode("utf-8", "replace") if text is not None else ""
 
 
 def _by_field(node: Node) -> str:

@@ -47,6 +47,9 @@ main(*map(int, sys.argv[2:]))
 """
 _ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
 _READ_SIZE = 1 << 20
+_READ_AHEAD = 1 << 16
+"""Most answers are read at once with what says how long they are: each time this thread waits,
+it has to wait for the interpreter, too."""
 _MOST_WITHOUT = 8
 """How often a task is begun anew without what took too much memory."""
 _LARGE_ANSWER = 8 << 20
@@ -108,6 +111,7 @@ class Child:
             for descriptor in theirs:
                 os.close(descriptor)
         self._lock = Lock()
+        self._ahead = bytearray()
         for descriptor in (self._tasks, self._replies):
             os.set_blocking(descriptor, False)
             _widen(descriptor)
@@ -121,8 +125,7 @@ class Child:
 
         Raise ``ChildDied``, or ``ChildTimedOut`` where it takes longer than *limit*.
         """
-        self._write(HEADER.pack(len(frame)), limit)
-        self._write(frame, limit)
+        self._write(HEADER.pack(len(frame)) + frame, limit)
         while True:
             (size,) = HEADER.unpack(self._read(HEADER.size, limit))
             yield self._read(size, limit)
@@ -153,18 +156,22 @@ class Child:
                 raise self._end() from None
 
     def _read(self, size: int, limit: Limit) -> bytearray:
+        """Return so many bytes; what comes along with them is kept for the next time."""
         if size >= _LARGE_ANSWER:
             _return_large_blocks()
-        data = bytearray()
+        data, self._ahead = self._ahead, bytearray()
         while len(data) < size:
             limit.wait_for(self._replies, select.POLLIN)
             try:
-                part = os.read(self._replies, min(_READ_SIZE, size - len(data)))
+                part = os.read(self._replies, min(_READ_SIZE, max(_READ_AHEAD, size - len(data))))
             except BlockingIOError:
                 continue
             if not part:
                 raise self._end()
             data += part
+        if len(data) > size:
+            self._ahead = data[size:]
+            del data[size:]
         return data
 
     def _end(self) -> ChildDied:

@@ -18,10 +18,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from kb_app._ingest.judging.decode import FileContent, decode_as
+from kb_app._ingest.making.languages import detect_language
 from kb_app._ingest.making.main_text import Main, main_text
 from kb_app._ingest.making.markup import Element, Markup, read_markup
 from kb_app._ingest.making.markup_text import Shown, show
-from kb_app._ingest.making.metadata import Hints, detect_language, parse_date, text_metadata
+from kb_app._ingest.making.metadata import Hints, parse_date, text_metadata
 from kb_core.citations import LineSpan
 from kb_core.documents import Metadata, ParsedDocument, Place, SourceFile
 from kb_core.ports import Content

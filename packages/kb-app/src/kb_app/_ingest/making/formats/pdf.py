@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import TypeAlias
 
 from kb_app._ingest.making.blocks import Headings
@@ -268,6 +267,8 @@ def _seen(
 
 def _height(lines: Sequence[tuple[str, Box]]) -> float:
     """Return how high most lines are; those that run up or down the page by their width."""
+    from statistics import median  # with fractions and decimals: not where no page is read
+
     return median(min(box.x1 - box.x0, box.y1 - box.y0) for _, box in lines)
 
 
