@@ -238,14 +238,17 @@ def test_without_golden_questions_documents_are_asked_for_in_their_own_words(
     kebab: InstalledKebab,
 ) -> None:
     kebab.write("twin.md", (kebab.notes / "lock.md").read_text("utf-8"))
+    says = "swim quickly beneath frozen rivers, hunting crayfish, molluscs, frogs while herons watch"
+    kebab.write("otter.md", f"# Otter\n\nAnimals that {says}.\n")
     kebab.ingest()
 
     found = kebab.json("eval", "self", "--documents", "20")
-    told = kebab.run("eval", "self", "--documents", "2").stdout
+    told = kebab.run("eval", "self", "--documents", "20").stdout
 
     Draft202012Validator(closed_schema("eval_self")).validate(found)
     assert found["complete"]
     assert "upper bounds" in found["note"]
+    assert "find their document among the first ten; " in " ".join(told.split())
     assert {"duplicate", "same_title"} <= {row["kind"] for row in found["findings"]}
     assert {row["difficulty"] for row in found["figures"]} >= {"title", "hard"}
     assert "by a sentence without its rarest words" in told

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kb_app._evals.blind_spots import Examined, findings
-from kb_app._evals.known_items import KnownItem, known_items
+from kb_app._evals.known_items import KnownItem, Others, known_items
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit
 from kb_core.evals import SelfOptions
 from kb_core.media import SearchMode
@@ -21,6 +21,8 @@ from kb_core.testing.fakes import HashEmbedder
 SENTENCE = "The walrus sleeps on the ice until the tide comes back in the evening."
 NOTE = document("a.md", f"# Walrus\n\n## Where it sleeps\n\n{SENTENCE}\n")
 MODEL = HashEmbedder().model
+_TELLING = 3
+"""Letters of a word that tells nothing here."""
 
 
 def examined(*documents: DocumentRecord, mode: SearchMode = SearchMode.LEXICAL) -> Examined:
@@ -37,14 +39,19 @@ def told(of: Examined, kind: str, model: Any = None) -> list[str]:  # noqa: ANN4
     return [example["what"] for row in rows for example in row["examples"]]
 
 
-def items(*documents: DocumentRecord, title: bool = True) -> dict[str, str]:
+def items(
+    *documents: DocumentRecord, title: bool = True, titles: Collection[str] = ()
+) -> dict[str, str]:
     of = examined(*documents)
     doc = of.docs[0]
     chunks = of.snapshot.doc_chunks(doc["doc_id"])
-    spread = {"walrus": 1, "tide": 1, "evening": 2, "ice": 2}
-    made = known_items(
-        doc, chunks, random.Random(1), lambda word: spread.get(word, 9), is_title_its_own=title
+    spread = {"walrus": 1, "tide": 1, "evening": 3, "ice": 3, "sleeps": 2}
+    others = Others(
+        spread=lambda word: spread.get(word, 90 if len(word) <= _TELLING else 4),
+        common=20,
+        titles=titles,
     )
+    made = known_items(doc, chunks, random.Random(1), others, is_title_its_own=title)
     return {item.difficulty: item.query for item in made}
 
 
@@ -54,8 +61,23 @@ def test_a_document_is_asked_for_by_its_title_a_heading_a_sentence_and_less_of_t
     assert made["title"] == "Walrus"
     assert made["heading"] == "Where it sleeps"
     assert made["sentence"].startswith("The walrus sleeps on")
-    assert not {"walrus", "tide", "evening", "ice"} & set(made["hard"].split())
-    assert len(made["hard"].split()) >= 6
+    assert made["hard"] == "The on the ice until comes back in"
+
+
+def test_what_is_left_of_a_hard_question_tells_something() -> None:
+    """Of function words alone, no document can be said to be missed."""
+    said = "If it is a walrus, then that is to be as it was, and not in any way at all."
+    made = items(document("a.md", f"# Walrus\n\n{said}\n"))
+
+    assert "sentence" in made
+    assert "hard" not in made
+
+
+def test_a_sentence_that_is_the_title_of_another_document_asks_for_that() -> None:
+    page = document("a.md", "# Sea\n\n- walrus — How it sleeps on the ice all day\n")
+
+    assert "sentence" in items(page)
+    assert "sentence" not in items(page, titles={"walrus how it sleeps on the ice all day"})
 
 
 def test_a_heading_that_any_document_may_have_asks_for_nothing() -> None:
@@ -100,6 +122,31 @@ def test_documents_without_text_copies_and_shared_titles_are_told() -> None:
     assert told(of, "empty") == ["empty.md"]
     assert told(of, "duplicate") == ["one.md"]
     assert len(told(of, "same_title")) == 1
+
+
+def test_files_of_which_the_same_text_was_read_are_told_with_how_many_there_are() -> None:
+    """Pages of which only the foot was kept were found by this."""
+    foot = "© The Seal. This page was made by a program.\n"
+    same = [replace(document(f"{n}.html", foot), bytes_hash=str(n), byte_len=90) for n in range(5)]
+    of = examined(*same, replace(NOTE, bytes_hash="9", byte_len=9))
+
+    (row,) = [row for row in findings(of, None) if row["kind"] == "same_text"]
+
+    assert (row["count"], row["of"]) == (5, 6)
+    assert row["examples"] == [
+        {"what": "0.html", "detail": "also 1.html, 2.html, 3.html and 1 more"}
+    ]
+    assert not told(of, "duplicate")
+
+
+def test_a_copy_byte_for_byte_is_told_once() -> None:
+    copy = replace(document("copy.md", f"{SENTENCE}\n"), bytes_hash="5", byte_len=9)
+    of = examined(replace(NOTE, bytes_hash="5", byte_len=9), copy)
+    (first, *_) = of.snapshot.doc_chunks(copy.doc_id)
+    asked(of, "sentence", 0.5, hit(chunk_id=first["chunk_id"], doc_id=copy.doc_id))
+
+    assert told(of, "duplicate") == ["a.md"]
+    assert not told(of, "copied")
 
 
 @pytest.mark.parametrize(

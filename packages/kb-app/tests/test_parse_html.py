@@ -213,6 +213,36 @@ def test_a_page_of_contents_is_its_contents() -> None:
     assert "seals" not in parse(f"<div class=toc>{entries}</div>" + article("")).text
 
 
+FOOT = "<p>© Seal Foundation. The seal is non-profit. Please donate to it. Made with Sphinx."
+LINKED = [f'<li><a href="{n}.html">the walrus of the sea number {n}</a></li>' for n in range(60)]
+
+
+@pytest.mark.parametrize("lead", ["", "<p>Short lead of it.</p>", f"<p>{PROSE}</p>"])
+@pytest.mark.parametrize("links", [2, 5, 60])
+@pytest.mark.parametrize("mark", ["<main>", '<div class="body" role="main">'])
+def test_what_a_page_marks_as_its_main_text_is_that_however_little_it_says(
+    lead: str, links: int, mark: str
+) -> None:
+    """A foot with more words than a list of links is not what the page says."""
+    listed = f"<ul>{''.join(LINKED[:links])}</ul>"
+    end = "</main>" if mark == "<main>" else "</div>"
+
+    document = parse(f"{mark}<h1>Seas</h1>{lead}{listed}{end}<div class=foot-line>{FOOT}</div>")
+
+    assert kinds(document)[0] == ("heading", "Seas")
+    assert "Foundation" not in document.text
+    assert lead.removeprefix("<p>").removesuffix("</p>") in document.text
+    assert "number 1" in document.text or PROSE in lead
+
+
+def test_pages_of_an_index_are_told_apart_by_their_headlines() -> None:
+    page = "<title>Index — The Seal</title><main><h1>Index – {}</h1><p>" + PROSE + "</main>"
+
+    titles = [parse(page.format(letter)).metadata.title for letter in "AB"]
+
+    assert titles == ["Index – A", "Index – B"]
+
+
 def test_a_title_comes_without_the_name_of_the_site() -> None:
     named = "<title>Walrus – The Daily Seal</title>"
     assert parse(named + article("").removeprefix("<title>T</title>")).metadata.title == "Walrus"

@@ -125,6 +125,30 @@ def test_a_sentence_that_stands_in_a_passage_is_left_to_the_words(tmp_path: Path
         assert not is_fusion(engine, text, trace, is_quoted=not is_quoted)
 
 
+def test_a_title_and_a_heading_of_two_words_are_left_to_the_words(tmp_path: Path) -> None:
+    """Meaning put pages that speak of it before the page that is called so."""
+    world = SearchWorld(tmp_path)
+    others = (f"What can be asked of walrus {n}? All that." for n in range(9))
+    world.put(*(world.corpus.document(f"{n}.md", text) for n, text in enumerate(others)))
+    body = "Columns and rows of the pier.\n"
+    world.put(
+        world.corpus.document(
+            "sql.md", f"# Harbour\n\n## What can be asked\n\n{body}\n## Tide\n\n{body}"
+        )
+    )
+    engine = world.engine()
+
+    for text, is_called_so in (
+        ("what can be asked", True),
+        ("Harbour", True),
+        ("asked what can be", False),
+        ("Tide", False),
+    ):
+        trace = traced(engine, SearchQuery(text=text))
+        assert is_fusion(engine, text, trace, is_quoted=is_called_so)
+        assert not is_fusion(engine, text, trace, is_quoted=not is_called_so)
+
+
 def is_fusion(engine: Engine, text: str, trace: Trace, *, is_quoted: bool = False) -> bool:
     """Say whether the fused list is the fusion of the two lists beside it."""
     keys: dict[str, int] = {}

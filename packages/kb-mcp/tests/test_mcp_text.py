@@ -287,7 +287,7 @@ async def test_what_of_a_file_is_further_apart_stands_under_its_head() -> None:
     )
 
 
-async def test_what_has_no_room_whole_is_there_as_one_line_and_the_list_goes_on() -> None:
+async def test_what_has_no_room_is_a_line_or_counted_and_the_list_goes_on() -> None:
     far = " far" * 150
     notes = [document(f"n/{n}.md", f"Otters of sea {n} swim{far}.\n") for n in range(12)]
     kb = knowledge_base(*notes)
@@ -296,17 +296,47 @@ async def test_what_has_no_room_whole_is_there_as_one_line_and_the_list_goes_on(
     async with client_of(kb, form=Form.TEXT) as client:
         result = await client.call_tool("search", {**asked, "max_tokens": 400})
         text = getattr(result.content[0], "text", "").partition("\nseen: ")[0]
-        lines = text.splitlines()
-        cursor = lines[-1].removeprefix("more: cursor ")
+        *lines, over, more = text.splitlines()
+        cursor = more.removeprefix("more: cursor ")
         result = await client.call_tool("search", {**asked, "cursor": cursor})
         rest = getattr(result.content[0], "text", "")
 
     assert lines[0] == "10 passages in 10 files, by words"
     assert sum(line.startswith("  Otters of sea") for line in lines) == 2
-    assert len(lines[lines.index("also:") + 1 : -1]) == 8
+    listed = lines[lines.index("also:") + 1 :]
+    assert over == f"… {8 - len(listed)} more of these: give max_tokens, or a smaller k"
     assert len(cursor) < 12
     assert rest.startswith("passages 11 to 12 in 2 files, by words\n")
-    assert all(f"n/{n}.md:1 of 1" in text + rest for n in range(12))
+
+
+async def test_a_list_takes_only_the_room_that_no_passage_fits_into() -> None:
+    """Text is what was asked for: lines for the others may not cost a passage its place."""
+    swims = "Otters swim, and what they do all day is told here at some length. " * 7
+    notes = [document(f"notes-of-the-sea/{n:02}.md", f"{swims}Sea {n}.\n") for n in range(10)]
+    asked = {"query": "otters", "mode": "lexical"}
+
+    text = await told(knowledge_base(*notes), "search", {**asked, "max_tokens": 420})
+
+    shown, _, also = text.partition("\nalso:\n")
+    assert re.findall(r"Sea (\d)\.", shown) == ["0", "1", "2"]
+    assert also.count("notes-of-the-sea/") <= 4
+
+
+@pytest.mark.parametrize("at", [0, 12, 24])
+async def test_a_passage_that_does_not_fit_is_cut_around_what_was_asked(at: int) -> None:
+    said = [f"In year {year} nothing of note was seen on the long shore." for year in range(25)]
+    said[at] = "An otter ate the blue lamp."
+    kb = knowledge_base(document("shore.md", "\n".join(said)))
+    asked = {"query": "otter lamp", "mode": "lexical"}
+
+    text = await told(kb, "search", {**asked, "max_tokens": 160})
+
+    head, *lines = text.splitlines()[1:]
+    first, last = map(int, re.findall(r"shore\.md:(\d+)-(\d+) of 25", head)[0])
+    cut = [f"from {first}"] * (first > 1) + [f"at {last}"] * (last < 25)
+    assert head.endswith(f"· cut {' '.join(cut)}")
+    assert [line.strip() for line in lines] == said[first - 1 : last]
+    assert first <= at + 1 <= last
 
 
 async def test_a_budget_that_ten_short_notes_do_not_fill_has_more_of_them() -> None:

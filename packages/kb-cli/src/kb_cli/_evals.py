@@ -20,6 +20,8 @@ _CELLS = 10
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _NAMED = 5
 _ALMOST_ONE = 0.9995
+_AMONG = "hit@10"
+_BY = {"hybrid": "words and meaning", "lexical": "words", "vector": "meaning"}
 _MADE_OF = {
     "title": "their title",
     "heading": "a heading",
@@ -187,6 +189,7 @@ def examined(found: types.EvalSelf) -> Iterator[str]:
     drawn = f"{found['sampled']:,} of {count(found['documents'], 'document')}"
     asked = count(found["questions"], "question")
     yield f"{drawn}, {asked} of their own words, seed {found['seed']}"
+    yield from wrap(_verdict(found), terminal_width())
     yield from _difficulties(found)
     for by in dict.fromkeys(row["by"] for row in found["breakdown"]):
         rows = [row for row in found["breakdown"] if row["by"] == by]
@@ -201,12 +204,27 @@ def examined(found: types.EvalSelf) -> Iterator[str]:
     yield from wrap(found["note"], terminal_width())
 
 
+def _verdict(found: types.EvalSelf) -> str:
+    """Return in a sentence how many questions find their document, and what is to be done."""
+    mode, things = found["modes"][0], len(found["findings"])
+    rows = [row for row in found["figures"] if row["mode"] == mode and row["name"] == _AMONG]
+    asked = sum(row["count"] for row in rows)
+    among = round(sum(row["mean"] * row["count"] for row in rows))
+    share = f"{among:,} of {asked:,}" if asked else "none was asked, so none"
+    look = f"{count(things, 'thing')} below to look at" if things else "nothing to look at"
+    return f"by {_BY[mode]}, {share} find their document among the first ten; {look}"
+
+
 def _difficulties(found: types.EvalSelf) -> Iterator[str]:
+    """Yield for each kind of question and mode how many are found, and how far up."""
     for difficulty in dict.fromkeys(row["difficulty"] for row in found["figures"]):
         rows = [row for row in found["figures"] if row["difficulty"] == difficulty]
+        up = {row["mode"]: row["mean"] for row in rows if row["name"] != _AMONG}
+        among = [{**row, "name": row["mode"]} for row in rows if row["name"] == _AMONG]
         yield ""
-        yield click.style(f"by {_MADE_OF[difficulty]}", bold=True)
-        yield from _figures([{**row, "name": f"{row['mode']} {row['name']}"} for row in rows])
+        yield click.style(f"by {_MADE_OF[difficulty]}, among the first ten", bold=True)
+        for row, line in zip(among, _figures(among), strict=True):
+            yield f"{line} · mrr@10 {_share(up[row['mode']])}" if row["mode"] in up else line
 
 
 def _finding(finding: types.EvalSelfFindings) -> Iterator[str]:

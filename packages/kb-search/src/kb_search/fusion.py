@@ -23,9 +23,10 @@ Carmel, Raiber and Markovits, "Predicting Query Performance by Query-Drift Estim
 TOIS 2012). Neither the scale of BM25 nor the scale and offset of cosines changes a thing,
 so another model needs no other constants.
 
-A query that is no question but a look-up, of an identifier, of quoted words or of a sentence
-that stands in a passage word for word, is left to the words almost alone: the vector channel
-has close neighbours for anything and cannot tell that they are not the thing.
+A query that is no question but a look-up, of an identifier, of quoted words, of a title or a
+heading, or of a sentence that stands in a passage word for word, is left to the words almost
+alone: the vector channel has close neighbours for anything and cannot tell that they are not
+the thing.
 ``docs/decisions/0011-fusion.md`` has the measurements.
 """
 
@@ -121,7 +122,7 @@ class Basis:
     """What the two rankings rest on, as far as they do not say it themselves."""
 
     lookup: bool = False
-    """What ``is_lookup`` says of the query, or that a passage has all of it word for word."""
+    """What ``is_lookup`` says of the query, or that a passage is called so or quotes it."""
     known: KnownWords | None = None
     """What the index knows of the query's words, if that was looked up."""
     coverage: float = 1.0

@@ -30,6 +30,8 @@ _NEXT_TO_NOTHING = 20
 _READ = 20_000
 """Characters of a document that are looked over."""
 _GARBLED = 0.01
+_SHOWN = 3
+"""How many paths are named beside the first of a group."""
 _FRONT = 3
 _HUB = 4
 """From how many questions of other documents on a passage that comes up first is a hub."""
@@ -77,7 +79,7 @@ Row = dict[str, Any]
 def findings(examined: Examined, model: EmbeddingModel | None) -> list[Row]:
     """Return every finding that there is, what concerns whole documents first."""
     looks: tuple[Callable[[Examined], Iterable[Row]], ...] = (
-        *(_empty, _garbled, _duplicates, _same_titles, _own_title, _own_words),
+        *(_empty, _garbled, _duplicates, _same_texts, _same_titles, _own_title, _own_words),
         *(_copied, _hubs, _sources),
     )
     found = [row for look in looks for row in look(examined)]
@@ -85,16 +87,25 @@ def findings(examined: Examined, model: EmbeddingModel | None) -> list[Row]:
 
 
 def _finding(
-    kind: str, of: int, says: str, advice: str, examples: Sequence[tuple[str, str]]
+    kind: str,
+    of: int,
+    says: str,
+    advice: str,
+    examples: Sequence[tuple[str, str]],
+    *,
+    number: int | None = None,
 ) -> Iterator[Row]:
-    """Yield a finding unless there is nothing that it is about."""
+    """Yield a finding unless there is nothing that it is about.
+
+    *number* is how many that is, where an example stands for several.
+    """
     if examples:
         shown = [
             {"what": what, "detail": detail} if detail else {"what": what}
             for what, detail in examples[:_NAMED]
         ]
         told = {"says": says, "advice": advice, "examples": shown}
-        yield {"kind": kind, "count": len(examples), "of": of, **told}
+        yield {"kind": kind, "count": number or len(examples), "of": of, **told}
 
 
 def _empty(examined: Examined) -> Iterator[Row]:
@@ -142,14 +153,49 @@ def _duplicates(examined: Examined) -> Iterator[Row]:
     for doc in examined.docs:
         if doc["bytes_hash"] and doc["byte_len"]:
             groups[doc["bytes_hash"]].append(doc["path"])
-    same = [paths for paths in groups.values() if len(paths) > 1]
-    yield from _finding(
+    yield from _told_together(
         "duplicate",
-        len(examined.docs),
+        examined,
+        groups.values(),
         "files are there several times, byte for byte, and take each other's places among hits",
         "keep one, or leave the others out by .kebabignore",
-        [(paths[0], f"also {', '.join(paths[1:4])}") for paths in same],
     )
+
+
+def _same_texts(examined: Examined) -> Iterator[Row]:
+    """Yield documents of which the same text was read, though their files differ."""
+    by_length: defaultdict[int, list[StoredDoc]] = defaultdict(list)
+    for doc in examined.docs:
+        if doc["text_chars"] >= _NEXT_TO_NOTHING:
+            by_length[doc["text_chars"]].append(doc)
+    groups: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for docs in by_length.values():
+        if len({doc["bytes_hash"] for doc in docs}) > 1:
+            for doc in docs:
+                text = examined.snapshot.doc_text(doc["doc_id"]) or ""
+                groups[text].setdefault(doc["bytes_hash"], doc["path"])
+    yield from _told_together(
+        "same_text",
+        examined,
+        [list(paths.values()) for paths in groups.values()],
+        "files differ, and the same text was read of them: nothing tells them apart",
+        "kebab fetch doc PATH shows it; if their own text is missing there, a file of another "
+        "kind (the source of a page, a text export) says more",
+    )
+
+
+def _told_together(
+    kind: str, examined: Examined, groups: Iterable[Sequence[str]], says: str, advice: str
+) -> Iterator[Row]:
+    """Yield a finding about groups of paths, the largest first."""
+    same = sorted((paths for paths in groups if len(paths) > 1), key=len, reverse=True)
+    rows = [(paths[0], f"also {_few(paths[1:])}") for paths in same]
+    yield from _finding(kind, len(examined.docs), says, advice, rows, number=sum(map(len, same)))
+
+
+def _few(paths: Sequence[str]) -> str:
+    more = len(paths) - _SHOWN
+    return ", ".join(paths[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _same_titles(examined: Examined) -> Iterator[Row]:
@@ -161,9 +207,10 @@ def _same_titles(examined: Examined) -> Iterator[Row]:
     yield from _finding(
         "same_title",
         len(examined.docs),
-        "titles are of several documents, so no title tells them apart",
+        "documents share their title with others, so no title tells them apart",
         "give documents a title of their own: a first heading, or title in the front matter",
         [(title, f"{len(paths)} documents, such as {paths[0]}") for title, paths in same],
+        number=sum(len(paths) for _, paths in same),
     )
 
 
@@ -196,11 +243,14 @@ def _own_words(examined: Examined) -> Iterator[Row]:
 
 def _copies(examined: Examined) -> Iterator[tuple[str, str]]:
     """Yield documents whose sentence stands word for word in another that comes before them."""
+    hashes = {doc["doc_id"]: doc["bytes_hash"] for doc in examined.docs}
     for asked in examined.of("sentence"):
         source, own = _flat(asked.item.source), asked.item.doc["doc_id"]
         for hit in asked.hits:
             if hit.doc_id == own:
                 break
+            if hashes.get(hit.doc_id) == hashes[own] is not None:
+                continue
             chunks = examined.snapshot.find_chunks(hit.chunk_id, 1)
             if chunks and source in _flat(chunks[0]["text"]):
                 yield asked.item.doc["path"], f"the same stands in {hit.doc_path}"

@@ -75,7 +75,10 @@ def bars(title: str, labels: Sequence[str], series: Sequence[Series]) -> str:
 
 
 def intervals(title: str, rows: Sequence[tuple[str, int, float, float, float]]) -> str:
-    """Return a row for each label, colour, mean and bounds: a dot on the line between them."""
+    """Return a row for each label, colour, mean and bounds: a dot on the line between them.
+
+    What several rows in a row are called stands before the first of them.
+    """
     height = _TOP + _ROW * len(rows) + _BOTTOM
     wide = _WIDTH - _LABELS - _RIGHT
     drawn = []
@@ -83,10 +86,13 @@ def intervals(title: str, rows: Sequence[tuple[str, int, float, float, float]]) 
         x = _LABELS + share * wide
         drawn.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{_TOP}" y2="{height - _BOTTOM}"/>')
         drawn.append(words_at(x, height - _BOTTOM + 16, f"{share:g}", "middle"))
+    above = None
     for number, (label, colour, mean, low, high) in enumerate(rows):
         y = _TOP + (number + 0.5) * _ROW
         left, right = (_LABELS + share * wide for share in (low, high))
-        drawn.append(words_at(_LABELS - 8, y + 4, label, "end"))
+        if label != above:
+            drawn.append(words_at(_LABELS - 8, y + 4, label, "end"))
+        above = label
         drawn.append(
             f'<line class="line" style="stroke:var(--s{colour})" x1="{left:.1f}" '
             f'x2="{right:.1f}" y1="{y}" y2="{y}"/>'

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._evals import figures
 from kb_app._evals.blind_spots import Examined, findings
-from kb_app._evals.known_items import DIFFICULTIES, KnownItem, known_items
+from kb_app._evals.known_items import DIFFICULTIES, KnownItem, Others, known_items, plain_title
 from kb_app._search.engine import open_engine
 from kb_core import wire
 from kb_core.clock import from_epoch
@@ -41,7 +41,13 @@ NOTE = (
     "these figures are upper bounds, and what is missed even so is worth a look"
 )
 _FIRST = 10
-_LENGTHS = ((1, "1 passage"), (5, "2 to 5"), (20, "6 to 20"))
+_COMMON = 20
+"""A word that one passage in so many holds tells nothing,"""
+_RARE = 5
+"""but in a small index one that fewer than these do."""
+_LENGTHS = ((1, "1 passage"), (5, "2 to 5 passages"), (20, "6 to 20"))
+_LONGER = "21 and more"
+_BY_LENGTH = [*(name for _, name in _LENGTHS), _LONGER]
 
 
 class Examining:
@@ -92,7 +98,7 @@ class Examining:
         chunks = self._snapshot.doc_chunks(doc["doc_id"])
         is_own = self._titles[doc["title"].casefold()] == 1
         examined.sampled.append(doc)
-        items = known_items(doc, chunks, chance, self._spread, is_title_its_own=is_own)
+        items = known_items(doc, chunks, chance, self._others, is_title_its_own=is_own)
         for item in items:
             for mode in self._modes:
                 self._ask(item, mode, examined)
@@ -102,8 +108,14 @@ class Examining:
         return Counter(doc["title"].casefold() for doc in self._docs)
 
     @cached_property
-    def _spread(self) -> Any:  # noqa: ANN401 - a function of a word
-        return lru_cache(maxsize=10_000)(lambda word: self._snapshot.count(Words("body", word)))
+    def _others(self) -> Others:
+        passages = sum(doc["chunk_count"] for doc in self._docs)
+        count = lru_cache(maxsize=10_000)(lambda word: self._snapshot.count(Words("body", word)))
+        return Others(
+            spread=count,
+            common=max(_RARE, passages // _COMMON),
+            titles=frozenset(plain_title(doc["title"]) for doc in self._docs),
+        )
 
     def _ask(self, item: KnownItem, mode: SearchMode, examined: Examined) -> None:
         engine = open_engine(self._snapshot, self._config, self._parts)
@@ -166,7 +178,13 @@ def _breakdown(examined: Examined) -> Iterator[dict[str, Any]]:
         if asked.mode is examined.modes[0]:
             for key in _kinds_of(asked.item.doc):
                 values[key].append(float(asked.mrr > 0))
-    for (by, value), found in sorted(values.items()):
+
+    def in_order(key: tuple[str, str]) -> tuple[str, int, str]:
+        by, value = key
+        return by, _BY_LENGTH.index(value) if by == "length" else 0, value
+
+    for by, value in sorted(values, key=in_order):
+        found = values[by, value]
         yield from _mean({"by": by, "value": value}, found)
 
 
@@ -176,6 +194,6 @@ def _kinds_of(doc: StoredDoc) -> Iterable[tuple[str, str]]:
     yield "medium", doc["media"]
     yield "source", doc["source_id"]
     yield "language", doc["lang"] or doc["code_lang"] or "-"
-    yield "length", next((name for most, name in _LENGTHS if passages <= most), "21 and more")
+    yield "length", next((name for most, name in _LENGTHS if passages <= most), _LONGER)
     if dated is not None:
         yield "year", str(from_epoch(dated).year)

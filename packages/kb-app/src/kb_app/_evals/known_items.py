@@ -3,7 +3,7 @@
     title      what the document is called, where no other is called so
     heading    the heading of one of its passages, of three words or more: "Context" is anybody's
     sentence   a sentence of one of its passages; of code, a telling line
-    hard       the same without its rarest words, of which a third are taken out
+    hard       the same without the rarer half of those of its words that tell something
 
 A question is words alone: marks, quotes and capitals of a query language have no say in it.
 """
@@ -11,7 +11,7 @@ A question is words alone: marks, quotes and capitals of a query language have n
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_app._search.query import words_of
@@ -21,7 +21,7 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from kb_core.ports import StoredChunk, StoredDoc
 
-__all__ = ["DIFFICULTIES", "Difficulty", "KnownItem", "known_items"]
+__all__ = ["DIFFICULTIES", "Difficulty", "KnownItem", "Others", "known_items", "plain_title"]
 
 Difficulty: TypeAlias = Literal["title", "heading", "sentence", "hard"]
 DIFFICULTIES: tuple[Difficulty, ...] = ("title", "heading", "sentence", "hard")
@@ -30,9 +30,8 @@ _FEWEST_CHARS, _MOST_CHARS = 40, 300
 """Of a sentence that says something, and is not a table that lost its lines."""
 _FEWEST_SIGNS = 15
 """The same where a letter may be a syllable or a word."""
-_FEWEST_WORDS = 5
-"""From which on some can be taken out."""
-_TAKEN_OUT = 3
+_LEFT = 3
+"""Words that tell something have to be left: who asks in function words alone misses nothing."""
 _TELLING_WORDS, _TELLING_CHARS = 3, 6
 _LINES = 5
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
@@ -48,24 +47,36 @@ class KnownItem:
     source: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """What of all documents the questions of one have to know."""
+
+    spread: Callable[[str], int]
+    """How many passages hold a word."""
+    common: int
+    """A word that so many hold tells nothing."""
+    titles: Container[str]
+    """As ``plain_title`` has them: in a list of links, one asks for another document."""
+
+
 def known_items(
     doc: StoredDoc,
     chunks: Sequence[StoredChunk],
     chance: random.Random,
-    spread: Callable[[str], int],
+    others: Others,
     *,
     is_title_its_own: bool,
 ) -> list[KnownItem]:
-    """Return the questions of one document; *spread* says how many passages hold a word."""
+    """Return the questions of one document."""
     made: list[tuple[Difficulty, str]] = [("title", doc["title"])] if is_title_its_own else []
     headings = [c["heading_path"][-1] for c in chunks if c["heading_path"]]
     headings = [one for one in headings if one != doc["title"] and _tells(one)]
     if headings:
         made.append(("heading", chance.choice(headings)))
-    source = _sentence(chunks, chance, spread)
+    source = _sentence(chunks, chance, others)
     if source:
         made.append(("sentence", source))
-        if hard := _without_rarest(source, spread):
+        if hard := _without_rarest(source, others):
             made.append(("hard", hard))
     found = ((kind, _asked(text), text) for kind, text in made)
     return [
@@ -75,9 +86,12 @@ def known_items(
     ]
 
 
-def _sentence(
-    chunks: Sequence[StoredChunk], chance: random.Random, spread: Callable[[str], int]
-) -> str:
+def plain_title(title: str) -> str:
+    """Return the words of a title, by which it is known again."""
+    return " ".join(words_of(title)).casefold()
+
+
+def _sentence(chunks: Sequence[StoredChunk], chance: random.Random, others: Others) -> str:
     """Return a sentence of a passage drawn at random; of code, the most telling of some lines."""
     for chunk in chance.sample(list(chunks), len(chunks)):
         text, is_code = chunk["text"], chunk["media"] == "code"
@@ -85,14 +99,15 @@ def _sentence(
             told = [line.strip() for line in text.splitlines()]
         else:
             told = [text[u.start : u.end] for u in units(text) if u.kind in {"sentence", "item"}]
-        long_enough = [one for one in told if _says_something(one)]
+        saying = (one for one in told if _says_something(one))
+        long_enough = [one for one in saying if plain_title(one) not in others.titles]
         if not long_enough:
             continue
         if not is_code:
             return chance.choice(long_enough)
         some = chance.sample(long_enough, min(_LINES, len(long_enough)))
         # The first lines of files of code are often those of all others.
-        return min(some, key=lambda line: min(map(spread, words_of(line))))
+        return min(some, key=lambda line: min(map(others.spread, words_of(line))))
     return ""
 
 
@@ -106,12 +121,14 @@ def _says_something(text: str) -> bool:
     return fewest <= len(text) <= _MOST_CHARS and bool(words_of(text))
 
 
-def _without_rarest(text: str, spread: Callable[[str], int]) -> str | None:
-    """Return a sentence without the third of its words that the fewest passages hold."""
+def _without_rarest(text: str, others: Others) -> str | None:
+    """Return a sentence without the rarer half of its words that tell something."""
+    spread = others.spread
     words = words_of(text)
-    if len(words) < _FEWEST_WORDS:
+    telling = {word for word in words if spread(word) < others.common}
+    rarest = sorted(telling, key=lambda word: (spread(word), word))[: len(telling) // 2]
+    if len(telling) - len(rarest) < _LEFT:
         return None
-    rarest = sorted(words, key=lambda word: (spread(word), word))[: len(words) // _TAKEN_OUT]
     return " ".join(word for word in words if word not in rarest)
 
 

@@ -43,6 +43,8 @@ _SAYS_ENOUGH = 6
 """So many letters of a question are left at least without its dates, or it keeps them."""
 _QUOTED_WORDS = 6
 """From so many words on a text that stands somewhere word for word is a quotation."""
+_HEADED_WORDS = 2
+"""From so many words on a heading is one passage's own: a title is its document's anyway."""
 _QUOTED_IN = 3
 """How many of the best passages by words are looked at for it."""
 _ALL_BUT_WHOLE = 0.9
@@ -317,15 +319,21 @@ def _as_read(query: LexicalQuery, read_as: Mapping[str, str]) -> LexicalQuery:
 
 
 def _is_quotation(snapshot: IndexSnapshot, text: str, found: Sequence[Scored]) -> bool:
-    """Say whether one of the best passages by words has all of *text* word for word."""
-    words = _WORD.findall(text.casefold())
-    if len(words) < _QUOTED_WORDS:
-        return False
-    asked = f" {' '.join(words)} "
-    passages = snapshot.chunks([row.chunk_key for row in found[:_QUOTED_IN]]).values()
-    return any(
-        asked in f" {' '.join(_WORD.findall(passage['text'].casefold()))} " for passage in passages
-    )
+    """Say whether one of the best passages by words is called *text*, or has it word for word."""
+    asked = _plain(text)
+    count = asked.count(" ") - 1
+    for passage in snapshot.chunks([row.chunk_key for row in found[:_QUOTED_IN]]).values():
+        headings = passage["heading_path"] if count >= _HEADED_WORDS else ()
+        if asked in map(_plain, (passage["title"], *headings)):
+            return True
+        if count >= _QUOTED_WORDS and asked in _plain(passage["text"]):
+            return True
+    return False
+
+
+def _plain(text: str) -> str:
+    """Return the words of *text* with a blank around each."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ __all__ = [
 
 _Json: TypeAlias = Mapping[str, Any]
 
-_WORTH_CUTTING = 150 * CHARS_PER_TOKEN
+_WORTH_CUTTING = 110 * CHARS_PER_TOKEN
 """What must be left of a budget for a part of a passage that does not fit into it."""
 _ALONE, _OF_CODE, _EACH = 1_200, 2_000, 600
 """Characters of an answer where what tells is enough, of one about code, and of each of several
@@ -49,8 +49,6 @@ _OVER = "… {} more of these: give max_tokens, or a smaller k"
 _OVER_EACH = "… {} more: ask one alone"
 _OF_VALUES = 4
 """One part in so many of an answer may be values of constants that its lines use."""
-_BRIEFS = 40
-"""Per cent of a budget that lines alone may take: text is what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,26 +333,29 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
 
 
 def _whole(page: Page, hits: Sequence[_Json], room: int, given: Container[int]) -> _Laid:
-    """Lay out whole passages while there is room, and a line for each that is left."""
-    pieces, briefs, over = _briefly(page, hits, room * _BRIEFS // 100)
-    room -= sum(map(_cost, briefs)) + sum(weight(line) + 1 for line in over)
+    """Lay out whole passages while there is room, and in what no passage fits into, a line each.
+
+    A line says where to read on; a passage may be what was asked for.
+    """
+    if len(hits) > 1:
+        room -= weight(_OVER) + 4
     whole: list[Piece] = []
     rest: list[str] = []
     texts: set[str] = set()
-    for piece, brief in zip(pieces, briefs, strict=True):
-        room += _cost(brief)
-        fitting = None
-        is_new = not piece.is_in(given) and piece.text not in texts
-        if is_new and not page.is_weak(piece):
+    for piece in map(Piece.of, hits):
+        fitting, is_given = None, piece.is_in(given)
+        if not is_given and piece.text not in texts and not page.is_weak(piece):
             fitting = _fitting(page, piece, room, may_cut=not whole or room > _WORTH_CUTTING)
         if fitting is None:
-            rest.append(f"{brief} · seen" if piece.is_in(given) else brief)
-            room -= _cost(rest[-1])
+            brief = page.head(piece, is_whole=False)
+            rest.append(f"{brief} · seen" if is_given else brief)
         else:
             whole.append(fitting)
             texts.add(piece.text)
             room -= _whole_cost(page, fitting)
-    return _Laid(whole, rest, over)
+    listed = bisect_right([*accumulate(map(_cost, rest))], room)
+    over = [_OVER.format(len(rest) - listed)] if listed < len(rest) else []
+    return _Laid(whole, rest[:listed], over)
 
 
 def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: str) -> _Laid:
@@ -421,40 +422,31 @@ def _whole_cost(page: Page, piece: Piece) -> int:
     return weight(page.head(piece, is_whole=piece.told is None)) + 1 + piece.cost
 
 
-def _briefly(
-    page: Page, hits: Sequence[_Json], room: int
-) -> tuple[list[Piece], list[str], list[str]]:
-    """Return the hits that have room in a line each, these lines, and what is said of others."""
-    pieces = [Piece.of(hit) for hit in hits]
-    briefs = [page.head(piece, is_whole=False) for piece in pieces]
-    costs = list(accumulate(map(_cost, briefs)))
-    if not costs or costs[-1] <= room:
-        return pieces, briefs, []
-    at = max(1, bisect_right(costs, room - weight(_OVER) - 2))
-    return pieces[:at], briefs[:at], [_OVER.format(len(pieces) - at)]
-
-
 def _fitting(page: Page, piece: Piece, room: int, *, may_cut: bool) -> Piece | None:
-    """Return a passage as it fits into the room: whole, or its beginning, or not at all.
+    """Return a passage as it fits into the room: whole, or what is around its best place, or not.
 
     Code is cut after a line, unless its first is too long; prose within one, too.
     """
     if _whole_cost(page, piece) <= room:
         return piece
-    if not may_cut:
-        return None
-
-    def cut(size: int) -> Piece:
-        text = piece.text[:size].rstrip()
-        return replace(piece, is_cut=True, text=text, end=piece.start + len(text))
-
-    sizes = range(1, len(piece.text))
-    most = bisect_right(sizes, room, key=lambda size: _whole_cost(page, cut(size)))
+    most = _most(page, piece, room) if may_cut else 0
     if most < min(LABEL, len(piece.text) - 1):
         return None
+    if begin := piece.beginning(most):
+        piece = piece.part(begin)
+        if _whole_cost(page, piece) <= room:
+            return piece
+        most = _most(page, piece, room)
     line = piece.text.rfind("\n", 0, most)
-    found = cut(line if piece.is_code and line > 0 else cut_within(piece.text, most))
-    return found if _whole_cost(page, found) <= room else None
+    end = line if piece.is_code and line > 0 else cut_within(piece.text, most)
+    found = piece.part(0, end)
+    return found if found.text and _whole_cost(page, found) <= room else None
+
+
+def _most(page: Page, piece: Piece, room: int) -> int:
+    """Return how many characters of a passage that is too long fit into the room."""
+    sizes = range(1, len(piece.text))
+    return bisect_right(sizes, room, key=lambda size: _whole_cost(page, piece.part(0, size)))
 
 
 def _blocks(page: Page, pieces: Sequence[Piece]) -> Iterator[list[str]]:

@@ -8,6 +8,7 @@ large as it has to be.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,8 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from kb_core.media import Media
+from kb_core.search import MIN_SNIPPET_CHARS
+from kb_core.sentences import units
 from kb_core.values import dataclass
 from kb_mcp.text import (
     LONGEST_PATH,
@@ -52,6 +55,9 @@ class Piece:
     first: int | None
     """Its first line, where it has lines."""
     is_cut: bool = False
+    """Whether it ends before its passage does."""
+    is_late: bool = False
+    """Whether it begins after its passage does."""
     told: tuple[str, ...] | None = None
     """Its lines as they are shown, where not all are."""
     values: tuple[str, ...] = ()
@@ -99,6 +105,37 @@ class Piece:
             return [*numbered(self.text, self.first or 1), *self.values]
         return list(indented(self.text))
 
+    def part(self, begin: int, end: int | None = None) -> Piece:
+        """Return what of it is between two places of its text."""
+        text = self.text[begin:end].rstrip()
+        return replace(
+            self,
+            text=text,
+            start=self.start + begin,
+            end=self.start + begin + len(text),
+            first=None if self.first is None else self.first + self.text.count("\n", 0, begin),
+            is_late=self.is_late or begin > 0,
+            is_cut=self.is_cut or begin + len(text) < len(self.text),
+        )
+
+    def beginning(self, most: int) -> int:
+        """Return where *most* characters of its text begin that hold the place of its snippet.
+
+        A quarter of them is what leads to that place. It is the beginning of a line of code, of
+        a sentence of prose, and of all where the place is among the first of them.
+        """
+        words = map(re.escape, self.hits[0]["snippet"].strip("… \n").split())
+        found = re.search(r"\s+".join(words), self.text)
+        at = found.start() if found else 0
+        if at + MIN_SNIPPET_CHARS <= most:
+            return 0
+        earliest = min(at - most // 4, len(self.text) - most)
+        if self.is_code:
+            starts = [line.end() for line in re.finditer("\n", self.text)]
+        else:
+            starts = [unit.start for unit in units(self.text)]
+        return next((start for start in starts if earliest <= start <= at), max(0, earliest))
+
     def said(self) -> list[int]:
         """Return what tells its lines from all others."""
         return said_by(self.hits[0]["doc_id"], self.lines())
@@ -128,6 +165,7 @@ class Piece:
             text=text,
             end=max(self.end, other.end),
             is_cut=(other if other.end > self.end else self).is_cut,
+            is_late=self.is_late,
         )
 
 
@@ -162,8 +200,8 @@ class Page:
         marks = dict.fromkeys(mark for one in piece.hits for mark in self._marks(one))
         if self.is_weak(piece):
             marks["weak"] = None
-        if piece.is_cut:
-            marks[f"cut at {piece.last}" if piece.first is not None else "cut"] = None
+        if piece.is_cut or piece.is_late:
+            marks[_cut(piece)] = None
         return joined(f"{path}{_place(piece)}{of}", _label(piece, is_whole=is_whole), *marks)
 
     def is_weak(self, piece: Piece) -> bool:
@@ -184,6 +222,14 @@ class Page:
         if hit["trust_level"] == "generated":
             yield "generated"
         yield from marks_of(hit)
+
+
+def _cut(piece: Piece) -> str:
+    """Return which part of its passage a piece is."""
+    if piece.first is None:
+        return "cut"
+    parts = (f"from {piece.first}" * piece.is_late, f"at {piece.last}" * piece.is_cut)
+    return " ".join(("cut", *filter(None, parts)))
 
 
 def _place(piece: Piece) -> str:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BULK_SEARCH", "SEARCH", "SIMILAR", "BulkInput", "SimilarInput", "filling"]
 
-_ROOM_FOR_MORE = 0.25
+_ROOM_FOR_MORE = 0.1
 """The share of a budget from which on more hits are asked for."""
 
 
@@ -78,8 +78,7 @@ def filling(
     """Return twice as many hits as *found* has, where these leave room in a budget for more.
 
     What is said of a budget is that as many passages are shown as fit; ten short notes or
-    turns of a chat take little of one. More hits that do not fit take a line each, so the
-    longer answer is taken only where it shows no less.
+    turns of a chat take little of one. The longer answer is taken only where it shows no less.
     """
     told = search_text(found, max_tokens, given)
     if not found["next_cursor"] or told.left < _ROOM_FOR_MORE:

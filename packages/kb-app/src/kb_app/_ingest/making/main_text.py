@@ -3,7 +3,8 @@
 What is beside the point goes first. What is left is scored as readability does: each paragraph
 counts for what holds it, less for what holds that, and less where much of it is links; the best
 element is taken, with what stands beside it and says as much, or is built as it is. A page
-without such an element, as a list or a front page, is all of what is left.
+without such an element, as a list or a front page, is all of what is left. Where a page marks
+one element as its main text, and its headline stands in that, it is that.
 
 The method follows what is published of Arc90's readability (scores of parents), of boilerpipe
 (Kohlschütter and others, WSDM 2010: link density and length of blocks) and of trafilatura
@@ -60,11 +61,31 @@ def main_text(page: Markup) -> Main:
         reading.drop_calls()
         roots = page.elements[:1]
     else:
-        reading.drop_within(roots)
+        _drop_within(reading, roots, short)
     reading.measure()
     if not any(reading.size[root.number] for root in roots):
         return Main(page.elements[:1], visible(page))
     return Main(roots, reading.kept)
+
+
+def _drop_within(reading: Reading, roots: Sequence[Element], short: int) -> None:
+    """Drop lists of what is elsewhere from the main text, unless they are what the page says."""
+    kept = [*reading.kept]
+    reading.drop_within(roots)
+    reading.measure()
+    if sum(reading.size[root.number] for root in roots) < short:
+        reading.kept[:] = kept
+        reading.drop_calls()
+
+
+def _marked(reading: Reading) -> Element | None:
+    """Return the one element that a page marks as its main text, with its headline in it."""
+    found: list[Element] = []
+    for element in reading.page.elements:
+        is_one = _is_main(element) and element.tag not in _WHOLE and reading.kept[element.number]
+        if is_one and not (found and element.number < found[-1].last):
+            found.append(element)
+    return found[0] if len(found) == 1 and reading.has_top(found[0]) else None
 
 
 class _Choice:
@@ -85,6 +106,8 @@ class _Choice:
 
     def best(self) -> list[Element]:
         """Return the elements that hold the main text, in order; none, if it has no centre."""
+        if marked := _marked(self._reading):
+            return [marked]
         worth = {number: self._worth(number, score) for number, score in self._scores().items()}
         if not worth:
             return []
@@ -193,8 +216,12 @@ class _Choice:
         return child.tag in PARAGRAPHS and self._reading.says(number) > _LINE
 
 
+def _is_main(element: Element) -> bool:
+    return element.tag == "main" or element.attributes.get("role") == "main"
+
+
 def _is_marked(element: Element) -> bool:
-    return element.tag in {"main", "article"} or element.attributes.get("role") == "main"
+    return element.tag == "article" or _is_main(element)
 
 
 def _is_said_to_be_text(element: Element) -> bool:

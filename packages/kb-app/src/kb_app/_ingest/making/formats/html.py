@@ -30,7 +30,7 @@ from kb_core.text import nfc
 
 __all__ = ["HtmlParser"]
 
-_PARSER = "html-3"
+_PARSER = "html-4"
 _HEAD = 4_096
 _CHARSET = re.compile(rb"<meta\b[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
@@ -42,6 +42,8 @@ _CHARSETS = {"euc-kr": "cp949", "ks_c_5601-1987": "cp949", "iso-8859-1": "cp1252
 _UNICODE = ("utf", "unicode", "raw", "idna", "punycode")
 """Names of what the bytes tell by themselves, or of what no page is written in."""
 _MAILED = (".mht", ".mhtml")
+_PARTED = re.compile(r"\s+[-–—|·:»]\s+")
+"""What stands in a title between a page and its site."""
 _TITLE_MAX, _VALUE_MAX, _FEW = 200, 1_000, 3
 _NAMED = {
     "description": ("description", "og:description", "twitter:description", "dc.description"),
@@ -188,11 +190,19 @@ def _headlines(page: Markup, main: Main) -> Iterator[Element]:
 
 
 def _title(said: Mapping[str, str], shown: Shown, headlines: Sequence[str]) -> str:
-    """Return the title: without the name of the site, where a heading says which part that is."""
+    """Return the title: without the name of the site, where a heading says which part that is.
+
+    That is a heading that stands in it, or one that goes on where its first part ends: pages of
+    one index have the same title, and each its letter in the headline.
+    """
     whole = said.get("title", "")
     shorter = [said.get("og:title", ""), *headlines[:_FEW]]
     for title in shorter:
         if title and title.casefold() in whole.casefold():
+            return title[:_TITLE_MAX]
+    part, *site = _PARTED.split(whole, maxsplit=1)
+    for title in headlines[:_FEW] if part and site else ():
+        if title.casefold().startswith(part.casefold()):
             return title[:_TITLE_MAX]
     opening = next((block for block in shown.blocks[:1] if block.kind == "heading"), None)
     heading = " ".join(shown.text[opening.start : opening.end].split()) if opening else ""
