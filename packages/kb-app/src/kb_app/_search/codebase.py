@@ -27,7 +27,7 @@ from kb_app._search.aggregate import Gathering, Merged, remarks
 from kb_app._search.bulk import Asked
 from kb_app._search.engine import Engine
 from kb_app._search.page import about_of
-from kb_app._search.roles import role_filter, weighed
+from kb_app._search.roles import role_filter, weight_of, wish_of
 from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import CodeSpan, LineSpan, citation_of
@@ -35,7 +35,7 @@ from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import And, Filter, Glob, OneOf, Or, literal_glob
 from kb_core.ports import StoredChunk
 from kb_core.search import MAX_QUERIES, FileRole, SearchQuery
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -251,6 +251,12 @@ _WIDE = 100
 """Results of each query that are looked at before any is shown: a file that says much is
 known by its other passages."""
 
+_SUPPORT, _FADING, _SUPPORTERS = 0.4, 0.5, 3
+"""What the next passages of a file add to its best one: this share of the second, and half
+as much of each further one. Found on questions about two repositories of Python, where the
+right file stands first more often (mean reciprocal rank .55 to .73, and .83 to .92 on the
+one that nothing was chosen by); anything from .3 to .8 does as well."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Question:
@@ -353,7 +359,7 @@ class _Shown:
     def _ordered(self, only: int | None) -> list[Merged]:
         merged = self._pool.merge(_WIDE + 1, usable=_has_lines, only=only)
         asked = {at: query.text for at, query in enumerate(self._pool.queries)}
-        return weighed(merged, self._pool.chunks(merged), asked)
+        return _weighed(merged, self._pool.chunks(merged), asked)
 
 
 def _question(query: CodebaseQuery, among: Filter) -> _Question:
@@ -381,3 +387,30 @@ def _empty_paths(
         for path, where in limits.items()
         if not engine.snapshot.count(where)
     ]
+
+
+def _weighed(
+    merged: Sequence[Merged], chunks: Mapping[int, StoredChunk], asked: Mapping[int, str]
+) -> list[Merged]:
+    """Return the results in the order of what they are, too; *asked* has the query of each list.
+
+    A file with several good passages is what was looked for more often than one with a single
+    lucky one (as Zoekt adds up the matches of a file). ``base`` is what changes. The best one
+    stays as good as the best one was.
+    """
+    wishes = {at: wish_of(asked[at]) for at in {one.shown_for for one in merged}}
+    bases = [
+        one.base - abs(one.base) * (1 - weight_of(chunks[one.row.chunk_key], wishes[one.shown_for]))
+        for one in merged
+    ]
+    order = sorted(range(len(merged)), key=lambda at: -bases[at])
+    files: dict[str, list[int]] = {}
+    for at in order:
+        files.setdefault(chunks[merged[at].row.chunk_key]["doc_id"], []).append(at)
+    for first, *others in files.values():
+        more = [bases[at] * _FADING**n for n, at in enumerate(others[:_SUPPORTERS])]
+        bases[first] += _SUPPORT * sum(more)
+    best = max(bases, default=0.0)
+    scale = max((one.base for one in merged), default=0.0) / best if best > 0 else 1.0
+    scaled = [replace(one, base=base * scale) for one, base in zip(merged, bases, strict=True)]
+    return sorted(scaled, key=lambda one: -round(one.score, 6))

@@ -4,18 +4,15 @@ A repository says the same thing several times: where it is done, where it is tr
 is imitated for a test, where it is configured and where it is explained. All of that is
 found; what is done comes first, unless the question asks for one of the others.
 
-Four things are known of a passage without reading it for meaning. Its role, by its path.
-Whether it only names what a file imports, or its licence. What of the question stands in its
-docstrings and comments, where somebody says what the code is for. And how much else the same
-file has to say to the question: a file with several good passages is what was looked for more
-often than one with a single lucky one (as Zoekt adds up the matches of a file).
+Three things are known of a passage without reading it for meaning. Its role, by its path.
+Whether it only names what a file imports, or its licence. And what of the question stands in
+its docstrings and comments, where somebody says what the code is for.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import translate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,10 +25,9 @@ from kb_search.analysis import analyze, query_terms
 from kb_search.signposts import is_signpost
 
 if TYPE_CHECKING:
-    from kb_app._search.aggregate import Merged
     from kb_app._search.ranking import Row
 
-__all__ = ["DEPTH", "in_their_places", "role_filter", "role_of", "weighed"]
+__all__ = ["DEPTH", "in_their_places", "role_filter", "role_of", "weight_of", "wish_of"]
 
 
 _FOLDERS = (
@@ -92,12 +88,6 @@ _RECORD, _HEAD, _DEFINITION = 0.6, 0.5, 1.2
 """Of a page that tells what changed; of a head of a file; of what is defined under a name
 that the question has."""
 
-_SUPPORT, _FADING, _SUPPORTERS = 0.4, 0.5, 3
-"""What the next passages of a file add to its best one: this share of the second, and half
-as much of each further one. Found on questions about two repositories of Python, where the
-right file stands first more often (mean reciprocal rank .55 to .73, and .83 to .92 on the
-one that nothing was chosen by); anything from .3 to .8 does as well."""
-
 _SAID, _SAID_WHERE = 0.15, 0.4
 """What code gains that says all words of a question in prose, and where a place is asked for.
 On the same questions the mean reciprocal rank of those for a place is .79 with anything from
@@ -131,31 +121,6 @@ _SAYING = re.compile(
 """Docstrings, and lines that are comments, in the ways of most languages."""
 
 
-def weighed(
-    merged: Sequence[Merged], chunks: Mapping[int, StoredChunk], asked: Mapping[int, str]
-) -> list[Merged]:
-    """Return the results in the order of what they are, too; *asked* has the query of each list.
-
-    ``base`` is what changes. The best one stays as good as the best one was.
-    """
-    wishes = {at: _wish(asked[at]) for at in {one.shown_for for one in merged}}
-    bases = [
-        one.base - abs(one.base) * (1 - _weight(chunks[one.row.chunk_key], wishes[one.shown_for]))
-        for one in merged
-    ]
-    order = sorted(range(len(merged)), key=lambda at: -bases[at])
-    files: dict[str, list[int]] = {}
-    for at in order:
-        files.setdefault(chunks[merged[at].row.chunk_key]["doc_id"], []).append(at)
-    for first, *others in files.values():
-        more = [bases[at] * _FADING**n for n, at in enumerate(others[:_SUPPORTERS])]
-        bases[first] += _SUPPORT * sum(more)
-    best = max(bases, default=0.0)
-    scale = max((one.base for one in merged), default=0.0) / best if best > 0 else 1.0
-    scaled = [replace(one, base=base * scale) for one, base in zip(merged, bases, strict=True)]
-    return sorted(scaled, key=lambda one: -round(one.score, 6))
-
-
 DEPTH = 20
 """Rows of a list whose code is put in order; ten do two thirds as well, thirty no better."""
 _BESIDE_PROSE = 0.7
@@ -175,8 +140,8 @@ def in_their_places(
     code = {at: one for at, one in known.items() if one and one["media"] == Media.CODE.value}
     if not code:
         return list(head)
-    wish = _wish(query)
-    order = sorted(code, key=lambda at: -head[at].score * _weight(code[at], wish))
+    wish = wish_of(query)
+    order = sorted(code, key=lambda at: -head[at].score * weight_of(code[at], wish))
     rows = list(head)
     for place, at in zip(code, order, strict=True):
         role = role_of(code[at])
@@ -192,7 +157,7 @@ def _scored(row: Row, score: float) -> Row:
     return row._replace(fused=fused, score=score)
 
 
-class _Wish(NamedTuple):
+class Wish(NamedTuple):
     """What a question says of the file that it is after; read once, however many it finds."""
 
     roles: frozenset[FileRole]
@@ -203,16 +168,16 @@ class _Wish(NamedTuple):
     """Its words, each as what a text has that holds it."""
 
 
-def _wish(query: str) -> _Wish:
+def wish_of(query: str) -> Wish:
     roles = frozenset(role for role, asked in _ASKED.items() if asked.search(query))
     is_where = bool(_ASKED_WHERE.match(query) or _ANYWHERE.search(query))
     names = frozenset(_NAME.findall(query))
     words = tuple(frozenset(term.forms or term.stems) for term in query_terms(query, ("en",)))
     is_of_record = bool(_ASKED_RECORD.search(query))
-    return _Wish(roles, is_where, is_of_record, names, tuple(filter(None, words)))
+    return Wish(roles, is_where, is_of_record, names, tuple(filter(None, words)))
 
 
-def _weight(chunk: StoredChunk, wish: _Wish) -> float:
+def weight_of(chunk: StoredChunk, wish: Wish) -> float:
     role = role_of(chunk)
     weights = _WEIGHTS | _WHERE if wish.is_where else _WEIGHTS
     weight = 1.0 if role in wish.roles else weights[role]
