@@ -238,7 +238,9 @@ def test_without_golden_questions_documents_are_asked_for_in_their_own_words(
     kebab: InstalledKebab,
 ) -> None:
     kebab.write("twin.md", (kebab.notes / "lock.md").read_text("utf-8"))
-    says = "swim quickly beneath frozen rivers, hunting crayfish, molluscs, frogs while herons watch"
+    says = (
+        "swim quickly beneath frozen rivers, hunting crayfish, molluscs, frogs while herons watch"
+    )
     kebab.write("otter.md", f"# Otter\n\nAnimals that {says}.\n")
     kebab.ingest()
 
