@@ -293,6 +293,32 @@ def test_a_language_model_asks_for_a_sentence_in_other_words(said: str, is_asked
     assert [told[-1].text for told in model.told] == [SENTENCE]
 
 
+@pytest.mark.parametrize(
+    ("paths", "is_pair"),
+    [
+        (("en/sea.md", "de/sea.md"), True),
+        (("sea.md", "sea.de.md"), True),
+        (("docs/sea.md", "docs/de/sea.md"), True),
+        (("sea.md", "lake.de.md"), False),
+        (("dell.md", "ll.md"), False),
+    ],
+)
+def test_a_document_in_two_languages_is_asked_for_in_the_other_one(
+    paths: tuple[str, str],
+    is_pair: bool,
+) -> None:
+    said = "Das Walross schläft auf dem Eis, bis am Abend die Flut wiederkommt."
+    here = replace(document(paths[0], f"# Walrus\n\n{SENTENCE}\n"), lang="en")
+    there = replace(document(paths[1], f"# Walross\n\n{said}\n"), lang="de")
+
+    with ScriptedKnowledgeBase(here, there) as kb:
+        found = [*examine(kb)][-1].examined
+
+    asked = [row for row in found["figures"] if row["difficulty"] == "translated"]
+    assert bool(asked) == is_pair
+    assert all((row["count"], row["mean"]) == (2, 1.0) for row in asked if row["mode"] == "hybrid")
+
+
 def test_asking_in_other_words_without_a_language_model_says_how_to_have_one() -> None:
     with pytest.raises(InvalidInput, match="no language model is configured") as refused:
         examining(NOTE, model=None)

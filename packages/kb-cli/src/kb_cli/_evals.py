@@ -28,6 +28,7 @@ _MADE_OF = {
     "sentence": "a sentence",
     "hard": "a sentence without its rarest words",
     "paraphrase": "a sentence in a language model's words",
+    "translated": "a sentence of its translation",
 }
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from kb_app._evals.known_items import (
     known_items,
     paraphrase,
     plain_title,
+    translations,
 )
 from kb_app._search.engine import open_engine
 from kb_core import wire
@@ -117,9 +119,25 @@ class Examining:
             sentences = [item for item in items if item.difficulty == "sentence"]
             asked = (paraphrase(item, self._writer, is_stopped) for item in sentences)
             items += [item for item in asked if item.query]
+        items += self._translated(doc, chance)
         for item in items:
             for mode in self._modes:
                 self._ask(item, mode, examined)
+
+    def _translated(self, doc: StoredDoc, chance: random.Random) -> Iterator[KnownItem]:
+        """Yield a sentence of the same document in another language, where meaning is asked."""
+        other = self._translations.get(doc["doc_id"])
+        if other is None or SearchMode.VECTOR not in self._modes:
+            return
+        chunks = self._snapshot.doc_chunks(other["doc_id"])
+        made = known_items(other, chunks, chance, self._others, is_title_its_own=False)
+        for item in made:
+            if item.difficulty == "sentence":
+                yield replace(item, difficulty="translated", doc=doc)
+
+    @cached_property
+    def _translations(self) -> Mapping[str, StoredDoc]:
+        return translations(self._docs)
 
     @cached_property
     def _titles(self) -> Counter[str]:
@@ -142,6 +160,8 @@ class Examining:
         except KbError:  # a sentence of nothing that can be asked is no question
             return
         docs = list(dict.fromkeys(hit.doc_id for hit in hits))
+        if item.difficulty == "translated":  # where it was taken from is no other document
+            docs = [doc for doc in docs if doc != self._translations[item.doc["doc_id"]]["doc_id"]]
         mrr = figures.mrr(docs, {item.doc["doc_id"]: 1})
         examined.add(item, mode, mrr, hits)
 

@@ -5,6 +5,7 @@
     sentence   a sentence of one of its passages; of code, a telling line
     hard       the same without the rarer half of those of its words that tell something
     paraphrase the same as a language model asks for it, where that is wanted
+    translated a sentence of the same document in another language
 
 A question is words alone: marks, quotes and capitals of a query language have no say in it.
 """
@@ -12,7 +13,9 @@ A question is words alone: marks, quotes and capitals of a query language have n
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_app._search.query import words_of
@@ -33,8 +36,15 @@ __all__ = [
     "plain_title",
 ]
 
-Difficulty: TypeAlias = Literal["title", "heading", "sentence", "hard", "paraphrase"]
-DIFFICULTIES: tuple[Difficulty, ...] = ("title", "heading", "sentence", "hard", "paraphrase")
+Difficulty: TypeAlias = Literal["title", "heading", "sentence", "hard", "paraphrase", "translated"]
+DIFFICULTIES: tuple[Difficulty, ...] = (
+    "title",
+    "heading",
+    "sentence",
+    "hard",
+    "paraphrase",
+    "translated",
+)
 
 _FEWEST_CHARS, _MOST_CHARS = 40, 300
 """Of a sentence that says something, and is not a table that lost its lines."""
@@ -111,6 +121,25 @@ def paraphrase(sentence: KnownItem, model: LanguageModel, stop: Callable[[], boo
     query = _asked(next((line for line in said.splitlines() if words_of(line)), ""))
     is_new = query.casefold() != sentence.query.casefold()
     return KnownItem("paraphrase", query if is_new else "", sentence.doc, sentence.source)
+
+
+def translations(docs: Iterable[StoredDoc]) -> dict[str, StoredDoc]:
+    """Return for the id of a document one of the same path in another language.
+
+    That is ``de/guide.md`` or ``guide.de.md`` beside ``guide.md`` or ``en/guide.md``.
+    """
+    groups: defaultdict[tuple[str, str], dict[str, StoredDoc]] = defaultdict(dict)
+    for doc in docs:
+        if (lang := doc["lang"] or "und") != "und":
+            marked = rf"(?:^|[/._-]){re.escape(lang)}(?=[/._-])"
+            path = re.sub(marked, "", doc["path"].casefold(), count=1).lstrip("/")
+            groups[doc["source_id"], path].setdefault(lang, doc)
+    found: dict[str, StoredDoc] = {}
+    for group in groups.values():
+        alike = list(group.values())
+        pairs = zip(alike, alike[1:] + alike[:1], strict=True) if len(alike) > 1 else ()
+        found |= {doc["doc_id"]: other for doc, other in pairs}
+    return found
 
 
 def plain_title(title: str) -> str:
