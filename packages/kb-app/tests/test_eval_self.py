@@ -5,18 +5,23 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kb_app import Config
 from kb_app._evals.blind_spots import Examined, findings
+from kb_app._evals.examining import Examining
 from kb_app._evals.known_items import KnownItem, Others, known_items
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit
+from kb_app.testing.parts import memory_parts
+from kb_core.errors import InvalidInput
 from kb_core.evals import SelfOptions
 from kb_core.media import SearchMode
 from kb_core.records import DocumentRecord
 from kb_core.testing.documents import document
-from kb_core.testing.fakes import HashEmbedder
+from kb_core.testing.fakes import HashEmbedder, Script, ScriptedModel
 
 SENTENCE = "The walrus sleeps on the ice until the tide comes back in the evening."
 NOTE = document("a.md", f"# Walrus\n\n## Where it sleeps\n\n{SENTENCE}\n")
@@ -268,3 +273,61 @@ def test_the_same_seed_asks_the_same_and_the_time_is_kept() -> None:
     assert found["sampled"] == 4
     assert found["modes"] == ["hybrid", "lexical", "vector"]
     assert (late.kind, late.examined["complete"], late.examined["sampled"]) == ("stopped", False, 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_asked"),
+    [
+        ("Where does the tusked animal rest?\nI hope that helps.", True),
+        (SENTENCE, False),
+        ("", False),
+    ],
+)
+def test_a_language_model_asks_for_a_sentence_in_other_words(said: str, is_asked: bool) -> None:
+    model = ScriptedModel(Script((said,)))
+
+    last = [*examining(NOTE, model=model).events()][-1].examined
+
+    assert last is not None
+    assert ("paraphrase" in {row["difficulty"] for row in last["figures"]}) == is_asked
+    assert [told[-1].text for told in model.told] == [SENTENCE]
+
+
+@pytest.mark.parametrize(
+    ("paths", "is_pair"),
+    [
+        (("en/sea.md", "de/sea.md"), True),
+        (("sea.md", "sea.de.md"), True),
+        (("docs/sea.md", "docs/de/sea.md"), True),
+        (("sea.md", "lake.de.md"), False),
+        (("dell.md", "ll.md"), False),
+    ],
+)
+def test_a_document_in_two_languages_is_asked_for_in_the_other_one(
+    paths: tuple[str, str],
+    is_pair: bool,
+) -> None:
+    said = "Das Walross schläft auf dem Eis, bis am Abend die Flut wiederkommt."
+    here = replace(document(paths[0], f"# Walrus\n\n{SENTENCE}\n"), lang="en")
+    there = replace(document(paths[1], f"# Walross\n\n{said}\n"), lang="de")
+
+    with ScriptedKnowledgeBase(here, there) as kb:
+        found = [*examine(kb)][-1].examined
+
+    asked = [row for row in found["figures"] if row["difficulty"] == "translated"]
+    assert bool(asked) == is_pair
+    assert all((row["count"], row["mean"]) == (2, 1.0) for row in asked if row["mode"] == "hybrid")
+
+
+def test_asking_in_other_words_without_a_language_model_says_how_to_have_one() -> None:
+    with pytest.raises(InvalidInput, match="no language model is configured") as refused:
+        examining(NOTE, model=None)
+
+    assert "[ask]" in str(refused.value.hint)
+
+
+def examining(*documents: DocumentRecord, model: ScriptedModel | None) -> Examining:
+    kb = ScriptedKnowledgeBase(*documents)
+    parts = replace(memory_parts(kb.index, HashEmbedder()), language_model=lambda: model)
+    config = Config.inside(Path("/nonexistent"))
+    return Examining(kb.index.snapshot(), config, parts, SelfOptions(paraphrase=True))

@@ -27,6 +27,8 @@ _MADE_OF = {
     "heading": "a heading",
     "sentence": "a sentence",
     "hard": "a sentence without its rarest words",
+    "paraphrase": "a sentence in a language model's words",
+    "translated": "a sentence of its translation",
 }
 
 

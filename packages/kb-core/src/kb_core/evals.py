@@ -134,6 +134,8 @@ class SelfOptions:
     documents: int = 60
     seconds: float = 120.0
     seed: int = 1
+    paraphrase: bool = False
+    """Ask for a sentence of each document in the words of the language model, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

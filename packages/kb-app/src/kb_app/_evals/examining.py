@@ -10,17 +10,26 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kb_app._evals import figures
 from kb_app._evals.blind_spots import Examined, findings
-from kb_app._evals.known_items import DIFFICULTIES, KnownItem, Others, known_items, plain_title
+from kb_app._evals.known_items import (
+    DIFFICULTIES,
+    KnownItem,
+    Others,
+    known_items,
+    paraphrase,
+    plain_title,
+    translations,
+)
 from kb_app._search.engine import open_engine
 from kb_core import wire
 from kb_core.clock import from_epoch
-from kb_core.errors import KbError
+from kb_core.errors import InvalidInput, KbError
 from kb_core.evals import EvalEvent, SelfOptions
 from kb_core.filters import Words
 from kb_core.media import SearchMode
@@ -61,6 +70,13 @@ class Examining:
         self._parts = parts
         self._options = options
         self._started = time.perf_counter()
+        self._writer = parts.language_model() if options.paraphrase else None
+        if options.paraphrase and self._writer is None:
+            raise InvalidInput(
+                "no language model is configured that could ask in other words",
+                hint="set provider and model of [ask], or leave out --paraphrase",
+                details={"field": "paraphrase", "value": True},
+            )
 
     def events(self, *, stop: Event | None = None) -> Iterator[EvalEvent]:
         """Ask; the last event carries eval_self.v1."""
@@ -69,7 +85,7 @@ class Examining:
         for done, doc in enumerate(drawn, start=1):
             if is_stopped() or self._spent() > self._options.seconds:
                 break
-            self._examine(doc, examined)
+            self._examine(doc, examined, is_stopped)
             yield EvalEvent(kind="asked", done=done, total=total, case=doc["path"])
         is_whole = len(examined.sampled) == total
         told = self._told(examined, is_whole=is_whole)
@@ -93,15 +109,35 @@ class Examining:
         chance = random.Random(self._options.seed)  # noqa: S311 - repeatable, nothing secret
         return chance.sample(with_text, min(self._options.documents, len(with_text)))
 
-    def _examine(self, doc: StoredDoc, examined: Examined) -> None:
+    def _examine(self, doc: StoredDoc, examined: Examined, is_stopped: Callable[[], bool]) -> None:
         chance = random.Random(f"{self._options.seed} {doc['doc_id']}")  # noqa: S311 - as above
         chunks = self._snapshot.doc_chunks(doc["doc_id"])
         is_own = self._titles[doc["title"].casefold()] == 1
         examined.sampled.append(doc)
         items = known_items(doc, chunks, chance, self._others, is_title_its_own=is_own)
+        if self._writer is not None:
+            sentences = [item for item in items if item.difficulty == "sentence"]
+            asked = (paraphrase(item, self._writer, is_stopped) for item in sentences)
+            items += [item for item in asked if item.query]
+        items += self._translated(doc, chance)
         for item in items:
             for mode in self._modes:
                 self._ask(item, mode, examined)
+
+    def _translated(self, doc: StoredDoc, chance: random.Random) -> Iterator[KnownItem]:
+        """Yield a sentence of the same document in another language, where meaning is asked."""
+        other = self._translations.get(doc["doc_id"])
+        if other is None or SearchMode.VECTOR not in self._modes:
+            return
+        chunks = self._snapshot.doc_chunks(other["doc_id"])
+        made = known_items(other, chunks, chance, self._others, is_title_its_own=False)
+        for item in made:
+            if item.difficulty == "sentence":
+                yield replace(item, difficulty="translated", doc=doc)
+
+    @cached_property
+    def _translations(self) -> Mapping[str, StoredDoc]:
+        return translations(self._docs)
 
     @cached_property
     def _titles(self) -> Counter[str]:
@@ -124,6 +160,8 @@ class Examining:
         except KbError:  # a sentence of nothing that can be asked is no question
             return
         docs = list(dict.fromkeys(hit.doc_id for hit in hits))
+        if item.difficulty == "translated":  # where it was taken from is no other document
+            docs = [doc for doc in docs if doc != self._translations[item.doc["doc_id"]]["doc_id"]]
         mrr = figures.mrr(docs, {item.doc["doc_id"]: 1})
         examined.add(item, mode, mrr, hits)
 

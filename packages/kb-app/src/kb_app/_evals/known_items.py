@@ -4,6 +4,8 @@
     heading    the heading of one of its passages, of three words or more: "Context" is anybody's
     sentence   a sentence of one of its passages; of code, a telling line
     hard       the same without the rarer half of those of its words that tell something
+    paraphrase the same as a language model asks for it, where that is wanted
+    translated a sentence of the same document in another language
 
 A question is words alone: marks, quotes and capitals of a query language have no say in it.
 """
@@ -11,20 +13,38 @@ A question is words alone: marks, quotes and capitals of a query language have n
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_app._search.query import words_of
+from kb_core.language import Message
 from kb_core.sentences import units
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
-    from kb_core.ports import StoredChunk, StoredDoc
+    from kb_core.ports import LanguageModel, StoredChunk, StoredDoc
 
-__all__ = ["DIFFICULTIES", "Difficulty", "KnownItem", "Others", "known_items", "plain_title"]
+__all__ = [
+    "DIFFICULTIES",
+    "Difficulty",
+    "KnownItem",
+    "Others",
+    "known_items",
+    "paraphrase",
+    "plain_title",
+]
 
-Difficulty: TypeAlias = Literal["title", "heading", "sentence", "hard"]
-DIFFICULTIES: tuple[Difficulty, ...] = ("title", "heading", "sentence", "hard")
+Difficulty: TypeAlias = Literal["title", "heading", "sentence", "hard", "paraphrase", "translated"]
+DIFFICULTIES: tuple[Difficulty, ...] = (
+    "title",
+    "heading",
+    "sentence",
+    "hard",
+    "paraphrase",
+    "translated",
+)
 
 _FEWEST_CHARS, _MOST_CHARS = 40, 300
 """Of a sentence that says something, and is not a table that lost its lines."""
@@ -34,6 +54,11 @@ _LEFT = 3
 """Words that tell something have to be left: who asks in function words alone misses nothing."""
 _TELLING_WORDS, _TELLING_CHARS = 3, 6
 _LINES = 5
+_ASKED_TOKENS = 80
+_ASK_FOR_IT = (
+    "Ask for what the sentence says, as a person would who has half forgotten it: one short "
+    "question, in the language of the sentence, without its telling words. Write nothing else."
+)
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 
@@ -84,6 +109,37 @@ def known_items(
         for kind, query, text in found
         if query
     ]
+
+
+def paraphrase(sentence: KnownItem, model: LanguageModel, stop: Callable[[], bool]) -> KnownItem:
+    """Return what *model* asks for a sentence; it raises what the model raises.
+
+    The query is empty where the model says nothing, or the sentence again.
+    """
+    told = (Message("system", _ASK_FOR_IT), Message("user", sentence.source))
+    said = "".join(one.text for one in model.generate(told, max_tokens=_ASKED_TOKENS, stop=stop))
+    query = _asked(next((line for line in said.splitlines() if words_of(line)), ""))
+    is_new = query.casefold() != sentence.query.casefold()
+    return KnownItem("paraphrase", query if is_new else "", sentence.doc, sentence.source)
+
+
+def translations(docs: Iterable[StoredDoc]) -> dict[str, StoredDoc]:
+    """Return for the id of a document one of the same path in another language.
+
+    That is ``de/guide.md`` or ``guide.de.md`` beside ``guide.md`` or ``en/guide.md``.
+    """
+    groups: defaultdict[tuple[str, str], dict[str, StoredDoc]] = defaultdict(dict)
+    for doc in docs:
+        if (lang := doc["lang"] or "und") != "und":
+            marked = rf"(?:^|[/._-]){re.escape(lang)}(?=[/._-])"
+            path = re.sub(marked, "", doc["path"].casefold(), count=1).lstrip("/")
+            groups[doc["source_id"], path].setdefault(lang, doc)
+    found: dict[str, StoredDoc] = {}
+    for group in groups.values():
+        alike = list(group.values())
+        pairs = zip(alike, alike[1:] + alike[:1], strict=True) if len(alike) > 1 else ()
+        found |= {doc["doc_id"]: other for doc, other in pairs}
+    return found
 
 
 def plain_title(title: str) -> str:

@@ -411,8 +411,13 @@ kebab eval self --documents 200 --seconds 600
     show_default=True,
     help="Another one draws other documents.",
 )
+@click.option(
+    "--paraphrase",
+    is_flag=True,
+    help="Let the language model ask for a sentence of each, in other words; it is told these.",
+)
 @pass_cli
-def self_(cli: CliContext, documents: int, seconds: float, seed: int) -> None:
+def self_(cli: CliContext, documents: int, seconds: float, seed: int, *, paraphrase: bool) -> None:
     """Say how well documents are found by their own words, and what is not found.
 
     It needs no golden questions: they are made of titles, headings and sentences of your own
@@ -422,7 +427,7 @@ def self_(cli: CliContext, documents: int, seconds: float, seed: int) -> None:
     from kb_cli._follow import stopped_by_interrupt
     from kb_core.evals import SelfOptions
 
-    options = SelfOptions(documents=documents, seconds=seconds, seed=seed)
+    options = SelfOptions(documents=documents, seconds=seconds, seed=seed, paraphrase=paraphrase)
     with cli.open() as kb, stopped_by_interrupt(cli, "stopping after this document") as stop:
         found = _last(cli, kb.examine(options, stop=stop)).examined
     assert found is not None  # noqa: S101 - what the last event carries
