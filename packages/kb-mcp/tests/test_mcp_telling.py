@@ -18,6 +18,8 @@ from kb_mcp._tool import in_passages
 from kb_mcp.testing import knowledge_base, told
 from kb_mcp.text.hits import bulk_text, search_text
 from kb_mcp.text.lines import grep_text
+from kb_mcp.text.pieces import Piece
+from kb_mcp.text.telling import Telling
 
 SWIMS = "\n".join(f"    step({n})" for n in range(60))
 LONG = f"def paddle():\n{SWIMS}\n    return otter_depth * 3\n"
@@ -79,6 +81,32 @@ async def test_in_prose_what_follows_a_sentence_that_tells_is_told_with_it() -> 
     text = await told(kb, "search", {"query": "where did the otter sleep"})
 
     assert "Where did the otter sleep? By the old weir." in text
+
+
+def test_of_a_table_the_rows_that_tell_are_told_with_its_head_and_not_their_neighbours() -> None:
+    animals = ("beaver", "mink", "otter", "heron", "vole", "coot")
+    rows = [f"| {name} | {at}.5 | seen by the weir |" for at, name in enumerate(animals)]
+    lead = "How deep animals dive, in feet:"
+    text = "\n".join((lead, "", "| animal | depth | remarks |", "|---|---|---|", *rows))
+    piece = Piece(hits=({"media": "markdown"},), text=text, start=0, end=len(text), first=1)
+
+    picked = Telling("how deep does the otter dive", [piece]).picked({0: 10}, 150)
+
+    assert picked[0].told == (f"  {lead}", "  | animal | depth | remarks |", "  …", f"  {rows[2]}")
+
+
+def test_lines_of_the_first_passages_compete_and_of_the_next_where_those_were_given() -> None:
+    notes = [document(f"n/{n}.md", f"Otter {n} swims by.\n" + "x\n" * 600) for n in range(20)]
+    query = in_passages(SearchQuery(text="otter swims", mode=SearchMode.LEXICAL, k=20))
+    found = wire.search_response(knowledge_base(*notes).search(query))
+
+    first = search_text(found, about="otter swims")
+    again = search_text(found, given=set(first.lines), about="otter swims")
+
+    shown, new = (re.findall(r"Otter \d+ swims", one.text) for one in (first, again))
+    assert 1 < len(shown) <= 7
+    assert len(new) > 1
+    assert not set(new) & set(shown)
 
 
 async def test_of_a_long_line_of_prose_the_sentences_that_tell_are_told() -> None:

@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from kb_app.shown import NO_ANSWER, count, is_doubtful
-from kb_core.search import CHARS_PER_TOKEN
+from kb_core.search import CHARS_PER_TOKEN, MAX_K
 from kb_core.text import cut_within
 from kb_core.values import dataclass
 from kb_mcp.text import BUDGET, INDENT, error_text, few, numbered_head, short, weight
@@ -45,6 +45,11 @@ _LISTED = 5
 """Passages that are a line each below those whose lines tell."""
 _BY = {"hybrid": "words and meaning", "lexical": "words", "vector": "meaning"}
 _ALSO = "also:"
+_TOLD, _TOLD_EACH = 7, 5
+"""Passages whose lines compete for them, of an answer and of each of several questions: lines of
+later ones take more room than they are worth. Of 36 questions about two folders of code and one
+of notes, each alone and then twelve at once, 27 and 22 are shown a line that answers, and 26 and
+19 where all ten compete."""
 _OVER = "… {} more of these: give max_tokens, or a smaller k"
 _OVER_EACH = "… {} more: ask one alone"
 _OF_VALUES = 4
@@ -83,6 +88,8 @@ class _View:
     about: str | None = None
     enough: int = _ALONE
     """Characters, where what tells is enough."""
+    told: int = _TOLD
+    """Of so many passages then."""
     listed: int = _LISTED
     """How many of the others are a line each then."""
     over: str = _OVER
@@ -138,7 +145,9 @@ def codebase_text(
     if response["truncated"]:
         tail.append("there are more: give a larger maxResults, or ask more precisely")
     about = None if is_whole else " ".join(query["query"] for query in queries)
-    view = _View(tokens=tokens, given=given, about=about, enough=_OF_CODE, look_up=look_up)
+    view = _View(
+        tokens=tokens, given=given, about=about, enough=_OF_CODE, told=MAX_K, look_up=look_up
+    )
     return _answer(first, hits, tail, view)
 
 
@@ -215,6 +224,7 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
                 given=_Both(view.given, shown),
                 about=None if is_whole else query,
                 enough=_EACH,
+                told=_TOLD_EACH,
                 listed=0,
                 over=_OVER if is_whole else "",
                 look_up=view.look_up,
@@ -365,21 +375,22 @@ def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: s
     """
     pieces = [Piece.of(hit) for hit in hits]
     briefs = [page.head(piece, is_whole=False) for piece in pieces]
-    telling = Telling(about, pieces)
     room = min(room, view.enough) - weight(view.over) - 4
-    taken = 0
-    heads, texts = dict[int, int](), set[str]()
-    for at, piece in enumerate(pieces):
-        if piece.text not in texts and not page.is_weak(piece):
-            heads[at] = weight(briefs[at]) + 1
-            texts.add(piece.text)
-    picked = telling.picked(heads, room)
-    while seen := [at for at, piece in picked.items() if piece.is_in(view.given)]:
+    taken, many = 0, view.told
+    texts = {piece.text: at for at, piece in reversed([*enumerate(pieces)])}
+    open_to = [at for at in texts.values() if not page.is_weak(pieces[at])]
+    while True:
+        telling = Telling(about, pieces[:many])
+        heads = {at: weight(briefs[at]) + 1 for at in open_to if at < many}
+        picked = telling.picked(heads, room - taken)
+        seen = {at for at, piece in picked.items() if piece.is_in(view.given)}
+        if not seen:
+            break
         for at in seen:
-            del heads[at]
             briefs[at] = f"{briefs[at]} · seen"
             taken += _cost(briefs[at])
-        picked = telling.picked(heads, room - taken)
+        open_to = [at for at in open_to if at not in seen]
+        many += len(seen)
     picked = _valued(telling, picked, heads, room - taken, view.look_up)
     room -= sum(_whole_cost(page, piece) for piece in picked.values())
     rest = [brief for at, brief in enumerate(briefs) if at not in picked]

@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 from math import log
 from typing import Any, TypeAlias
 
@@ -178,7 +178,7 @@ class Telling:
         parts = self._parts[at]
         worth = [self._says(part) for part in parts]
         is_code = self._pieces[at].is_code
-        return _with_what_is_meant(parts, worth) if is_code else _with_neighbours(worth)
+        return _with_what_is_meant(parts, worth) if is_code else _in_tables(parts, worth)
 
     def _worthy(self, at: int, worth: Sequence[float]) -> Iterator[_Line]:
         piece, parts = self._pieces[at], self._parts[at]
@@ -254,6 +254,25 @@ def _with_neighbours(worth: Sequence[float]) -> list[float]:
         own + _FOLLOWING * before + _LEADING * after
         for before, own, after in zip([0.0, *worth[:-1]], worth, [*worth[1:], 0.0], strict=True)
     ]
+
+
+def _in_tables(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
+    """Return what lines of prose are worth, rows of tables among them.
+
+    The rows of a table say nothing of each other, and all go on with what leads into it. Its
+    first row is worth half as much as the best one, which it explains.
+    """
+    told = _with_neighbours(worth)
+    are_rows = [part.text.lstrip().startswith("|") for part in parts]
+    at = 0
+    for is_row, run in groupby(are_rows):
+        first, at = at, at + len(list(run))
+        if not is_row:
+            continue
+        led = _FOLLOWING * worth[first - 1] if first else 0.0
+        told[first:at] = [own + led for own in worth[first:at]]
+        told[first] = max(told[first], max(told[first:at]) / 2)
+    return told
 
 
 def _opening(parts: Sequence[_Part]) -> list[int]:
