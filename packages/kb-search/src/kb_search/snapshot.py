@@ -43,6 +43,8 @@ _MOST, _SOME = 0.5, 0.05
 columns tell at once of any passage whether it passes."""
 _SIFTED = 0.2
 """From this share on, a filter is asked of the best by words alone."""
+_WORTH = 300
+"""To ask a filter of so many passages costs what one more candidate does."""
 _MARGIN = 1.25
 """Of these, so many times as many as would do where those that pass are spread evenly."""
 _REMEMBERED = 50_000
@@ -350,6 +352,8 @@ class Snapshot:
         if query is None or share < _SIFTED:
             return None
         asked = int((limit + _SPARE) / share * _MARGIN)
+        if asked * _WORTH > self.statistics.total:
+            return None
         hits = self._chunks.search(query, asked, count=False).hits
         if not hits:
             return []
