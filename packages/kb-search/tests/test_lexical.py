@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -277,8 +278,11 @@ SOME: list[Filter] = [
 
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """Return a snapshot of four segments, with passages that score the same and some deleted."""
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    """Yield a snapshot of four segments, with passages that score the same and some deleted.
+
+    It is taken for a large one, in which filters are asked of the best.
+    """
     folder, corpus = tmp_path_factory.mktemp("crowd"), Corpus()
     with closing(Writer(folder)) as writer:
         for part in range(4):
@@ -286,7 +290,9 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
             writer.publish(corpus.publication(*made))
         gone = [f"{n:03}.md" for n in range(0, 400, 20)]
         writer.publish(corpus.publication(_fruit(corpus, 401), removed=gone))
-    return Reader(folder).snapshot()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kb_search.snapshot._WORTH", 0)
+        yield Reader(folder).snapshot()
 
 
 def _fruit(corpus: Corpus, n: int) -> DocumentRecord:

@@ -49,10 +49,8 @@ class Sieve:
         self._passages = statistics.total - 1
         self._samples: Mapping[str, _Sample] = {}
 
-    def needed(self, where: Filter | None) -> Filter | None:
+    def needed(self, where: Filter) -> Filter | None:
         """Return *where* without those of its parts that every passage passes."""
-        if where is None:
-            return None
         parts = where.parts if isinstance(where, And) else (where,)
         return all_of(part for part in parts if not self._lets_all_pass(part))
 
@@ -65,7 +63,7 @@ class Sieve:
         counted = (self._statistics.frequency(part.field, str(v)) for v in set(part.values))
         return sum(counted) == self._passages
 
-    def count(self, where: Filter | None) -> int | None:
+    def count(self, where: Filter) -> int | None:
         """Return how many pass where a single term tells, which the dictionary counts."""
         match where:
             case Words(field, text, False) if len(terms := terms_of(field, text)) == 1:

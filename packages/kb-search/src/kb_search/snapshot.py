@@ -21,7 +21,6 @@ from kb_search.fusion import rounded
 from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, one_of, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
-from kb_search.sifting import Sieve
 from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
@@ -31,6 +30,7 @@ from kb_search.weighing import known_words
 if TYPE_CHECKING:
     from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
     from kb_search.records import Records
+    from kb_search.sifting import Sieve
     from kb_search.vectors import Marks, VectorView
 
 __all__ = ["Snapshot", "VectorSet"]
@@ -43,6 +43,8 @@ _MOST, _SOME = 0.5, 0.05
 columns tell at once of any passage whether it passes."""
 _SIFTED = 0.2
 """From this share on, a filter is asked of the best by words alone."""
+_WORTH = 300
+"""To ask a filter of so many passages costs what one more candidate does."""
 _MARGIN = 1.25
 """Of these, so many times as many as would do where those that pass are spread evenly."""
 _REMEMBERED = 50_000
@@ -98,7 +100,7 @@ class Snapshot:
             segments=segments,
             passages=control.statistics.get(PASSAGES, 0),
         )
-        self._sieve = Sieve(self._schema, self._chunks, segments, self.statistics)
+        self._segments = segments
         self._vectors = vectors
         self._shelf = shelf or Shelf()
         self._found: dict[int, tantivy.DocAddress] = {}
@@ -119,7 +121,7 @@ class Snapshot:
             if ranking is None or limit < 1:
                 return []
             found: dict[int, tantivy.DocAddress] = {}
-            where = self._sieve.needed(where)
+            where = None if where is None else self._sieve.needed(where)
             sifted = None if where is None else self._sifted(ranking.free, where, limit, found)
             if sifted is not None:
                 ranking = replace(ranking, near_only=True)
@@ -158,7 +160,7 @@ class Snapshot:
             return []
         with translate_errors("search by meaning"):
             view, farther = vectors.view, self._signposts_of(model_key)
-            where = self._sieve.needed(where)
+            where = None if where is None else self._sieve.needed(where)
             if where is None:
                 return view.nearest(query, limit, farther=farther)
             share = self._sieve.share(where)
@@ -186,7 +188,7 @@ class Snapshot:
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""
         with translate_errors("count"):
-            told = self._sieve.count(where)
+            told = None if where is None else self._sieve.count(where)
             if told is not None:
                 return told
             found: Any = self._chunks.search(self._narrow(where), 1, count=True)
@@ -309,6 +311,12 @@ class Snapshot:
             raise damaged(self.damage[what])
 
     @cached_property
+    def _sieve(self) -> Sieve:
+        from kb_search.sifting import Sieve  # a search without a filter needs none
+
+        return Sieve(self._schema, self._chunks, self._segments, self.statistics)
+
+    @cached_property
     def _records(self) -> Records:
         if self._record_part is None:
             raise damaged(self.damage["records"])
@@ -350,6 +358,8 @@ class Snapshot:
         if query is None or share < _SIFTED:
             return None
         asked = int((limit + _SPARE) / share * _MARGIN)
+        if asked * _WORTH > self.statistics.total:
+            return None
         hits = self._chunks.search(query, asked, count=False).hits
         if not hits:
             return []
