@@ -155,11 +155,13 @@ class Examining:
 
     def _ask(self, item: KnownItem, mode: SearchMode, examined: Examined) -> None:
         engine = open_engine(self._snapshot, self._config, self._parts)
+        # Ten documents, each by its best passage: ten passages may be of one.
+        asked = SearchQuery(text=item.query, mode=mode, k=_FIRST, per_doc=1)
         try:
-            hits = engine.search(SearchQuery(text=item.query, mode=mode, k=_FIRST)).hits
+            hits = engine.search(asked).hits
         except KbError:  # a sentence of nothing that can be asked is no question
             return
-        docs = list(dict.fromkeys(hit.doc_id for hit in hits))
+        docs = [hit.doc_id for hit in hits]
         if item.difficulty == "translated":  # where it was taken from is no other document
             docs = [doc for doc in docs if doc != self._translations[item.doc["doc_id"]]["doc_id"]]
         mrr = figures.mrr(docs, {item.doc["doc_id"]: 1})
