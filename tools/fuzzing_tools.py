@@ -162,7 +162,8 @@ def of_answer(result: types.CallToolResult) -> str:
     text = "".join(part.text for part in result.content if isinstance(part, types.TextContent))
     if "Traceback (most recent call last)" in text:
         return f"traceback: {text[-300:]}"
-    if result.is_error and '"internal"' in text[:2_000]:
+    is_bug = '"internal"' in text[:2_000] or text.startswith("error internal:")
+    if result.is_error and is_bug:
         return f"internal: {text[:300]}"
     return ""
 

@@ -91,6 +91,9 @@ def test_of_query_and_queries_it_is_said_which_was_taken() -> None:
     assert [query.text for query in both.queries] == ["error handling"]
     assert both.remarks == ('"queries" was taken, and "query" was not: a request has one of them',)
     assert ([query.text for query in one.queries], one.remarks) == (["other"], ())
+    both = read_request({"query": ["a", {"b": 1}], "queries": "c"}, max_results=9)
+    assert [query.text for query in both.queries] == ["c"]
+    assert both.remarks
 
 
 def test_forms_may_be_mixed_and_an_own_path_wins() -> None:

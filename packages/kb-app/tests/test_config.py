@@ -82,6 +82,7 @@ def test_later_layers_win_and_each_value_knows_where_it_came_from() -> None:
             "did you mean 'default_k'?",
         ),
         ("[search]\nk = ", ":2: this is not TOML", None),
+        ("[search]\nk = " + "[" * 5000, ":2: this is not TOML: it is nested too deeply", None),
         ("[search]\nrrf_k = 1\nrrf_k = 2\n", ":3: this is not TOML", None),
         ("search = 3", ":1: search = 3 is not a table", None),
         ("schema_version = 2", ":1: schema_version = 2 is of a newer kebab", None),

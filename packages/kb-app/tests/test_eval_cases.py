@@ -78,6 +78,14 @@ def test_a_case_that_expects_nothing_wants_a_refusal() -> None:
     assert not case.is_judged
 
 
+ALIASES = (
+    "- id: a\n  query: b\n  a0: &a0 [x]\n"
+    + "".join(f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
+    + "  expected_docs: *a9\n"
+)
+"""A thousand bytes that stand for a thousand million names."""
+
+
 @pytest.mark.parametrize(
     ("text", "said", "hint"),
     [
@@ -93,6 +101,7 @@ def test_a_case_that_expects_nothing_wants_a_refusal() -> None:
         ("cases: [a]", "is not a list of cases", None),
         ("- {id: a", "is not YAML", None),
         ("[" * 5000, "is not YAML", None),
+        (ALIASES, "says too much by its aliases", None),
     ],
 )
 def test_what_is_no_case_is_told_with_its_number_field_and_value(

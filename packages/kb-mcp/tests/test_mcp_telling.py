@@ -38,6 +38,19 @@ async def test_of_a_long_passage_the_lines_with_the_words_of_the_query_are_told(
     assert all(f"{n}     step({n - 2})" in whole for n in range(2, 62))
 
 
+def test_a_passage_without_a_word_has_no_line_that_tells() -> None:
+    """A row of signs may be near to a query by its vector."""
+    hit = {"media": "markdown", "doc_path": "a.md"}
+    signs, says = ("*** --- ***\n\n" * 20, "An otter swims.\n")
+    pieces = [
+        Piece(hits=(hit,), text=text, start=0, end=len(text), first=1) for text in (signs, says)
+    ]
+
+    picked = Telling("otter", pieces).picked({0: 1, 1: 1}, 1000)
+
+    assert [*picked] == [1]
+
+
 async def test_what_gives_a_name_a_value_tells_more_and_what_says_nothing_is_not_told() -> None:
     uses = "\n".join(f"    dive(otter_depth, {n})\n    )" for n in range(40))
     kb = knowledge_base(document("src/swim.py", f"def paddle():\n{uses}\n    otter_depth = 30\n"))

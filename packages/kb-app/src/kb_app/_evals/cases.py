@@ -30,6 +30,8 @@ __all__ = ["add_case", "fresh_id", "read_cases", "read_text", "write_cases"]
 
 _LINES = (".jsonl", ".ndjson", ".json")
 _MOST_PROBLEMS = 5
+_MOST_VALUES = 1_000_000
+"""How many values a file may have where its aliases are written out."""
 
 
 def _grades(value: object) -> object:
@@ -140,7 +142,11 @@ def _yaml_rows(text: str, path: Path) -> Iterator[object]:
     """Yield what a list of YAML holds; every value is a text, so that ``no`` stays a word."""
     import yaml  # only golden questions need it here
 
+    from kb_app._ingest.making.formats.markdown import written_out
+
     try:
+        if "*" in text and written_out(yaml.parse(text, yaml.CBaseLoader)) > _MOST_VALUES:
+            raise _unreadable(path, "says too much by its aliases")
         value = yaml.load(text, yaml.CBaseLoader)  # noqa: S506 - makes texts, lists and mappings only
     except (yaml.YAMLError, RecursionError) as error:
         raise _unreadable(path, f"is not YAML: {' '.join(str(error).split())}") from error

@@ -181,7 +181,8 @@ def _flag(value: object) -> bool:
 
 def _taken(given: Mapping[str, Any]) -> Iterator[str]:
     query, queries = given.get("query"), given.get("queries")
-    if query not in {None, ""} and any(True for _ in _queries({"queries": queries}, None)):
+    is_given = query is not None and query != ""
+    if is_given and any(True for _ in _queries({"queries": queries}, None)):
         yield '"queries" was taken, and "query" was not: a request has one of them'
 
 

@@ -43,10 +43,12 @@ class ConfigText:
         """Return the tables, or complain about the syntax."""
         try:
             return tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            line = _line_in(str(error), default=self.text.count("\n") + 1)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            is_deep = isinstance(error, RecursionError)
+            why = "it is nested too deeply" if is_deep else str(error)
+            line = _line_in(why, default=self.text.count("\n") + 1)
             raise ConfigInvalid(
-                f"{self.file}:{line}: this is not TOML: {error}",
+                f"{self.file}:{line}: this is not TOML: {why}",
                 hint='a value is a number, true, false, a "text" or a [list]',
                 details={"file": str(self.file), "line": line},
             ) from error

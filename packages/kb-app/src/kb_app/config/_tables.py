@@ -52,7 +52,7 @@ def drop_table(text: str, path: Sequence[str]) -> str:
 def _read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         place = _PLACE.search(str(error))
         raise TomlError(f"{place[1] if place else 'it'} is not TOML") from error
 

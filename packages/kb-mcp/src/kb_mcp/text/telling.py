@@ -250,9 +250,9 @@ def _with_neighbours(worth: Sequence[float]) -> list[float]:
 
     Above all what follows: an answer seldom says the words of its question again.
     """
+    beside = [0.0, *worth, 0.0]
     return [
-        own + _FOLLOWING * before + _LEADING * after
-        for before, own, after in zip([0.0, *worth[:-1]], worth, [*worth[1:], 0.0], strict=True)
+        own + _FOLLOWING * beside[at] + _LEADING * beside[at + 2] for at, own in enumerate(worth)
     ]
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
-__all__ = ["MarkdownChunker", "MarkdownParser", "read_front_matter"]
+__all__ = ["MarkdownChunker", "MarkdownParser", "read_front_matter", "written_out"]
 
 _PARSER = "markdown-2"
 _CHUNKER = "markdown-4"
@@ -379,7 +379,7 @@ def _read_yaml(inner: str) -> dict[str, object]:
     import yaml  # a tenth of a run that finds nothing to do, and so reads no front matter
 
     try:
-        if "*" in inner and _expanded(yaml.parse(inner, yaml.CSafeLoader)) > _MOST_VALUES:
+        if "*" in inner and written_out(yaml.parse(inner, yaml.CSafeLoader)) > _MOST_VALUES:
             raise ValueError("aliases make it too large")
         value: Any = yaml.load(inner, _yaml_loader())  # noqa: S506 - a subclass of the safe one
     except yaml.YAMLError as error:
@@ -391,7 +391,7 @@ def _read_yaml(inner: str) -> dict[str, object]:
     return {str(key): item for key, item in value.items()}
 
 
-def _expanded(events: Iterable[Any]) -> int:
+def written_out(events: Iterable[Any]) -> int:
     """Return how many values a document of YAML has where each alias is written out.
 
     A kilobyte of aliases of aliases can stand for more than fits anywhere.
