@@ -35,6 +35,8 @@ __all__ = [
 _NOTHING = Query.empty_query()
 _FAR = 2**62
 _SHOWN = 60
+_LONGEST_TAG = 1_000
+"""No tag is longer; an automaton of one of three megabytes takes a gigabyte until it is refused."""
 
 
 def only(kind: str, schema: tantivy.Schema) -> Query:
@@ -69,6 +71,8 @@ def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: C901,
 
 def _tagged(schema: tantivy.Schema, tag: str) -> Query:
     exactly = Query.term_query(schema, "tag", tag, "basic")
+    if len(tag) > _LONGEST_TAG:
+        return exactly
     try:
         pattern = f"(?i){''.join(map(_literal, tag))}(/.*)?"
         return any_of([exactly, Query.regex_query(schema, "tag", pattern)])
