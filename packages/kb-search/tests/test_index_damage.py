@@ -284,6 +284,10 @@ def test_postings_that_lead_to_another_record_are_damage() -> None:
     """A flipped bit finds a record without content, or a passage as the control record."""
     with pytest.raises(IndexCorrupt, match="not the one that was looked for"):
         payload_of(tantivy.Document(), "chunk")
+    for stored in ("a text", 7, b"[]"):
+        made = tantivy.Document(payload=[stored])
+        with pytest.raises(IndexCorrupt, match="no record|lacks a field"):
+            payload_of(made, "chunk")
     for kind, row in ROWS.items():
         made = tantivy.Document()
         made.add_bytes("payload", json.dumps(dict.fromkeys(sorted(row)[1:])).encode())

@@ -7,7 +7,9 @@ import re
 import pytest
 from hypothesis import example, given, strategies as st
 
-from kb_search.narrowing import glob_regex
+from kb_core.filters import Tagged
+from kb_search.narrowing import build_filter, glob_regex
+from kb_search.schema import records_schema
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,13 @@ def test_a_glob_is_gitignore_like(pattern: str, matches: list[str], misses: list
 @example("[!]")
 def test_any_glob_compiles(pattern: str) -> None:
     re.compile(glob_regex(pattern))
+
+
+def test_no_automaton_is_made_of_a_tag_that_no_document_has() -> None:
+    """One of three megabytes took a gigabyte until the engine refused it."""
+    short, long = (
+        repr(build_filter(records_schema(), Tagged((tag,)))) for tag in ("bird", "x" * 2_000)
+    )
+
+    assert "Regex" in short
+    assert "Regex" not in long

@@ -39,6 +39,8 @@ _FAR = 2**62
 _SHOWN = 60
 _MANY = 1_000
 """From so many values on it is quicker to walk the dictionary for them than to look each up."""
+_LONGEST_TAG = 1_000
+"""No tag is longer; an automaton of one of three megabytes takes a gigabyte until it is refused."""
 
 
 def only(kind: str, schema: tantivy.Schema) -> Query:
@@ -82,6 +84,8 @@ def one_of(schema: tantivy.Schema, field: str, values: Sequence[str | int]) -> Q
 
 def _tagged(schema: tantivy.Schema, tag: str) -> Query:
     exactly = Query.term_query(schema, "tag", tag, "basic")
+    if len(tag) > _LONGEST_TAG:
+        return exactly
     try:
         pattern = f"(?i){''.join(map(_literal, tag))}(/.*)?"
         return any_of([exactly, Query.regex_query(schema, "tag", pattern)])

@@ -336,9 +336,11 @@ def payload_of(document: tantivy.Document, kind: str) -> Any:  # noqa: ANN401 - 
     stored: Any = document.get_first("payload")
     if stored is None:
         raise damaged("a record is not the one that was looked for")
+    if not isinstance(stored, bytes | list):  # a turned bit makes another type of it
+        raise damaged(f"what is stored of a {kind} is no record")
     # Without a look at encodings and white space, which takes as long as the rest.
     row = _decode(bytes(stored).decode("utf-8", "surrogatepass"))[0]
-    if not row.keys() >= ROWS[kind]:
+    if not isinstance(row, dict) or not row.keys() >= ROWS[kind]:
         raise damaged(f"a record of a {kind} is another one, or lacks a field")
     return row
 
