@@ -286,7 +286,7 @@ def test_postings_that_lead_to_another_record_are_damage() -> None:
         payload_of(tantivy.Document(), "chunk")
     for stored in ("a text", 7, b"[]"):
         made = tantivy.Document(payload=[stored])
-        with pytest.raises(IndexCorrupt, match="no record|lacks a field"):
+        with pytest.raises(IndexCorrupt, match=r"no record|lacks a field"):
             payload_of(made, "chunk")
     for kind, row in ROWS.items():
         made = tantivy.Document()
