@@ -117,7 +117,7 @@ def assert_are_of(shown: list[str], stands: list[str], numbers: range | None) ->
 
 
 async def test_what_has_no_room_can_be_read_by_the_place_that_is_named(kb: KnowledgeBase) -> None:
-    text = await ask(kb, "search", {"query": "how does a host register", "max_tokens": 600})
+    text = await ask(kb, "search", {"query": "how does a host register", "max_tokens": 300})
     places = re.findall(r"^  (\S+:\d+-\d+) of", text.partition("\nalso:\n")[2], re.MULTILINE)
     assert len(places) > 1
 

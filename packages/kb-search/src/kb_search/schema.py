@@ -176,7 +176,7 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
         "exact": streams.exact,
         "ident": streams.ident,
         "cjk": streams.cjk,
-        "head": _head(doc.title, chunk.heading_path, doc.path, doc.lang),
+        "head": _head(doc.title, tuple(chunk.heading_path), doc.path, doc.lang),
         "called": _called(doc.title, doc.path, doc.lang),
         "symbol": symbol,
         "name": names,

@@ -9,6 +9,7 @@ its first task. A task may say what it is at; that goes ahead of its reply.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gc
 import importlib
@@ -186,7 +187,14 @@ def error_of(error: BaseException) -> dict[str, Any]:
     return {"code": "internal", "message": message[:2000], "hint": None, "details": details}
 
 
-def _out_of_memory(error: MemoryError, work: Work) -> dict[str, Any]:
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Say whether an allocation failed, or a file could not be mapped for that reason."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, OSError) and error.errno == errno.ENOMEM
+    )
+
+
+def _out_of_memory(error: BaseException, work: Work) -> dict[str, Any]:
     if not work.memory_mb:
         return error_of(error)
     limit = f"{work.memory_mb:,} MB of memory; [limits] memory_mb is {work.memory_mb}"
@@ -259,13 +267,13 @@ def _do(task: Callable[[Any], Any], frame: bytes, work: Work) -> Reply:
             given, steps = pickle.loads(given.frame), given.steps  # noqa: S301 - as above
         left_out.set(steps)
         value = task(given)
-    except MemoryError as error:
+    except BaseException as error:  # noqa: BLE001 - SystemExit of a library, too, is one task's error
+        seconds = time.perf_counter() - started
+        if not _is_out_of_memory(error):
+            return Reply(error=error_of(error), seconds=seconds)
         # What is left of the heap is in pieces; a new process does better.
         _limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)  # telling it takes some, too
-        seconds = time.perf_counter() - started
         return Reply(error=_out_of_memory(error, work), seconds=seconds, is_last=True)
-    except BaseException as error:  # noqa: BLE001 - SystemExit of a library, too, is one task's error
-        return Reply(error=error_of(error), seconds=time.perf_counter() - started)
     return Reply(value, None, time.perf_counter() - started)
 
 
