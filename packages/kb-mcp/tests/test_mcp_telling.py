@@ -231,6 +231,19 @@ async def test_each_text_that_matches_has_a_line_before_one_that_is_everywhere_h
     assert len(text) < 5200
 
 
+async def test_of_lines_with_one_text_what_gives_a_value_goes_before_what_only_lists_names() -> (
+    None
+):
+    uses = "".join(f"wait(MOST_SECS, {n})\n" for n in range(60))
+    text = f'__all__ = ["MOST_SECS"]\nwait(MOST_SECS)\nMOST_SECS = 30.0\n{uses}'
+    kb = knowledge_base(*(document(f"{n}.py", f"# {n}\n{text}") for n in range(9)))
+
+    told_of = await told(kb, "grep", {"pattern": "MOST_", "max_tokens": 400})
+
+    assert told_of.count("4: MOST_SECS = 30.0") > 3
+    assert "__all__ =" not in told_of
+
+
 async def test_where_there_is_no_room_for_lines_around_them_the_lines_that_match_are_told() -> None:
     files = [
         document(f"src/{n}.py", "\n".join(f"before{m} = {m}\notter{m} = {m}" for m in range(9)))

@@ -35,9 +35,11 @@ _LONGEST_LINE = 160
 """Characters that are shown of a line."""
 _NAMING = re.compile(
     r"\s*(?:(?:from|import|use|using|export \{|#\s*include|require)\b(?!.*[=(]\s*\w+\().*"
-    r"|[\"']?[\w.]+[\"']?,?\s*)$"
+    r"|__all__\b.*|[\"']?[\w.]+[\"']?,?\s*)$"
 )
-"""A line of code that imports names, or has one of a list by itself."""
+"""A line of code that imports or lists names, or has one of a list by itself."""
+_GIVES = re.compile(r"\s*([\w.]+)\s*(?::[^=\n]*)?=(?!=)")
+"""A line that gives a name a value."""
 _NAMED = "imported or listed: "
 _CUT = "…"
 _LARGEST_SHARE = 3
@@ -109,7 +111,8 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
 
     A pattern such as ``a|b|c`` asks for several things, of which one may be everywhere. So each
     text that matches has its first line of a file before another has its second, what is rare
-    before what is not, and lines that define go before all. Nothing is chosen where lines stand
+    before what is not, and lines that define go before all; of lines with the same text, those
+    that give a value to what it is a part of are the first. Nothing is chosen where lines stand
     around others.
     """
     lines = [(at, line) for at, file in enumerate(files) for line in file["lines"]]
@@ -121,7 +124,8 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     everywhere = Counter(_matched(line) for _, line in lines)
     here: Counter[tuple[int, str]] = Counter()
     turns: list[tuple[int, int, int]] = []
-    for number, (at, line) in enumerate(lines):
+    for number in sorted(range(len(lines)), key=lambda number: not _gives(lines[number][1])):
+        at, line = lines[number]
         said = _matched(line)
         here[at, said] += 1
         turn = 0 if line.get("is_definition") else here[at, said]
@@ -133,6 +137,13 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
             at, line = lines[number]
             chosen[at].append(line)
     return [sorted(of, key=lambda line: line["line"]) for of in chosen]
+
+
+def _gives(line: _Json) -> bool:
+    """Say whether a line gives a name a value of which the match is a part."""
+    left, right = (line.get("spans") or [[0, 0]])[0]
+    given = _GIVES.match(line["text"])
+    return given is not None and given.start(1) <= left < right <= given.end(1)
 
 
 def _matched(line: _Json) -> str:
