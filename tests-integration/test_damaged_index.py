@@ -21,6 +21,7 @@ from kb_core.records import Changes, Control, Publication
 from kb_core.search import SearchQuery
 from kb_core.testing.documents import document
 from kb_core.testing.fakes import MemoryIndex
+from kb_core.testing.packed import put_instead
 from kb_core.testing.store import MemoryStore
 from kb_search import reader
 from kb_search.sums import living
@@ -30,7 +31,7 @@ Harm = Callable[[Path], None]
 
 def zero(file: Path) -> None:
     data = file.read_bytes()
-    file.write_bytes(bytes(min(512, len(data))) + data[512:])
+    put_instead(file, bytes(min(512, len(data))) + data[512:])
 
 
 def remove(file: Path) -> None:
@@ -41,7 +42,7 @@ def rot(file: Path) -> None:
     """Flip one bit, as a disk does: the file's time tells nothing."""
     status, data = file.stat(), bytearray(file.read_bytes())
     data[len(data) // 2] ^= 4
-    file.write_bytes(data)
+    put_instead(file, bytes(data))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -139,7 +140,7 @@ def test_the_doctor_says_what_it_cannot_read_and_goes_on(filled: InstalledKebab)
     file = max((f for f in chunks if f.suffix == ".pos"), key=lambda file: file.stat().st_size)
     status, data, told = file.stat(), file.read_bytes(), set()
     for at in range(max(0, len(data) - 160), len(data)):
-        file.write_bytes(data[:at] + bytes([data[at] ^ 64]) + data[at + 1 :])
+        put_instead(file, data[:at] + bytes([data[at] ^ 64]) + data[at + 1 :])
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
         with open_here(load_config(filled.config)) as kb:
             told |= {check["name"] for check in kb.doctor()["checks"] if not check["ok"]}

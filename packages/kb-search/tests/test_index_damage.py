@@ -22,6 +22,7 @@ from kb_core.search import Clause, LexicalQuery
 from kb_core.stored import StoredChunk, StoredDoc, StoredFile
 from kb_core.testing.documents import Corpus
 from kb_core.testing.fakes import HashEmbedder
+from kb_core.testing.packed import put_instead
 from kb_search.opening import ROWS, control_of, payload_of, translate_errors
 from kb_search.reader import Reader
 from kb_search.statistics import Counted
@@ -78,7 +79,7 @@ def always(data: bytes, _: bytes) -> bytes:
 def rot(file: Path, harm: Callable[[bytes], bytes]) -> None:
     """Damage a file as a disk does: its time and its size tell nothing."""
     status = file.stat()
-    file.write_bytes(harm(file.read_bytes()))
+    put_instead(file, harm(file.read_bytes()))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -131,13 +132,13 @@ def test_a_reader_notices_damage_and_never_says_that_there_is_nothing(
         if harm is None:
             file.unlink()
         else:
-            file.write_bytes(harm(data))
+            put_instead(file, harm(data))
 
         said = ask(copied)
         assert "damaged" in said or said == "index_corrupt", (path, said)
         assert path in verify(copied)
 
-        file.write_bytes(data)
+        put_instead(file, data)
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert verify(copied) == {}
 
@@ -191,13 +192,13 @@ def test_meaning_goes_without_words_and_words_go_without_meaning(copied: Path) -
     key, question = embedder.model.key, embedder.embed_query("walrus")
     positions = next(p for p in living(copied) if p.startswith("lexical/chunks") and "pos" in p)
     data = (copied / positions).read_bytes()
-    (copied / positions).write_bytes(data[:40] + flip(data[40:]))
+    put_instead(copied / positions, data[:40] + flip(data[40:]))
     snapshot = Reader(copied).snapshot()
     if snapshot.damage:  # where the engine opens it at all
         assert len(snapshot.vector(question, key, None, 5)) == 5
         with pytest.raises(IndexCorrupt, match="is not what was written"):
             snapshot.lexical(WORDS, None, 5)
-    (copied / positions).write_bytes(data)
+    put_instead(copied / positions, data)
     scales = next(p for p in living(copied) if p.endswith(".scale"))
     (copied / scales).unlink()
     snapshot = Reader(copied).snapshot()
@@ -220,11 +221,11 @@ def test_an_older_copy_of_a_file_that_changes_is_damage(good: World, tmp_path: P
     changed = [path for path in older if path in newer and older[path] != newer[path]]
     assert {path.rpartition("/")[2] for path in changed} >= {"meta.json", ".managed.json"}
     for path in changed:
-        (tmp_path / path).write_bytes(older[path])
+        put_instead(tmp_path / path, older[path])
 
         assert "damaged" in ask(tmp_path) or ask(tmp_path) == "index_corrupt"
         assert path in verify(tmp_path)
-        (tmp_path / path).write_bytes(newer[path])
+        put_instead(tmp_path / path, newer[path])
 
 
 def test_a_copy_of_the_folder_whose_times_differ_is_no_damage(copied: Path) -> None:
@@ -261,7 +262,7 @@ def test_sums_go_on_from_those_of_before(copied: Path) -> None:
     begun = read_sums(copied)
     begin(copied)
     file = next(copied / path for path in living(copied) if path.endswith(".keys"))
-    file.write_bytes(file.read_bytes() + bytes(8))
+    put_instead(file, file.read_bytes() + bytes(8))
     leave(copied)
     grown, verified = read_sums(copied), verify(copied)
 
@@ -275,7 +276,7 @@ def test_sums_that_are_damaged_themselves_count_as_none(copied: Path) -> None:
     file = copied / "lexical/chunks" / NAME
     text = file.read_bytes()
     for harmed in (flip(text), cut(text), b"", b"1\n", json.dumps({}).encode()):
-        file.write_bytes(harmed)
+        put_instead(file, harmed)
         assert read_sums(copied) is None
         assert "damaged" not in ask(copied)
 

@@ -1,4 +1,8 @@
-"""What bytes hold besides themselves: whatever is packed in them, by gzip or by zstd."""
+"""Files as tests look at them and damage them.
+
+What bytes hold besides themselves, packed by gzip or by zstd; and other bytes in the place of a
+file that an engine has mapped.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
-__all__ = ["everything_in", "frames_in"]
+__all__ = ["everything_in", "frames_in", "put_instead"]
 
 _FRAME = b"\x28\xb5\x2f\xfd"
 """What a frame of zstd begins with."""
@@ -50,3 +55,14 @@ def everything_in(data: bytes) -> Iterator[bytes]:
     with suppress(OSError, EOFError, zlib.error):
         yield gzip.decompress(data)
     yield from frames_in(data)
+
+
+def put_instead(file: Path, data: bytes) -> None:
+    """Put *data* in the place of *file*.
+
+    Never into the file itself: whoever still has it mapped, such as the engine while it merges,
+    would read behind its end, which ends the process.
+    """
+    beside = file.with_name(f"{file.name}.put")
+    beside.write_bytes(data)
+    beside.replace(file)
