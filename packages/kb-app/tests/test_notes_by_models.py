@@ -12,13 +12,13 @@ import pytest
 import yaml
 from hypothesis import given, settings, strategies as st
 
-from kb_app._ingest.added.notes import as_note, with_provenance
+from kb_app._ingest.added.notes import as_note, with_provenance, write_note
 from kb_app._ingest.added.offer import HandedText
 from kb_app._ingest.making.formats.markdown import read_front_matter
 from kb_app.config import Config, Embedding, Mcp, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import open_here
-from kb_core.errors import ConfigInvalid, InvalidInput, ReadonlyMode
+from kb_core.errors import ConfigInvalid, InvalidInput, IoError, ReadonlyMode
 from kb_core.ingest import IngestItem
 from kb_core.search import SearchFilters
 
@@ -81,6 +81,22 @@ def test_a_note_of_the_same_title_is_another_file_and_no_link_is_followed(
     assert not (tmp_path / "outside.md").exists()
     assert (folder / "How-Otters-Dive-2.md").read_text("utf-8") == "mine\n"
     assert 'source: "https://x.org/"' in (folder / "how-otters-dive-3.md").read_text("utf-8")
+
+
+def test_no_note_is_written_through_a_link_that_came_after_its_folder_was_judged(
+    tmp_path: Path,
+) -> None:
+    for name in ("vault", "elsewhere"):
+        (tmp_path / name / "inner" / "notes").mkdir(parents=True)
+    folder = tmp_path / "vault" / "inner" / "notes"
+    assert write_note(folder, "Before", b"x").read_bytes() == b"x"
+    (tmp_path / "vault" / "inner").rename(tmp_path / "vault" / "old")
+    (tmp_path / "vault" / "inner").symlink_to(tmp_path / "elsewhere" / "inner")
+
+    with pytest.raises(IoError, match="the note cannot be written"):
+        write_note(folder, "After", b"x")
+
+    assert list((tmp_path / "elsewhere").rglob("*.md")) == []
 
 
 def test_whatever_the_title_the_file_is_in_the_folder(config: Config, tmp_path: Path) -> None:

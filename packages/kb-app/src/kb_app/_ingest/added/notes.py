@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
@@ -114,22 +115,37 @@ def write_note(folder: Path, title: str, data: bytes) -> Path:
     """Write a file that is called after *title*, and has a number where there is one already.
 
     Raises ``IoError``; then there is no file. Another one of that name that comes meanwhile
-    is such an error, too.
+    is such an error, too, and so is a link in the place of *folder* or of one around it.
     """
     stem = slug(title).encode()[:_NAME_BYTES].decode("utf-8", "ignore").strip("-")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         folder.mkdir(parents=True, exist_ok=True)
         taken = {path.name.casefold() for path in folder.iterdir()}
-        path = folder / next(name for name in _names(stem) if name.casefold() not in taken)
-        _fill(path, os.open(path, flags, 0o666), data)
+        name = next(name for name in _names(stem) if name.casefold() not in taken)
+        with _entered(folder) as here:
+            _fill(name, here, os.open(name, flags, 0o666, dir_fd=here), data)
     except OSError as error:
         raise IoError(
             f"the note cannot be written into {os.fspath(folder)!r}: {error.strerror or error}",
             hint="that folder is mcp.notes_dir in the configuration",
             details={"path": os.fspath(folder)},
         ) from error
-    return path
+    return folder / name
+
+
+@contextmanager
+def _entered(folder: Path) -> Iterator[int]:
+    """Open *folder*, which has no links in it, one step after the other: none came meanwhile."""
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    here = os.open(folder.anchor, flags)
+    try:
+        for part in folder.parts[1:]:
+            outer, here = here, os.open(part, flags, dir_fd=here)
+            os.close(outer)
+        yield here
+    finally:
+        os.close(here)
 
 
 def _names(stem: str) -> Iterator[str]:
@@ -137,10 +153,11 @@ def _names(stem: str) -> Iterator[str]:
     yield from (f"{stem}-{number}.md" for number in count(2))
 
 
-def _fill(path: Path, descriptor: int, data: bytes) -> None:
+def _fill(name: str, folder: int, descriptor: int, data: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
     except OSError:
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
         raise
