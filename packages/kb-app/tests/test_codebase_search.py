@@ -547,6 +547,8 @@ def test_grouped_queries_are_answered_apart_and_share_the_list(repository: Engin
     alone = search(repository, query="changelog", maxResults=1)
     assert hits[response["groups"][1]["ranks"][0] - 1]["doc_path"] == (alone["hits"][0]["doc_path"])
     assert "groups" not in search(repository, queries=queries)
+    few = search(repository, queries=queries, group=True, maxResults=1)
+    assert all(group["ranks"] for group in few["groups"])
 
 
 NASTY = [

@@ -304,10 +304,12 @@ def codebase_search(
     if len(errors) == len(questions):
         raise errors[0]
     answered = [at for at in range(len(questions)) if at not in errors]
-    shown = _Shown(pool, request.max_results)
+    # Apart, each query has a result at least: none would say that there is nothing.
+    most = max(request.max_results, len(answered)) if request.group else request.max_results
+    shown = _Shown(pool, most)
     if request.group:
         for at in answered:
-            shown.group(at, -(-request.max_results // len(answered)))
+            shown.group(at, -(-most // len(answered)))
     else:
         shown.all()
     hits = pool.hits(shown.merged, _WHOLE_CHUNK)
