@@ -352,7 +352,7 @@ def test_every_question_has_its_first_quotation_before_one_has_its_second(
 
 
 @given(lines=st.lists(st.integers(1, 90), min_size=1, max_size=12), budget=st.integers(100, 2500))
-def test_places_that_need_little_are_whole_and_the_others_share_the_rest(
+def test_places_are_whole_as_many_as_fit_and_the_others_are_named(
     lines: list[int], budget: int
 ) -> None:
     places = [_place(at, count) for at, count in enumerate(lines)]
@@ -361,14 +361,18 @@ def test_places_that_need_little_are_whole_and_the_others_share_the_rest(
 
     text = fetched_text(found, budget)
 
-    heads = re.findall(r"^(\d+)\.py:1-(\d+) of 90$", text, re.MULTILINE)
-    each = re.compile(r"^(\d+)\.py.*(?:\n\d+ .*)*\n… cut", re.MULTILINE)
-    cut = {int(found[1]) for found in each.finditer(text)}
-    assert tokens_of(text) <= budget + 12
-    assert heads == [(str(at), str(count)) for at, count in enumerate(lines[: len(heads)])]
-    assert len(heads) == len(lines) or len(lines) * 60 > budget
-    assert not cut or min(alone[at] for at in cut) > budget // len(lines)
-    assert (sum(alone) <= budget) == (not cut and len(heads) == len(lines))
+    shown = [int(at) for at in re.findall(r"^(\d+)\.py:1-\d+ of 90$", text, re.MULTILINE)]
+    said = text.rpartition("\n… left out: ")[2] if "… left out: " in text else ""
+    named = [int(at) for at in re.findall(r"(\d+)\.py:1-\d+", said)]
+    assert tokens_of(text) <= budget + 60
+    assert shown == sorted(shown)
+    assert not set(shown) & set(named)
+    assert len(shown) + len(named) == len(lines) or "more" in said
+    if "… cut" in text:
+        assert shown == [0]
+        assert min(alone) + 20 > budget // 2
+    if sum(alone) <= budget:
+        assert shown == list(range(len(lines)))
 
 
 def _place(at: int, count: int) -> dict[str, Any]:

@@ -6,13 +6,15 @@ What is the same everywhere, well, or empty is left out.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from kb_app.shown import bytes_text, count
 from kb_core.media import Media
+from kb_core.search import CHARS_PER_TOKEN
 from kb_mcp.text import (
     BUDGET,
     INDENT,
@@ -26,6 +28,7 @@ from kb_mcp.text import (
     said_by,
     short,
     tokens_of,
+    weight,
 )
 from kb_mcp.text.hits import passages_text
 
@@ -99,35 +102,39 @@ def fetched_lines(found: _Json, text: str) -> list[int]:
 
 
 def _several(found: _Json, max_tokens: int) -> str:
-    """Return the places in their order; what one needs less of the budget, the others have."""
+    """Return the places in their order, whole, as many as there is room for, and name the others.
+
+    What is cut is asked for again, and paid for twice. Only where no place fits, the first one is
+    cut.
+    """
     results = found["results"]
     parts = [
         error_text(one["error"]) if one["error"] else fetched_text(one["result"], max_tokens)
         for one in results
     ]
     sizes = [tokens_of(part) + 1 for part in parts]
-    counts = range(len(sizes), 0, -1)
-    shares = next((row for n in counts if (row := _shares(sizes[:n], max_tokens))), [])
-    for at, share in enumerate(shares):
-        if share < sizes[at] and not results[at]["error"]:
-            parts[at] = fetched_text(results[at]["result"], share - 1)
-    left_out = len(parts) - len(shares)
-    said = [f"… {count(left_out, 'place')} left out: give max_tokens"] if left_out else []
-    return "\n".join([*parts[: len(shares)], *said])
+    order = sorted(range(len(parts)), key=lambda at: (sizes[at], at))
+    totals = [0, *accumulate(sizes[at] for at in order)]
+    for many in range(len(order), 0, -1):
+        kept = {*order[:many]}
+        said = _left_out([part for at, part in enumerate(parts) if at not in kept], max_tokens)
+        if totals[many] + tokens_of(said) <= max_tokens:
+            return "\n".join([*(parts[at] for at in sorted(kept)), *([said] if said else [])])
+    said = _left_out(parts[1:], max_tokens)
+    room = max(_LEAST_SHARE, max_tokens - tokens_of(said) - 1)
+    first = parts[0] if results[0]["error"] else fetched_text(results[0]["result"], room)
+    return "\n".join([first, *([said] if said else [])])
 
 
-def _shares(sizes: Sequence[int], room: int) -> list[int]:
-    """Return what each of *sizes* has of *room*; nothing, if that is too little for one.
-
-    What is smaller than an equal share has all it needs, and leaves the rest to the others.
-    """
-    shares = dict.fromkeys(range(len(sizes)), 0)
-    for done, at in enumerate(sorted(shares, key=sizes.__getitem__)):
-        shares[at] = min(sizes[at], room // (len(sizes) - done))
-        if shares[at] < min(sizes[at], _LEAST_SHARE):
-            return []
-        room -= shares[at]
-    return list(shares.values())
+def _left_out(parts: Sequence[str], room: int) -> str:
+    """Return the line that names places without room, as far as a quarter of it allows."""
+    if not parts:
+        return ""
+    names = [part.partition("\n")[0].partition(" of ")[0].partition(" · ")[0] for part in parts]
+    spent = [*accumulate(weight(name) + 2 for name in names)]
+    shown = names[: bisect_right(spent, room * CHARS_PER_TOKEN // 4)]
+    rest = [f"{len(names) - len(shown)} more"] if len(shown) < len(names) else []
+    return f"… left out: {', '.join([*shown, *rest])}: fetch them apart, or give max_tokens"
 
 
 def outline_text(found: _Json, max_tokens: int | None = None) -> str:
