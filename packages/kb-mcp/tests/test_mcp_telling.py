@@ -268,6 +268,22 @@ async def test_of_a_long_line_there_is_what_stands_around_the_match() -> None:
     assert len(said) < 190
 
 
+async def test_places_that_are_fetched_at_once_are_whole_or_named() -> None:
+    text = "".join(f"step({n})  # and so on, as far as it goes\n" for n in range(900))
+    kb = knowledge_base(document("a.py", text), document("b.py", text))
+    ranges = ["1-60", "101-130", "201-800", "850-900"]
+
+    told_of = await told(kb, "fetch", {"places": [f"a.py:{one}" for one in ranges]})
+    more = await told(kb, "fetch", {"places": ["a.py:201-800", "b.py:1-9"], "max_tokens": 9000})
+
+    assert re.findall(r"^a\.py:\d+-\d+ of 900$", told_of, re.MULTILINE) == [
+        f"a.py:{ranges[at]} of 900" for at in (0, 1, 3)
+    ]
+    assert "cut" not in told_of
+    assert told_of.endswith("… left out: a.py:201-800: fetch them apart, or give max_tokens")
+    assert "800 step(799)" in more
+
+
 async def test_a_document_that_is_too_long_is_told_in_outline_unless_tokens_were_given() -> None:
     code = "\n\n".join(f"def otter{n}():\n{SWIMS}" for n in range(9))
     starts = [code.index(f"def otter{n}()") for n in range(9)]

@@ -33,6 +33,7 @@ from kb_mcp.text import (
 from kb_mcp.text.hits import passages_text
 
 __all__ = [
+    "PLACES",
     "doctor_text",
     "documents_text",
     "fetched_lines",
@@ -49,7 +50,7 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _DIFF_LINES, _LONGEST_LINE = 30, 200
 _LEAST_SHARE = 60
-_PLACES = 2 * BUDGET
+PLACES = 2 * BUDGET
 """Tokens of several places of which nothing else was asked: whoever names lines wants them, and
 fetches again what was cut."""
 _IN_FULL = 40
@@ -64,7 +65,7 @@ def fetched_text(found: _Json, max_tokens: int | None = None) -> str:
     That is fetch_result.v1, fetch_results.v1 of several places, or outline.v1.
     """
     if "results" in found:
-        return _several(found, max_tokens or _PLACES)
+        return _several(found, max_tokens or PLACES)
     if "entries" in found:
         return outline_text(found, max_tokens)
     if found["kind"] == "chunk" and "text" not in found:

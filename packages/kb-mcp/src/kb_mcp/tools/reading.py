@@ -23,7 +23,13 @@ from kb_app.wire_models import (
 from kb_core.errors import InvalidInput
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
 from kb_mcp.text import BUDGET, tokens_of
-from kb_mcp.text.reports import documents_text, fetched_lines, fetched_text, verified_text
+from kb_mcp.text.reports import (
+    PLACES,
+    documents_text,
+    fetched_lines,
+    fetched_text,
+    verified_text,
+)
 
 __all__ = [
     "CITE_VERIFY",
@@ -203,10 +209,13 @@ def _any_of(name: str, *others: str) -> dict[str, Any]:
 
 
 def _tell_fetch(call: Call) -> str:
-    most = call.max_tokens or BUDGET
     given = call.arguments
+    places = given.get("places")
+    many = len(places) if isinstance(places, list) else 0
+    most = call.max_tokens or (PLACES if many else BUDGET)
     is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
-    asked = dict(given) if is_short else {**given, "max_tokens": most}
+    # Each place may take all of it: which of them are shown is decided once they are known.
+    asked = dict(given) if is_short else {**given, "max_tokens": most * max(1, many)}
     found = _fetch(replace(call, arguments=asked))
     if call.max_tokens is None and _is_whole(given, found) and _is_cut(found, most):
         found = _outline_of(call, found)
