@@ -88,6 +88,11 @@ class Extract:
         """The words themselves."""
         return self.passage.chunk["text"][self.start : self.end]
 
+    @property
+    def lead_text(self) -> str | None:
+        """What is read before them, if anything."""
+        return None if self.lead is None else self.passage.chunk["text"][slice(*self.lead)]
+
 
 def extracts(evidence: Evidence) -> list[Extract]:
     """Return the answer of *evidence*, in reading order; empty where it says nothing."""

@@ -131,7 +131,7 @@ def cited_of(question: str, number: int, extract: Extract, hits: Mapping[str, Hi
         citation=place_of(chunk, extract.start, extract.end),
         quote=extract.text,
         marker=number,
-        lead=None if extract.lead is None else chunk["text"][slice(*extract.lead)],
+        lead=extract.lead_text,
         span=None if span is None else extract.text[slice(*span)],
     )
 
@@ -149,10 +149,8 @@ def near_misses(evidence: Evidence | None, hits: Sequence[Hit]) -> Iterator[Cite
                 likeliest[chunk["chunk_id"]] = extract_of(evidence, unit)
     for hit in hits:
         if near := likeliest.get(hit.chunk_id):
-            chunk = near.passage.chunk
-            citation = place_of(chunk, near.start, near.end)
-            lead = None if near.lead is None else chunk["text"][slice(*near.lead)]
-            yield Cited(hit=hit, citation=citation, quote=near.text, lead=lead)
+            citation = place_of(near.passage.chunk, near.start, near.end)
+            yield Cited(hit=hit, citation=citation, quote=near.text, lead=near.lead_text)
         else:
             yield Cited(hit=hit, citation=hit.citation, quote=hit.snippet)
 
