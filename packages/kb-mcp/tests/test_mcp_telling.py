@@ -344,6 +344,25 @@ async def test_lines_of_code_come_with_the_values_of_their_constants(tool: str) 
     assert "\nlimits.py:1: MOST_OTTERS = 4" in text or "\n1 MOST_OTTERS = 4" in text
 
 
+async def test_a_line_that_is_shown_anyway_is_not_told_as_a_value() -> None:
+    kb = knowledge_base(_limits("limits.py", 4))
+
+    text = await told(kb, "search", {"query": "most otters"})
+
+    assert text.count("MOST_OTTERS = 4") == 1
+
+
+async def test_several_queries_say_once_how_to_see_more() -> None:
+    kb = _digging(_limits("a/limits.py", 4), _limits("b/limits.py", 5))
+    queries = ["dig otters", "most otters"]
+
+    text = await told(kb, "search", {"queries": queries, "max_tokens": 120})
+
+    assert text.count("# ") == len(queries)
+    assert "cursor" not in text
+    assert len(re.findall(r"^… \d+ more: ask one alone$", text, re.MULTILINE)) == 1
+
+
 async def test_a_constant_that_two_files_define_is_not_guessed() -> None:
     kb = _digging(_limits("a/limits.py", 4), _limits("b/limits.py", 5))
 

@@ -226,10 +226,10 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
                 enough=_EACH,
                 told=_TOLD_EACH,
                 listed=0,
-                over=_OVER if is_whole else "",
+                over="",
                 look_up=view.look_up,
             )
-            told = _search({**answer, **dict.fromkeys(_SHARED, ())}, own, is_alone=is_whole)
+            told = _search({**answer, **dict.fromkeys(_SHARED, ())}, own, is_alone=False)
             shown |= set(told.lines)
             part, unnamed = told.text, unnamed + told.rest
         if weight(part) > share:
@@ -238,7 +238,7 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
             break
         parts.append(f"{head}\n{part}")
         left -= weight(parts[-1]) + 1
-    over = [_OVER_EACH.format(unnamed)] if unnamed and not is_whole else []
+    over = [_OVER_EACH.format(unnamed)] if unnamed else []
     return Told("\n".join([*parts, *over, *common]), tuple(shown))
 
 
@@ -330,7 +330,7 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
     page = Page.of(hits)
     room -= sum(weight(line) + 1 for line in (*first, *tail, _ALSO))
     if view.about is None:
-        laid = _whole(page, hits, room, view.given)
+        laid = _whole(page, hits, room, view)
     else:
         laid = _telling(page, hits, room, view, view.about)
     blocks = [line for block in _blocks(page, laid.shown) for line in block]
@@ -342,18 +342,18 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
     return Told(text, said, laid.rest, left)
 
 
-def _whole(page: Page, hits: Sequence[_Json], room: int, given: Container[int]) -> _Laid:
+def _whole(page: Page, hits: Sequence[_Json], room: int, view: _View) -> _Laid:
     """Lay out whole passages while there is room, and in what no passage fits into, a line each.
 
     A line says where to read on; a passage may be what was asked for.
     """
     if len(hits) > 1:
-        room -= weight(_OVER) + 4
+        room -= weight(view.over) + 4
     whole: list[Piece] = []
     rest: list[str] = []
     texts: set[str] = set()
     for piece in map(Piece.of, hits):
-        fitting, is_given = None, piece.is_in(given)
+        fitting, is_given = None, piece.is_in(view.given)
         if not is_given and piece.text not in texts and not page.is_weak(piece):
             fitting = _fitting(page, piece, room, may_cut=not whole or room > _WORTH_CUTTING)
         if fitting is None:
@@ -364,8 +364,8 @@ def _whole(page: Page, hits: Sequence[_Json], room: int, given: Container[int]) 
             texts.add(piece.text)
             room -= _whole_cost(page, fitting)
     listed = bisect_right([*accumulate(map(_cost, rest))], room)
-    over = [_OVER.format(len(rest) - listed)] if listed < len(rest) else []
-    return _Laid(whole, rest[:listed], over)
+    over = [view.over.format(len(rest) - listed)] if view.over and listed < len(rest) else []
+    return _Laid(whole, rest[:listed], over, len(rest) - listed)
 
 
 def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: str) -> _Laid:

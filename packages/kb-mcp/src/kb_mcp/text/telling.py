@@ -85,7 +85,7 @@ def values_of(piece: Piece, look_up: LookUp | None) -> list[str]:
         return []
     said = "\n".join(piece.lines())
     used = dict.fromkeys(_CONSTANT.findall(said))
-    names = used.keys() - {name for name, *_ in _GIVEN.findall(said)}
+    names = used.keys() - set(_GIVEN.findall(said))
     if not names:
         return []
     path = piece.hits[0]["doc_path"]
