@@ -67,6 +67,7 @@ def test_the_file_that_defines_it_comes_first_then_those_with_most_lines() -> No
         "spans": [[4, 8]],
         "uri": "src/a.py#L5",
         "is_definition": True,
+        "unit_end": 9,
     }
     assert "is_definition" not in found["files"][0]["lines"][1]
 
@@ -207,6 +208,27 @@ def test_what_gives_a_name_a_value_at_the_margin_is_a_definition(line: str, is_o
 
     assert ["is_definition" in each for each in found["lines"]] == [is_one]
     assert "is_definition" not in prose["lines"][0]
+
+
+@pytest.mark.parametrize("before", ["", "# 한국어 été\n"])
+def test_a_line_that_defines_says_where_that_ends(before: str) -> None:
+    code = f"{before}@cache\ndef walk(root):\n    # 걷다 été\n    return root\n\n\nwalk(1)\n"
+    unit = {**UNIT, "start": len(before), "end": code.index("walk(1)")}
+    found = asked(document("a.py", code, media="code", blocks=(unit,)), pattern="walk")
+
+    first, other = found["files"][0]["lines"]
+    lines = code.splitlines()
+    assert lines[first["unit_end"] - 1] == "    return root"
+    assert "unit_end" not in other
+
+
+def test_each_alternative_has_a_line_of_a_file_before_one_has_its_second() -> None:
+    text = "".join(f"walk{n}\n" for n in range(50)) + "swim\n" + "rest here\n" * 2
+    found = asked(document("a.py", text, media="code"), pattern=r"walk\d+|rest|swim", max_lines=4)
+
+    lines = found["files"][0]["lines"]
+    assert [line["text"] for line in lines] == ["walk0", "walk1", "swim", "rest here"]
+    assert [line["alternative"] for line in lines] == [0, 0, 2, 1]
 
 
 def test_a_heading_is_found_as_one_and_so_is_a_symbol_after_other_letters() -> None:

@@ -716,6 +716,9 @@ async def test_lines_stand_under_their_file_with_their_numbers() -> None:
         "src/a.py\n"
         "2-\n3: def ottera():\n4-     pass\n5-\n6: ottera()"
     )
+    assert await told(kb, "grep", {"pattern": "ottera"}) == (
+        "2 lines in 1 file · case ignored\nsrc/a.py\n3-4: def ottera():\n6: ottera()"
+    )
     assert await told(kb, "grep", {"pattern": "Heron"}) == "no line matches, in 1 document"
     assert await told(kb, "grep", {"pattern": "ottera", "files_only": True}) == (
         "2 lines in 1 file · case ignored\nsrc/a.py · 2 lines"

@@ -127,6 +127,14 @@ class Pattern:
         longest = b"" if self._options.multiline else max(alone, key=len, default=b"")
         return longest if len(longest) >= _TELLING else b""
 
+    @cached_property
+    def alternatives(self) -> tuple[Pattern, ...]:
+        """What ``a|b|c`` is made of, each a pattern by itself; of another, that alone."""
+        parts = self._tree.parts if self._tree.kind == "alt" and not self._tree.head else []
+        apart = (Node("alt", parts=[part]) for part in parts)
+        every = tuple(Pattern(self.text, one, self._options) for one in apart)
+        return every if len(every) > 1 else (self,)
+
     def is_absent(self, data: bytes, form: Form) -> bool:
         """Say whether no line matches, where that is quick to tell; most texts end here."""
         if form != "other":  # letters of ASCII are themselves, and finding bytes is quicker

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from threading import Event
@@ -71,11 +72,14 @@ _LATE = frozenset({FileRole.TESTS, FileRole.CONFIG})
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A document that matches, and where lines begin that define what is looked for."""
+    """A document that matches, and where lines begin that define what is looked for.
+
+    With each, how many lines of that follow it.
+    """
 
     found: _Found
     doc: StoredDoc
-    defined: frozenset[int]
+    defined: Mapping[int, int]
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -246,15 +250,22 @@ def _ranked(
     often = sorted(found, key=lambda each: -each.count)[: max(most, _MOST_READ)]
     docs = snapshot.docs_of([each.text.doc_key for each in often])
     matches = [
-        _Match(each, doc, frozenset((*_defined(each, doc, pattern), *_given(each, doc, pattern))))
+        _Match(
+            each,
+            doc,
+            {**dict.fromkeys(_given(each, doc, pattern), 0), **dict(_defined(each, doc, pattern))},
+        )
         for each in often
         if (doc := docs.get(each.text.doc_key))
     ]
     return sorted(matches, key=lambda match: match.order)
 
 
-def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
-    """Yield where matching lines begin that define what the match names, or head what follows."""
+def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:
+    """Yield where matching lines begin that define what the match names, or head what follows.
+
+    With each, how many lines of what it defines follow it; of a heading, none.
+    """
     data, starts = found.text.data, found.starts
     text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
     char = byte = 0
@@ -281,7 +292,9 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
         left = data.find(name, *line)
         # A part of a name is no name; a word of a heading says what it is about.
         if left >= 0 and pattern.covers(data, found.form, line, (left, left + len(name))):
-            yield starts[at]
+            size = len(text[char : block["end"]].encode("utf-8", "replace"))
+            stop = byte + size if text else block["end"]
+            yield starts[at], data[start:stop].rstrip().count(b"\n")
 
 
 def _named(doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[Mapping[str, Any], str]]:
@@ -330,7 +343,7 @@ def _file(
     fresh: Freshness,
 ) -> types.GrepResponseFiles:
     found, doc = match.found, match.doc
-    chosen = sorted(sorted(found.starts, key=lambda at: (at not in match.defined, at))[:share])
+    chosen = _chosen(match, pattern, share)
     lines = list(_lines(snapshot, match, pattern, chosen, context))
     return {
         "doc_id": doc["doc_id"],
@@ -342,6 +355,34 @@ def _file(
         "omitted": found.count - sum(line["is_match"] for line in lines),
         "lines": lines,
     }
+
+
+def _chosen(match: _Match, pattern: Pattern, share: int) -> list[int]:
+    """Return where the lines begin that a file shows, as many as its *share*, in order.
+
+    Those that define come first, then one for each alternative of the pattern, then another.
+    """
+    starts = match.found.starts
+    if share >= len(starts):
+        return starts
+    turns: Counter[int] = Counter()
+    order = []
+    for at in starts:
+        which = _alternative(match.found, pattern, at)
+        turns[which] += 1
+        order.append((at not in match.defined, turns[which], at))
+    return sorted(at for *_, at in sorted(order)[:share])
+
+
+def _alternative(found: _Found, pattern: Pattern, start: int) -> int:
+    """Return which alternative of the pattern matches the line that begins there, the first."""
+    data = found.text.data
+    end = data.find(b"\n", start)
+    line = start, len(data) if end < 0 else end
+    for at, one in enumerate(pattern.alternatives[:-1]):
+        if one.covers(data, found.form, line, (start, start)):
+            return at
+    return len(pattern.alternatives) - 1
 
 
 def _numbered(data: bytes, starts: Sequence[int]) -> dict[int, int]:
@@ -387,8 +428,12 @@ def _lines(
         if at in matching:
             place = None if by_lines else _place(chunks, before)
             line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
+            if len(pattern.alternatives) > 1:
+                line["alternative"] = _alternative(found, pattern, at)
             if at in match.defined:
                 line["is_definition"] = True
+                if following := match.defined[at]:
+                    line["unit_end"] = wanted + following
         yield line
 
 

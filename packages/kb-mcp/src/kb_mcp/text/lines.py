@@ -1,8 +1,8 @@
 """Lines that hold exact text, as text: by file, each with its number, and how many there are more.
 
 The first line counts all of them. A file has a head, its path and, unless all are shown, how
-many lines match; then its lines: ``12: text`` for one that matches, ``13- text`` for one beside
-it; where the document has no lines that one could ask for, the place stands there. A file of one
+many lines match; then its lines: ``12: text`` for one that matches, ``12-40: text`` for one
+alone that defines what ends there, ``13- text`` for one beside a match; where the document has no lines that one could ask for, the place stands there. A file of one
 line is that line, ``path:12: text``. Of a long line there is what stands around the match.
 Lines without others around them have no margin, and those that say the same are one; others
 stand around them where a file has room for all of these. Lines of code that only import or list
@@ -110,10 +110,9 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     """Return of each file the lines that there is room for, where not all have any.
 
     A pattern such as ``a|b|c`` asks for several things, of which one may be everywhere. So each
-    text that matches has its first line of a file before another has its second, what is rare
-    before what is not, and lines that define go before all; of lines with the same text, those
-    that give a value to what it is a part of are the first. Nothing is chosen where lines stand
-    around others.
+    alternative has its first line of a file before another has its second, what is rare before
+    what is not, and lines that define go before all; of lines of the same, those that give a
+    value to what matches are the first. Nothing is chosen where lines stand around others.
     """
     lines = [(at, line) for at, file in enumerate(files) for line in file["lines"]]
     if not all(line["is_match"] for _, line in lines):
@@ -121,12 +120,12 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     costs = [weight(f"{line['line']}: {_text(line).lstrip()}\n") for _, line in lines]
     if sum(costs) <= room:
         return None
-    everywhere = Counter(_matched(line) for _, line in lines)
-    here: Counter[tuple[int, str]] = Counter()
+    everywhere = Counter(_sought(line) for _, line in lines)
+    here: Counter[tuple[int, str | int]] = Counter()
     turns: list[tuple[int, int, int]] = []
     for number in sorted(range(len(lines)), key=lambda number: not _gives(lines[number][1])):
         at, line = lines[number]
-        said = _matched(line)
+        said = _sought(line)
         here[at, said] += 1
         turn = 0 if line.get("is_definition") else here[at, said]
         turns.append((turn, everywhere[said], number))
@@ -144,6 +143,12 @@ def _gives(line: _Json) -> bool:
     left, right = (line.get("spans") or [[0, 0]])[0]
     given = _GIVES.match(line["text"])
     return given is not None and given.start(1) <= left < right <= given.end(1)
+
+
+def _sought(line: _Json) -> str | int:
+    """Return what a line was looked for by: the alternative, or else the text that matches."""
+    which = line.get("alternative")
+    return _matched(line) if which is None else int(which)
 
 
 def _matched(line: _Json) -> str:
@@ -212,6 +217,7 @@ def _rows(lines: Sequence[_Json]) -> Iterator[str]:
         by_lines = not place or place.startswith("L")
         at = str(line["line"]) if by_lines else f"{INDENT}{short(place)}"
         if is_bare:
+            at += f"-{line['unit_end']}" if by_lines and "unit_end" in line else ""
             same.setdefault(text.lstrip(), []).append(at)
         else:
             yield f"{at}{':' if line['is_match'] else '-'} {text}".rstrip()
