@@ -433,3 +433,31 @@ def test_lines_that_only_import_or_list_a_name_are_places_at_the_end() -> None:
     )
     only = {**found, "total_lines": 2, "total_files": 1, "files": files[1:2]}
     assert "imported" not in grep_text(only)
+
+
+LISTED = '''def choose(otters):
+    """Choose a burrow.
+
+{told}
+    The first of these that is free:
+    - the bank of the river
+    - a hollow below roots
+    - the old lodge upstream
+
+{told}
+    """
+{rest}
+'''
+
+
+async def test_a_list_is_told_as_a_whole_for_an_order_with_gaps_misleads() -> None:
+    filler = "\n".join(f"    Otters swim and dive, {n} at a time." for n in range(12))
+    code = LISTED.format(told=filler, rest="    otters.pop()\n" * 20)
+    unit = {"kind": "unit", "start": 0, "end": len(code), "symbol": "choose"}
+    kb = knowledge_base(document("dig.py", code, media="code", blocks=(unit,)))
+
+    text = await told(kb, "search", {"query": "which is the first burrow that is free"})
+
+    assert "The first of these that is free:" in text
+    items = ("bank of the river", "hollow below roots", "old lodge upstream")
+    assert [item in text for item in items] == [True] * len(items)

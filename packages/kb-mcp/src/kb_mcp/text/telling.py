@@ -59,6 +59,12 @@ _WORD = 4
 """Characters by which two forms of a word are one, as ``excerpts`` has it."""
 
 
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+\S")
+"""A line that is an item of a list."""
+_OF_ITEMS = 0.5
+"""What an item is worth of the best one of its list, which says little without the others."""
+_MOST_ITEMS = 8
+"""Lists that are longer are told by what tells in them."""
 _CONSTANT = re.compile(r"\b(?:_[A-Z][A-Z0-9_]{2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b")
 _GIVEN = re.compile(rf"({_CONSTANT.pattern})\s*(?::[^=\n]*)?=(?!=)")
 _MOST_VALUES = 3
@@ -178,7 +184,9 @@ class Telling:
         parts = self._parts[at]
         worth = [self._says(part) for part in parts]
         is_code = self._pieces[at].is_code
-        return _with_what_is_meant(parts, worth) if is_code else _in_tables(parts, worth)
+        if not is_code:
+            return _in_tables(parts, worth)
+        return _in_lists(parts, _with_what_is_meant(parts, worth))
 
     def _worthy(self, at: int, worth: Sequence[float]) -> Iterator[_Line]:
         piece, parts = self._pieces[at], self._parts[at]
@@ -242,6 +250,21 @@ def _with_what_is_meant(parts: Sequence[_Part], worth: Sequence[float]) -> list[
             own[at] = max(own[at], worth[at - 1])
         if at + 1 < len(parts) and parts[at + 1].text.lstrip().startswith(_STRINGS):
             own[at] = max(own[at], worth[at + 1])
+    return own
+
+
+def _in_lists(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
+    """Return what lines of code are worth where some are a list: an order, or what there is.
+
+    They go on with the line before them that ends with a colon.
+    """
+    own, at = list(worth), 0
+    for is_item, run in groupby(bool(_ITEM.match(part.text)) for part in parts):
+        first, at = at, at + len(list(run))
+        if is_item and 1 < at - first <= _MOST_ITEMS:
+            is_led = first > 0 and parts[first - 1].text.rstrip().endswith(":")
+            best = max(own[first - is_led : at])
+            own[first:at] = [max(one, _OF_ITEMS * best) for one in own[first:at]]
     return own
 
 
