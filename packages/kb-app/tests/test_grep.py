@@ -228,7 +228,25 @@ def test_each_alternative_has_a_line_of_a_file_before_one_has_its_second() -> No
 
     lines = found["files"][0]["lines"]
     assert [line["text"] for line in lines] == ["walk0", "walk1", "swim", "rest here"]
-    assert [line["alternative"] for line in lines] == [0, 0, 2, 1]
+    assert [line["alternatives"] for line in lines] == [[0], [0], [2], [1]]
+
+
+def test_a_line_that_matches_several_alternatives_comes_before_one_that_matches_one() -> None:
+    text = "".join(f"walk {n}\n" for n in range(9)) + "walk or swim\n"
+    found = asked(document("a.py", text, media="code"), pattern="walk|swim", max_lines=2)
+
+    (line, both) = found["files"][0]["lines"]
+    assert (line["text"], both["text"], both["alternatives"]) == ("walk 0", "walk or swim", [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_said"),
+    [(r"été\b.*x", True), (r"\w+\b.*x", True), (r"\bfox\b|fox\b.*x", False), (r"\bété", False)],
+)
+def test_an_edge_that_may_miss_letters_is_named_and_no_other(pattern: str, is_said: bool) -> None:
+    found = asked(document("a.py", "été fox x\n", media="code"), pattern=pattern)
+
+    assert ("warnings" in found) is is_said
 
 
 def test_a_heading_is_found_as_one_and_so_is_a_symbol_after_other_letters() -> None:
@@ -320,14 +338,6 @@ def test_when_time_is_up_it_says_how_far_it_came() -> None:
     assert found["complete"] is False
     assert found["warnings"][0].startswith("time was up after 0 of 4 documents")
     assert stopped == found
-
-
-def test_an_inner_edge_that_sees_ascii_alone_is_told() -> None:
-    text = document("a.txt", "한국어 x\n", media="text")
-
-    assert "warnings" in asked(text, pattern=r"x\b\s*y")
-    assert "warnings" not in asked(text, pattern=r"\bx\b")
-    assert "warnings" not in asked(pattern=r"x\b\s*y")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ until it is known which texts they are looked for in: ``MARK`` and a letter stan
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kb_core.errors import InvalidInput
@@ -21,6 +21,8 @@ __all__ = [
     "Node",
     "Plain",
     "bad_pattern",
+    "branch_edges",
+    "inner_edges",
     "is_word",
     "literal",
     "no_newline",
@@ -400,3 +402,58 @@ def plain_of(node: Node) -> Plain | None:
     if any(part.kind != "lit" for part in letters) or not (letters or all(ends)):
         return None
     return Plain("".join(part.lit for part in letters), *ends)
+
+
+def branch_edges(node: Node) -> tuple[bool, bool]:
+    """Say whether a sequence begins and ends with an edge of a word that it has beside it."""
+    parts = node.parts
+    if len(parts) < 2:  # noqa: PLR2004 - an edge, and something it is of
+        return False, False
+    left = parts[0].kind == "edge" and _is_word_at(parts[1], 0)
+    right = parts[-1].kind == "edge" and _is_word_at(parts[-2], -1)
+    return left, right
+
+
+def inner_edges(tree: Node) -> bool:
+    """Say whether an edge stands where letters of other scripts are not seen.
+
+    Beside a letter of ASCII it finds all that it should, so that is none.
+    """
+    branches = [tree]
+    if tree.kind == "alt" and not tree.head:
+        branches = [_within_edges(branch) for branch in tree.parts]
+    return any(map(_has_edges, branches))
+
+
+def _within_edges(branch: Node) -> Node:
+    left, right = branch_edges(branch)
+    return replace(branch, parts=branch.parts[left : len(branch.parts) - right])
+
+
+def _has_edges(node: Node) -> bool:
+    beside = zip([None, *node.parts], node.parts, [*node.parts[1:], None], strict=False)
+    return any(
+        part.kind == "edge" and not (_is_ascii(left) or _is_ascii(right))
+        for left, part, right in beside
+    ) or any(map(_has_edges, node.parts))
+
+
+def _is_ascii(node: Node | None) -> bool:
+    return node is not None and node.kind == "lit" and node.lit.isascii() and is_word(node.lit)
+
+
+def _is_word_at(node: Node, at: int) -> bool:
+    """Say whether what *node* matches surely begins (0) or ends (-1) with a letter of a word."""
+    match node.kind:
+        case "lit":
+            return is_word(node.lit)
+        case "raw":
+            return node.is_word
+        case "rep":
+            return node.least > 0 and _is_word_at(node.parts[0], at)
+        case "alt":
+            return all(_is_word_at(part, at) for part in node.parts)
+        case "cat":
+            return bool(node.parts) and _is_word_at(node.parts[at], at)
+        case _:
+            return False

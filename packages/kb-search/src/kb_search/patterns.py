@@ -30,7 +30,8 @@ from kb_search.pattern_reading import (
     Node,
     Plain,
     bad_pattern,
-    is_word,
+    branch_edges,
+    inner_edges,
     literal,
     no_newline,
     plain_of,
@@ -100,7 +101,7 @@ class Pattern:
         self._tree = tree
         self._options = options
         self.ignore_case = options.ignore_case
-        self.inner_edges = _inner_edges(tree)
+        self.inner_edges = inner_edges(tree)
         """Whether there is a ``\\b`` that knows the letters of ASCII alone."""
         self._made: dict[tuple[Form, bool], Any] = {}
         self._quick: dict[Form, tuple[Any, Any, int]] = {}
@@ -356,7 +357,7 @@ def _text(node: Node, form: Form, *, outer: str = "") -> str:
             inner = "|".join(_text(part, form, outer=within) for part in node.parts)
             return f"{node.head}{inner})" if node.head else inner
         case _ if outer and form != "ascii":
-            left, right = _branch_edges(node)
+            left, right = branch_edges(node)
             middle = node.parts[left : len(node.parts) - right]
             inner = "".join(_text(part, form) for part in middle)
             edge = _EDGES[form]
@@ -377,45 +378,6 @@ def _letter(character: str, form: Form) -> str:
     if form == "other" and (apart := unicodedata.normalize("NFD", character)) != character:
         return f"(?:{plain}|{apart})"
     return plain
-
-
-def _branch_edges(node: Node) -> tuple[bool, bool]:
-    """Say whether a sequence begins and ends with an edge of a word that it has beside it."""
-    parts = node.parts
-    if len(parts) < 2:  # noqa: PLR2004 - an edge, and something it is of
-        return False, False
-    left = parts[0].kind == "edge" and _is_word_at(parts[1], 0)
-    right = parts[-1].kind == "edge" and _is_word_at(parts[-2], -1)
-    return left, right
-
-
-def _inner_edges(tree: Node) -> bool:
-    """Say whether an edge stands where the letters of other scripts are not seen."""
-
-    def count(node: Node) -> int:
-        return (node.kind == "edge") + sum(map(count, node.parts))
-
-    outer = 0
-    if tree.kind == "alt" and not tree.head:
-        outer = sum(sum(_branch_edges(branch)) for branch in tree.parts)
-    return count(tree) > outer
-
-
-def _is_word_at(node: Node, at: int) -> bool:
-    """Say whether what *node* matches surely begins (0) or ends (-1) with a letter of a word."""
-    match node.kind:
-        case "lit":
-            return is_word(node.lit)
-        case "raw":
-            return node.is_word
-        case "rep":
-            return node.least > 0 and _is_word_at(node.parts[0], at)
-        case "alt":
-            return all(_is_word_at(part, at) for part in node.parts)
-        case "cat":
-            return bool(node.parts) and _is_word_at(node.parts[at], at)
-        case _:
-            return False
 
 
 def _needs(node: Node) -> list[tuple[str, ...]]:

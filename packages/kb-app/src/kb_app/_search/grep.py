@@ -368,21 +368,19 @@ def _chosen(match: _Match, pattern: Pattern, share: int) -> list[int]:
     turns: Counter[int] = Counter()
     order = []
     for at in starts:
-        which = _alternative(match.found, pattern, at)
-        turns[which] += 1
-        order.append((at not in match.defined, turns[which], at))
+        which = _alternatives(match.found, pattern, at)
+        turns.update(which)
+        order.append((at not in match.defined, min(turns[one] for one in which), -len(which), at))
     return sorted(at for *_, at in sorted(order)[:share])
 
 
-def _alternative(found: _Found, pattern: Pattern, start: int) -> int:
-    """Return which alternative of the pattern matches the line that begins there, the first."""
+def _alternatives(found: _Found, pattern: Pattern, start: int) -> list[int]:
+    """Return which alternatives of the pattern match the line that begins there, from 0."""
     data = found.text.data
     end = data.find(b"\n", start)
     line = start, len(data) if end < 0 else end
-    for at, one in enumerate(pattern.alternatives[:-1]):
-        if one.covers(data, found.form, line, (start, start)):
-            return at
-    return len(pattern.alternatives) - 1
+    matching = (one.covers(data, found.form, line, (start, start)) for one in pattern.alternatives)
+    return [at for at, matches in enumerate(matching) if matches] or [0]
 
 
 def _numbered(data: bytes, starts: Sequence[int]) -> dict[int, int]:
@@ -429,7 +427,7 @@ def _lines(
             place = None if by_lines else _place(chunks, before)
             line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
             if len(pattern.alternatives) > 1:
-                line["alternative"] = _alternative(found, pattern, at)
+                line["alternatives"] = _alternatives(found, pattern, at)
             if at in match.defined:
                 line["is_definition"] = True
                 if following := match.defined[at]:

@@ -825,7 +825,7 @@ class GrepResponseFilesLines(TypedDict):
     is_match: bool
     uri: NotRequired[str]
     spans: NotRequired[list[list[int]]]
-    alternative: NotRequired[int]
+    alternatives: NotRequired[list[int]]
     is_definition: NotRequired[bool]
     unit_end: NotRequired[int]
     cut: NotRequired[bool]

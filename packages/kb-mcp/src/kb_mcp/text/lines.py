@@ -53,7 +53,7 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     first = few(said, room // 3)
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + 4
     files, naming = _without_naming(found["files"])
-    said_at_end = few([_NAMED + ", ".join(naming)], room // 4) if naming else []
+    said_at_end = few([_NAMED + ", ".join(naming)], room // 10) if naming else []
     room -= sum(weight(line) + 1 for line in said_at_end)
     several = {file["doc_path"] for file in files if _times(files, file["doc_path"]) > 1}
     heads = [_head(file, several) for file in files]
@@ -111,8 +111,9 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
 
     A pattern such as ``a|b|c`` asks for several things, of which one may be everywhere. So each
     alternative has its first line of a file before another has its second, what is rare before
-    what is not, and lines that define go before all; of lines of the same, those that give a
-    value to what matches are the first. Nothing is chosen where lines stand around others.
+    what is not, and lines that define go before all; of lines of the same, those that match
+    another, too, or give a value to what matches are the first. Nothing is chosen where lines
+    stand around others.
     """
     lines = [(at, line) for at, file in enumerate(files) for line in file["lines"]]
     if not all(line["is_match"] for _, line in lines):
@@ -120,15 +121,15 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     costs = [weight(f"{line['line']}: {_text(line).lstrip()}\n") for _, line in lines]
     if sum(costs) <= room:
         return None
-    everywhere = Counter(_sought(line) for _, line in lines)
+    everywhere = Counter(said for _, line in lines for said in _sought(line))
     here: Counter[tuple[int, str | int]] = Counter()
     turns: list[tuple[int, int, int]] = []
-    for number in sorted(range(len(lines)), key=lambda number: not _gives(lines[number][1])):
+    for number in sorted(range(len(lines)), key=lambda number: _tells_least(lines[number][1])):
         at, line = lines[number]
-        said = _sought(line)
-        here[at, said] += 1
-        turn = 0 if line.get("is_definition") else here[at, said]
-        turns.append((turn, everywhere[said], number))
+        sought = _sought(line)
+        here.update((at, said) for said in sought)
+        turn = 0 if line.get("is_definition") else min(here[at, said] for said in sought)
+        turns.append((turn, min(everywhere[said] for said in sought), number))
     chosen: list[list[_Json]] = [[] for _ in files]
     for *_, number in sorted(turns):
         if costs[number] <= room:
@@ -145,10 +146,13 @@ def _gives(line: _Json) -> bool:
     return given is not None and given.start(1) <= left < right <= given.end(1)
 
 
-def _sought(line: _Json) -> str | int:
-    """Return what a line was looked for by: the alternative, or else the text that matches."""
-    which = line.get("alternative")
-    return _matched(line) if which is None else int(which)
+def _tells_least(line: _Json) -> tuple[int, bool]:
+    return -len(line.get("alternatives", ())), not _gives(line)
+
+
+def _sought(line: _Json) -> Sequence[str | int]:
+    """Return what a line was looked for by: its alternatives, or else the text that matches."""
+    return line.get("alternatives") or [_matched(line)]
 
 
 def _matched(line: _Json) -> str:
