@@ -426,13 +426,19 @@ def _lines(
         if at in matching:
             place = None if by_lines else _place(chunks, before)
             line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
-            if len(pattern.alternatives) > 1:
-                line["alternatives"] = _alternatives(found, pattern, at)
-            if at in match.defined:
-                line["is_definition"] = True
-                if following := match.defined[at]:
-                    line["unit_end"] = wanted + following
+            _tell(line, match, pattern, at)
         yield line
+
+
+def _tell(line: types.GrepResponseFilesLines, match: _Match, pattern: Pattern, start: int) -> None:
+    """Add what is known of a line that matches, which begins there."""
+    if len(pattern.alternatives) > 1:
+        line["alternatives"] = _alternatives(match.found, pattern, start)
+    following = match.defined.get(start)
+    if following is not None:
+        line["is_definition"] = True
+    if following:
+        line["unit_end"] = line["line"] + following
 
 
 def _line(number: int, text: str, pattern: Pattern | None) -> types.GrepResponseFilesLines:
