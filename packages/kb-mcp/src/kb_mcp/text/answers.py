@@ -36,7 +36,7 @@ _NEXT = {
     "no_chunks": ("Search with other words or fewer filters.",),
     "score_gate": ("What comes nearest:",),
 }
-_BRIEFLY = {"no_chunks": "no answer: nothing found", "score_gate": "no answer; nearest:"}
+_BRIEFLY = {"no_chunks": "no answer: nothing found", "score_gate": "no sure answer; nearest:"}
 """What several say of a refusal that many of them may have."""
 
 
