@@ -212,13 +212,15 @@ def _unit(start: str, end: str, symbol: str, level: int, kind: str = "function")
     return found | {"symbol": symbol, "symbol_kind": kind}
 
 
+PARTS = (
+    _unit("class A", "x = 1", "A", 1, "class"),
+    _unit("    def f", "return 1", "A.f", 2),
+    _unit("def g", "pass", "g", 1),
+)
+
+
 def test_an_outline_says_the_lines_of_symbols_and_of_all_inside_them() -> None:
-    blocks = (
-        _unit("class A", "x = 1", "A", 1, "class"),
-        _unit("    def f", "return 1", "A.f", 2),
-        _unit("def g", "pass", "g", 1),
-    )
-    doc = document("a.py", CODE, media="code", blocks=blocks)
+    doc = document("a.py", CODE, media="code", blocks=PARTS)
     with kb_of(doc) as kb:
         found = kb.outline("a.py")
 
@@ -247,6 +249,54 @@ def _headings(text: str) -> tuple[dict[str, Any], ...]:
             )
         at += len(line)
     return tuple(found)
+
+
+HEADED = "# The way\n\nIn.\n\n## To *go* there\n\nOn.\n\n# Back\n\nOff.\n\n## Rest\n\n## Rest\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ("a.py#A", (1, 5)),
+        ("a.py#A.f", (4, 5)),
+        ("a.py#f", (4, 5)),
+        ("a.py#g", (8, 9)),
+        ("a.md#the way", (1, 7)),
+        ("a.md#to-go-there", (5, 7)),
+        ("a.md#Back", (9, 15)),
+        ({"path": "a.md#Back"}, (9, 15)),
+    ],
+)
+def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) -> None:
+    code = document("a.py", CODE, media="code", blocks=PARTS)
+    with kb_of(code, document("a.md", HEADED, blocks=_headings(HEADED))) as kb:
+        found = kb.fetch(place)
+        (several,) = kb.fetch_many([place])["results"]
+
+    assert (found["line_start"], found["line_end"]) == lines
+    assert several["result"] == found
+
+
+@pytest.mark.parametrize(
+    ("place", "message", "hint"),
+    [
+        ("a.py#ff", "has no heading and no symbol 'ff'", "outline"),
+        ("a.py#A.h", "has no heading and no symbol 'A.h'", "did you mean 'A.f'?"),
+        ("a.md#rest", "has 2 parts called 'rest'", "they begin at 13, 15"),
+        ({"citation": "a.py#g"}, "unknown fragment 'g'", "L12"),
+    ],
+)
+def test_a_name_that_names_nothing_or_several_is_refused_with_the_way_out(
+    place: Place, message: str, hint: str
+) -> None:
+    code = document("a.py", CODE, media="code", blocks=PARTS)
+    with (
+        kb_of(code, document("a.md", HEADED, blocks=_headings(HEADED))) as kb,
+        pytest.raises(InvalidInput, match=message) as caught,
+    ):
+        kb.fetch(place)
+
+    assert hint in (caught.value.hint or "")
 
 
 levels = st.lists(st.integers(1, 4), max_size=40)

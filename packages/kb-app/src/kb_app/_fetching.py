@@ -1,9 +1,11 @@
 """Fetching by place: what a path, lines, a citation or a chunk says, one or several at once.
 
 A place is a text as it is printed anywhere (``notes/a.md:12-30``, a citation, an id), or an
-object that says one of these and perhaps which lines, or how many neighbours::
+object that says one of these and perhaps which lines, or how many neighbours. ``path#name`` is
+what has that name in the file, a symbol or a heading with all that is inside it::
 
     {"path": "src/app.py", "lines": "40-80"}
+    {"path": "src/app.py#Server.start"}
     {"citation": "notes/a.md#L12-L34"}
     {"chunk": "5669ef18", "context": 1}
 
@@ -44,6 +46,7 @@ MAX_PLACES = 100
 _NAMES = ("path", "lines", "citation", "chunk", "context", "source")
 _MAIN = ("path", "citation", "chunk")
 _LINES = re.compile(r"L?(?P<first>\d{1,9})(?P<open>\s*(?:-|–|:|,|to)\s*(?:L?(?P<last>\d{1,9}))?)?")
+_WORDS = re.compile(r"\w+")
 _END = 10**9 - 1
 """Beyond the last line of anything."""
 
@@ -155,14 +158,63 @@ def fetch_place(
     if place.kind == "chunk":
         return _chunk(snapshot, place, max_tokens, fresh)
     if place.lines is None:
-        field = place.kind if place.kind == "citation" else "path"
-        return cite(snapshot, place.name, place.source, fresh, max_tokens=max_tokens, field=field)
+        return _cited(snapshot, place, max_tokens, fresh)
     doc = document_named(snapshot, place.name, source=place.source, field="path")
     first, last = place.lines
     if last is not None:
         return _reading.fetch_span(snapshot, doc["doc_id"], (first, last), max_tokens, fresh)
     found = _reading.fetch_span(snapshot, doc["doc_id"], (first, _END), max_tokens, fresh)
     return {**found, "line_end": max(first, found["effective_end"])}
+
+
+def _cited(
+    snapshot: IndexSnapshot, place: Place, max_tokens: int | None, fresh: Freshness
+) -> types.FetchResult:
+    field = place.kind if place.kind == "citation" else "path"
+    try:
+        return cite(snapshot, place.name, place.source, fresh, max_tokens=max_tokens, field=field)
+    except InvalidInput:
+        path, _, name = place.name.rpartition("#")
+        if place.kind == "citation" or not (path and name):
+            raise
+    doc = document_named(snapshot, path, source=place.source, field="path")
+    part = _part(snapshot, doc, name)
+    if "uri" in part:
+        return cite(snapshot, part["uri"], doc["source_id"], fresh, max_tokens=max_tokens)
+    lines = part["line_start"], part["line_end"]
+    return _reading.fetch_span(snapshot, doc["doc_id"], lines, max_tokens, fresh)
+
+
+def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEntries:
+    """Return the entry of an outline that is called so; ``InvalidInput`` for none and for several.
+
+    A symbol may be without those that it stands in, a heading is read as links to it are, too.
+    """
+    entries = list(_entries(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or ""))
+    wanted = _slug(name)
+    called = [entry for entry in entries if entry.symbol == name]
+    called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
+    if len(called) == 1:
+        return called[0].fields
+    if called:
+        places = (str(entry.fields.get("line_start", entry.fields.get("uri"))) for entry in called)
+        what, hint = (
+            f"{len(called)} parts called",
+            f"they begin at {', '.join(places)}: give lines, as #L12-L34",
+        )
+    else:
+        close = nearest_of(name, [entry.symbol or entry.fields["name"] for entry in entries])
+        meant = f"did you mean {close!r}?" if close else "the outline of a file names them all"
+        what, hint = "no heading and no symbol", f"{meant}; lines are #L12-L34"
+    raise InvalidInput(
+        f"{doc['path']!r} has {what} {name!r}",
+        hint=hint,
+        details={"field": "path", "value": f"{doc['path']}#{name}"},
+    )
+
+
+def _slug(name: str) -> str:
+    return "-".join(_WORDS.findall(name.casefold()))
 
 
 def _chunk(
@@ -256,6 +308,8 @@ class _Entry:
     level: int
     size: int
     fields: types.OutlineEntries
+    symbol: str
+    """With those that it stands in."""
 
     @property
     def cost(self) -> int:
@@ -284,7 +338,7 @@ def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_En
             fields["line_start"], fields["line_end"] = lines.lines_of(start, start + len(body))
         elif before := bisect_right(starts, start):
             fields["uri"] = places[before - 1][1]
-        yield _Entry(_level(head), end - start, fields)
+        yield _Entry(_level(head), end - start, fields, head.get("symbol") or "")
 
 
 def _closing(heads: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -40,6 +40,7 @@ _LOOKED_AT = 20_000
 
 _FETCH = """
 kebab fetch notes/search.md:12-34 src/app.py:40
+kebab fetch 'src/app.py#Server.start' 'notes/search.md#Ranking'
 kebab fetch outline src/app.py
 """
 _PLACE_MARKS = frozenset("/.:#")
@@ -63,7 +64,8 @@ def fetch() -> None:
     """Print text exactly as it stands in a source.
 
     What is printed is taken: an id or its first eight characters, a path or its end, a path
-    and lines (notes/a.md:12, notes/a.md:12-34), a citation. What names several lists them.
+    and lines (notes/a.md:12, notes/a.md:12-34), a path and what is called so in it (a symbol
+    or a heading, with all that is inside), a citation. What names several lists them.
     """
 
 

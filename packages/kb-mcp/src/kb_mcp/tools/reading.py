@@ -75,7 +75,10 @@ class FetchInput(Input):
         "uri": "citation",
     }
 
-    path: Text = Field(default=None, description="A document, as hits print it.")
+    path: Text = Field(
+        default=None,
+        description="A document, as hits print it; a.py#name: what is called so in it.",
+    )
     lines: Annotated[Any, WithJsonSchema({"type": "string"})] = Field(
         default=None, description="Of path: 40-80, 40, 40-."
     )
@@ -88,7 +91,7 @@ class FetchInput(Input):
         ),
     ] = Field(
         default=[],
-        description="Several: each path:12-30, a uri, or an object of these names.",
+        description="Several: each path:12-30, path#name, a uri, or an object of these names.",
     )
     outline: Flag = Field(
         default=False, description="Of path: its headings or symbols, with lines."
@@ -265,7 +268,7 @@ FETCH = Tool(
         "symbols with their lines."
     ),
     shown={
-        "places": "a.md:12-30, or a citation",
+        "places": "a.md:12-30, a.py#Class.method, a.md#Heading, or a citation",
         "path": "",
         "outline": "",
         "chunk": "",
