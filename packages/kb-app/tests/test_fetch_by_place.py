@@ -265,11 +265,15 @@ HEADED = "# The way\n\nIn.\n\n## To *go* there\n\nOn.\n\n# Back\n\nOff.\n\n## Re
         ("a.md#to-go-there", (5, 7)),
         ("a.md#Back", (9, 15)),
         ({"path": "a.md#Back"}, (9, 15)),
+        ("g", (8, 9)),
+        ("A.f", (4, 5)),
+        ("A", (1, 5)),
     ],
 )
 def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) -> None:
     code = document("a.py", CODE, media="code", blocks=PARTS)
-    with kb_of(code, document("a.md", HEADED, blocks=_headings(HEADED))) as kb:
+    test = document("tests/test_a.py", CODE, media="code", blocks=PARTS)
+    with kb_of(code, test, document("a.md", HEADED, blocks=_headings(HEADED))) as kb:
         found = kb.fetch(place)
         (several,) = kb.fetch_many([place])["results"]
 
@@ -284,19 +288,29 @@ def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) 
         ("a.py#A.h", "has no heading and no symbol 'A.h'", "did you mean 'A.f'?"),
         ("a.md#rest", "has 2 parts called 'rest'", "they begin at 13, 15"),
         ({"citation": "a.py#g"}, "unknown fragment 'g'", "L12"),
+        ("g", "2 places define 'g'", "a.py:8-9, b/a.py:8-9"),
     ],
 )
 def test_a_name_that_names_nothing_or_several_is_refused_with_the_way_out(
     place: Place, message: str, hint: str
 ) -> None:
-    code = document("a.py", CODE, media="code", blocks=PARTS)
+    code = [document(path, CODE, media="code", blocks=PARTS) for path in ("a.py", "b/a.py")]
     with (
-        kb_of(code, document("a.md", HEADED, blocks=_headings(HEADED))) as kb,
+        kb_of(*code, document("a.md", HEADED, blocks=_headings(HEADED))) as kb,
         pytest.raises(InvalidInput, match=message) as caught,
     ):
         kb.fetch(place)
 
     assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["h", "A.g", "a.rs", "return", "nothing.md"])
+def test_a_name_that_nothing_defines_is_no_document(name: str) -> None:
+    with (
+        kb_of(document("a.py", CODE, media="code", blocks=PARTS)) as kb,
+        pytest.raises(DocNotFound, match="no document at"),
+    ):
+        kb.fetch(name)
 
 
 levels = st.lists(st.integers(1, 4), max_size=40)

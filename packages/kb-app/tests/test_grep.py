@@ -231,6 +231,14 @@ def test_each_alternative_has_a_line_of_a_file_before_one_has_its_second() -> No
     assert [line["alternatives"] for line in lines] == [[0], [0], [2], [1]]
 
 
+@pytest.mark.parametrize("path", ["src/*.py", "s?c/a.py", "./src/**", "**/a.py"])
+def test_a_path_that_is_no_file_is_a_glob(path: str) -> None:
+    found = asked(pattern="def walk", paths=(path,))
+
+    assert [file["doc_path"] for file in found["files"]] == ["src/a.py"]
+    assert "warnings" not in found
+
+
 def test_a_line_that_matches_several_alternatives_comes_before_one_that_matches_one() -> None:
     text = "".join(f"walk {n}\n" for n in range(9)) + "walk or swim\n"
     found = asked(document("a.py", text, media="code"), pattern="walk|swim", max_lines=2)

@@ -15,7 +15,7 @@ from kb_core.records import DocumentRecord
 from kb_core.search import SearchQuery
 from kb_core.testing.documents import document
 from kb_mcp._tool import in_passages
-from kb_mcp.testing import knowledge_base, told
+from kb_mcp.testing import call, knowledge_base, told
 from kb_mcp.text.hits import bulk_text, search_text
 from kb_mcp.text.lines import grep_text
 from kb_mcp.text.pieces import Piece
@@ -301,6 +301,28 @@ async def test_a_document_that_is_too_long_is_told_in_outline_unless_tokens_were
     assert rows[0].endswith(" otter0")
     assert len(rows) == 9
     assert "1 def otter0():" in text
+
+
+async def test_several_places_have_an_outline_each() -> None:
+    code = "def ottera():\n    pass\n\n\ndef otterb():\n    pass\n"
+    units = tuple(
+        {"kind": "unit", "start": code.index(f"def {name}"), "end": end, "symbol": name}
+        for name, end in (("ottera", 22), ("otterb", len(code)))
+    )
+    kb = knowledge_base(
+        document("a.py", code, media="code", blocks=units),
+        document("b.py", code, media="code", blocks=units),
+    )
+
+    asked = {"places": ["a.py:1-2", {"path": "b.py"}, "c.py"], "outline": True}
+    text = await told(kb, "fetch", asked)
+    refused = await call(kb, "fetch", asked)
+
+    told_of = [text.count(name) for name in ("a.py of", "b.py of", "ottera", "otterb")]
+    assert told_of == [1, 1, 2, 2]
+    assert "pass" not in text
+    assert "doc_not_found" in text
+    assert "do not go together" in str(refused.structured_content)
 
 
 CODE = """from limits import MOST_OTTERS

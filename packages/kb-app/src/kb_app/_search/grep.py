@@ -53,6 +53,8 @@ _HEAD_BYTES = 2_000
 _GIVEN = re.compile(rb"(?:[\w<>\[\]]+[ \t]+){0,4}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)")
 """A line at the margin that gives a name a value: as telling as a function."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
+_GLOB = frozenset("*?[{")
+"""What makes a path a pattern, unless a file is called so."""
 _TURNS = 1_000
 """Lines between two looks at the clock."""
 
@@ -215,7 +217,7 @@ def _where(snapshot: IndexSnapshot, query: GrepQuery) -> tuple[Filter | None, li
 
 
 def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
-    """Return what passes at a path or below it: as it is typed, or the end of a longer one."""
+    """Return what passes at a path or below it: as it is typed, the end of a longer one, a glob."""
     glob_of("path", literal_glob(path))
     places = [
         all_of([OneOf("source_id", (source,)) if source else None, _at(inside)])
@@ -223,7 +225,9 @@ def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
     ]
     name = literal_glob(path.strip("/"))
     ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
-    for where in (Or(tuple(place for place in places if place is not None)), ends):
+    is_glob = not _GLOB.isdisjoint(path)
+    globs = [glob_of("path", path.removeprefix("./"))] if is_glob else []
+    for where in (Or(tuple(place for place in places if place is not None)), ends, *globs):
         if snapshot.count_docs(where):
             return where
     return None
@@ -289,12 +293,19 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[
             continue
         end = data.find(b"\n", start)
         line = starts[at], len(data) if end < 0 else end
-        left = data.find(name, *line)
         # A part of a name is no name; a word of a heading says what it is about.
-        if left >= 0 and pattern.covers(data, found.form, line, (left, left + len(name))):
+        if any(pattern.covers(data, found.form, line, part) for part in _places(data, name, line)):
             size = len(text[char : block["end"]].encode("utf-8", "replace"))
             stop = byte + size if text else block["end"]
             yield starts[at], data[start:stop].rstrip().count(b"\n")
+
+
+def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """Yield where a name stands in a line, in other words, too; of none, its beginning."""
+    at = data.find(name, *line)
+    while at >= 0:
+        yield at, at + len(name)
+        at = data.find(name, at + 1, line[1]) if name else -1
 
 
 def _named(doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[Mapping[str, Any], str]]:

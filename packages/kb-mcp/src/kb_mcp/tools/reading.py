@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
@@ -20,9 +20,10 @@ from kb_app.wire_models import (
     choice,
     read,
 )
-from kb_core.errors import InvalidInput
+from kb_core import wire
+from kb_core.errors import InvalidInput, KbError
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
-from kb_mcp.text import BUDGET, tokens_of
+from kb_mcp.text import BUDGET, error_text, tokens_of
 from kb_mcp.text.reports import (
     PLACES,
     documents_text,
@@ -91,7 +92,7 @@ class FetchInput(Input):
         ),
     ] = Field(
         default=[],
-        description="Several: each path:12-30, path#name, a uri, or an object of these names.",
+        description="Several: each path:12-30, path#name, name, uri, or an object of these names.",
     )
     outline: Flag = Field(
         default=False, description="Of path: its headings or symbols, with lines."
@@ -160,7 +161,8 @@ def _fetch(call: Call) -> Answer:
 def _fetch_by_place(call: Call, asked: FetchInput) -> Answer:
     place = _place_of(asked)
     if asked.places:
-        _refuse_beside("places", {**place, **({"image": True} if asked.image else {})})
+        others = {name: True for name in ("image", "outline") if getattr(asked, name)}
+        _refuse_beside("places", {**place, **others})
         return call.kb.fetch_many(asked.places, max_tokens=asked.max_tokens)
     if not place:
         raise InvalidInput(
@@ -215,6 +217,8 @@ def _tell_fetch(call: Call) -> str:
     given = call.arguments
     places = given.get("places")
     many = len(places) if isinstance(places, list) else 0
+    if many and given.get("outline"):
+        return _outlines(call, places)
     most = call.max_tokens or (PLACES if many else BUDGET)
     is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
     # Each place may take all of it: which of them are shown is decided once they are known.
@@ -225,6 +229,19 @@ def _tell_fetch(call: Call) -> str:
     text = fetched_text(found, most)
     call.shown.extend(fetched_lines(found, text))
     return text
+
+
+def _outlines(call: Call, places: Sequence[Any]) -> str:
+    """Return the outline of each place's file, as many as there is room for."""
+    most = call.max_tokens or BUDGET
+    told = []
+    for place in places:
+        name = place.get("path") if isinstance(place, Mapping) else place
+        try:
+            told.append(fetched_text(call.kb.outline(str(name)), most // len(places)))
+        except KbError as error:
+            told.append(error_text(wire.error(error)))
+    return "\n".join(told)
 
 
 def _is_whole(given: Mapping[str, Any], found: Answer) -> bool:
@@ -268,7 +285,7 @@ FETCH = Tool(
         "symbols with their lines."
     ),
     shown={
-        "places": "a.md:12-30, a.py#Class.method, a.md#Heading, or a citation",
+        "places": "a.md:12-30, a.py#Class.method, a.md#Heading, function_name",
         "path": "",
         "outline": "",
         "chunk": "",
