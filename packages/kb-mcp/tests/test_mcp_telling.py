@@ -322,7 +322,7 @@ async def test_several_places_have_an_outline_each() -> None:
     assert told_of == [1, 1, 2, 2]
     assert "pass" not in text
     assert "doc_not_found" in text
-    assert "do not go together" in str(refused.structured_content)
+    assert "do not go together" in str(refused.content)
 
 
 CODE = """from limits import MOST_OTTERS

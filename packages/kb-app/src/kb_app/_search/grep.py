@@ -225,9 +225,10 @@ def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
     ]
     name = literal_glob(path.strip("/"))
     ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
-    is_glob = not _GLOB.isdisjoint(path)
-    globs = [glob_of("path", path.removeprefix("./"))] if is_glob else []
-    for where in (Or(tuple(place for place in places if place is not None)), ends, *globs):
+    wheres: list[Filter] = [Or(tuple(place for place in places if place is not None)), ends]
+    if not _GLOB.isdisjoint(path):
+        wheres.append(glob_of("path", path.removeprefix("./")))
+    for where in wheres:
         if snapshot.count_docs(where):
             return where
     return None

@@ -216,7 +216,8 @@ def _any_of(name: str, *others: str) -> dict[str, Any]:
 def _tell_fetch(call: Call) -> str:
     given = call.arguments
     places = given.get("places")
-    many = len(places) if isinstance(places, list) else 0
+    places = places if isinstance(places, list) else []
+    many = len(places)
     if many and given.get("outline"):
         return _outlines(call, places)
     most = call.max_tokens or (PLACES if many else BUDGET)
