@@ -211,8 +211,9 @@ def _beside_pages(
         at: row.score * (weight_of(known[at], wish, _WHERE_IN_A_LIST) if at in known else 1)
         for at, row in enumerate(head)
     }
-    scale = head[0].score / max(scores.values())
-    return {at: score * min(1.0, scale) for at, score in scores.items()}
+    most = max(scores.values())
+    scale = min(1.0, head[0].score / most) if most > 0 else 1.0
+    return {at: score * scale for at, score in scores.items()}
 
 
 def _scored(row: Row, score: float) -> Row:
