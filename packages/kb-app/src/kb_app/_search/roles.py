@@ -155,8 +155,10 @@ def in_their_places(
     if not code:
         return list(head)
     wish = wish_of(query)
+    if _ASKED_WHERE_TOLD.search(query):
+        wish = wish._replace(is_where=False)
     pages = _pages_of_code(known, code)
-    if wish.is_where and not _ASKED_WHERE_TOLD.search(query):
+    if wish.is_where:
         scores = _beside_pages(head, {**pages, **code}, wish)
     else:
         scores = _in_places(head, code, pages, wish)
