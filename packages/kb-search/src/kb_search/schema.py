@@ -104,6 +104,7 @@ what it leads to.
 
 _CAMEL_NAME = re.compile(r"\b[a-z]+(?:[A-Z][a-z0-9]*)+\b")
 
+
 Fields: TypeAlias = dict[str, Any]
 """Values of a record by the names of its fields, several as a list."""
 
