@@ -4,11 +4,14 @@ Sixty questions about click, starlette and jinja2, written from what their users
 before any was tried: in prose, by ``where``, by the name of a symbol, and by a name with a
 typing error. ``code_questions.jsonl`` holds them, each with the places that answer it, a file
 and a symbol (or a page of the documentation). It holds nothing of the repositories, and
-nothing is downloaded: FOLDER has a source distribution of each, unpacked.
+nothing is downloaded: FOLDER has a source distribution of each, unpacked. Others are those of
+``code_later_questions.jsonl``: 79 about httpx, rich, anyio, pydantic and fastify, of which
+nothing was chosen by those that are ``kept``.
 
     python tools/bench/code_search.py FOLDER                   in a temporary folder
     python tools/bench/code_search.py FOLDER --keep DIR        a second run only asks
     python tools/bench/code_search.py FOLDER --each            and the rank of each question
+    python tools/bench/code_search.py FOLDER --questions FILE  asks others
 
 Printed by kind of question, for ``codebase_search`` and for ``search`` by words and in hybrid:
 the mean reciprocal rank of the first right place among ten hits, and how often it is the
@@ -20,6 +23,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +52,11 @@ Found = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a repository, and the places that answer it, as ``path#symbol``."""
+    """What is asked of a repository, and the places that answer it.
+
+    They are ``path#symbol`` in Python, and in any language a path alone, or ``path~expression``
+    for the lines that match one.
+    """
 
     repo: str
     kind: str
@@ -56,9 +64,9 @@ class Question:
     places: tuple[str, ...]
 
 
-def questions() -> list[Question]:
-    """Return all questions."""
-    rows = map(json.loads, QUESTIONS.read_text("utf-8").splitlines())
+def questions(path: Path = QUESTIONS) -> list[Question]:
+    """Return all questions of a file."""
+    rows = map(json.loads, path.read_text("utf-8").splitlines())
     return [Question(**{**row, "places": tuple(row["places"])}) for row in rows]
 
 
@@ -92,6 +100,18 @@ def _definitions(
             yield node
         elif isinstance(node, ast.If | ast.Try):
             yield from _definitions([*node.body, *node.orelse])
+
+
+def _lines_of(root: Path, place: str) -> list[Found]:
+    path, is_expression, expression = place.partition("~")
+    if not is_expression:
+        return [lines_of(root, place)]
+    _, _, last = lines_of(root, path)
+    lines = (root / path).read_text("utf-8").split("\n")
+    found = [at for at, line in enumerate(lines, 1) if re.search(expression, line)]
+    if not found:
+        raise ValueError(f"{place}: none of {last} lines matches")
+    return [(path, at, at) for at in found]
 
 
 Ask = Callable[[KnowledgeBase, str], list[Found]]
@@ -128,7 +148,7 @@ def ranks(kb: KnowledgeBase, root: Path, asked: Sequence[Question], ask: Ask) ->
     """Return at which hit each question meets one of its places, 0 for none of ten."""
     found = []
     for question in asked:
-        places = [lines_of(root, place) for place in question.places]
+        places = [found for place in question.places for found in _lines_of(root, place)]
         hits = ask(kb, question.query)
         met = (any(_meets(hit, place) for place in places) for hit in hits)
         found.append(next((rank for rank, is_met in enumerate(met, 1) if is_met), 0))
@@ -180,9 +200,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="it holds the repositories")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="what is ingested stays here")
     parser.add_argument("--each", action="store_true", help="print the ranks of each question")
+    parser.add_argument("--questions", type=Path, default=QUESTIONS, help="a file of others")
     options = parser.parse_args(words)
     use_private_cache()
-    asked = sorted(questions(), key=lambda question: question.repo)
+    asked = sorted(questions(options.questions), key=lambda question: question.repo)
     try:
         with keep_in(options.keep) as place:
             found = _measure(options.folder.resolve(), place, asked)

@@ -129,6 +129,25 @@ def test_the_length_of_a_field_is_the_number_of_its_terms(
     assert lengths_of(texts) == {field: len(text.split()) for field, text in texts.items()}
 
 
+@pytest.mark.parametrize(
+    ("media", "text", "held"),
+    [
+        ("code", "function sendTrailers (res) {}", {"send", "trailer"}),
+        ("code", "res.getLastEntry(parseHTTP2Address)", {"last", "entri", "address"}),
+        ("code", "class SessionPool: ...", set()),
+        ("markdown", "Call sendTrailers.", set()),
+    ],
+)
+def test_parts_of_camel_case_rank_in_code_as_those_of_snake_case_do(
+    media: str, text: str, held: set[str]
+) -> None:
+    doc = document("a", text, media=media)
+
+    stems = scored_texts(doc.chunks[0], doc, analyze(text))["stem"].split()
+
+    assert {"session", "pool", "send", "trailer", "last", "entri", "address"} & {*stems} == held
+
+
 @given(st.lists(st.text(max_size=20), max_size=5), st.sampled_from(["en", "de", "tr"]))
 def test_a_text_is_analysed_as_what_stands_between_its_spaces(parts: list[str], lang: str) -> None:
     whole = analyze(" ".join(parts), lang)

@@ -145,7 +145,7 @@ class Mirror:
         return mirrored
 
 
-INDEX_VERSION = f"i11-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i12-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 Part = tuple[tantivy.Schema, tantivy.Searcher]

@@ -13,6 +13,7 @@ to be searched and filtered by. Every text field splits at white space or not at
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
@@ -22,7 +23,7 @@ from typing import Any, TypeAlias
 import tantivy
 
 from kb_core.clock import to_epoch
-from kb_core.media import TrustLevel
+from kb_core.media import Media, TrustLevel
 from kb_core.records import (
     ChunkRecord,
     Control,
@@ -101,6 +102,9 @@ what it leads to.
 """
 
 
+_CAMEL_NAME = re.compile(r"\b[a-z]+(?:[A-Z][a-z0-9]*)+\b")
+
+
 Fields: TypeAlias = dict[str, Any]
 """Values of a record by the names of its fields, several as a list."""
 
@@ -172,7 +176,7 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
     padding = _SIGNPOST_PADDING if is_signpost(chunk.text, doc.media) else _PADDING
     return {
         # Pairs of characters rank beside stems: one field has one idea of how long a chunk is.
-        "stem": _joined((padding, streams.stem, streams.cjk)),
+        "stem": _joined((padding, streams.stem, _name_parts(chunk, doc), streams.cjk)),
         "exact": streams.exact,
         "ident": streams.ident,
         "cjk": streams.cjk,
@@ -181,6 +185,19 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
         "symbol": symbol,
         "name": names,
     }
+
+
+def _name_parts(chunk: ChunkRecord, doc: DocumentRecord) -> str:
+    """Return the stems of the parts of names such as ``takeLease`` in code.
+
+    Languages that write ``take_lease`` have them as words. In prose such a word is a name whose
+    parts say little, and so is ``LeasePool`` in code: what uses a class says it more often than
+    what defines it.
+    """
+    if doc.media != Media.CODE:
+        return ""
+    names = analyze(" ".join(_CAMEL_NAME.findall(chunk.text)), doc.lang).ident
+    return analyze(names, doc.lang).stem
 
 
 def told_again(stems: str, seen: set[str]) -> str:
