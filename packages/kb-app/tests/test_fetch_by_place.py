@@ -304,6 +304,18 @@ def test_a_name_that_names_nothing_or_several_is_refused_with_the_way_out(
     assert hint in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize("place", [7, None, True, ["a.md"], 1e400])
+def test_what_is_no_place_is_named_among_several(place: Any) -> None:  # noqa: ANN401
+    with kb_of() as kb:
+        found = kb.fetch_many([place, "notes/a.md:1"])
+
+    Draft202012Validator(closed_schema("fetch_results")).validate(found)
+    first, other = found["results"]
+    assert first["error"]["code"] == "invalid_input"
+    assert "is not a text such as" in first["error"]["message"]
+    assert other["result"]["text"] == "line 1\n"
+
+
 @pytest.mark.parametrize("name", ["h", "A.g", "a.rs", "return", "nothing.md"])
 def test_a_name_that_nothing_defines_is_no_document(name: str) -> None:
     with (

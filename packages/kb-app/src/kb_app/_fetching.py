@@ -320,10 +320,17 @@ def fetch_many(
                 asked, tokens = read_place(places[at]), max(1, share // CHARS_PER_TOKEN)
                 outcomes[at] = fetch_place(snapshot, asked, tokens, fresh)
     return wire.fetch_results(
-        [given if isinstance(given, str | Mapping) else given.name for given in places],
+        [_echo(place) for place in places],
         outcomes,
         corpus_revision=snapshot.control.corpus_revision,
     )
+
+
+def _echo(given: object) -> str | Mapping[str, Any]:
+    """Return a place as it was given, or what is no place as it is told."""
+    if isinstance(given, str | Mapping):
+        return given
+    return given.name if isinstance(given, Place) else as_given(given)
 
 
 def _outcome(
