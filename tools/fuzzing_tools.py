@@ -121,8 +121,9 @@ def arguments(schema: Mapping[str, Any], chance: random.Random) -> dict[str, Any
     for name, field in schema.get("properties", {}).items():
         if chance.random() < (_OFTEN if name in required else _SELDOM):
             made[name] = _value(field, chance)
-    if chance.random() > _OFTEN:  # a name that there is not
-        made[chance.choice(_TEXTS)()[:200_000]] = chance.choice(_OTHERS)()
+    if chance.random() > _OFTEN:  # a name that there is not, and that the client can send
+        name = chance.choice(_TEXTS)()[:200_000].encode("utf-8", "replace").decode()
+        made[name] = chance.choice(_OTHERS)()
     return made
 
 
