@@ -311,6 +311,8 @@ def test_what_is_no_place_is_named_among_several(place: Any) -> None:  # noqa: A
 
     Draft202012Validator(closed_schema("fetch_results")).validate(found)
     first, other = found["results"]
+    assert first["error"] is not None
+    assert other["result"] is not None
     assert first["error"]["code"] == "invalid_input"
     assert "is not a text such as" in first["error"]["message"]
     assert other["result"]["text"] == "line 1\n"
