@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -126,11 +126,6 @@ def chunks_schema() -> tantivy.Schema:
     return builder.build()
 
 
-@cache
-def _typed() -> tantivy.Schema:
-    return chunks_schema()
-
-
 def records_schema() -> tantivy.Schema:
     """Return the schema of ``lexical/records``."""
     builder = tantivy.SchemaBuilder()
@@ -224,7 +219,7 @@ def chunk_document(
     its ``scored_texts``, *lengths* theirs, and *again* is what it was ``told_again``.
     """
     is_signpost = texts["stem"].startswith(_SIGNPOST_PADDING)
-    # In one call: forty of the engine's take twice as long. Told the types, it tries none.
+    # In one call: forty of the engine's take twice as long.
     return tantivy.Document.from_dict(
         {
             **fields,
@@ -235,8 +230,7 @@ def chunk_document(
             **{_LENGTH_FIELDS[field]: length for field, length in lengths.items()},
             AGAIN: again,
             "payload": chunk_payload(chunk, shared),
-        },
-        _typed(),
+        }
     )
 
 
