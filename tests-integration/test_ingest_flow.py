@@ -100,7 +100,9 @@ def test_an_edit_replaces_what_is_found(library: InstalledKebab) -> None:
 
 
 def test_every_file_that_is_read_tells_what_it_is_at(library: InstalledKebab) -> None:
-    library.write("store.md", "# Store\n\nA walrus sleeps here now.\n")
+    """Of a short text nobody could read in time whether it is parsed or cut."""
+    library.write("store.md", "# Store\n\n" + "A walrus sleeps here now.\n\n" * 5_000)
+    library.write("short.md", "# Short\n\nA walrus wakes up.\n")
     library.write("bad.md", "\0")
 
     printed = library.run("--json", "ingest").stdout.splitlines()
@@ -112,9 +114,10 @@ def test_every_file_that_is_read_tells_what_it_is_at(library: InstalledKebab) ->
         validator.validate(event)
         if "doc_path" in event:
             told.setdefault(event["doc_path"], []).append(event.get("phase", event["kind"]))
-            assert (event["source_id"], event["total"]) == ("notes", 2)
+            assert (event["source_id"], event["total"]) == ("notes", 3)
     assert told == {
         "store.md": ["asset_started", "parse", "chunk", "asset_finished"],
+        "short.md": ["asset_started", "asset_finished"],
         "bad.md": ["asset_started", "asset_finished"],
     }
     assert report["schema_version"] == "ingest_report.v1"

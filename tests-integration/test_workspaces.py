@@ -346,6 +346,24 @@ def home_environ(home: Home) -> dict[str, str]:
     return {"HOME": str(home.path), **home.environ}
 
 
+def test_a_first_look_is_published_in_one_step(home: Home) -> None:
+    """Nobody sees anything before its end, and each step costs segments that have to be merged."""
+    for number in range(70):
+        home.write(f"clone/n{number}.md", f"This otter has the number {number}.\n")
+    environ = {**home_environ(home), "KEBAB_INGEST_BATCH_DOCS": "8", "KEBAB_INGEST_BATCH_SECS": "1"}
+    place = place_of(load_config(None, environ), str(home.folder), environ=environ)
+    steps: list[int] = []
+
+    def hear(what: Any) -> None:  # noqa: ANN401 - an event
+        if getattr(what, "kind", "") == "committed":
+            steps.append(what.data["documents"])
+
+    with place.open(hear=hear) as kb:
+        kb.search(SearchQuery(text="otter"))
+
+    assert steps == [72]
+
+
 def test_what_was_interrupted_goes_on(home: Home) -> None:
     for number in range(5):
         home.write(f"clone/n{number}.md", f"This otter has the number {number}.\n")

@@ -21,6 +21,17 @@ def test_chunks_of_a_document_have_ids_of_their_own(found: list[str]) -> None:
     assert len(set(made)) == len(made) == len(found)
 
 
+@given(texts, st.text())
+def test_many_ids_are_those_that_are_made_one_by_one(found: list[str], doc: str) -> None:
+    hashes = [*map(ids.text_hash, found)]
+    one_by_one = [
+        ids.chunk_id(ids.DocId(doc), digest, hashes[:at].count(digest))
+        for at, digest in enumerate(hashes)
+    ]
+
+    assert ids.chunk_ids(ids.DocId(doc), hashes) == one_by_one
+
+
 @given(texts, st.data())
 def test_an_edit_changes_only_ids_of_what_it_changes_and_of_later_repetitions(
     found: list[str], data: st.DataObject

@@ -106,6 +106,15 @@ def test_text_without_a_link_is_not_parted_into_lines(monkeypatch: pytest.Monkey
     assert not is_signpost("Words, and the number 3 in a line. v\n" * 2 + "More.\n" * 50)
 
 
+def test_code_that_says_something_in_its_first_line_is_not_looked_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Most of code does, and to look for an import in all of it costs more than its terms."""
+    monkeypatch.setattr(signposts, "_TELLS_HEAD", None)
+
+    assert not is_signpost("def read():\n" + "    import json\n" * 50, "code")
+
+
 @pytest.mark.parametrize("is_before", [True, False])
 def test_words_of_its_own_are_a_third_of_a_list_at_most(*, is_before: bool) -> None:
     links = "".join(f"[{letter * 20}](x)\n" for letter in "abc")

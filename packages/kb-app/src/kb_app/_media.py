@@ -283,6 +283,7 @@ def _made(name: str) -> Any:  # noqa: ANN401 - a parser or a chunker, as the row
     return _named(name)()
 
 
+@cache
 def _named(name: str) -> Any:  # noqa: ANN401 - as above
     from pkgutil import resolve_name  # a search reads no file
 

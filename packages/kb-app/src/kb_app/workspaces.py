@@ -355,21 +355,23 @@ class Workspace(KnowledgeBase):
             sweep(self._config, self._place.environ, spare=home.path)
             try:
                 self._remark = ""
-                self._ingest(_BRIEF_SECS)
+                self._ingest(_BRIEF_SECS, is_first=not is_whole)
             except StoreBusy:
                 if is_whole:
                     self._remark = "another process is reading what changed; this is from before"
                     return
                 self._hear(f"another process indexes {self._place.told}; waiting for it")
-                self._ingest(_LONG_SECS)
+                self._ingest(_LONG_SECS, is_first=True)
             except (StoreCorrupt, StoreNewer, NotIndexed):
                 self._make_anew()
             home.use(self._place.folders, is_whole=True)
         except OSError as error:
             raise _unwritable(home.path, error) from error
 
-    def _ingest(self, patience: float) -> None:
-        options = IngestOptions(embed=False, allow_empty=True, summary_only=True)
+    def _ingest(self, patience: float, *, is_first: bool) -> None:
+        options = IngestOptions(
+            embed=False, allow_empty=True, summary_only=True, is_first_look=is_first
+        )
         with KnowledgeBase.open(self._patient(patience)) as writer:
             for event in writer.ingest(options):
                 self._hear(event)
@@ -379,7 +381,7 @@ class Workspace(KnowledgeBase):
         self.close()
         with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
             writer.reset("data-only", dry_run=False)
-        self._ingest(_LONG_SECS)
+        self._ingest(_LONG_SECS, is_first=True)
 
     def _patient(self, secs: float) -> Config:
         return replace(self._config, storage=replace(self._config.storage, lock_wait_secs=secs))

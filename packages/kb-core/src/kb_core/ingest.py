@@ -66,6 +66,8 @@ class IngestOptions:
     summary_only: bool = False
     without: tuple[str, ...] = ()
     """Later phases that are left for another run; what waits for them goes on waiting."""
+    is_first_look: bool = False
+    """Nobody sees anything before its end, so that it is published in as few steps as can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import tantivy
 
@@ -231,7 +231,7 @@ def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
 
 def _word_term(kind: str, word: str, langs: tuple[str, ...]) -> Term:
     forms = (_forms_of(STEMMED[lang])(word) for lang in langs)
-    return Term(kind, _cut(fold(word)), tuple(dict.fromkeys(each.stem for each in forms if each)))
+    return Term(kind, _cut(fold(word)), tuple(dict.fromkeys(each[1] for each in forms if each)))
 
 
 def _plain(text: str) -> str:
@@ -253,10 +253,12 @@ def _bigrams(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
 
 
-class _Forms(NamedTuple):
-    exact: str
-    stem: str
-    ident: str
+_Forms: TypeAlias = tuple[str, str, str]
+"""What a piece of a text is in the fields ``exact``, ``stem`` and ``ident``.
+
+Nothing but a tuple, and equal texts are one object: what takes long is to fetch from memory
+what was made of 50,000 pieces.
+"""
 
 
 _T = TypeVar("_T")
@@ -302,27 +304,30 @@ def _piece_forms(
         return None
     if tokens == [piece]:
         return _joined_forms(piece, known)
-    forms = (
-        # Numbers hardly come again, so that remembering each would cost more than making it.
-        _Forms(token, token, "")
-        if token.isdigit() and token.isascii() and len(token) <= _LONGEST_NUMBER
-        else known(token)
-        for token in tokens
-    )
-    exact, stem, ident = _columns(filter(None, forms))
-    return _Forms(" ".join(exact), " ".join(stem), " ".join(filter(None, ident)))
+    if len(tokens) == 1:  # with a dot after it, or signs before
+        return _token_forms(tokens[0], known)
+    exact, stem, ident = _columns(filter(None, (_token_forms(token, known) for token in tokens)))
+    return (" ".join(exact), " ".join(stem), " ".join(filter(None, ident)))
+
+
+def _token_forms(token: str, known: Callable[[str], _Forms | None]) -> _Forms | None:
+    # Numbers hardly come again, so that remembering each would cost more than making it.
+    if token.isdigit() and token.isascii() and len(token) <= _LONGEST_NUMBER:
+        return (token, token, "")
+    return known(token)
 
 
 def _word_forms(word: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
     if word.isascii() and len(word) * 4 <= _MAX_TERM_BYTES:
         if word.isdigit():
-            return _Forms(word, word, "")
+            return (word, word, "")
         lowered = word.lower()
         is_plain = word.isalpha() and word[1:] == lowered[1:]
         parts = "" if is_plain else " ".join(_parts(word)).lower()
-        return _Forms(lowered, fold(" ".join(stemmer.analyze(lowered))), parts)
+        stem = fold(" ".join(stemmer.analyze(lowered)))
+        return (lowered, lowered if stem == lowered else stem, parts)
     stems = stemmer.analyze(word.lower())
-    return _Forms(
+    return (
         _cut(fold(word)),
         " ".join(_cut(fold(stem)) for stem in stems),
         " ".join(_cut(fold(part)) for part in _parts(word)),
@@ -331,10 +336,14 @@ def _word_forms(word: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
 
 def _joined_forms(token: str, known: Callable[[str], _Forms | None]) -> _Forms:
     """Return the forms of words that are joined to one token, and of the token as a whole."""
-    words = _words(token)
+    bare = _APOSTROPHE.sub("", token) if "'" in token or "’" in token else token
+    words = _WORD.findall(bare)
     exact, stem, ident = _columns(filter(None, map(known, words)))
-    whole = [_whole(token)] if len(words) > 1 else []
-    return _Forms(" ".join(exact), " ".join(stem), " ".join([*filter(None, ident), *whole]))
+    parts = [*filter(None, ident)]
+    if len(words) > 1:
+        parts.append(_cut(fold(bare)))
+    whole = " ".join(exact)
+    return (whole, whole if stem == exact else " ".join(stem), " ".join(parts))
 
 
 def _words(token: str) -> list[str]:

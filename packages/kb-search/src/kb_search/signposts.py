@@ -47,7 +47,7 @@ _PAGES = re.compile(rf"{_NUMBER}(?=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|\Z)")
 
 
 _IMPORT = re.compile(
-    r"""\s*(?:
+    r"""(?:
         (?:from\s+\S+\s+)?import\b.* | export\s.*\bfrom\b.* | (?:pub\s+)?use\s.* | using\s.*
         | \#\s*include\b.* | package\s.* | require\b.* | (?:const|let|var)\s.*\brequire\(.*
         | if\s+TYPE_CHECKING: | __all__\b.* | ["'][\w.*/-]+["'],? | [\w.]+(?:\s+as\s+\w+)?,
@@ -55,7 +55,7 @@ _IMPORT = re.compile(
     )\s*""",
     re.VERBOSE,
 )
-_COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--|;).*")
+_COMMENTS = ("#", "//", "/*", "*", "--", ";")
 _TELLS_HEAD = re.compile(
     r"(?im)^\s*(?:from\s.*)?import\b|^\s*(?:pub\s+)?us(?:e|ing)\s|#\s*include|^\s*package\s"
     r"|\brequire\b|licen[cs]e|copyright"
@@ -66,7 +66,8 @@ _LICENCE = re.compile(r"(?i)licen[cs]e|copyright")
 def is_signpost(text: str, media: str = "markdown") -> bool:
     """Say whether a passage has hardly any text of its own."""
     if media == "code":
-        return _TELLS_HEAD.search(text) is not None and _is_head(text)
+        # Most code is done with at its first line; what tells a head is looked for in all.
+        return _is_head(text) and _TELLS_HEAD.search(text) is not None
     if not _may_be(text, is_markdown=media == "markdown"):
         return False
     headings, pointers, linked, prose = 0, 0, 0, 0
@@ -90,10 +91,11 @@ def is_signpost(text: str, media: str = "markdown") -> bool:
 def _is_head(text: str) -> bool:
     """Say whether code only imports, or tells a licence; remarks beside that say something."""
     named, told = 0, 0
-    for line in text.splitlines():
+    for each in text.splitlines():
+        line = each.lstrip()
         if _IMPORT.fullmatch(line):
             named += _letters(line)
-        elif _COMMENT.fullmatch(line):
+        elif line.startswith(_COMMENTS):
             told += _letters(line)
         else:
             return False

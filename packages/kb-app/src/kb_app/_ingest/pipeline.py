@@ -51,6 +51,9 @@ _THERE = frozenset({FileState.INDEXED, FileState.PENDING})
 _USABLE = _THERE | {FileState.SKIPPED}
 _ROWS_PER_BATCH = 5000
 _CHUNKS_PER_BATCH = 4000
+_CHUNKS_PER_LOOK = 16_000
+_LOOK_SECS = 30.0
+"""A batch of a first look ends here too, so that one which is killed has not read in vain."""
 _PUBLISHING_SHARE = 10
 """A batch is collected for this many times as long as the last one took to publish."""
 
@@ -98,10 +101,14 @@ class _Batch:
         )
 
     def is_full(self, run: Run, least_secs: float) -> bool:
-        if self.chunks >= _CHUNKS_PER_BATCH or len(self.files) >= _ROWS_PER_BATCH:
+        is_look = run.options.is_first_look
+        most = _CHUNKS_PER_LOOK if is_look else _CHUNKS_PER_BATCH
+        if self.chunks >= most or len(self.files) >= _ROWS_PER_BATCH:
             return True
         documents, limits = len(self.documents) + len(self.moves), run.config.ingest
         secs = time.perf_counter() - self.opened
+        if is_look:
+            return documents > 0 and secs > _LOOK_SECS
         enough = documents >= limits.batch_docs or (documents > 0 and secs > limits.batch_secs)
         return enough and secs >= least_secs
 

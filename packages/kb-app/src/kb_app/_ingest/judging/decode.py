@@ -111,6 +111,8 @@ class FileContent:
     @cached_property
     def _decoded(self) -> Decoded:
         decoded = decode(self.data)
+        if decoded.text.isascii():
+            return decoded
         # Half a surrogate pair cannot be stored.
         return replace(decoded, text=decoded.text.encode("utf-8", "replace").decode())
 

@@ -18,12 +18,14 @@ Its patterns are few and plain on purpose: a flag is a hint, not a verdict.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kb_app._ingest.judging.kinds import Skip
 from kb_core.ingest import SkipReason
 
 __all__ = ["SECRETS", "SECRETS_VERSION", "Secret", "check_secret_name", "find_secret", "flags_of"]
+__all__ += ["words_of_orders"]
 
 _NAMES = re.compile(
     r"""
@@ -178,6 +180,12 @@ SECRETS = (
 )
 """The kinds of secrets that are looked for in a text."""
 
+_PARTED = frozenset(
+    {"private key", "putty private key", "cookie jar", "aws secret key", "kubernetes client key"}
+)
+"""Kinds that white space may stand in, or that are short; all others are in one piece."""
+_SHORTEST = 20
+"""How many characters without white space the shortest of those have."""
 _PLACEHOLDER = re.compile(
     r"example|xxxx|\*\*\*|0{6}|a{6}|1234567|abcdefg|your|dummy|fake|redacted"
     r"|ixmjm0nty3odkw"  # "1234567890" as the token of jwt.io has it
@@ -216,8 +224,10 @@ def check_secret_name(path: str) -> Skip | None:
 
 def find_secret(text: str) -> Skip | None:
     """Judge a text by what it holds; the detail names the kind and the line."""
+    # Of most texts a tenth, which is looked through sixty times.
+    solid = " ".join([piece for piece in text.split() if len(piece) >= _SHORTEST])
     for secret in SECRETS:
-        if secret.anchor not in text:
+        if secret.anchor not in (text if secret.kind in _PARTED else solid):
             continue
         # With a border of a word in front, the literal beginning would not be searched for.
         bare = secret.regex.removeprefix(_BORDER)
@@ -236,8 +246,19 @@ def _is_placeholder(token: str) -> bool:
     return len(set(head)) < _MIN_DISTINCT or _PLACEHOLDER.search(head.lower()) is not None
 
 
-def flags_of(text: str) -> tuple[str, ...]:
-    """Return ``("instructions",)`` where *text* looks like orders to a model."""
+def words_of_orders(text: str) -> tuple[str, ...]:
+    """Return the words in *text* that orders to a model have, for ``flags_of`` its parts."""
     small = text.lower()
-    told = any(word in small for word in _SAID_IN_ORDERS) and _ORDERS.search(text)
+    return tuple(word for word in _SAID_IN_ORDERS if word in small)
+
+
+def flags_of(text: str, words: Sequence[str] = _SAID_IN_ORDERS) -> tuple[str, ...]:
+    """Return ``("instructions",)`` where *text* looks like orders to a model.
+
+    *words* are what ``words_of_orders`` finds in all that *text* is a part of.
+    """
+    if not words:
+        return ()
+    small = text.lower()
+    told = any(word in small for word in words) and _ORDERS.search(text)
     return ("instructions",) if told else ()

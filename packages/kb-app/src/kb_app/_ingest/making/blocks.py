@@ -37,6 +37,11 @@ class Region(NamedTuple):
     number: int = -1
     """Tells the parts of one region, and regions of one name, apart."""
 
+    def within(self, first: int, end: int) -> Region:
+        """Return what lies within these lines of it; ``_replace`` takes five times as long."""
+        _, _, kind, level, symbol, symbol_kind, number = self
+        return Region(first, end, kind, level, symbol, symbol_kind, number)
+
 
 class Lines:
     """The lines of a text, and where they start."""
@@ -201,7 +206,7 @@ def flatten(regions: Iterable[Region], lines: int, plain: str) -> Iterator[Regio
         if first >= end:
             continue
         at = yield from _advance(open_, at, first)
-        open_.append(region._replace(first=first, end=min(end, open_[-1].end)))
+        open_.append(region.within(first, min(end, open_[-1].end)))
     yield from _advance(open_, at, lines)
 
 
@@ -210,10 +215,10 @@ def _advance(open_: list[Region], at: int, line: int) -> Generator[Region, None,
     while open_[-1].end <= line and len(open_) > 1:
         region = open_.pop()
         if at < region.end:
-            yield region._replace(first=at)
+            yield region.within(at, region.end)
             at = region.end
     if at < line:
-        yield open_[-1]._replace(first=at, end=line)
+        yield open_[-1].within(at, line)
         at = line
     return at
 

@@ -323,18 +323,18 @@ class Sizes:
             else:
                 parts += cut
         sizes = self.of([(part.start, part.end) for part in parts])
-        for number, size in enumerate(sizes):
-            parts[number] = parts[number]._replace(tokens=size)
-        return sorted(whole + parts)
+        measured = zip(parts, sizes, strict=True)
+        whole += [Piece(p.start, p.end, size, p.joint, p.owner) for p, size in measured]
+        return sorted(whole)
 
 
 def _parted(piece: Piece, places: Iterable[tuple[int, int]]) -> Iterator[Piece]:
     """Yield what *piece* is cut into at *places*, each with the joint before it; unmeasured."""
-    start, joint = piece.start, piece.joint
+    start, end, tokens, joint, owner = piece
     for at, better in places:
-        yield piece._replace(start=start, end=at, joint=joint)
+        yield Piece(start, at, tokens, joint, owner)
         start, joint = at, better
-    yield piece._replace(start=start, joint=joint)
+    yield Piece(start, end, tokens, joint, owner)
 
 
 def _sample(text: str) -> str:

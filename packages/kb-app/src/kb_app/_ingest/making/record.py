@@ -8,22 +8,23 @@ at is told on the way.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from kb_app._costly import Costly
 from kb_app._data_dir import DataDir
 from kb_app._ingest.judging.kinds import Skip
-from kb_app._ingest.judging.secrets import flags_of
+from kb_app._ingest.judging.secrets import flags_of, words_of_orders
 from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
 from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
-from kb_app._ingest.settings import Settings, fingerprint_of, locked_hash, settings_hash
+from kb_app._ingest.settings import Settings, fingerprint_of, locked_hash, remembering_hashes
 from kb_app._ingest.workers.worker import say
-from kb_app._media import PHASES, chunker_for, parser_for
+from kb_app._media import PHASES, chunker_for, medium_of, parser_for
 from kb_app._models import models_dir
 from kb_core.citations import CodeSpan, LineSpan, stored_span
 from kb_core.dates import date_of_title
@@ -38,7 +39,11 @@ from kb_core.values import dataclass
 
 __all__ = ["Made", "Task", "make"]
 
+HashOf: TypeAlias = Callable[[SourceFile, Settings], str]
+
 _MOST_CONTEXT_TOKENS = 48
+_QUICK_BYTES = 100_000
+"""A text up to here is done before anybody could read what it is at; telling costs as much."""
 _MOST_BLOCKS = 20_000
 """How many blocks are kept with a document, which each reader of it has to load."""
 
@@ -117,7 +122,7 @@ def make(task: Task) -> Made:
     if task.asset is not None and not task.asset.startswith(digest):
         detail = f"the asset {task.asset} does not hold the bytes that were added"
         return Made(file=task.file, skipped=SkipReason.UNREADABLE, detail=detail)
-    hash_now = settings_hash(task.file, task.settings)
+    hash_now = _hashes.of(task.file, task.settings)
     print_now = fingerprint_of(digest, hash_now, task.title, task.trust)
     made = Made(file=task.file, bytes_hash=digest, fingerprint=print_now)
     if print_now == task.known_fingerprint:
@@ -127,6 +132,23 @@ def make(task: Task) -> Made:
         return replace(made, skipped=file.reason, detail=file.detail)
     read = time.perf_counter()
     return _make(task, replace(made, file=file), data, (started, read))
+
+
+class _Hashes:
+    """``settings_hash`` of the settings that came last: each task brings the same ones along."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Settings | None, HashOf] = (None, remembering_hashes())
+
+    def of(self, file: SourceFile, settings: Settings) -> str:
+        known, hash_of = self._known
+        if known != settings:
+            hash_of = remembering_hashes()
+            self._known = (settings, hash_of)
+        return hash_of(file, settings)
+
+
+_hashes = _Hashes()
 
 
 def _bytes_of(task: Task) -> bytes | Skip:
@@ -177,7 +199,9 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     file, settings = made.file, task.settings
     counter = _loaded(file, settings)
     loaded = time.perf_counter()
-    say("parse")
+    takes_long = len(data) > _QUICK_BYTES or not medium_of(file.media).is_text
+    if takes_long:
+        say("parse")
     costly = Costly(Path(task.costly), made.bytes_hash or "") if task.costly else None
     whole = parse_whole(file, data, settings, task.phases, task.known_enclosed, costly)
     if isinstance(whole, Skip):
@@ -190,7 +214,8 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     if task.title is not None:
         found[0] = _called(found[0], task.title)
     parsed_at = time.perf_counter()
-    say("chunk")
+    if takes_long:
+        say("chunk")
     documents = tuple(_document(task, made, read, counter) for read in found)
     ended = time.perf_counter()
     spent = {"read": times[1] - times[0], "parse": parsed_at - loaded, "chunk": ended - parsed_at}
@@ -276,7 +301,7 @@ def _chunks(
     parsed = read.parsed
     texts = [parsed.text[draft.start : draft.end] for draft in drafts]
     ids = chunk_ids(identity, [text_hash(text) for text in texts])
-    lines = LineIndex(parsed.text)
+    lines, orders = LineIndex(parsed.text), words_of_orders(parsed.text)
     made = []
     for ordinal, (draft, text) in enumerate(zip(drafts, texts, strict=True)):
         first, last = _lines(draft) or lines.lines_of(draft.start, draft.end)
@@ -297,7 +322,7 @@ def _chunks(
                 span=stored_span(draft.span) if draft.span is not None else None,
                 context=context,
                 passage_hash=text_hash(f"{context}\n\n{text}" if context else text),
-                flags=flags_of(text),
+                flags=flags_of(text, orders),
             )
         )
     return tuple(made)
