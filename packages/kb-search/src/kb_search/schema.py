@@ -102,7 +102,7 @@ what it leads to.
 """
 
 
-_CAMEL_NAME = re.compile(r"\b[a-z]+(?:[A-Z][a-z0-9]*)+\b")
+_CAMEL_NAME = re.compile(r"\b[a-z]++(?:[A-Z][a-z0-9]*+)++\b")
 
 
 Fields: TypeAlias = dict[str, Any]
@@ -194,10 +194,10 @@ def _name_parts(chunk: ChunkRecord, doc: DocumentRecord) -> str:
     parts say little, and so is ``LeasePool`` in code: what uses a class says it more often than
     what defines it.
     """
-    if doc.media != Media.CODE:
+    names = _CAMEL_NAME.findall(chunk.text) if doc.media == Media.CODE else ()
+    if not names:
         return ""
-    names = analyze(" ".join(_CAMEL_NAME.findall(chunk.text)), doc.lang).ident
-    return analyze(names, doc.lang).stem
+    return analyze(analyze(" ".join(names), doc.lang).ident, doc.lang).stem
 
 
 def told_again(stems: str, seen: set[str]) -> str:
