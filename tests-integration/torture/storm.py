@@ -289,8 +289,8 @@ class Storm:
             return  # a copy may have been begun before there was anything
         except IndexCorrupt as error:
             # A file may have gone between its name and itself; the next run makes it anew.
-            assert self.is_copy, error
-            assert error.hint, error
+            if not (self.is_copy and error.hint):
+                raise
             self.counts["copies that were torn"] += 1
             return
         for path, text in seen.items():

@@ -196,3 +196,33 @@ def test_more_is_not_asked_for_than_a_run_can_take(tmp_path: Path) -> None:
     assert last.report is not None
     assert last.report.embedded == 42
     assert not wishes.exists()
+
+
+class _Asked(MemoryStore):
+    """Counts how often it is asked what has no vector: among a million, that is dear."""
+
+    times = 0
+
+    def missing_passages(self, *args: Any) -> Any:  # noqa: ANN401 - as the store says
+        self.times += 1
+        return super().missing_passages(*args)
+
+
+def test_the_store_is_asked_once_for_many_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for size in ("_FIRST_BATCH", "_LARGEST_BATCH"):
+        monkeypatch.setattr(f"kb_app._ingest.embedding.{size}", 8)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for number in range(80):
+        (notes / f"{number}.md").write_text(f"otter number{number}\n")
+    config = Config.inside(tmp_path / "kb", Source(id="notes", root=notes))
+    store, embedder = _Asked(), _Noting()
+    parts = writable_parts(store, MemoryIndex(), embedder, config.storage.data_dir)
+
+    *_, last = KnowledgeBase(config, parts, readonly=False).ingest(IngestOptions())
+
+    assert last.report is not None
+    assert (last.report.embedded, len(embedder.batches), store.times) == (80, 10, 1)
+    assert len({text for batch in embedder.batches for text in batch}) == 80
