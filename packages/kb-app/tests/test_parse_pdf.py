@@ -216,6 +216,23 @@ def test_what_the_file_says_of_itself_is_its_metadata() -> None:
     assert meta.updated is None
 
 
+def test_half_a_surrogate_pair_where_a_file_names_things_is_no_name() -> None:
+    whole, half = "halfapair.", b"\xfe\xff\xd8\x00\x00a\x00b\x00c"
+    data = paper(
+        plain_page("Text."),
+        information={"Title": whole, "Author": "A. Cook"},
+        outline=[(whole, 0), ("Whole", 0)],
+        files={whole: b"Held."},
+    )
+    assert data.count(whole.encode()) >= 4
+
+    document = parse(data.replace(whole.encode(), half))
+
+    assert document.metadata.title == "on kebab"
+    assert document.metadata.user == {"author": "A. Cook"}
+    assert [held.name for held in document.enclosures] == ["attachment 1"]
+
+
 @pytest.mark.parametrize("title", ["Microsoft Word - draft.doc", "untitled", "report.pdf", "C:\\x"])
 def test_a_title_that_a_program_gave_is_none(title: str) -> None:
     document = parse(paper(plain_page("Text."), information={"Title": title}))

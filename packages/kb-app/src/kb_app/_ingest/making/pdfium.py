@@ -13,7 +13,7 @@ import re
 import sys
 import unicodedata
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from itertools import islice, repeat
@@ -186,11 +186,13 @@ class Pdf:
     @property
     def information(self) -> dict[str, str]:
         """What the file says of itself: ``Title``, ``Author``, ``CreationDate`` and others."""
-        return {key: value for key, value in self._document.get_metadata_dict().items() if value}
+        document = self._document
+        read = {key: _said(document.get_metadata_value, key) for key in document.METADATA_KEYS}
+        return {key: value for key, value in read.items() if value}
 
     def label(self, index: int) -> str:
         """Return what a page calls itself, such as ``iv``; empty where it does not."""
-        label: str = self._document.get_page_label(index)
+        label = _said(self._document.get_page_label, index)
         return label.replace("\0", "").strip()
 
     def outline(self) -> Iterator[Bookmark]:
@@ -200,7 +202,7 @@ class Pdf:
             page = target.get_index() if target is not None else None
             view: Sequence[float] = target.get_view()[1] if target is not None else ()
             y = view[len(view) // 2] if len(view) in {1, 3} else None
-            title = " ".join(entry.get_title().replace("\0", "").split())
+            title = " ".join(_said(entry.get_title).replace("\0", "").split())
             yield Bookmark(entry.level, title, page, y)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
@@ -210,9 +212,17 @@ class Pdf:
         for index in range(self._document.count_attachments()):
             try:
                 held = self._document.get_attachment(index)
-                yield held.get_name(), bytes(held.get_data())
+                yield _said(held.get_name) or f"attachment {index + 1}", bytes(held.get_data())
             except pypdfium2.PdfiumError:
                 continue
+
+
+def _said(read: Callable[..., str], *about: object) -> str:
+    """Return a text that PDFium gives; nothing for one that is no UTF-16, such as half a pair."""
+    try:
+        return read(*about)
+    except UnicodeDecodeError:
+        return ""
 
 
 class Page:
