@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,15 @@ from kb_app._search.page import (
     with_about,
 )
 from kb_app._search.query import ParsedQuery, check_query, missing_of, parse_query
-from kb_app._search.ranking import LeftOut, Row, limited, list_digest, page_of, rank_proposals
+from kb_app._search.ranking import (
+    LeftOut,
+    Row,
+    limited,
+    list_digest,
+    page_of,
+    rank_proposals,
+    reordered,
+)
 from kb_app._search.trace import trace_of
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError
@@ -384,7 +392,7 @@ class Engine:
             return rows
         proposals.ran |= Channel.RERANK
         known = proposals.basis.known
-        return _reordered(head, scores, rows[len(head) :], 1.0 if known is None else known.share)
+        return reordered(head, scores, rows[len(head) :], 1.0 if known is None else known.share)
 
     def _is_decided(self, run: _Run, proposals: Proposals) -> bool:
         if run.query.mode is not SearchMode.HYBRID:  # what a single channel is sure of is less sure
@@ -438,7 +446,7 @@ class Engine:
             degraded=(*proposals.degraded, *run.remarks),
             warnings=(
                 *filter_warnings(run.query.filters, self.snapshot, found=bool(rows)),
-                *_say(read_as),
+                *(f"no passage holds {word!r}; read as {other!r}" for word, other in read_as),
                 *self._unheard(run, proposals),
             ),
             stages=None if run.query.deadline_ms is None else proposals.stages,
@@ -491,22 +499,3 @@ def _go_on(run: _Run, cursor: Cursor) -> None:
         for channel in Channel
         if channel in missing
     )
-
-
-def _reordered(
-    head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row], known: float
-) -> list[Row]:
-    from kb_search.rerank import below, blend
-
-    fused = [row.score for row in head]
-    order = [
-        row._replace(score=score, kind="rerank", rerank_score=read)
-        for row, score, read in zip(head, blend(fused, scores, known), scores, strict=True)
-    ]
-    under = [row._replace(score=below(row.score), kind="rerank") for row in rest]
-    return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under
-
-
-def _say(read_as: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Say which words were taken for typing errors."""
-    return tuple(f"no passage holds {word!r}; read as {other!r}" for word, other in read_as)

@@ -38,6 +38,7 @@ __all__ = [
     "list_digest",
     "page_of",
     "rank_proposals",
+    "reordered",
     "with_more",
 ]
 
@@ -275,3 +276,21 @@ def _ties_of(scores: Sequence[float]) -> list[int]:
 def _ties(one: float, other: float) -> bool:
     # Rounding is slow, and hardly ever needed.
     return one == other or (abs(one - other) < _NO_TIE and round(one, 6) == round(other, 6))
+
+
+def reordered(
+    head: Sequence[Row], scores: Sequence[float], rest: Sequence[Row], known: float
+) -> list[Row]:
+    """Return rows in the order of what their passages say, those that were not read below them.
+
+    *scores* are of the first ones, and *known* is which share of the question the model knows.
+    """
+    from kb_search.rerank import below, blend
+
+    fused = [row.score for row in head]
+    order = [
+        row._replace(score=score, kind="rerank", rerank_score=read)
+        for row, score, read in zip(head, blend(fused, scores, known), scores, strict=True)
+    ]
+    under = [row._replace(score=below(row.score), kind="rerank") for row in rest]
+    return sorted(order, key=lambda row: (-round(row.score, 6), row.chunk_key)) + under
