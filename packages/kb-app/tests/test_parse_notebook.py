@@ -98,19 +98,20 @@ def test_a_line_that_looks_like_a_heading_in_a_fence_is_none() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["markdown", "code", "raw"]),
+            st.sampled_from(["markdown", "code", "raw", "heading"]),
             st.text(alphabet=st.sampled_from('ab "\\\n#é한😀'), max_size=60),
         ),
         max_size=8,
     ),
     st.sampled_from([1, None]),
 )
-def test_the_lines_that_a_chunk_is_cited_by_hold_it(
+def test_chunks_hold_everything_and_the_lines_that_they_are_cited_by_hold_them(
     cells: list[tuple[str, str]], indent: int | None
 ) -> None:
     data = book(*(cell(kind, source) for kind, source in cells), indent=indent)
     document = parse(data)
     lines = data.decode().split("\n")
+    left = [*document.text]
 
     for chunk in placed_chunks(document, chunker_for("notebook"), Words(), LIMITS):
         assert isinstance(chunk.span, CodeSpan)
@@ -118,6 +119,8 @@ def test_the_lines_that_a_chunk_is_cited_by_hold_it(
         for line in filter(str.strip, document.text[chunk.start : chunk.end].split("\n")):
             assert json.dumps(line, ensure_ascii=False)[1:-1] in cited
         assert (chunk.span.symbol or "").startswith("cell ")
+        left[chunk.start : chunk.end] = " " * (chunk.end - chunk.start)
+    assert not "".join(left).strip()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from kb_core.text import LineIndex
 
 __all__ = ["NotebookParser"]
 
-_PARSER = "notebook-1"
+_PARSER = "notebook-2"
 _MOST_OUTPUT = 2_000
 _DEEPEST = 60
 _STRINGS = JSONDecoder(strict=False)
@@ -101,6 +101,7 @@ class _Page:
         elif kind == "heading" and first < len(self.lines):
             level = int(level) if (level := _word(cell.get("level"))).isdigit() else 1
             self._head(first, min(6, max(1, level)), self.lines[first])
+            self._prose(first + 1, is_markdown=True)
         else:
             self._prose(first, is_markdown=kind == "markdown")
 
