@@ -121,6 +121,8 @@ def test_what_makes_no_sense_is_invalid_input(words: tuple[str, ...]) -> None:
     ("words", "asked"),
     [
         (("notes/a.md:1-3",), ("fetch", "notes/a.md:1-3", None)),
+        (("parse_query",), ("fetch", "parse_query", None)),
+        (("Server",), ("fetch", "Server", None)),
         (("at", "a.md", "--max-tokens", "9"), ("fetch", "a.md", 9)),
         (("a.md", "--max-tokens", "9"), ("fetch", "a.md", 9)),
         ((ID,), ("fetch", ID, None)),

@@ -43,7 +43,8 @@ kebab fetch notes/search.md:12-34 src/app.py:40
 kebab fetch 'src/app.py#Server.start' 'notes/search.md#Ranking'
 kebab fetch outline src/app.py
 """
-_PLACE_MARKS = frozenset("/.:#")
+_PLACE_MARKS = frozenset("/.:#_")
+"""What a place has that no command has; so have names with a capital."""
 
 
 class _Fetch(KebabSubgroup):
@@ -53,7 +54,8 @@ class _Fetch(KebabSubgroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         word = args[0]
-        is_place = _PLACE_MARKS.intersection(word) or is_id_prefix(word)
+        is_name = word.isidentifier() and not word.islower()
+        is_place = is_name or _PLACE_MARKS.intersection(word) or is_id_prefix(word)
         if is_place and word not in self.commands and not word.startswith("-"):
             args = [_at.name or "", *args]
         return super().resolve_command(ctx, args)
