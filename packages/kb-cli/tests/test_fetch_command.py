@@ -121,8 +121,6 @@ def test_what_makes_no_sense_is_invalid_input(words: tuple[str, ...]) -> None:
     ("words", "asked"),
     [
         (("notes/a.md:1-3",), ("fetch", "notes/a.md:1-3", None)),
-        (("parse_query",), ("fetch", "parse_query", None)),
-        (("Server",), ("fetch", "Server", None)),
         (("at", "a.md", "--max-tokens", "9"), ("fetch", "a.md", 9)),
         (("a.md", "--max-tokens", "9"), ("fetch", "a.md", 9)),
         ((ID,), ("fetch", ID, None)),
@@ -154,6 +152,14 @@ def test_a_place_that_is_not_there_is_told_and_the_others_are_printed() -> None:
     assert result.stderr.startswith("warning: no document at 'nowhere.md:3'")
     Draft202012Validator(closed_schema("fetch_results")).validate(parsed)
     assert parsed["results"][1]["error"]["code"] == "doc_not_found"
+
+
+@pytest.mark.parametrize("name", ["parse_query", "Server", "Server.start"])
+def test_what_can_only_be_a_name_in_code_is_looked_for(name: str) -> None:
+    result = run("fetch", name)
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: no document at {name!r}")
 
 
 def test_a_word_that_is_neither_place_nor_command_is_refused() -> None:
