@@ -219,14 +219,15 @@ def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
 
 
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
-    words = _words(token)
+    bare = _bare(token)
+    words = _WORD.findall(bare)
     for word in words:
         parts = _parts(word)
         yield _word_term("identifier" if parts else "word", word, langs)
         for part in parts:
             yield _word_term("part", part, langs)
     if len(words) > 1:
-        yield Term("whole", _whole(token))
+        yield Term("whole", _cut(fold(bare)))
 
 
 def _word_term(kind: str, word: str, langs: tuple[str, ...]) -> Term:
@@ -336,7 +337,7 @@ def _word_forms(word: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
 
 def _joined_forms(token: str, known: Callable[[str], _Forms | None]) -> _Forms:
     """Return the forms of words that are joined to one token, and of the token as a whole."""
-    bare = _APOSTROPHE.sub("", token) if "'" in token or "’" in token else token
+    bare = _bare(token)
     words = _WORD.findall(bare)
     exact, stem, ident = _columns(filter(None, map(known, words)))
     parts = [*filter(None, ident)]
@@ -346,14 +347,8 @@ def _joined_forms(token: str, known: Callable[[str], _Forms | None]) -> _Forms:
     return (whole, whole if stem == exact else " ".join(stem), " ".join(parts))
 
 
-def _words(token: str) -> list[str]:
-    if "'" in token or "’" in token:
-        token = _APOSTROPHE.sub("", token)
-    return _WORD.findall(token)
-
-
-def _whole(token: str) -> str:
-    return _cut(fold(_APOSTROPHE.sub("", token)))
+def _bare(token: str) -> str:
+    return _APOSTROPHE.sub("", token) if "'" in token or "’" in token else token
 
 
 def _parts(word: str) -> list[str]:
