@@ -268,6 +268,7 @@ HEADED = "# The way\n\nIn.\n\n## To *go* there\n\nOn.\n\n# Back\n\nOff.\n\n## Re
         ("g", (8, 9)),
         ("A.f", (4, 5)),
         ("A", (1, 5)),
+        ("A::f", (4, 5)),
     ],
 )
 def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) -> None:
@@ -288,6 +289,7 @@ def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) 
         ("a.py#A.h", "has no heading and no symbol 'A.h'", "did you mean 'A.f'?"),
         ("a.md#rest", "has 2 parts called 'rest'", "they begin at 13, 15"),
         ({"citation": "a.py#g"}, "unknown fragment 'g'", "L12"),
+        ("a.py#L0", "lines 0-0 are not a span", ""),
         ("g", "2 places define 'g'", "a.py:8-9, b/a.py:8-9"),
     ],
 )
@@ -305,7 +307,7 @@ def test_a_name_that_names_nothing_or_several_is_refused_with_the_way_out(
 
 
 @pytest.mark.parametrize("place", [7, None, True, ["a.md"], 1e400])
-def test_what_is_no_place_is_named_among_several(place: Any) -> None:  # noqa: ANN401
+def test_what_is_no_place_is_named_among_several(place: Place) -> None:
     with kb_of() as kb:
         found = kb.fetch_many([place, "notes/a.md:1"])
 

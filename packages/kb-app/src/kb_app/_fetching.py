@@ -28,14 +28,14 @@ from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named
-from kb_app._search.roles import role_of
+from kb_app._search.roles import is_late
 from kb_app.shown import as_given
 from kb_core import wire
-from kb_core.citations import citation_of
+from kb_core.citations import UnknownFragment, citation_of
 from kb_core.errors import DocNotFound, InvalidInput, KbError
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredDoc
-from kb_core.search import CHARS_PER_TOKEN, FileRole, GrepQuery, SearchFilters
+from kb_core.search import CHARS_PER_TOKEN, GrepQuery, SearchFilters
 from kb_core.text import LineIndex
 from kb_core.values import dataclass
 
@@ -52,7 +52,6 @@ _MAIN = ("path", "citation", "chunk")
 _LINES = re.compile(r"L?(?P<first>\d{1,9})(?P<open>\s*(?:-|–|:|,|to)\s*(?:L?(?P<last>\d{1,9}))?)?")
 _WORDS = re.compile(r"\w+")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*")
-_PARTS = re.compile(r"\.|::")
 _LISTED = 6
 _END = 10**9 - 1
 """Beyond the last line of anything."""
@@ -180,71 +179,64 @@ def _cited(
     field = place.kind if place.kind == "citation" else "path"
     try:
         return cite(snapshot, place.name, place.source, fresh, max_tokens=max_tokens, field=field)
-    except (DocNotFound, InvalidInput):
+    except (DocNotFound, UnknownFragment):
         named = _named(snapshot, place, fresh) if place.kind == "path" else None
         if named is None:
             raise
-    if isinstance(named, str):
-        return cite(snapshot, named, place.source, fresh, max_tokens=max_tokens)
-    return _reading.fetch_span(snapshot, named.doc_id, named.lines, max_tokens, fresh)
+    at, source = named
+    return cite(snapshot, at, source, fresh, max_tokens=max_tokens, field=field)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    doc_id: str
-    path: str
-    lines: tuple[int, int]
-
-
-def _named(snapshot: IndexSnapshot, place: Place, fresh: Freshness) -> _Lines | str | None:
-    """Return the lines, or the citation, of ``path#name`` and of a name that is defined once."""
+def _named(snapshot: IndexSnapshot, place: Place, fresh: Freshness) -> tuple[str, str] | None:
+    """Return the place, and the source, of ``path#name`` and of a name that is defined once."""
     path, _, name = place.name.rpartition("#")
     if path and name:
         doc = document_named(snapshot, path, source=place.source, field="path")
         part = _part(snapshot, doc, name)
-        if "uri" in part:
-            return part["uri"]
-        return _Lines(doc["doc_id"], doc["path"], (part["line_start"], part["line_end"]))
+        return part.get("uri") or _lines_of(doc, part), doc["source_id"]
     if not _NAME.fullmatch(place.name):
         return None
-    defined = _definitions(snapshot, place.name, place.source, fresh)
+    wanted = place.name.replace("::", ".")
+    defined = _definitions(snapshot, wanted, place.source, fresh)
     if len(defined) > 1:
-        places = (f"{one.path}:{one.lines[0]}-{one.lines[1]}" for one in defined[:_LISTED])
         raise InvalidInput(
             f"{len(defined)} places define {place.name!r}",
-            hint=f"give the one that is meant: {', '.join(places)}",
+            hint=f"give the one that is meant: {', '.join(at for at, _ in defined[:_LISTED])}",
             details={"field": "path", "value": place.name},
         )
     return defined[0] if defined else None
 
 
+def _lines_of(doc: StoredDoc, part: types.OutlineEntries) -> str:
+    return f"{doc['path']}:{part['line_start']}-{part['line_end']}"
+
+
 def _definitions(
     snapshot: IndexSnapshot, name: str, source: str | None, fresh: Freshness
-) -> list[_Lines]:
+) -> list[tuple[str, str]]:
     """Return where code defines *name*; what only tests and settings define, there."""
     filters = SearchFilters(media=(Media.CODE.value,), source=(source,) if source else ())
-    last = _PARTS.split(name)[-1]
+    last = name.rpartition(".")[2]
     query = GrepQuery(pattern=last, fixed=True, word=True, case="exact", filters=filters)
-    found: dict[bool, list[_Lines]] = {False: [], True: []}
+    found: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
     for file in grep(snapshot, query, fresh)["files"]:
-        if not any(line.get("is_definition") for line in file["lines"]):
-            continue
-        (doc,) = snapshot.find_docs(file["doc_id"], 1)
-        is_late = role_of(doc) in {FileRole.TESTS, FileRole.CONFIG}
-        found[is_late] += _defined_in(snapshot, doc, file, name)
+        if any(line.get("is_definition") for line in file["lines"]):
+            (doc,) = snapshot.find_docs(file["doc_id"], 1)
+            places = _defined_in(snapshot, doc, file, name)
+            found[is_late(doc)] += ((at, doc["source_id"]) for at in places)
     return found[False] or found[True]
 
 
 def _defined_in(
     snapshot: IndexSnapshot, doc: StoredDoc, file: types.GrepResponseFiles, name: str
-) -> Iterator[_Lines]:
+) -> list[str]:
     entries = _entries(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or "")
     wanted = [e.fields for e in entries if f".{e.symbol}".endswith(f".{name}")]
-    spans = [(e["line_start"], e["line_end"]) for e in wanted if "line_start" in e]
-    if not spans and not _PARTS.search(name):  # a line that gives it a value
-        lines = [line["line"] for line in file["lines"] if line.get("is_definition")]
-        spans = [(line, line) for line in lines]
-    yield from (_Lines(doc["doc_id"], doc["path"], span) for span in spans)
+    if wanted or "." in name:
+        return [_lines_of(doc, fields) for fields in wanted if "line_start" in fields]
+    # A line that gives it a value.
+    lines = [line["line"] for line in file["lines"] if line.get("is_definition")]
+    return [f"{doc['path']}:{line}-{line}" for line in lines]
 
 
 def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEntries:

@@ -49,6 +49,7 @@ __all__ = [
     "RegionSpan",
     "Span",
     "TimeSpan",
+    "UnknownFragment",
     "citation_of",
     "column_name",
     "column_number",
@@ -268,6 +269,10 @@ _NPT = r"(?:(\d+):)?(\d+):(\d\d)\.(\d{3})"
 _TIME = re.compile(rf"t={_NPT},{_NPT}", re.ASCII)
 
 
+class UnknownFragment(InvalidInput):
+    """What stands behind the path has no form of a citation: it may be a name."""
+
+
 def parse_citation(uri: str) -> Citation:
     """Read a citation back from its printed form, or raise ``InvalidInput``."""
     path, separator, fragment = uri.rpartition("#")
@@ -294,7 +299,7 @@ def _parse_fragment(uri: str, fragment: str) -> Span:
         return CaptionSpan()
     if time := _TIME.fullmatch(fragment):
         return TimeSpan(_milliseconds(time.groups()[:4]), _milliseconds(time.groups()[4:]))
-    raise InvalidInput(
+    raise UnknownFragment(
         f"citation {uri!r} has an unknown fragment {fragment!r}",
         hint="fragments are L12, L12-L34, page=13, sheet=S&range=A4:F9, xywh=x,y,w,h, caption, "
         "t=0:05.000,0:09.500",

@@ -100,7 +100,8 @@ class _Waiting:
         found: list[PendingPassage] = []
         while len(found) < room and self._asked:
             one = self._asked.popleft()
-            found += [] if one.passage_hash in self._done else [one]
+            if one.passage_hash not in self._done:
+                found.append(one)
         if found:
             return found
         self._done.clear()

@@ -21,13 +21,13 @@ from kb_app._media import has_lines
 from kb_app._search.filtering import compile_filters, filter_warnings, glob_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import places_of
-from kb_app._search.roles import role_of
+from kb_app._search.roles import is_late
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
-from kb_core.search import FileRole, GrepQuery
+from kb_core.search import GrepQuery
 from kb_core.values import dataclass
 from kb_search.patterns import Form, Pattern, compile_pattern
 
@@ -69,9 +69,6 @@ class _Found:
     count: int = 0
 
 
-_LATE = frozenset({FileRole.TESTS, FileRole.CONFIG})
-
-
 @dataclass(frozen=True, slots=True)
 class _Match:
     """A document that matches, and where lines begin that define what is looked for.
@@ -85,9 +82,8 @@ class _Match:
 
     @property
     def order(self) -> tuple[object, ...]:
-        is_late = role_of(self.doc) in _LATE
         place = self.doc["path"], self.doc["source_id"]
-        return is_late, not self.defined, -self.found.count, *place
+        return is_late(self.doc), not self.defined, -self.found.count, *place
 
 
 def grep(
@@ -388,6 +384,8 @@ def _chosen(match: _Match, pattern: Pattern, share: int) -> list[int]:
 
 def _alternatives(found: _Found, pattern: Pattern, start: int) -> list[int]:
     """Return which alternatives of the pattern match the line that begins there, from 0."""
+    if len(pattern.alternatives) == 1:
+        return [0]
     data = found.text.data
     end = data.find(b"\n", start)
     line = start, len(data) if end < 0 else end

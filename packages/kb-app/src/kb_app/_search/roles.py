@@ -28,7 +28,7 @@ from kb_search.signposts import is_signpost
 if TYPE_CHECKING:
     from kb_app._search.ranking import Row
 
-__all__ = ["DEPTH", "in_their_places", "role_filter", "role_of", "weight_of", "wish_of"]
+__all__ = ["DEPTH", "in_their_places", "is_late", "role_filter", "role_of", "weight_of", "wish_of"]
 
 
 _FOLDERS = (
@@ -72,6 +72,11 @@ def role_of(found: StoredChunk | StoredDoc) -> FileRole:
     if found["media"] != Media.CODE.value:
         return FileRole.DOCS
     return FileRole.CONFIG if found["code_lang"] in _CONFIG else FileRole.CODE
+
+
+def is_late(doc: StoredDoc) -> bool:
+    """Say whether a file comes after all that does something, where names are looked for."""
+    return role_of(doc) in {FileRole.TESTS, FileRole.CONFIG}
 
 
 def role_filter(roles: Collection[FileRole]) -> Filter:

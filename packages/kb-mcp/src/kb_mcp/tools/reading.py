@@ -237,7 +237,7 @@ def _outlines(call: Call, places: Sequence[Any]) -> str:
     most = call.max_tokens or BUDGET
     told = []
     for place in places:
-        name = place.get("path") if isinstance(place, Mapping) else place
+        name = place.get("path", place.get("citation", "")) if isinstance(place, Mapping) else place
         try:
             told.append(fetched_text(call.kb.outline(str(name)), most // len(places)))
         except KbError as error:
