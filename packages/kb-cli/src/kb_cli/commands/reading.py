@@ -67,7 +67,8 @@ def fetch() -> None:
 
     What is printed is taken: an id or its first eight characters, a path or its end, a path
     and lines (notes/a.md:12, notes/a.md:12-34), a path and what is called so in it (a symbol
-    or a heading, with all that is inside), a citation. What names several lists them.
+    or a heading, with all that is inside), what code defines once by its name, a citation. What
+    names several lists them.
     """
 
 
