@@ -83,9 +83,7 @@ async def test_what_came_of_a_run_stays_until_it_is_taken_note_of() -> None:
             assert shown(app, "#job") == "ingest done: 2 new, 1 error"
         assert "ingest done in 1.5 s: 2 new, 1 error" in on_screen(app)
         await pilot.press("escape")
-        await pilot.pause()
-
-        assert shown(app, "#job") == ""
+        await until(pilot, lambda: shown(app, "#job") == "")
 
 
 async def test_esc_lets_the_batch_finish_and_says_so(release: Release) -> None:
@@ -112,11 +110,12 @@ async def test_two_runs_at_once_are_refused(release: Release) -> None:
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
-        await pilot.press("escape", "1", "r", "r")
-        await pilot.pause()
+        await pilot.press("escape", "1")
+        await idle(pilot)
+        await pilot.press("r", "r")
+        await until(pilot, lambda: shown(app, "#state") == "an ingest is running already")
 
         assert kb.ingests == 1
-        assert shown(app, "#state") == "an ingest is running already"
         release.set()
 
 
@@ -158,10 +157,9 @@ async def test_reading_only_refuses_to_ingest() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.press("escape", "1", "r")
-        await pilot.pause()
+        await until(pilot, lambda: "Error: readonly_mode" in on_screen(app))
 
         assert kb.ingests == 0
-        assert "Error: readonly_mode" in on_screen(app)
 
 
 async def test_q_leaves_after_the_batch(release: Release) -> None:

@@ -493,9 +493,7 @@ async def test_help_opens_in_either_mode_and_gives_the_screen_back(keys: list[st
         await pilot.pause()
         assert isinstance(app.screen, CheatSheet)
         await pilot.press("q", "m", "j", "escape")
-        await pilot.pause()
-
-        assert on_screen(app) == before
+        await until(pilot, lambda: on_screen(app) == before)
 
 
 async def test_q_quits_in_normal_mode() -> None:
@@ -561,9 +559,7 @@ async def test_a_hit_that_is_gone_is_told_and_its_snippet_stays() -> None:
         await search(pilot, "x")
         assert isinstance(app.screen, ErrorPopup)
         await pilot.press("escape")
-        await pilot.pause()
-
-        assert " ┃ 한국어 형태소와" in on_screen(app)
+        await until(pilot, lambda: " ┃ 한국어 형태소와" in on_screen(app))
 
 
 async def test_what_was_indexed_cannot_reach_the_terminal() -> None:
