@@ -15,6 +15,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from kb_core.text import lazy_pattern
+
 __all__ = [
     "cache_dir",
     "config_file",
@@ -29,7 +31,7 @@ __all__ = [
 
 Environ = Mapping[str, str]
 
-_VARIABLE = re.compile(
+_VARIABLE = lazy_pattern(
     r"\$(?:(?P<dollar>\$)"
     r"|(?P<plain>[A-Za-z_]\w*)"
     # A default may hold one more ${…}.

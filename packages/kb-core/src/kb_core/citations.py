@@ -33,6 +33,7 @@ from urllib.parse import unquote_to_bytes
 
 from kb_core.errors import InvalidInput
 from kb_core.ids import content_hash
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class CellSpan:
         return cls(sheet, first if first == last else f"{first}:{last}")
 
 
-_CELLS = re.compile(r"[A-Z]{1,3}[1-9]\d{0,6}(?::[A-Z]{1,3}[1-9]\d{0,6})?", re.ASCII)
+_CELLS = lazy_pattern(r"[A-Z]{1,3}[1-9]\d{0,6}(?::[A-Z]{1,3}[1-9]\d{0,6})?", re.ASCII)
 _LETTERS = 26
 
 
@@ -261,12 +262,12 @@ def _bare(span: Span) -> Span:
             assert_never(span)
 
 
-_LINES = re.compile(r"L(\d+)(?:-L(\d+))?", re.ASCII)
-_PAGE = re.compile(r"page=(\d+)", re.ASCII)
-_SHEET = re.compile(r"sheet=([^&]*)&range=([A-Za-z0-9:]+)", re.ASCII)
-_REGION = re.compile(r"xywh=(\d+),(\d+),(\d+),(\d+)", re.ASCII)
+_LINES = lazy_pattern(r"L(\d+)(?:-L(\d+))?", re.ASCII)
+_PAGE = lazy_pattern(r"page=(\d+)", re.ASCII)
+_SHEET = lazy_pattern(r"sheet=([^&]*)&range=([A-Za-z0-9:]+)", re.ASCII)
+_REGION = lazy_pattern(r"xywh=(\d+),(\d+),(\d+),(\d+)", re.ASCII)
 _NPT = r"(?:(\d+):)?(\d+):(\d\d)\.(\d{3})"
-_TIME = re.compile(rf"t={_NPT},{_NPT}", re.ASCII)
+_TIME = lazy_pattern(rf"t={_NPT},{_NPT}", re.ASCII)
 
 
 class UnknownFragment(InvalidInput):

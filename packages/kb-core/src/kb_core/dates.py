@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from functools import cache
 
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 
 __all__ = ["DateAsked", "DateNamed", "Period", "date_of_title", "dates_in", "without"]
@@ -75,8 +76,8 @@ _MOST = 3
 _FIRST, _LATEST = date(1990, 1, 1), date(2100, 1, 1)
 """A title outside of these is about a day, and not of it."""
 _FEW_WORDS = 3
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_CLOCK = re.compile(r"\b\d{1,2}[:.]\d{2}\b|(?i:\b[ap]\.?m\b\.?|\b(?:on|at|am|the|of|um|el)\b)")
+_YEAR = lazy_pattern(r"(?:19|20)\d\d")
+_CLOCK = lazy_pattern(r"\b\d{1,2}[:.]\d{2}\b|(?i:\b[ap]\.?m\b\.?|\b(?:on|at|am|the|of|um|el)\b)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ By the number that the system gives, or by the words in which an engine passes i
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from kb_core.errors import IoError
+from kb_core.text import lazy_pattern
 
 __all__ = ["disk_errors", "disk_hint", "disk_hint_of", "remove_folder"]
 
@@ -28,7 +28,7 @@ _HINTS = {
     errno.EACCES: ("permission denied", "give yourself the right to write there, and run it again"),
     errno.EIO: ("input/output error", "the disk may be failing: copy the data directory elsewhere"),
 }
-_NUMBER = re.compile(r"(?:os error|code:|errno) (\d+)")
+_NUMBER = lazy_pattern(r"(?:os error|code:|errno) (\d+)")
 
 
 def disk_hint(number: int | None) -> str | None:

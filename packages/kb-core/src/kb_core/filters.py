@@ -9,12 +9,12 @@ narrows before ranking, in both channels, and never touches a score.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from kb_core.media import Media, TrustLevel
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 
 __all__ = [
@@ -316,7 +316,7 @@ def literal_glob(path: str) -> str:
 
 
 _MOST_ALTERNATIVES = 64
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = lazy_pattern(r"\{([^{}]*,[^{}]*)\}")
 
 
 def alternatives_of(pattern: str) -> list[str]:
@@ -336,7 +336,7 @@ def alternatives_of(pattern: str) -> list[str]:
     return [pattern] if left or not made else list(dict.fromkeys(made))
 
 
-_BETWEEN_VALUES = re.compile(r"(?<!\\),")
+_BETWEEN_VALUES = lazy_pattern(r"(?<!\\),")
 
 
 def values_of(text: str) -> list[str]:

@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NewType
 
 from kb_core.errors import InvalidInput
+from kb_core.text import lazy_pattern
 
 if TYPE_CHECKING:
     from hashlib import blake2b
@@ -54,7 +55,7 @@ __all__ = [
 DocId = NewType("DocId", str)
 ChunkId = NewType("ChunkId", str)
 
-_HEX = re.compile(r"[0-9a-f]{8,32}", re.ASCII)
+_HEX = lazy_pattern(r"[0-9a-f]{8,32}", re.ASCII)
 
 
 def canonical_json(value: object) -> bytes:

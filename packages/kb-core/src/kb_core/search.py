@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from kb_core.citations import Citation
 from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class GrepQuery:
         return self.case == "ignore"
 
 
-_SILENT = re.compile(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", re.DOTALL)
+_SILENT = lazy_pattern(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", re.DOTALL)
 
 
 def _has_capital(pattern: str, *, fixed: bool) -> bool:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 __all__ = ["dataclass", "replace"]
@@ -100,33 +102,55 @@ def _constructed_later(cls: Any, declared: Declared, kw_only: bool) -> Callable[
 
 
 def _constructor(cls: Any, declared: Declared, kw_only: bool) -> Callable[..., None]:  # noqa: ANN401, FBT001
-    """Compile what sets each field, as given or to its default, and has the value checked."""
-    ordered, named, body = ["self"], list[str](), ["pass"]
-    known: dict[str, Any] = {}
+    """Return what sets each field, as given or to its default, and has the value checked."""
+    ordered, named = list[str](), list[str]()
     defaults: dict[str, Any] = {}
+    made: dict[str, Any] = {}
     for name in _names_of(cls):
-        value, default, by_name = name, declared.get(name, _MISSING), kw_only
+        default, by_name = declared.get(name, _MISSING), kw_only
         if isinstance(default, dataclasses.Field):
             by_name = kw_only if default.kw_only is _MISSING else bool(default.kw_only)
             if default.default_factory is not _MISSING:
                 # The factory stands for what was not given: nobody gives it as a value.
-                known[f"_made_{name}"] = default = default.default_factory
-                value = f"_made_{name}() if {name} is _made_{name} else {name}"
+                made[name] = default = default.default_factory
             else:
                 default = default.default
         (named if by_name else ordered).append(name)
         if default is not _MISSING:
             defaults[name] = default
-        known[f"_set_{name}"] = vars(cls)[name].__set__
-        body.append(f"_set_{name}(self, {value})")
-    if hasattr(cls, "__post_init__"):
-        body.append("self.__post_init__()")
-    parameters = ", ".join([*ordered, *(["*", *named] if named else [])])
-    exec(f"def __init__({parameters}):\n " + "\n ".join(body), known)  # noqa: S102 - of our own names
-    constructor: Any = known["__init__"]
+    names = (*ordered, *named)
+    is_made = tuple(name in made for name in names)
+    code = _constructor_of(is_made, hasattr(cls, "__post_init__")).replace(
+        co_argcount=1 + len(ordered),
+        co_kwonlyargcount=len(named),
+        co_varnames=("self", *names),
+    )
+    known = {f"set{at}": vars(cls)[name].__set__ for at, name in enumerate(names)}
+    known |= {f"made{at}": made[name] for at, name in enumerate(names) if name in made}
+    constructor = FunctionType(code, known)
     constructor.__defaults__ = tuple(defaults[name] for name in ordered if name in defaults)
     constructor.__kwdefaults__ = {name: defaults[name] for name in named if name in defaults}
-    return cast("Callable[..., None]", constructor)
+    return constructor
+
+
+@cache
+def _constructor_of(is_made: tuple[bool, ...], is_checked: bool) -> CodeType:  # noqa: FBT001
+    """Compile the constructor of as many fields, some of which are made where none is given.
+
+    It is the same for all classes that have as many: only their names differ.
+    """
+    parameters = ["self", *(f"field{at}" for at in range(len(is_made)))]
+    body = [
+        f"set{at}(self, made{at}() if field{at} is made{at} else field{at})"
+        if is_made[at]
+        else f"set{at}(self, field{at})"
+        for at in range(len(is_made))
+    ]
+    body += ["self.__post_init__()"] if is_checked else ["pass"]
+    known: dict[str, Any] = {}
+    exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body), known)  # noqa: S102 - of our own names
+    made: FunctionType = known["__init__"]
+    return made.__code__
 
 
 class _Value:

@@ -29,6 +29,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import tantivy
 
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 
 __all__ = [
@@ -85,11 +86,11 @@ _CJK = (
     "\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_TOKEN = re.compile(r"[^\W_]+(?:(?:[._\-'’]|::)+[^\W_]+)*")
+_TOKEN = lazy_pattern(r"[^\W_]+(?:(?:[._\-'’]|::)+[^\W_]+)*")
 """A word, or words joined by what identifiers are joined by; one pass over the text."""
-_WORD = re.compile(r"[^\W_]+")
-_APOSTROPHE = re.compile(r"['’](?:[sS]\b)?")
-_SYMBOLIC = re.compile(r"\b[A-Za-z](?:\+\+|#)")
+_WORD = lazy_pattern(r"[^\W_]+")
+_APOSTROPHE = lazy_pattern(r"['’](?:[sS]\b)?")
+_SYMBOLIC = lazy_pattern(r"\b[A-Za-z](?:\+\+|#)")
 _JOINING = "._-'"
 """What may stand within a token, beside letters, digits and pairs of colons."""
 
@@ -101,9 +102,9 @@ def _parting(kept: str) -> bytes:
 
 
 _AT_SIGNS, _AT_SIGNS_BUT_COLONS = _parting(_JOINING), _parting(f"{_JOINING}:")
-_CAMEL = re.compile(r"[^\W\d_][0-9]|[0-9][^\W\d_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
-_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
-_MARKS = re.compile("[\u0300-\u036f]")
+_CAMEL = lazy_pattern(r"[^\W\d_][0-9]|[0-9][^\W\d_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+_CAMEL_PART = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
+_MARKS = lazy_pattern("[\u0300-\u036f]")
 
 
 @dataclass(frozen=True, slots=True)

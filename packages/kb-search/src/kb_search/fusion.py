@@ -33,7 +33,6 @@ the thing.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import chain
@@ -41,6 +40,7 @@ from operator import itemgetter, neg
 from typing import NamedTuple
 
 from kb_core.search import KnownWords, Parent, Scored
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 
 __all__ = [
@@ -112,8 +112,8 @@ _NONE_MORE, _NOTHING_SAID = [(0.0, -1), (0.0, -1)], (-1, -1, 0.0, 0.0, 0.0)
 _ROOM = 1 + len(_BORNE_OUT)
 """The passages of a document that has room to say all that counts."""
 
-_QUOTED = re.compile(r'"[^"]*[^"\s][^"]*"')
-_INNER = re.compile(r"\w(?:[._#]|::|->)\w|[a-z][A-Z]|\d")
+_QUOTED = lazy_pattern(r'"[^"]*[^"\s][^"]*"')
+_INNER = lazy_pattern(r"\w(?:[._#]|::|->)\w|[a-z][A-Z]|\d")
 _EDGES = "`'*()[]{}<>,;:.!?"
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import struct
 import weakref
 from collections.abc import Mapping
@@ -27,6 +26,7 @@ from kb_core.control import Control, VectorFiles
 from kb_core.disk import disk_hint, disk_hint_of
 from kb_core.errors import IndexCorrupt, IoError, KbError, StoreBusy
 from kb_core.ids import blake2b
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 from kb_search.analysis import ANALYSIS_VERSION
 
@@ -53,7 +53,7 @@ __all__ = [
 # A panic prints a line by itself, whatever becomes of it here; not its calls as well.
 os.environ["RUST_BACKTRACE"] = "0"
 
-_SEGMENT_FILE = re.compile(r"[0-9a-f]{32}\.")
+_SEGMENT_FILE = lazy_pattern(r"[0-9a-f]{32}\.")
 NO_INDEX_HINT = "run 'kebab add FOLDER' and 'kebab ingest'"
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from kb_core.text import lazy_pattern
+
 __all__ = ["is_signpost"]
 
 _POINTERS = 3
@@ -20,12 +22,12 @@ _POINTERS = 3
 _PROSE = 1 / 3
 """Letters beside links, as a share of those of links, that still make no text."""
 
-_MARKER = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
-_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
-_HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
-_UNDERLINE = re.compile(r"\s{0,3}(?:=+|-{2,})\s*$")
-_IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\n]*\)")
-_LINK = re.compile(
+_MARKER = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
+_FENCE = lazy_pattern(r"\s{0,3}(?:```|~~~)")
+_HEADING = lazy_pattern(r"\s{0,3}#{1,6}(?:\s|$)")
+_UNDERLINE = lazy_pattern(r"\s{0,3}(?:=+|-{2,})\s*$")
+_IMAGE = lazy_pattern(r"!\[([^\[\]]*)\]\([^()\n]*\)")
+_LINK = lazy_pattern(
     r"\[\[([^\[\]\n]*)\]\]"  # of a wiki
     r"|\[([^\[\]\n]*)\](?:\([^()\n]*\)|\[[^\[\]\n]*\])"
     r"|<a\s[^<>]*>([^<>]*)</a>"
@@ -34,19 +36,19 @@ _LINK = re.compile(
 )
 _OF_LINKS = ("](", "][", "[[", "://", "<a", "<A")
 """Without one of these a line has no link, which takes much longer to find out."""
-_DEFINITION = re.compile(r"\s{0,3}\[[^\[\]\n]+\]:\s")
-_TAG = re.compile(r"<[^<>\n]*>")
-_LETTERS = re.compile(r"[^\W_]+")
+_DEFINITION = lazy_pattern(r"\s{0,3}\[[^\[\]\n]+\]:\s")
+_TAG = lazy_pattern(r"<[^<>\n]*>")
+_LETTERS = lazy_pattern(r"[^\W_]+")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
-_LEADERS = re.compile(r"(?:\.[ \t]?){4}|…{2}|·{4}|_{4}")
-_NUMBERED = re.compile(r"[ \t]*\d+(?:\.\d+)*\.?[ \t]")
+_LEADERS = lazy_pattern(r"(?:\.[ \t]?){4}|…{2}|·{4}|_{4}")
+_NUMBERED = lazy_pattern(r"[ \t]*\d+(?:\.\d+)*\.?[ \t]")
 _ROMAN = frozenset("ivxlc")
 _NUMBER = rf"\s(?:\d{{1,4}}|[{''.join(sorted(_ROMAN))}]{{1,7}})[ \t]*"
-_PAGE = re.compile(rf"{_NUMBER}$")
-_PAGES = re.compile(rf"{_NUMBER}(?=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|\Z)")
+_PAGE = lazy_pattern(rf"{_NUMBER}$")
+_PAGES = lazy_pattern(rf"{_NUMBER}(?=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|\Z)")
 
 
-_IMPORT = re.compile(
+_IMPORT = lazy_pattern(
     r"""(?:
         (?:from\s+\S+\s+)?import\b.* | export\s.*\bfrom\b.* | (?:pub\s+)?use\s.* | using\s.*
         | \#\s*include\b.* | package\s.* | require\b.* | (?:const|let|var)\s.*\brequire\(.*
@@ -56,11 +58,11 @@ _IMPORT = re.compile(
     re.VERBOSE,
 )
 _COMMENTS = ("#", "//", "/*", "*", "--", ";")
-_TELLS_HEAD = re.compile(
+_TELLS_HEAD = lazy_pattern(
     r"(?im)^\s*(?:from\s.*)?import\b|^\s*(?:pub\s+)?us(?:e|ing)\s|#\s*include|^\s*package\s"
     r"|\brequire\b|licen[cs]e|copyright"
 )
-_LICENCE = re.compile(r"(?i)licen[cs]e|copyright")
+_LICENCE = lazy_pattern(r"(?i)licen[cs]e|copyright")
 
 
 def is_signpost(text: str, media: str = "markdown") -> bool:

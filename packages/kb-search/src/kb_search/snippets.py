@@ -6,12 +6,11 @@ is chosen where the most different words of the query stand close together.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kb_core.text import snap_to_grapheme
+from kb_core.text import lazy_pattern, snap_to_grapheme
 from kb_search.analysis import query_terms
 
 __all__ = ["Highlighter", "Match"]
@@ -19,8 +18,8 @@ __all__ = ["Highlighter", "Match"]
 _MOST_MATCHES = 400
 _SHORTEST_INSIDE = 4
 _CONTEXT_SHARE = 4
-_REST = re.compile(r"[^\W_]*")
-_SPACE = re.compile(r"\s")
+_REST = lazy_pattern(r"[^\W_]*")
+_SPACE = lazy_pattern(r"\s")
 
 
 class Match(NamedTuple):

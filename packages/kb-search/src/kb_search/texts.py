@@ -9,13 +9,13 @@ when they are published; any other is always looked through.
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from kb_core.text import lazy_pattern
 from kb_search.analysis import cjk_runs, fold
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ _ROOM = 64 << 20
 _AT_ONCE = 400
 """Texts that are read in advance by one call."""
 _LONGEST = 60
-_LONG_WORD = re.compile(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
+_LONG_WORD = lazy_pattern(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
 """Terms are cut at 255 bytes; what is joined by apostrophes is one word."""
-_INSIDE = re.compile(r"\w\w")
-_JOINED = re.compile(r"[\w'’]*")
-_JOINED_BEFORE = re.compile(r"[\w'’]*\Z")
+_INSIDE = lazy_pattern(r"\w\w")
+_JOINED = lazy_pattern(r"[\w'’]*")
+_JOINED_BEFORE = lazy_pattern(r"[\w'’]*\Z")
 # Scripts whose letters are folded one by one, whatever stands beside them.
-_RUN = re.compile(
+_RUN = lazy_pattern(
     "[0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u0373"
     "\u0376\u0377\u0386\u0388-\u03ff\u0400-\u0481\u048a-\u052f]+"
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -23,6 +22,7 @@ from kb_core.search import (
     LexicalQuery,
     Relaxation,
 )
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 from kb_search.analysis import Term, analyze, query_terms
 
@@ -67,7 +67,7 @@ _READ_AS = 0.6
 _ADJACENT_RARITY = 0.05
 _MOST_PAIRS = 8
 _MOST_NAMED = 8
-_QUALIFIES = re.compile(r"\.|::")
+_QUALIFIES = lazy_pattern(r"\.|::")
 _WORD_FIELDS = ("exact", "head", "symbol", "ident", "name")
 
 

@@ -23,6 +23,7 @@ from kb_core.errors import IndexCorrupt, InvalidInput, KbError
 from kb_core.filters import Filter, Range
 from kb_core.media import SearchMode
 from kb_core.search import LexicalQuery, Scored
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass, replace
 from kb_search.analysis import cjk_runs, fold
 from kb_search.fusion import Basis
@@ -37,8 +38,8 @@ __all__ += ["propose"]
 
 _Result = TypeVar("_Result")
 
-_WORD = re.compile(r"\w+")
-_LETTER = re.compile(r"\w")
+_WORD = lazy_pattern(r"\w+")
+_LETTER = lazy_pattern(r"\w")
 _SAYS_ENOUGH = 6
 """So many letters of a question are left at least without its dates, or it keeps them."""
 _QUOTED_WORDS = 6

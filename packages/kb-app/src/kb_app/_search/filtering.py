@@ -29,6 +29,7 @@ from kb_core.filters import (
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import SearchFilters
+from kb_core.text import lazy_pattern
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
@@ -43,9 +44,9 @@ __all__ = [
     "tagged",
 ]
 
-_CLASS = re.compile(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
+_CLASS = lazy_pattern(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
 """The members of a bracket in a path pattern; the first may be a bracket itself."""
-_RANGE = re.compile(r"(.)-(.)", re.DOTALL)
+_RANGE = lazy_pattern(r"(.)-(.)", re.DOTALL)
 
 _MEDIA = {*(medium.value for medium in Media), *MEDIA_ALIASES}
 _NAMES, _NOT_GIVEN = tuple(row.name for row in FILTERS), (None, ())

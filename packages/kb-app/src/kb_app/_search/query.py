@@ -23,6 +23,7 @@ from kb_app._search.filtering import tagged
 from kb_core.errors import InvalidInput
 from kb_core.filters import Filter, Not, Words, all_of
 from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, Missing
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ParsedQuery", "check_query", "counted_words", "missing_of", "parse_query", "words_of"]
 
-_PIECE = re.compile(
+_PIECE = lazy_pattern(
     r"""
     (?P<negated>(?<!\S)-(?=[\w"]))?
     (?:(?P<field>title|path|tag):(?=[\w"]))?
@@ -39,12 +40,12 @@ _PIECE = re.compile(
     re.VERBOSE,
 )
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
-_OPERATOR = re.compile(r"(?<!\S)(?:AND|OR|NOT)(?!\S)")
+_OPERATOR = lazy_pattern(r"(?<!\S)(?:AND|OR|NOT)(?!\S)")
 _DEMANDING = 0.25
 """Which share of a query's letters its quotes hold at least where they are demands."""
-_LETTER = re.compile(r"[^\W_]")
+_LETTER = lazy_pattern(r"[^\W_]")
 
-_WORD = re.compile(r"[^\W_][\w.\-]*[^\W_]|[^\W_]")
+_WORD = lazy_pattern(r"[^\W_][\w.\-]*[^\W_]|[^\W_]")
 
 Kind: TypeAlias = Literal["word", "phrase", "filter", "AND", "OR", "NOT"]
 
@@ -131,13 +132,15 @@ def counted_words(text: str) -> Counter[str]:
 
 _MOST_WORDS = 6
 _SHORTEST = 4
-_SEVERAL = re.compile(
+_SEVERAL = lazy_pattern(
     r"(?=[\u30a0-\u30ff]*[\u3040-\u309f\u3400-\u9fff])[\u3040-\u30ff\u3400-\u9fff]{5}"  # Han, kana
     r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{13}"  # Thai, Lao, Burmese, Khmer
 )
-_WITHOUT_SPACES = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-_HANGUL = re.compile(r"[\uac00-\ud7a3]")
-_TWO_SYLLABLES = re.compile(r"[\uac00-\ud7a3]{2}")
+_WITHOUT_SPACES = lazy_pattern(
+    "[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]"
+)
+_HANGUL = lazy_pattern(r"[\uac00-\ud7a3]")
+_TWO_SYLLABLES = lazy_pattern(r"[\uac00-\ud7a3]{2}")
 _MANY = 3
 """Beginnings of a word from which on it pays to ask for the shortest first."""
 _ASKING = frozenset(("where", "what", "when", "which", "does", "with", "from", "this", "that"))

@@ -11,7 +11,6 @@ the names that it defines, its docstrings and comments, where somebody says what
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import translate
@@ -22,6 +21,7 @@ from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
 from kb_core.ports import StoredChunk, StoredDoc
 from kb_core.search import FileRole
+from kb_core.text import lazy_pattern
 from kb_search.analysis import analyze, query_terms
 from kb_search.signposts import is_signpost
 
@@ -42,9 +42,9 @@ _FILES = (
 _CONFIG = ("json", "yaml", "toml", "ini", "xml", "css", "dockerfile", "makefile", "properties")
 """Languages that say how things are to be, rather than what is done."""
 
-_IS_FOLDER = re.compile("|".join(map(translate, _FOLDERS)))
-_IS_FILE = re.compile("|".join(map(translate, _FILES)))
-_RECORDS = re.compile(
+_IS_FOLDER = lazy_pattern("|".join(map(translate, _FOLDERS)))
+_IS_FILE = lazy_pattern("|".join(map(translate, _FILES)))
+_RECORDS = lazy_pattern(
     r"(?i)(?:change(?:s|log)|(?:version[-_ ]?)?history|news|what'?s[-_ ]?new|release[-_ ]?notes?)"
     r"(?:\.\w+)?"
 )
@@ -108,28 +108,28 @@ did, and for a place from .3 to .6 is the same; much more puts code before pages
 
 # What a test claims is what somebody looks for who states that it is never otherwise.
 _ASKED = {
-    FileRole.TESTS: re.compile(
+    FileRole.TESTS: lazy_pattern(
         r"(?i)\b(?:test(?:s|ed|ing)?|fixtures?|fakes?|mocks?|covers?|never|always|cannot|must)\b"
     ),
-    FileRole.CONFIG: re.compile(r"(?i)\b(?:config\w*|settings?|json|ya?ml|toml|schemas?|css)\b"),
-    FileRole.DOCS: re.compile(
+    FileRole.CONFIG: lazy_pattern(r"(?i)\b(?:config\w*|settings?|json|ya?ml|toml|schemas?|css)\b"),
+    FileRole.DOCS: lazy_pattern(
         r"(?i)\b(?:docs?|documentation|documented|guide|readme|decisions?|why)\b"
     ),
 }
-_ASKED_WHERE = re.compile(
+_ASKED_WHERE = lazy_pattern(
     r"(?i)\s*(?:where|definition|which (?:function|class|method|module|file)|wo|où|d[oó]nde|onde"
     r"|dove|waar|где)\b"
 )
-_ANYWHERE = re.compile("어디|どこ|哪里|哪裡|在哪")
+_ANYWHERE = lazy_pattern("어디|どこ|哪里|哪裡|在哪")
 """In languages that do not ask it first."""
-_ASKED_WHERE_TOLD = re.compile(
+_ASKED_WHERE_TOLD = lazy_pattern(
     r"(?i)\b(?:i|we|you|my|our|your|ich|wir|je|nous|describ\w+|explain\w*|mention\w*)\b"
 )
 """Who asks where something is told, or where to find or to do it, is after a page."""
-_ASKED_RECORD = re.compile(r"(?i)\b(?:change[sd]?|changelog|history|release[sd]?|since|new)\b")
+_ASKED_RECORD = lazy_pattern(r"(?i)\b(?:change[sd]?|changelog|history|release[sd]?|since|new)\b")
 
-_NAME = re.compile(r"\w+")
-_SAYING = re.compile(
+_NAME = lazy_pattern(r"\w+")
+_SAYING = lazy_pattern(
     r"""(?mx) ^[ \t]* (?: (?:async[ ]+)?(?:def|class)\b [^\n]*: [ \t]*\n [ \t]* )?
         [rRuU]? (\"{3}|'{3}) (?P<docstring> [\s\S]*? ) \1
     | ^[ \t]* (?: \#(?!!) | //[/!]? | /?\*+/? | --+ | ;+ ) [ \t]? (?P<comment> .* ) $"""

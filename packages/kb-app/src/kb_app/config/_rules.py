@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import field
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from kb_core.errors import ConfigInvalid
+from kb_core.text import lazy_pattern
 from kb_core.values import dataclass
 
 __all__ = [
@@ -179,7 +179,7 @@ Kind: TypeAlias = Literal[
     "abouts",
 ]
 
-_ID = re.compile(r"[\w.-]+")
+_ID = lazy_pattern(r"[\w.-]+")
 _PATH_STARTS = ("/", "./", "../", "~", "$")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})

@@ -18,17 +18,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kb_app.shown.marks import marks
+from kb_core.text import lazy_pattern
 
 __all__ = ["Excerpt", "Line", "Passage", "excerpt"]
 
-_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)")
-_HEADING = re.compile(r"#{1,6}[ \t]+\S")
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
-_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*$")
-_RULE = re.compile(r"[ \t|:=*_-]{3,}")
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\S")
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
-_LINKS = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
+_FRONT_MATTER = lazy_pattern(r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)")
+_HEADING = lazy_pattern(r"#{1,6}[ \t]+\S")
+_FENCE = lazy_pattern(r"[ \t]*(?:```|~~~)")
+_ROW = lazy_pattern(r"[ \t]*\|.*\|[ \t]*$")
+_RULE = lazy_pattern(r"[ \t|:=*_-]{3,}")
+_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\S")
+_SENTENCE = lazy_pattern(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
+_LINKS = lazy_pattern(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
 _LINES_ONLY = frozenset({"code", "csv", "notebook"})
 _WIDE = frozenset("WF")
 _STEM = 4

@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from kb_core.text import lazy_pattern
+
 __all__ = ["marks"]
 
-_SYNTAX = re.compile(r"(?<!\S)(?:-\S+|(?:title|path|tag):)", re.IGNORECASE)
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
+_SYNTAX = lazy_pattern(r"(?<!\S)(?:-\S+|(?:title|path|tag):)", re.IGNORECASE)
+_WORD = lazy_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
 _ENDINGS = (
     "",
     "s",
