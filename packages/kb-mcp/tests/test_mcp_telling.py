@@ -105,11 +105,7 @@ def test_of_a_table_the_rows_that_tell_are_told_with_its_head_and_not_their_neig
     picked = Telling("do otter or mink dive", [piece]).picked({0: 10}, 170)
 
     assert picked[0].told is not None
-    assert [line.strip() for line in picked[0].told if line.strip() != "…"] == [
-        "| animal | depth | remarks |",
-        rows[0],
-        otter,
-    ]
+    assert picked[0].told == ("1 | animal | depth | remarks |", f"3 {rows[0]}", f"5 {otter}")
 
 
 def test_lines_of_the_first_passages_compete_and_of_the_next_where_those_were_given() -> None:
@@ -133,7 +129,7 @@ async def test_of_a_long_line_of_prose_the_sentences_that_tell_are_told() -> Non
 
     text = await told(kb, "search", {"query": "where did the otter sleep"})
 
-    assert re.search(r"^  .*… .*day\. The otter slept\.", text, re.MULTILINE)
+    assert re.search(r"^1 .*… .*day\. The otter slept\.", text, re.MULTILINE)
     assert len(text) < len(note) / 2
 
 

@@ -5,7 +5,7 @@ and no more than a budget: what does not fit whole is there as one line, and the
 rest is said.
 
 What is ours begins at the margin: what was found, the head of a passage, a remark. What a
-document says never does: prose is indented, code has the number of its line before it, and
+document says never does: what has lines has their numbers, what has none is indented, and
 nothing of it can end a line or steer a terminal that a line does not show. So no passage can
 pass for a hit, a remark or the end of an answer.
 
@@ -132,9 +132,10 @@ def indented(text: str) -> Iterator[str]:
 
 
 def numbered(text: str, first: int) -> Iterator[str]:
-    """Yield the lines of code, each with its number and a space before it."""
+    """Yield lines, each with its number and a space before it; nothing for a blank one."""
     for number, line in enumerate(text.split("\n"), start=first):
-        yield f"{number} {printable(line.rstrip(), keep=chr(9))}".rstrip()
+        said = printable(line.rstrip(), keep=chr(9))
+        yield f"{number} {said}" if said else ""
 
 
 def listing(

@@ -18,6 +18,7 @@ from kb_mcp.text import (
     joined,
     marks_of,
     named,
+    numbered,
     numbered_head,
     short,
     tokens_of,
@@ -149,6 +150,8 @@ def _quoted(cited: _Json, question: str, of_code: int, look_up: LookUp | None) -
         yield from indented(lead)
     if cited["citation"]["kind"] == "code":
         yield from code_lines(cited, question, of_code, look_up)
+    elif "\n" in cited["quote"] and cited["citation"]["kind"] == "line":
+        yield from numbered(cited["quote"], cited["citation"]["start"])
     else:
         yield from indented(cited["quote"])
 

@@ -1,7 +1,7 @@
 """Hits as text: passages while the budget lasts, then a line for each that is left.
 
 The first line says what was found and by what. Then blocks of a head and a passage (``pieces``):
-code with the numbers of its lines, prose indented. A head without a path, ``:start-end``, goes
+lines with their numbers, what has none indented. A head without a path, ``:start-end``, goes
 on with the file above it. Overlapping and neighbouring passages of a file are one; what of it
 is further apart stands under the first, in its order.
 
@@ -443,11 +443,16 @@ def _fitting(page: Page, piece: Piece, room: int, *, may_cut: bool) -> Piece | N
     most = _most(page, piece, room) if may_cut else 0
     if most < min(LABEL, len(piece.text) - 1):
         return None
-    if begin := piece.beginning(most):
-        piece = piece.part(begin)
-        if _whole_cost(page, piece) <= room:
-            return piece
-        most = _most(page, piece, room)
+    begin = 0
+    while later := piece.beginning(most):  # what is further down has longer numbers
+        part = piece.part(later)
+        if _whole_cost(page, part) <= room:
+            return part
+        most = min(most, _most(page, part, room))
+        if later == begin:
+            piece = part
+            break
+        begin = later
     line = piece.text.rfind("\n", 0, most)
     end = line if piece.is_code and line > 0 else cut_within(piece.text, most)
     found = piece.part(0, end)

@@ -89,7 +89,7 @@ class Piece:
 
     @property
     def is_code(self) -> bool:
-        """Whether its lines are shown with numbers."""
+        """Whether it is told by lines alone, and not by sentences."""
         return bool(self.hits[0]["media"] == Media.CODE.value) and self.first is not None
 
     @property
@@ -101,9 +101,9 @@ class Piece:
         """Return the passage as it is shown."""
         if self.told is not None:
             return [*self.told, *self.values]
-        if self.is_code:
-            return [*numbered(self.text, self.first or 1), *self.values]
-        return list(indented(self.text))
+        if self.first is None:
+            return list(indented(self.text))
+        return [*numbered(self.text, self.first), *self.values]
 
     def part(self, begin: int, end: int | None = None) -> Piece:
         """Return what of it is between two places of its text."""

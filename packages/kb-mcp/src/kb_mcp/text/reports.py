@@ -181,9 +181,7 @@ def _lines(found: _Json, first: int) -> list[str]:
     text = found["text"].removesuffix("\n")
     if not found["text"]:
         return []
-    if found.get("media") == Media.CODE.value:
-        return list(numbered(text, first))
-    return [next(indented(line), "") for line in text.split("\n")]
+    return list(numbered(text, first))
 
 
 def _as_hit(chunk: _Json, found: _Json) -> _Json:

@@ -2,8 +2,8 @@
 
 Where nobody asked for whole passages, one that is long is shown by some of its lines, in their
 order: code by lines, prose by lines and, of a long one, by sentences. What is longer than a
-reader needs is cut around its first match. ``…`` stands where something is left out; of code,
-the numbers of the lines say that.
+reader needs is cut around its first match. ``…`` stands where something is left out of a line;
+of lines, their numbers say that.
 
 Names in capitals that lines of code use stand for what a reader asks next, so the line that gives
 one its value is told with them, where there is one.
@@ -38,11 +38,11 @@ _BEFORE = 4
 _GAP = "…"
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
 _VALUE = re.compile(r"[=:]\s*[-+(\[{]?[\"'\d]")
-_OF_VALUES = 2.5
+_OF_VALUES = 3.0
 """How much more a line says that gives a name a value, which is what is mostly looked for."""
 _OF_OPENING = 0.01
 """What the first lines of a passage are worth without a word of the query: what room is left."""
-_OF_MEANING = 0.3
+_OF_MEANING = 0.1
 """What a line without a word is worth of the best one, in a passage that was found without any."""
 _FURTHER = 0.3
 """How much less a line says for each passage above its own."""
@@ -194,7 +194,7 @@ class Telling:
         for number, (part, said) in enumerate(zip(parts, worth, strict=True)):
             value = said or (_OF_OPENING if number in opening else 0)
             if value:
-                above = f"{(piece.first or 1) + part.line} " if piece.is_code else INDENT
+                above = INDENT if piece.first is None else f"{piece.first + part.line} "
                 cost = weight(f"{above}{part.text}\n")
                 yield _Line(at, number, value / (1 + _FURTHER * at), cost)
 
@@ -326,20 +326,19 @@ def cut(text: str, at: int, most: int = LONGEST_LINE) -> str:
 
 def _shown(piece: Piece, parts: Sequence[_Part], kept: Sequence[int]) -> Iterator[str]:
     """Yield the lines that the kept parts make."""
+    margin = 0
     if piece.is_code:
-        first = piece.first or 1
         margin = min(len(said) - len(said.lstrip()) for said in (parts[at].text for at in kept))
-        for at in kept:
-            yield from numbered(parts[at].text[margin:], first + parts[at].line)
-        return
-    said = ""
-    for before, at in pairwise([-1, *kept]):
-        part, follows = parts[at], at == before + 1
-        if said and part.line == parts[before].line:
-            said = f"{said} {part.text}" if follows else f"{said} {_GAP} {part.text}"
+    last = -1
+    for line, of_line in groupby(kept, key=lambda at: parts[at].line):
+        here = [*of_line]
+        said = parts[here[0]].text[margin:]
+        for before, at in pairwise(here):
+            said += f" {parts[at].text}" if at == before + 1 else f" {_GAP} {parts[at].text}"
+        if piece.first is not None:
+            yield from numbered(said, piece.first + line)
             continue
-        yield from indented(said) if said else ()
-        if before >= 0 and not follows:
+        if -1 < last < here[0] - 1:
             yield f"{INDENT}{_GAP}"
-        said = part.text
-    yield from indented(said)
+        yield from indented(said)
+        last = here[-1]
