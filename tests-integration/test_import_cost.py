@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from kb_core.text import _Uncompiled
+from kb_core.values import _Uncompiled
 
 KEBAB = Path(sys.executable).with_name("kebab")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tracemalloc
 import unicodedata
 
@@ -12,7 +11,6 @@ from hypothesis import given, strategies as st
 from kb_core.text import (
     LineIndex,
     is_grapheme_boundary,
-    lazy_pattern,
     nfc,
     normalize_newlines,
     snap_to_grapheme,
@@ -151,16 +149,3 @@ def test_snapping_finds_a_boundary_after_the_floor(text: str, data: st.DataObjec
 
     assert is_grapheme_boundary(text, cut)
     assert cut > floor or cut == len(text) or (cut == floor == 0 == at) or cut == at == floor
-
-
-def test_a_lazy_pattern_is_compiled_when_it_is_used_and_is_a_pattern_then() -> None:
-    word = lazy_pattern(r"b(\w)", re.IGNORECASE)
-    wrong = lazy_pattern("(")
-
-    assert vars(word).keys() == {"_given"}
-    assert word.sub(r"<\1>", "abc BD") == "a<c> <D>"
-    assert (word.pattern, word.groups) == (r"b(\w)", 1)
-    assert [match[0] for match in word.finditer("abc BD")] == ["bc", "BD"]
-    assert not hasattr(word, "__len__")
-    with pytest.raises(re.error):
-        wrong.search("")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, field
 from typing import Any
@@ -170,3 +171,16 @@ def test_a_class_that_nobody_asks_of_has_only_been_made() -> None:
 def test_fields_are_not_inherited() -> None:
     with pytest.raises(TypeError, match="not inherited"):
         values.dataclass(frozen=True, slots=True)(type("Longer", (OURS[0],), {}))
+
+
+def test_a_lazy_pattern_is_compiled_when_it_is_used_and_is_a_pattern_then() -> None:
+    word = values.lazy_pattern(r"b(\w)", re.IGNORECASE)
+    wrong = values.lazy_pattern("(")
+
+    assert vars(word).keys() == {"_given"}
+    assert word.sub(r"<\1>", "abc BD") == "a<c> <D>"
+    assert (word.pattern, word.groups) == (r"b(\w)", 1)
+    assert [match[0] for match in word.finditer("abc BD")] == ["bc", "BD"]
+    assert not hasattr(word, "__len__")
+    with pytest.raises(re.error):
+        wrong.search("")

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 
 __all__ = [
     "cache_dir",

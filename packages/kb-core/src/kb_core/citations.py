@@ -33,8 +33,7 @@ from urllib.parse import unquote_to_bytes
 
 from kb_core.errors import InvalidInput
 from kb_core.ids import content_hash
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 if TYPE_CHECKING:
     from kb_core.ports import StoredChunk

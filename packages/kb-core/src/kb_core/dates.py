@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from functools import cache
 
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = ["DateAsked", "DateNamed", "Period", "date_of_title", "dates_in", "without"]
 

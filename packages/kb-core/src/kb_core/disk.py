@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kb_core.errors import IoError
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 
 __all__ = ["disk_errors", "disk_hint", "disk_hint_of", "remove_folder"]
 

@@ -14,8 +14,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from kb_core.media import Media, TrustLevel
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = [
     "FIELDS",

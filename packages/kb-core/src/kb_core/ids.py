@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NewType
 
 from kb_core.errors import InvalidInput
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 
 if TYPE_CHECKING:
     from hashlib import blake2b

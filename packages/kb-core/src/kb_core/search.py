@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from kb_core.citations import Citation
 from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 if TYPE_CHECKING:
     from kb_core.dates import DateAsked

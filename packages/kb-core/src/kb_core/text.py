@@ -13,13 +13,12 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
 __all__ = [
     "LineIndex",
     "cut_within",
     "is_grapheme_boundary",
-    "lazy_pattern",
     "nfc",
     "normalize_newlines",
     "read_json",
@@ -48,31 +47,6 @@ _HANGUL_L = (range(0x1100, 0x1160), range(0xA960, 0xA97D))
 _HANGUL_V = (range(0x1160, 0x11A8), range(0xD7B0, 0xD7C7))
 _HANGUL_T = (range(0x11A8, 0x1200), range(0xD7CB, 0xD7FC))
 _HANGUL_SYLLABLE = range(0xAC00, 0xD7A4)
-
-
-_OF_A_PATTERN = [name for name in dir(re.Pattern) if not name.startswith("_")]
-
-
-class _Uncompiled:
-    """A regular expression that is compiled when something is first asked of it."""
-
-    def __init__(self, expression: str, flags: int) -> None:
-        self._given = expression, flags
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whichever of a pattern
-        if name.startswith("_"):
-            raise AttributeError(name)
-        made = re.compile(*self._given)
-        vars(self).update((each, getattr(made, each)) for each in _OF_A_PATTERN)
-        return getattr(made, name)
-
-
-def lazy_pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a regular expression for a module to have, compiled when it is first used.
-
-    Compiling takes from .1 to 4 ms, and a command uses a third of those that it loads.
-    """
-    return cast("re.Pattern[str]", _Uncompiled(expression, flags))
 
 
 def nfc(text: str) -> str:

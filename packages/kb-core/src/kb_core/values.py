@@ -1,4 +1,4 @@
-"""Dataclasses that are made quickly where they are frozen and have slots.
+"""What a module makes when it is loaded: dataclasses and regular expressions, in little time.
 
 The standard library compiles seven functions for each of these and describes each of its
 fields, 0.4 ms in Python 3.11, and a search from the command line makes a hundred before it
@@ -6,17 +6,20 @@ reads its question. ``dataclass`` here makes the class alone: its constructor is
 the first value, and its fields are described when somebody asks for them. What it makes is to
 type checkers, ``fields``, ``replace``, ``match``, ``copy`` and ``pickle`` what the standard
 library makes; any other dataclass it leaves to the standard library.
+
+``lazy_pattern`` is a regular expression that is compiled when it is first used.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from functools import cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-__all__ = ["dataclass", "replace"]
+__all__ = ["dataclass", "lazy_pattern", "replace"]
 
 T = TypeVar("T")
 
@@ -199,3 +202,28 @@ def _names(value: object) -> tuple[str, ...]:
 def _names_of(cls: type) -> tuple[str, ...]:
     names: tuple[str, ...] = getattr(cls, _SLOTTED)
     return names
+
+
+_OF_A_PATTERN = [name for name in dir(re.Pattern) if not name.startswith("_")]
+
+
+class _Uncompiled:
+    """A regular expression that is compiled when something is first asked of it."""
+
+    def __init__(self, expression: str, flags: int) -> None:
+        self._given = expression, flags
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whichever of a pattern
+        if name.startswith("_"):
+            raise AttributeError(name)
+        made = re.compile(*self._given)
+        vars(self).update((each, getattr(made, each)) for each in _OF_A_PATTERN)
+        return getattr(made, name)
+
+
+def lazy_pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression for a module to have, compiled when it is first used.
+
+    Compiling takes from .1 to 4 ms, and a command uses a third of those that it loads.
+    """
+    return cast("re.Pattern[str]", _Uncompiled(expression, flags))

@@ -29,8 +29,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import tantivy
 
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = [
     "ANALYSIS_VERSION",

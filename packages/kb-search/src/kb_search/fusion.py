@@ -40,8 +40,7 @@ from operator import itemgetter, neg
 from typing import NamedTuple
 
 from kb_core.search import KnownWords, Parent, Scored
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = [
     "FUSIONS",

@@ -26,8 +26,7 @@ from kb_core.control import Control, VectorFiles
 from kb_core.disk import disk_hint, disk_hint_of
 from kb_core.errors import IndexCorrupt, IoError, KbError, StoreBusy
 from kb_core.ids import blake2b
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 from kb_search.analysis import ANALYSIS_VERSION
 
 __all__ = [

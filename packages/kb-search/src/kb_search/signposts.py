@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 
 __all__ = ["is_signpost"]
 

@@ -10,7 +10,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kb_core.text import lazy_pattern, snap_to_grapheme
+from kb_core.text import snap_to_grapheme
+from kb_core.values import lazy_pattern
 from kb_search.analysis import query_terms
 
 __all__ = ["Highlighter", "Match"]

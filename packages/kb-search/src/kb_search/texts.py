@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 from kb_search.analysis import cjk_runs, fold
 
 if TYPE_CHECKING:

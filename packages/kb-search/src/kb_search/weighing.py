@@ -22,8 +22,7 @@ from kb_core.search import (
     LexicalQuery,
     Relaxation,
 )
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 from kb_search.analysis import Term, analyze, query_terms
 
 __all__ = [

@@ -23,8 +23,7 @@ from kb_core.errors import IndexCorrupt, InvalidInput, KbError
 from kb_core.filters import Filter, Range
 from kb_core.media import SearchMode
 from kb_core.search import LexicalQuery, Scored
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass, replace
+from kb_core.values import dataclass, lazy_pattern, replace
 from kb_search.analysis import cjk_runs, fold
 from kb_search.fusion import Basis
 

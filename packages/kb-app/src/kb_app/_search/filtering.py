@@ -29,7 +29,7 @@ from kb_core.filters import (
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import SearchFilters
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot

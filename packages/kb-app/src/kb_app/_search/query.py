@@ -23,8 +23,7 @@ from kb_app._search.filtering import tagged
 from kb_core.errors import InvalidInput
 from kb_core.filters import Filter, Not, Words, all_of
 from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, Missing
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot

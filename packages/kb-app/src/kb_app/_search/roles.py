@@ -21,7 +21,7 @@ from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
 from kb_core.ports import StoredChunk, StoredDoc
 from kb_core.search import FileRole
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 from kb_search.analysis import analyze, query_terms
 from kb_search.signposts import is_signpost
 

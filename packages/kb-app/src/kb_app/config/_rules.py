@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from kb_core.errors import ConfigInvalid
-from kb_core.text import lazy_pattern
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = [
     "About",

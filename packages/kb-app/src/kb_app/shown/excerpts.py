@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kb_app.shown.marks import marks
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 
 __all__ = ["Excerpt", "Line", "Passage", "excerpt"]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from kb_core.text import lazy_pattern
+from kb_core.values import lazy_pattern
 
 __all__ = ["marks"]
 
