@@ -239,6 +239,35 @@ def test_a_cold_search_is_not_looked_through_for_garbage(
     assert told_by(COLLECTED, *words, env=env) == {"0", "True"}
 
 
+# `kebab WORDS`, with something that is to be done when the process ends.
+ENDING = """
+import atexit, sys
+from kb_cli.main import run
+sys.argv[0] = "kebab"
+atexit.register(print, "the end")
+run()
+"""
+
+
+def test_a_search_is_away_when_it_has_answered_and_whoever_wrote_is_not(
+    small_knowledge_base: tuple[Path, dict[str, str]],
+) -> None:
+    """What a process frees at its end is a thirtieth of a search; a store closes what it opened."""
+    config, env = small_knowledge_base
+    unmeasured = {k: v for k, v in os.environ.items() if not k.startswith("COVERAGE_")}
+    for words, ending in (("search --mode lexical readable", ""), ("doctor", "the end\n")):
+        process = subprocess.run(
+            [sys.executable, "-c", ENDING, "--config", str(config), *words.split()],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            env=unmeasured | env,
+        )
+        assert len(process.stdout.splitlines()) > 1
+        assert process.stdout.endswith(ending)
+        assert bool(ending) or "the end" not in process.stdout
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="nothing tells of threads here")
 def test_numpy_starts_no_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are a fourteenth of a cold search by meaning; whoever wants them says so."""

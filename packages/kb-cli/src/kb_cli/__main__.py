@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kb_cli.main import main
+from kb_cli.main import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from kb_app._media import MEDIA
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
-from kb_core.ports import StoredChunk, StoredDoc
 from kb_core.search import FileRole
 from kb_core.values import lazy_pattern
 from kb_search.analysis import analyze, query_terms
@@ -27,6 +26,7 @@ from kb_search.signposts import is_signpost
 
 if TYPE_CHECKING:
     from kb_app._search.ranking import Row
+    from kb_core.ports import StoredChunk, StoredDoc
 
 __all__ = ["DEPTH", "in_their_places", "is_late", "role_filter", "role_of", "weight_of", "wish_of"]
 
