@@ -293,7 +293,7 @@ def _one_word(word: str) -> LexicalQuery:
     return LexicalQuery((Clause(word),))
 
 
-DEEPEST = 10_000
+DEEPEST = 2_000
 """How far down a list a document is looked for."""
 
 

@@ -29,6 +29,10 @@ __all__ = ["similar", "telling_words"]
 
 _TERMS = 25
 """As many query terms as Lucene's MoreLikeThis takes."""
+_LOOKED_AT, _TO_MARK = 8, 2
+"""Of so many times as many words, the most frequent ones, it is looked up how many passages hold
+them: where neighbours are found by words, and where these are only marked. Among a million
+passages, some of which were deleted, each takes a millisecond until it is known."""
 
 
 def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchResponse:
@@ -51,7 +55,8 @@ def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchRespons
     if query.cursor is not None:
         cursor = Cursor.decode(query.cursor, question, query.per_doc)
         pool, offset, most = cursor.pool, cursor.offset, cursor.per_doc
-    words, places = " ".join(telling_words(snapshot, origin.chunks)), engine.renderer.places
+    among = _TERMS * (_LOOKED_AT if vector is None else _TO_MARK)
+    words, places = " ".join(telling_words(snapshot, origin.chunks, among)), engine.renderer.places
     proposals = _propose(engine, words, vector, where, pool)
     rows, left_out = engine.limited(engine.rank(proposals, query), most)
     if cursor is not None:
@@ -113,10 +118,15 @@ def _mean(
     return struct.pack(f"<{len(total)}f", *(value / length for value in total))
 
 
-def telling_words(snapshot: IndexSnapshot, chunks: Sequence[StoredChunk]) -> list[str]:
-    """Return the words of *chunks* that few others have, the most telling first."""
+def telling_words(
+    snapshot: IndexSnapshot, chunks: Sequence[StoredChunk], among: int = _LOOKED_AT * _TERMS
+) -> list[str]:
+    """Return the words of *chunks* that few others have, the most telling first.
+
+    They are of the *among* words that stand there most often.
+    """
     counts = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
-    often = [word for word, _ in counts.most_common(8 * _TERMS)]
+    often = [word for word, _ in counts.most_common(among)]
 
     def weight(word: str) -> float:
         known = snapshot.known_words(LexicalQuery((Clause(word),)))
