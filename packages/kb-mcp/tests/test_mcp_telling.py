@@ -451,6 +451,12 @@ def test_lines_that_only_import_or_list_a_name_are_places_at_the_end() -> None:
     )
     only = {**found, "total_lines": 2, "total_files": 1, "files": files[1:2]}
     assert "imported" not in grep_text(only)
+    told = grep_text({**found, "files": files[:2], "total_files": 2})
+    assert told.endswith("\nnot defined here: MOST")
+    assert "not defined" not in grep_text({**found, "files": files[:2]})  # of three
+    many = [{**files[0], "doc_path": f"{'deep/' * 9}{n}.py"} for n in range(20)]
+    listed = grep_text({**found, "files": [*many, *files[1:]], "total_files": 22})
+    assert re.search(r"^imported or listed: deep/.{200,300}, 1\d more$", listed, re.MULTILINE)
 
 
 LISTED = '''def choose(otters):

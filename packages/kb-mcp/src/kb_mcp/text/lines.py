@@ -7,7 +7,8 @@ no lines that one could ask for, the place stands there. A file of one line is t
 ``path:12: text``. Of a long line there is what stands around the match.
 Lines without others around them have no margin, and those that say the same are one; others
 stand around them where a file has room for all of these. Lines of code that only import or list
-a name are places alone, in one line for all files, where another line tells more of it. What does
+a name are places alone, in one line for all files, where another line tells more of it; and where
+every line is known, names that are imported and that none of them defines are said. What does
 not fit is counted: lines of a file in its head, files at the end.
 """
 
@@ -42,6 +43,10 @@ _NAMING = re.compile(
 _GIVES = re.compile(r"\s*([\w.]+)\s*(?::[^=\n]*)?=(?!=)")
 """A line that gives a name a value."""
 _NAMED = "imported or listed: "
+_LONGEST_LIST = 300
+"""Characters of places, or of names, at the end."""
+_ELSEWHERE = "not defined here: "
+_NAME = re.compile(r"[^\W\d]\w*")
 _CUT = "…"
 _LARGEST_SHARE = 3
 """One file of several has at most this part of the budget."""
@@ -54,7 +59,9 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     first = few(said, room // 3)
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + 4
     files, naming = _without_naming(found["files"])
-    said_at_end = few([_NAMED + ", ".join(naming)], room // 10) if naming else []
+    said_at_end = [_in_a_line(_NAMED, naming)] if naming else []
+    if elsewhere := _from_elsewhere(found):
+        said_at_end.append(_in_a_line(_ELSEWHERE, elsewhere))
     room -= sum(weight(line) + 1 for line in said_at_end)
     several = {file["doc_path"] for file in files if _times(files, file["doc_path"]) > 1}
     heads = [_head(file, several) for file in files]
@@ -101,6 +108,31 @@ def _without_naming(files: Sequence[_Json]) -> tuple[list[_Json], list[str]]:
         if left or not own or file["omitted"]:
             kept.append({**file, "lines": left, "matches": file["matches"] - len(own)})
     return kept, places
+
+
+def _in_a_line(label: str, said: Sequence[str]) -> str:
+    """Return what is said as far as it is worth a line, and how much more there is."""
+    spent = accumulate(len(one) + 2 for one in said)
+    shown = [one for one, so_far in zip(said, spent, strict=True) if so_far <= _LONGEST_LIST]
+    more = [f"{len(said) - len(shown)} more"] if len(shown) < len(said) else []
+    return label + ", ".join([*shown, *more])
+
+
+def _from_elsewhere(found: _Json) -> list[str]:
+    """Return the names that code imports and that no line defines, if all lines are there."""
+    files = found["files"]
+    if found["total_files"] > len(files) or any(file["omitted"] for file in files):
+        return []
+    imported, defined = dict[str, None](), set[str]()
+    for file in files:
+        for line in file["lines"]:
+            left, right = (line.get("spans") or [[0, 0]])[0]
+            name = line["text"][left:right]
+            if line.get("is_definition") or _gives(line):
+                defined.add(name)
+            elif _NAME.fullmatch(name) and _is_naming(file, line):
+                imported[name] = None
+    return [name for name in imported if name not in defined]
 
 
 def _is_naming(file: _Json, line: _Json) -> bool:
