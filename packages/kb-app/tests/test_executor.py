@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from kb_core.execution import Executor, Notice, Outcome
 
 
 @contextlib.contextmanager
-def executor(
+def executor(  # noqa: PLR0913 - each is a limit of its own
     task: str = "do",
     *,
     workers: int = 1,
@@ -29,6 +29,7 @@ def executor(
     timeout_secs: float = 0,
     cpu_secs: float = 0,
     memory_mb: int = 0,
+    weigh: Callable[[Any], int] | None = None,
 ) -> Generator[ProcessExecutor[Any, Any]]:
     with ProcessExecutor[Any, Any](
         f"{CHORES}:{task}",
@@ -37,6 +38,7 @@ def executor(
         timeout_secs=timeout_secs,
         cpu_secs=cpu_secs,
         memory_mb=memory_mb,
+        weigh=weigh,
     ) as made:
         yield made
 
@@ -163,6 +165,27 @@ def test_few_tasks_are_taken_ahead() -> None:
         time.sleep(0.2)
 
         assert taken <= 7
+
+
+@pytest.mark.parametrize(("weight", "most"), [(1, 200), (9 << 20, 6)])
+def test_where_tasks_are_weighed_workers_have_more_to_do_while_the_caller_is_busy(
+    weight: int, most: int
+) -> None:
+    taken = seen = ahead = 0
+
+    def source() -> Iterator[str]:
+        nonlocal taken
+        for _ in range(400):
+            yield "work 0.002"
+            taken += 1
+
+    with executor(workers=2, weigh=lambda _: weight) as made:
+        for _ in made.run(source()):
+            seen += 1
+            ahead = max(ahead, taken - seen)
+
+    assert seen == 400
+    assert most // 4 <= ahead <= most
 
 
 def test_giving_up_ends_children_at_once_and_the_next_run_is_clean() -> None:

@@ -313,7 +313,13 @@ def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executo
         memory_mb=config.limits.memory_mb,
         expected=wanted,
         worth_secs=_WORKER_WORTH_SECS,
+        weigh=_size_of,
     )
+
+
+def _size_of(task: object) -> int:
+    """Return the size of the file that a task is about, if it is about one."""
+    return int(getattr(getattr(task, "file", None), "size", 0))
 
 
 def _ray_executor(config: Config, task: Callable[[T], R], wanted: int) -> Executor[T, R]:

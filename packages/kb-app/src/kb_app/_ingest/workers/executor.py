@@ -27,8 +27,12 @@ R = TypeVar("R")
 
 _AHEAD = 3
 """Tasks per worker that are taken before the caller has consumed the outcome of the first."""
+_AHEAD_SECS, _MOST_AHEAD, _MOST_WEIGHT = 2.0, 100, 16 << 20
+"""Where tasks are weighed, more are taken: as many as each worker does in that time, in which the
+caller may be busy with what it has, up to so many for each, and to such a weight of all."""
 _RECENT = 25
 _LOOK_SECS = 0.5
+_SHORTEST_SECS = 1e-4
 
 
 class InlineExecutor(Generic[T, R]):
@@ -75,6 +79,9 @@ class ProcessExecutor(Generic[T, R]):
     how far it is, is ended with its child, which is replaced. *memory_mb* limits each child's
     address space. Tasks and values have to be picklable.
 
+    A few tasks are taken ahead for each worker. Where *weigh* tells what keeping a task and its
+    value may take, in bytes, more are, so that workers go on while the caller publishes.
+
     With *worth_secs*, one worker begins, and another joins where what is left of the
     *expected* tasks takes longer than that, since each has to load all that it needs.
     """
@@ -89,6 +96,7 @@ class ProcessExecutor(Generic[T, R]):
         cpu_secs: float = 0,
         memory_mb: int = 0,
         ahead: int = _AHEAD,
+        weigh: Callable[[T], int] | None = None,
         expected: int = 0,
         worth_secs: float = 0,
     ) -> None:
@@ -98,6 +106,7 @@ class ProcessExecutor(Generic[T, R]):
         self._limits = Limits(timeout_secs or None, cpu_secs, memory_mb)
         self._workers = workers
         self._ahead = ahead
+        self._weigh = weigh
         self._pace = _Pace(expected, worth_secs)
         self._feeders: list[Feeder] = []
         self._queues = Queues()
@@ -122,14 +131,18 @@ class ProcessExecutor(Generic[T, R]):
         if self._current is not None:
             raise RuntimeError("this executor is running already; finish or close that run first")
         this_run = self._current = object()
-        queues, under_way = self._queues, 0
+        queues, under_way, weight = self._queues, 0, 0
+        weigh = self._weigh or _nothing
         try:
             for index, task in enumerate(tasks):
                 self._submit(index, task, under_way)
                 under_way += 1
-                while done := self._take(queues, wait=under_way >= self._workers * self._ahead):
+                weight += weigh(task)
+                while done := self._take(queues, wait=self._is_enough(under_way, weight)):
                     one = told(done)
-                    under_way -= isinstance(one, Outcome)
+                    if isinstance(one, Outcome):
+                        under_way -= 1
+                        weight -= weigh(one.task)
                     yield one
             while under_way and (done := self._take(queues, wait=True)):
                 one = told(done)
@@ -151,6 +164,16 @@ class ProcessExecutor(Generic[T, R]):
         for feeder in feeders:
             feeder.join()
         queues.done.put(RuntimeError("this executor was closed while it ran"))
+
+    def _is_enough(self, under_way: int, weight: int) -> bool:
+        """Say whether no more tasks are to be taken before one of those under way is done."""
+        least = self._workers * self._ahead
+        if under_way < least:
+            return False
+        if self._weigh is None or weight > _MOST_WEIGHT:
+            return True
+        each = min(_MOST_AHEAD, self._pace.done_in(_AHEAD_SECS))
+        return under_way >= max(least, each * len(self._feeders))
 
     def _submit(self, index: int, task: T, under_way: int) -> None:
         self._queues.tasks.put((index, task))
@@ -202,10 +225,20 @@ class _Pace:
         """Say so where the rest takes *workers* too long, or a task holds up the others."""
         if not self._worth or time.monotonic() - self._heard > self._worth:
             return True
+        return self._usual() * self._left > self._worth * workers
+
+    def done_in(self, seconds: float) -> int:
+        """Return how many tasks a worker did in that time, lately; 0 before any is done."""
+        return int(seconds / max(self._usual(), _SHORTEST_SECS)) if self._recent else 0
+
+    def _usual(self) -> float:
         # Not the mean: the first ones load what all of them need.
         # Nor the module of medians: it brings fractions and decimals along.
-        usual = sorted(self._recent)[len(self._recent) // 2] if self._recent else 0.0
-        return usual * self._left > self._worth * workers
+        return sorted(self._recent)[len(self._recent) // 2] if self._recent else 0.0
+
+
+def _nothing(_: object) -> int:
+    return 0
 
 
 def outcomes_of(following: Generator[Outcome[T, R] | Notice[T]]) -> Generator[Outcome[T, R]]:
