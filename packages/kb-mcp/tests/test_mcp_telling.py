@@ -253,15 +253,18 @@ async def test_where_there_is_no_room_for_lines_around_them_the_lines_that_match
     assert all(re.search(r"^\d+: otter", block, re.MULTILINE) for block in blocks)
 
 
-async def test_of_a_long_line_there_is_what_stands_around_the_match() -> None:
-    kb = knowledge_base(document("a.md", "word " * 60 + "otter" + " word" * 60))
+@pytest.mark.parametrize(("many", "most"), [(1, 400), (5, 400), (9, 240), (20, 160)])
+async def test_of_a_long_line_there_is_what_stands_around_the_match(many: int, most: int) -> None:
+    words = "word " * 150 + "otter{}" + " word" * 150
+    kb = knowledge_base(*(document(f"{n:02}.md", words.format(n)) for n in range(many)))
 
-    _, said = (await told(kb, "grep", {"pattern": "otter"})).split("\n")
+    _, *said = (await told(kb, "grep", {"pattern": "otter"})).split("\n")
 
-    assert said.startswith("a.md:1: …word")
-    assert " otter " in said
-    assert said.endswith("…")
-    assert len(said) < 190
+    shown = [line.partition(": ")[2] for line in said if "otter" in line]
+    assert len(shown) == many
+    for line in shown:
+        assert re.fullmatch(r"…?(word )+otter\d+( wo?r?d?)+…", line)
+        assert most - 40 < len(line) <= most + 2
 
 
 async def test_places_that_are_fetched_at_once_are_whole_or_named() -> None:

@@ -33,8 +33,9 @@ _Json: TypeAlias = Mapping[str, Any]
 _BUDGET = 1_250
 """Tokens of an answer for which nothing else was asked: lines alone say little, each."""
 _OVER = "… {} more files: give path or a filter, files_only, or max_tokens"
+_LONGEST_LINES = (400, 240)
 _LONGEST_LINE = 160
-"""Characters that are shown of a line."""
+"""Characters that are shown of a line: the most with which all lines take half of the room."""
 _NAMING = re.compile(
     r"\s*(?:(?:from|import|use|using|export \{|#\s*include|require)\b(?!.*[=(]\s*\w+\().*"
     r"|__all__\b.*|[\"']?[\w.]+[\"']?,?\s*)$"
@@ -59,6 +60,7 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     first = few(said, room // 3)
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + 4
     files, naming = _without_naming(found["files"])
+    named_alone = len(found["files"]) - len(files)
     said_at_end = [_in_a_line(_NAMED, naming)] if naming else []
     if elsewhere := _from_elsewhere(found):
         said_at_end.append(_in_a_line(_ELSEWHERE, elsewhere))
@@ -68,8 +70,9 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     listed = _listed(heads, room if found["total_lines"] else 0)
     room -= sum(weight(head) + 1 for head in heads[:listed])
     parts = list(first)
-    chosen = _by_what_matches(files[:listed], room)
-    for at, file in enumerate(files[:listed]):
+    files = _of_length(files[:listed], room)
+    chosen = _by_what_matches(files, room)
+    for at, file in enumerate(files):
         share = max(room // (listed - at), room // _LARGEST_SHARE)
         if chosen is None:
             rows = _shown(file["lines"], share)
@@ -84,9 +87,26 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
             parts += _whole(_head(file, several, is_counted=False), lines)
         room -= sum(weight(line) + 1 for line in lines)
     parts += said_at_end
-    if rest := found["total_files"] - (len(found["files"]) - len(files)) - listed:
+    if rest := found["total_files"] - named_alone - listed:
         parts.append(_OVER.format(rest))
     return "\n".join(parts)
+
+
+def _of_length(files: Sequence[_Json], room: int) -> list[_Json]:
+    """Return files with what is shown of each line: rows of tables whole, if these are few."""
+    for most in _LONGEST_LINES:
+        lines = _cut_to(files, most)
+        rows = (row for file in lines for row in _rows(file["lines"]))
+        if sum(weight(row) + 1 for row in rows) <= room // 2:
+            return lines
+    return _cut_to(files, _LONGEST_LINE)
+
+
+def _cut_to(files: Sequence[_Json], most: int) -> list[_Json]:
+    return [
+        {**file, "lines": [{**line, "shown": _text(line, most)} for line in file["lines"]]}
+        for file in files
+    ]
 
 
 def _without_naming(files: Sequence[_Json]) -> tuple[list[_Json], list[str]]:
@@ -151,7 +171,7 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     lines = [(at, line) for at, file in enumerate(files) for line in file["lines"]]
     if not all(line["is_match"] for _, line in lines):
         return None
-    costs = [weight(f"{line['line']}: {_text(line).lstrip()}\n") for _, line in lines]
+    costs = [weight(f"{line['line']}: {line['shown'].lstrip()}\n") for _, line in lines]
     if sum(costs) <= room:
         return None
     everywhere = Counter(said for _, line in lines for said in _sought(line))
@@ -250,7 +270,7 @@ def _rows(lines: Sequence[_Json]) -> Iterator[str]:
     is_bare = all(line["is_match"] for line in lines)
     same: dict[str, list[str]] = {}
     for line in lines:
-        text, place = _text(line), line.get("uri", "").rpartition("#")[2]
+        text, place = line["shown"], line.get("uri", "").rpartition("#")[2]
         by_lines = not place or place.startswith("L")
         at = str(line["line"]) if by_lines else f"{INDENT}{short(place)}"
         if is_bare:
@@ -262,10 +282,10 @@ def _rows(lines: Sequence[_Json]) -> Iterator[str]:
         yield f"{', '.join([first, *map(str.strip, others)])}: {said}".rstrip()
 
 
-def _text(line: _Json) -> str:
-    """Return what is shown of a line: of a long one, what stands around the first match."""
+def _text(line: _Json, most: int) -> str:
+    """Return what is shown of a line: of one above *most*, what stands around the first match."""
     spans = line.get("spans") or [[0, 0]]
-    text = cut(line["text"].rstrip(), spans[0][0], _LONGEST_LINE)
+    text = cut(line["text"].rstrip(), spans[0][0], most)
     if line.get("cut") and not text.endswith(_CUT):
         text += _CUT
     return printable(text, keep="\t")
