@@ -202,6 +202,13 @@ async def test_answers_to_several_questions_stand_apart_and_an_error_is_of_its_o
     assert "a.md:3" in first
     assert "  An otter sleeps eleven hours a day." in first
     assert "error invalid_input: " in second
+    swims = [document(f"{n}.md", f"An otter of sea {n} sleeps{' on' * 90}.\n") for n in range(9)]
+    alone = {"query": "How long does an otter sleep?"}
+    whole = await told(knowledge_base(*swims), "ask", alone)
+    part = await told(knowledge_base(*swims), "ask", {**alone, "max_tokens": 250})
+    assert whole.count(".md:1") > part.count(".md:1") > 0
+    assert tokens_of(part) <= 250
+    assert re.search(r"… \d passages? left out: give max_tokens$", part)
     short = await told(kb, "ask", {"queries": ["otters?"] * 20, "max_tokens": 100})
     assert re.search(r"… \d+ questions left out: give max_tokens$", short)
     assert tokens_of(short) <= 100

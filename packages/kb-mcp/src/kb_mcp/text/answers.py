@@ -57,15 +57,22 @@ class _Part:
         yield from self.tail
 
 
-def answer_text(answer: _Json, question: str, look_up: LookUp | None = None) -> str:
-    """Return answer.v1 as text."""
+def answer_text(
+    answer: _Json,
+    question: str,
+    max_tokens: int | None = None,
+    look_up: LookUp | None = None,
+) -> str:
+    """Return answer.v1 as text, with as many quotations as the budget holds."""
     head = [*_asked(answer)]
     if reason := answer["refusal_reason"]:
         head.append(" ".join(["no answer:", refusal_text(reason), *_NEXT.get(reason, ())]))
     else:
         head.append(f"answer, {_whose(answer['model'])}:")
     part = _part(answer, head, question, _ALONE, look_up)
-    return "\n".join(part.lines(len(part.quoted)))
+    shown = next(iter(_fitting([part], max_tokens or BUDGET)), 0)
+    further = _left_out([(len(part.quoted) - shown, "passage")])
+    return "\n".join([*part.lines(shown), *further])
 
 
 def answers_text(
@@ -90,14 +97,14 @@ def answers_text(
     counts = _fitting(parts, max_tokens or BUDGET)
     told = ["\n".join(part.lines(n)) for part, n in zip(parts, counts, strict=False)]
     further = sum(len(part.quoted) - n for part, n in zip(parts, counts, strict=False))
-    missing = [
-        count(number, what)
-        for number, what in ((len(parts) - len(counts), "question"), (further, "passage"))
-        if number
-    ]
-    if missing:
-        told.append(f"… {' and '.join(missing)} left out: give max_tokens")
+    told += _left_out([(len(parts) - len(counts), "question"), (further, "passage")])
     return "\n".join(told)
+
+
+def _left_out(numbers: Iterable[tuple[int, str]]) -> list[str]:
+    """Return the line that says how many of what had no room, if any had none."""
+    missing = [count(number, what) for number, what in numbers if number]
+    return [f"… {' and '.join(missing)} left out: give max_tokens"] if missing else []
 
 
 def _fitting(parts: Sequence[_Part], budget: int) -> list[int]:

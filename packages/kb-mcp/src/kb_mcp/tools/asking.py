@@ -76,7 +76,7 @@ def _ask(call: Call) -> Answer:
 def _tell_ask(call: Call) -> str:
     if "queries" not in call.arguments:
         found = _ask(call)
-        return answer_text(found, str(found["question"]), Constants(call.kb))
+        return answer_text(found, str(found["question"]), call.max_tokens, Constants(call.kb))
     asked = each_of(call.arguments)
     answers: list[tuple[str, Answer]] = []
     for one in asked:
