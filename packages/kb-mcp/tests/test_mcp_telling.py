@@ -488,3 +488,17 @@ async def test_a_list_is_told_as_a_whole_for_an_order_with_gaps_misleads() -> No
     assert "The first of these that is free:" in text
     items = ("bank of the river", "hollow below roots", "old lodge upstream")
     assert [item in text for item in items] == [True] * len(items)
+
+
+async def test_a_folder_is_named_once_unless_the_list_is_cut() -> None:
+    paths = ["a/b.md", "a/c/d.md", "a/e.md", "a/f/g.md", "a/h.md"]
+    kb = knowledge_base(*(document(path, "Otters.\n") for path in paths))
+
+    listed = (await told(kb, "list_docs", {})).splitlines()
+
+    assert [line for line in listed if line.endswith("/")] == ["a/", "a/c/", "a/f/"]
+    many = [document(f"a/{n:03}{'/x' * (n % 2)}.md", "Otters.\n") for n in range(400)]
+    part = await told(knowledge_base(*many), "list_docs", {"limit": 400})
+    cut = re.findall(r"offset (\d+)$", part)
+    assert part.count("  ") == int(cut[0])
+    assert f"  {int(cut[0]) - 1:03}.md" in part or f"/{int(cut[0]) - 1:03}/" in part

@@ -18,6 +18,7 @@ from kb_core.search import CHARS_PER_TOKEN
 from kb_mcp.text import (
     BUDGET,
     INDENT,
+    SHORT,
     error_text,
     indented,
     joined,
@@ -53,6 +54,8 @@ _LEAST_SHARE = 60
 PLACES = 2 * BUDGET
 """Tokens of several places of which nothing else was asked: whoever names lines wants them, and
 fetches again what was cut."""
+_HEADED = 400
+"""Characters at least that are left for what stands above and below a list."""
 _IN_FULL = 40
 """Documents that are listed with date, size and tags."""
 _LISTED = 15
@@ -213,21 +216,28 @@ def _as_hit(chunk: _Json, found: _Json) -> _Json:
 def documents_text(found: _Json, offset: int = 0, max_tokens: int | None = None) -> str:
     """Return doc_summary_list.v1 as text: the documents of each folder under its name."""
     items, total = found["items"], found["total"]
-    sources = {doc["source_id"] for doc in items}
-    rows: list[str] = []
-    is_short = total <= _IN_FULL
-    for (source, folder), docs in groupby(items, _folder):
-        head = short(f"{folder}/" if folder else "(top)")
-        head = joined(head, f"source {short(source)}" if len(sources) > 1 else "")
-        for doc in docs:
-            line = _document(doc, in_full=is_short)
-            rows.append(f"{head}\n{line}" if head else line)
-            head = ""
+    rows = _by_folder(sorted(items, key=_folder), total)
+    if sum(weight(row) + 1 for row in rows) > (max_tokens or SHORT) * CHARS_PER_TOKEN - _HEADED:
+        rows = _by_folder(items, total)  # what is cut goes on where it stopped
     first = [count(total, "document")]
     if not items:
         first = ["no document" if not total else f"no document from {offset} on; {total} in all"]
     first += [f"warning: {short(said, 300)}" for said in found.get("warnings", ())[:3]]
     return listing(first, rows, _from(offset, total, "documents"), max_tokens)
+
+
+def _by_folder(items: Sequence[_Json], total: int) -> list[str]:
+    """Return a row for each document, the first one of a folder with the name of that above it."""
+    sources = {doc["source_id"] for doc in items}
+    rows: list[str] = []
+    for (source, folder), docs in groupby(items, _folder):
+        head = short(f"{folder}/" if folder else "(top)")
+        head = joined(head, f"source {short(source)}" if len(sources) > 1 else "")
+        for doc in docs:
+            line = _document(doc, in_full=total <= _IN_FULL)
+            rows.append(f"{head}\n{line}" if head else line)
+            head = ""
+    return rows
 
 
 def _folder(doc: _Json) -> tuple[str, str]:
