@@ -56,6 +56,43 @@ def test_imports_are_a_chunk_without_a_symbol() -> None:
     assert symbols("import a.b\n" * 15 + "\n" + function("one", 30)) == [None, "one"]
 
 
+def texts(source: str, code_lang: str = "python") -> list[str]:
+    document, drafts = chunked(source, code_lang)
+    return [document.text[draft.start : draft.end] for draft in drafts]
+
+
+def test_constants_below_imports_are_chunks_of_their_own() -> None:
+    head = 'from a import b\n\n__all__ = ["one"]\n\nlog = b(__name__)'
+    few, more = "# How many.\nMOST = 3\nLEAST: int = 1", 'TITLE = "otter"'
+    many = "\n".join(f"OF_{n} = {n}" for n in range(4))
+
+    told = texts(f"{head}\n\n{few}\n\n{more}\n\n{many}\n\n\n{function('one', 30)}")
+
+    assert told[:3] == [head, f"{few}\n\n{more}", many]  # up to a third of 40 words
+    assert told[3].startswith("def one")
+
+
+def test_what_one_statement_holds_is_not_parted_at_a_blank_line() -> None:
+    text = 'TEXT = """one\n\nMOST = 3\n\nthree\n"""'
+
+    told = texts(f"import a\n\n{text}\n\nLEAST = 1\n\n\n{function('one', 30)}")
+
+    assert told[:2] == ["import a", f"{text}\n\nLEAST = 1"]
+
+
+def test_without_constants_or_imports_nothing_is_parted() -> None:
+    assert (
+        texts("import a\n\nlog = a.b()\n\n" + function("one", 30))[0] == "import a\n\nlog = a.b()"
+    )
+    assert symbols("MOST = 3\n\n" + function("one", 30)) == ["one"]
+
+
+def test_a_script_has_constants_too() -> None:
+    source = 'import a from "a";\n\nconst MOST = 3;\n\nfunction one() {\n' + "  a();\n" * 30 + "}\n"
+
+    assert texts(source, "javascript")[:2] == ['import a from "a";', "const MOST = 3;"]
+
+
 def test_an_oversize_unit_is_cut_at_blank_lines_and_numbered() -> None:
     body = "\n\n".join(["    a = 1\n" * 8 + "    # end"] * 6)
 

@@ -75,7 +75,8 @@ type Alias = int
 '''
 
 PYTHON_UNITS = [
-    "1-6 gap",
+    "1-4 gap",
+    "6-6 constants",
     "9-15 function plain",
     "18-21 class Store",
     "23-24 function Store.__init__",

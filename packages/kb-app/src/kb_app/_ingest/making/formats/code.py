@@ -2,8 +2,9 @@
 
 Blocks are whole lines. Comments, decorators and attributes belong to the unit they stand
 before; a class is a head, its members, and gaps for what lies between them; imports and
-other lines outside all units are gaps. Lines that only close what was opened belong
-to what they follow. The symbol of a member is its path, joined by dots.
+other lines outside all units are gaps, of which those that give names their values, right below
+the imports of a file, are constants, paragraph by paragraph. Lines that only close what was
+opened belong to what they follow. The symbol of a member is its path, joined by dots.
 
 An error in the code never fails the file: what the grammar makes out is used. A file that
 takes a grammar too long, or has endless lines, is cut at its blank lines, with a warning.
@@ -11,8 +12,10 @@ takes a grammar too long, or has endless lines, is cut at its blank lines, with 
 A chunk is one unit, or small siblings together. A unit is not cut while it fits; one that
 does not is cut at blank lines, then at lines, and its parts are numbered. No text is in two
 chunks. Small units with one parent are merged up to the target; so are the gaps between
-units, and a gap of a few tokens goes with the unit after it. A resource (Kubernetes) is never
-merged. The symbol of a chunk is that of its unit; of merged ones, their symbols, with commas.
+units, and a gap of a few tokens goes with the unit after it. Constants are merged with each
+other alone, up to a third of the target: among imports, and beside what happens to come next,
+nothing would tell what they are. A resource (Kubernetes) is never merged. The symbol of a chunk
+is that of its unit; of merged ones, their symbols, with commas.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeChunker", "CodeParser"]
 
-_PARSER = "code-1"
+_PARSER = "code-2"
 _CHUNKER = "code-1"
 
 _LONGEST_LINE = 5_000
@@ -73,6 +76,7 @@ class CodeParser:
         else:
             units = find_units(tree.root_node, language)
             regions = _settled(lines, flatten(units, len(lines), "gap"))
+            regions = _with_constants(lines, regions, tree.root_node)
         return ParsedDocument(
             text=content.text,
             media=file.media,
@@ -102,6 +106,71 @@ def _settled(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:
         held = part
     if held is not None:
         yield held
+
+
+_CONSTANTS = "constants"
+_IMPORTING = re.compile(r"import|^use_declaration|_use_|include|using_directive|^package_|^future_")
+_BRANCHES = frozenset({"if_statement", "try_statement", "preproc_ifdef", "preproc_if"})
+_AMONG_IMPORTS = frozenset({"comment", "line_comment", "block_comment", "expression_statement"})
+_GIVES_A_VALUE = re.compile(r"[ \t]*[\w$ ]+(?::[^=\n]+)?=\s*[-+(\[{]?\s*[\"'`\d]")
+
+
+def _with_constants(
+    lines: Lines, regions: Iterable[Region], root: tree_sitter.Node
+) -> Iterator[Region]:
+    """Yield the constants of what stands right below the imports, each paragraph apart."""
+    last = _last_import(root)
+    for region in regions:
+        if region.kind != "gap" or not region.first <= last < region.end - 1:
+            yield region
+            continue
+        rest = region
+        for first, end in _statements(lines, last + 1, region.end, root):
+            if any(map(_GIVES_A_VALUE.match, lines.texts[first:end])):
+                if rest.first < first:
+                    yield rest.within(rest.first, first)
+                yield rest.within(first, end)._replace(symbol_kind=_CONSTANTS)
+                rest = rest.within(end, region.end)
+        if rest.first < rest.end:
+            yield rest
+
+
+def _statements(
+    lines: Lines, first: int, end: int, root: tree_sitter.Node
+) -> Iterator[tuple[int, int]]:
+    """Yield the paragraphs between two rows, those that one statement holds as one."""
+    nodes = (node for node in root.named_children if first <= node.start_point.row < end)
+    within = {row for node in nodes for row in range(node.start_point.row, node.end_point.row)}
+    start = end
+    for part in paragraphs(lines, first, end, "gap"):
+        if part.first - 1 not in within:
+            if start < part.first:
+                yield start, part.first
+            start = part.first
+    if start < end:
+        yield start, end
+
+
+def _last_import(root: tree_sitter.Node) -> int:
+    """Return the last row of the imports that a file begins with; -1 where it has none."""
+    last = -1
+    for node in root.named_children:
+        if _imports(node) or (last >= 0 and _lists_names(node)):
+            last = node.end_point.row
+        elif node.type not in _AMONG_IMPORTS:
+            break
+    return last
+
+
+def _imports(node: tree_sitter.Node) -> bool:
+    if node.type in _BRANCHES:  # as of ``if TYPE_CHECKING:``
+        body = node.child_by_field_name("consequence") or node.child_by_field_name("body")
+        return body is not None and all(map(_imports, body.named_children))
+    return _IMPORTING.search(node.type) is not None
+
+
+def _lists_names(node: tree_sitter.Node) -> bool:
+    return node.type == "expression_statement" and (node.text or b"").startswith(b"__all__")
 
 
 def _only_closes(lines: Lines, region: Region) -> bool:
@@ -140,6 +209,8 @@ _SMALL = 4
 """A unit is small below this part of the target."""
 _SLIGHT = 8
 """A gap is slight below this part of the target."""
+_FEW = 3
+"""Constants are merged up to this part of the target."""
 _MOST_SYMBOLS = 8
 
 
@@ -182,6 +253,7 @@ class _Bundle:
     """All of its units, or else the gap, are small."""
     is_closed: bool
     """Never merged: a resource."""
+    are_constants: bool = False
 
     def joined(self, other: _Bundle) -> _Bundle:
         return _Bundle(
@@ -191,6 +263,7 @@ class _Bundle:
             self.has_units or other.has_units,
             other.is_small and (self.is_small or not self.has_units),
             is_closed=False,
+            are_constants=other.are_constants,
         )
 
 
@@ -209,6 +282,7 @@ def _bundled(
             block.kind != "gap",
             piece.tokens * _SMALL < limits.target_tokens,
             block.symbol_kind == "resource",
+            block.symbol_kind == _CONSTANTS,
         )
         if current is None:
             current = new
@@ -225,6 +299,8 @@ def _joins(current: _Bundle, new: _Bundle, limits: ChunkLimits) -> bool:
     if current.parent != new.parent or current.is_closed or new.is_closed:
         return False
     tokens = current.tokens + new.tokens
+    if current.are_constants or new.are_constants:
+        return current.are_constants and new.are_constants and tokens * _FEW <= limits.target_tokens
     if not current.has_units and new.has_units and current.tokens * _SLIGHT < limits.target_tokens:
         return tokens <= limits.max_tokens
     if not current.has_units and not new.has_units:
