@@ -442,7 +442,7 @@ def test_a_question_for_the_place_gets_it_before_what_tells_of_it(
     world = SearchWorld(tmp_path)
     world.put(
         document(world, "docs/read.md", "parse token, parse token, parse it"),
-        document(world, "src/read.py", "size = 'parse token, parse' + 3"),
+        document(world, "src/read.py", "read(parse, token, parse + 3)"),
         document(world, "tests/test_read.py", "assert 'parse token, parse token, parse token'"),
         *(document(world, f"src/other{n}.py", f"size = {n}") for n in range(9)),
     )
@@ -463,6 +463,8 @@ def test_a_question_for_the_place_gets_it_before_what_tells_of_it(
         "// Split the token.\nsize();",
         "/**\n * Split the token.\n */\nsize();",
         "-- Split the token.\nsize()",
+        'size("Split the token.")',
+        "SPLIT_TOKEN = size()",
     ],
 )
 @pytest.mark.parametrize("asked", ["split the token", "where is the token split"])

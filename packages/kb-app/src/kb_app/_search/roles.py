@@ -6,7 +6,8 @@ found; what is done comes first, unless the question asks for one of the others.
 
 Three things are known of a passage without reading it for meaning. Its role, by its path.
 Whether it only names what a file imports, or its licence. And what of the question stands in
-the names that it defines, its docstrings and comments, where somebody says what the code is for.
+the names that it defines, its docstrings, comments and messages, where somebody says what the
+code is for.
 """
 
 from __future__ import annotations
@@ -135,6 +136,12 @@ _SAYING = lazy_pattern(
     | ^[ \t]* (?: \#(?!!) | //[/!]? | /?\*+/? | --+ | ;+ ) [ \t]? (?P<comment> .* ) $"""
 )
 """Docstrings, and lines that are comments, in the ways of most languages."""
+_MESSAGE = lazy_pattern(
+    r"\"([^\"\n]*[^\W\d_]{2} [^\W\d_]{2}[^\"\n]*)\"|'([^'\n]*[^\W\d_]{2} [^\W\d_]{2}[^'\n]*)'"
+)
+"""What stands in quotation marks and is words: what is said when something goes wrong."""
+_GIVEN = lazy_pattern(r"(?m)^[ \t]*([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)")
+"""A name that is given a value."""
 
 
 DEPTH = 20
@@ -265,9 +272,15 @@ def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = 
 
 
 def _said(chunk: StoredChunk, words: Sequence[frozenset[str]]) -> float:
-    """Return the share of *words* that a passage says of itself: in names, docstrings, comments."""
-    told = (one["docstring"] or one["comment"] or "" for one in _SAYING.finditer(chunk["text"]))
-    names = chunk["symbol"] or ""
+    """Return the share of *words* that a passage says of itself.
+
+    That is in names, docstrings, comments and messages; of constants, which have no unit around
+    them, the names are those that are given values.
+    """
+    text = chunk["text"]
+    told = [one["docstring"] or one["comment"] or "" for one in _SAYING.finditer(text)]
+    told += [one[1] or one[2] for one in _MESSAGE.finditer(text)]
+    names = chunk["symbol"] or " ".join(_GIVEN.findall(text))
     streams = analyze("\n".join((names, analyze(names).ident, *told)))
     held = {*streams.stem.split(), *streams.cjk.split()}
     return sum(not held.isdisjoint(forms) for forms in words) / max(1, len(words))
