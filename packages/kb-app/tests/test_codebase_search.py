@@ -463,7 +463,7 @@ def test_a_question_for_the_place_gets_it_before_what_tells_of_it(
         "// Split the token.\nsize();",
         "/**\n * Split the token.\n */\nsize();",
         "-- Split the token.\nsize()",
-        'size("Nobody could split the token that was given to it.")',
+        'size("This token can never be split.")',
         "SPLIT_TOKEN = size()",
     ],
 )
