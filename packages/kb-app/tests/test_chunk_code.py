@@ -87,6 +87,14 @@ def test_without_constants_or_imports_nothing_is_parted() -> None:
     assert symbols("MOST = 3\n\n" + function("one", 30)) == ["one"]
 
 
+def test_branches_of_imports_are_imports_and_deep_ones_are_not_looked_into() -> None:
+    guarded = "try:\n    import a\nexcept ImportError:\n    a = None\nif b:\n    import c"
+    deep = "".join(f"{' ' * n}if b:\n" for n in range(2000)) + " " * 2000 + "import c\n"
+
+    assert texts(f"import b\n{guarded}\n\nMOST = 3\n\n\n{function('one', 30)}")[1] == "MOST = 3"
+    assert symbols(f"import b\n{deep}\nMOST = 3\n\n\n{function('one', 30)}")[-1] == "one"
+
+
 def test_a_script_has_constants_too() -> None:
     source = 'import a from "a";\n\nconst MOST = 3;\n\nfunction one() {\n' + "  a();\n" * 30 + "}\n"
 

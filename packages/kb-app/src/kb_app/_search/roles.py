@@ -136,9 +136,8 @@ _SAYING = lazy_pattern(
     | ^[ \t]* (?: \#(?!!) | //[/!]? | /?\*+/? | --+ | ;+ ) [ \t]? (?P<comment> .* ) $"""
 )
 """Docstrings, and lines that are comments, in the ways of most languages."""
-_MESSAGE = lazy_pattern(
-    r"\"([^\"\n]*[^\W\d_]{2} [^\W\d_]{2}[^\"\n]*)\"|'([^'\n]*[^\W\d_]{2} [^\W\d_]{2}[^'\n]*)'"
-)
+_QUOTED = lazy_pattern(r"\"([^\"\n]*)\"|'([^'\n]*)'")
+_MESSAGE = lazy_pattern(r"[^\W\d_]{2} [^\W\d_]{2}")
 """What stands in quotation marks and is words: what is said when something goes wrong."""
 _GIVEN = lazy_pattern(r"(?m)^[ \t]*([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)")
 """A name that is given a value."""
@@ -279,7 +278,8 @@ def _said(chunk: StoredChunk, words: Sequence[frozenset[str]]) -> float:
     """
     text = chunk["text"]
     told = [one["docstring"] or one["comment"] or "" for one in _SAYING.finditer(text)]
-    told += [one[1] or one[2] for one in _MESSAGE.finditer(text)]
+    quoted = (one[1] or one[2] or "" for one in _QUOTED.finditer(text))
+    told += [said for said in quoted if _MESSAGE.search(said)]
     names = chunk["symbol"] or " ".join(_GIVEN.findall(text))
     streams = analyze("\n".join((names, analyze(names).ident, *told)))
     held = {*streams.stem.split(), *streams.cjk.split()}

@@ -110,9 +110,11 @@ def _settled(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:
 
 _CONSTANTS = "constants"
 _IMPORTING = re.compile(r"import|^use_declaration|_use_|include|using_directive|^package_|^future_")
-_BRANCHES = frozenset({"if_statement", "try_statement", "preproc_ifdef", "preproc_if"})
+_BRANCHES = frozenset({"if_statement", "try_statement"})
+_DEEPEST = 3
+"""How far branches within branches are looked into for imports."""
 _AMONG_IMPORTS = frozenset({"comment", "line_comment", "block_comment", "expression_statement"})
-_GIVES_A_VALUE = re.compile(r"[ \t]*[\w$ ]+(?::[^=\n]+)?=\s*[-+(\[{]?\s*[\"'`\d]")
+_GIVES_A_VALUE = re.compile(r"[ \t]*[\w$][\w$ ]*(?::[^=\n]+)?=\s*(?:[-+(\[{]\s*)?[\"'`\d]")
 
 
 def _with_constants(
@@ -162,11 +164,14 @@ def _last_import(root: tree_sitter.Node) -> int:
     return last
 
 
-def _imports(node: tree_sitter.Node) -> bool:
-    if node.type in _BRANCHES:  # as of ``if TYPE_CHECKING:``
-        body = node.child_by_field_name("consequence") or node.child_by_field_name("body")
-        return body is not None and all(map(_imports, body.named_children))
-    return _IMPORTING.search(node.type) is not None
+def _imports(node: tree_sitter.Node, depth: int = 0) -> bool:
+    if node.type not in _BRANCHES:
+        return _IMPORTING.search(node.type) is not None
+    # As of ``if TYPE_CHECKING:``.
+    body = node.child_by_field_name("consequence") or node.child_by_field_name("body")
+    if body is None or depth > _DEEPEST:
+        return False
+    return all(_imports(child, depth + 1) for child in body.named_children)
 
 
 def _lists_names(node: tree_sitter.Node) -> bool:
