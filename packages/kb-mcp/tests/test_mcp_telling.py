@@ -457,6 +457,12 @@ def test_lines_that_only_import_or_list_a_name_are_places_at_the_end() -> None:
     told = grep_text({**found, "files": files[:2], "total_files": 2})
     assert told.endswith("\nnot defined here: MOST")
     assert "not defined" not in grep_text({**found, "files": files[:2]})  # of three
+    longer = [
+        {**line, "text": line["text"].replace("MOST", "MOST_OF")} for line in files[0]["lines"]
+    ]
+    assert "not defined" not in grep_text(
+        {**found, "files": [{**files[0], "lines": longer}], "total_files": 1}
+    )
     many = [{**files[0], "doc_path": f"{'deep/' * 9}{n}.py"} for n in range(20)]
     listed = grep_text({**found, "files": [*many, *files[1:]], "total_files": 22})
     assert re.search(r"^imported or listed: deep/.{200,300}, 1\d more$", listed, re.MULTILINE)

@@ -150,9 +150,16 @@ def _from_elsewhere(found: _Json) -> list[str]:
             name = line["text"][left:right]
             if line.get("is_definition") or _gives(line):
                 defined.add(name)
-            elif _NAME.fullmatch(name) and _is_naming(file, line):
+            elif _is_whole_name(line["text"], left, right) and _is_naming(file, line):
                 imported[name] = None
     return [name for name in imported if name not in defined]
+
+
+def _is_whole_name(text: str, left: int, right: int) -> bool:
+    """Say whether what matches is a name, and not a part of one, nor within quotation marks."""
+    around = text[left - 1 : left] + text[right : right + 1]
+    is_part = any(letter.isalnum() or letter in "_\"'" for letter in around)
+    return not is_part and _NAME.fullmatch(text, left, right) is not None
 
 
 def _is_naming(file: _Json, line: _Json) -> bool:
