@@ -57,6 +57,19 @@ def finds(query: str, text: str, lang: str = "en") -> bool:
         ("数据库", "关系数据库管理系统"),
         ("ﬁle", "a file"),
         ("ｆｕｌｌ", "full width"),
+        ("colour", "a color of its own"),
+        ("behaviors", "how it behaves: its behaviour"),
+        ("normalise", "scores are normalized"),
+        ("normalization", "normalisation of scores"),
+        ("analyser", "an analyzer"),
+        ("centre", "the center"),
+        ("centred", "a centered line"),
+        ("catalog", "catalogues"),
+        ("cancelled", "a canceled call"),
+        ("modeling", "modelling"),
+        ("licence", "license"),
+        ("grey", "gray"),
+        ("judgment", "judgement"),
     ],
 )
 def test_17_a_word_finds_its_other_forms(query: str, text: str) -> None:
@@ -66,7 +79,15 @@ def test_17_a_word_finds_its_other_forms(query: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "text"), [("art", "cartoon"), ("한국", "한 국가"), ("cat", "concatenate")]
+    ("query", "text"),
+    [
+        ("art", "cartoon"),
+        ("한국", "한 국가"),
+        ("cat", "concatenate"),
+        ("filled", "it was filed"),
+        ("four", "for"),
+        ("size", "sise"),
+    ],
 )
 def test_17_a_word_does_not_find_what_only_looks_alike(query: str, text: str) -> None:
     assert not finds(query, text)

@@ -68,3 +68,17 @@ def test_matches_are_those_of_one_regular_expression(text: str, query: str) -> N
     assert [(match.start, match.end) for match in matches] == found or not any(
         match.start == 0 or not folded[match.start - 1].isalnum() for match in matches
     )
+
+
+def test_of_another_spelling_no_more_is_marked_than_of_the_word() -> None:
+    text = "The colour, or color, of a colony in the century of centers and centres."
+    marked = {
+        query: [text[found.start : found.end] for found in Highlighter(query).matches(text)]
+        for query in ("color", "colour", "centre")
+    }
+
+    assert marked == {
+        "color": ["colour", "color"],
+        "colour": ["colour", "color"],
+        "centre": ["centers", "centres"],
+    }

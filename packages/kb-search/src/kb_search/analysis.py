@@ -41,6 +41,7 @@ __all__ = [
     "fold",
     "languages_of",
     "query_terms",
+    "spelled_otherwise",
 ]
 
 ANALYSIS_VERSION = "a1"
@@ -231,8 +232,55 @@ def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
 
 
 def _word_term(kind: str, word: str, langs: tuple[str, ...]) -> Term:
-    forms = (_forms_of(STEMMED[lang])(word) for lang in langs)
-    return Term(kind, _cut(fold(word)), tuple(dict.fromkeys(each[1] for each in forms if each)))
+    exact = _cut(fold(word))
+    forms = [_forms_of(STEMMED[lang])(word) for lang in langs]
+    if "en" in langs and (other := spelled_otherwise(exact)):
+        forms.append(_forms_of(STEMMED["en"])(other))
+    return Term(kind, exact, tuple(dict.fromkeys(each[1] for each in forms if each)))
+
+
+_DOUBLED = (
+    "cancel|channel|dial|equal|fuel|label|level|marshal|model|panel|signal|total|travel|tunnel"
+)
+_SPELLINGS = tuple(
+    (lazy_pattern(found), other)
+    for found, other in (
+        (r"(?<=...)is(e[ds]?|ers?|ing|able|ations?)$", r"iz\1"),
+        (r"(?<=...)iz(e[ds]?|ers?|ing|able|ations?)$", r"is\1"),
+        (r"(?<=..)ys(e[ds]?|ers?|ing)$", r"yz\1"),
+        (r"(?<=..)yz(e[ds]?|ers?|ing)$", r"ys\1"),
+        (r"(?<=..)our(s|ed|ing|able|ful|less|ites?|ly)?$", r"or\1"),
+        (r"(?<=..)or(s|ed|ing|able|ful|less|ites?|ly)?$", r"our\1"),
+        (r"(?<=..)tre(s?)$", r"ter\1"),
+        (r"(?<=..)ter(s?)$", r"tre\1"),
+        (r"(?<=..)tred$", "tered"),
+        (r"(?<=..)ogue(s?)$", r"og\1"),
+        (r"(?<=..)og(s?)$", r"ogue\1"),
+        (rf"^({_DOUBLED})l(ed|ing|ers?)$", r"\1\2"),
+        (rf"^({_DOUBLED})(ed|ing|ers?)$", r"\1l\2"),
+        (r"^(def|off|lic|pret)ence(s?)$", r"\1ense\2"),
+        (r"^(def|off|lic|pret)ense(s?)$", r"\1ence\2"),
+        (r"^grey(s|er|ing)?$", r"gray\1"),
+        (r"^gray(s|er|ing)?$", r"grey\1"),
+        (r"^programme(s?)$", r"program\1"),
+        (r"^artefact(s?)$", r"artifact\1"),
+        (r"^artifact(s?)$", r"artefact\1"),
+        (r"^(acknowledg|judg)ement(s?)$", r"\1ment\2"),
+        (r"^(acknowledg|judg)ment(s?)$", r"\1ement\2"),
+    )
+)
+"""How a word of English ends on this and on the other side of the Atlantic. What is no word, such
+as the *sise* of *size*, stands in no passage, and is not asked for."""
+
+
+def spelled_otherwise(word: str) -> str | None:
+    """Return the British spelling of an American word, or the other way round, if it has one."""
+    if not (word.isascii() and word.isalpha()):
+        return None
+    for found, other in _SPELLINGS:
+        if match := found.search(word):
+            return word[: match.start()] + match.expand(other)
+    return None
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kb_core.text import snap_to_grapheme
 from kb_core.values import lazy_pattern
-from kb_search.analysis import query_terms
+from kb_search.analysis import Term, query_terms, spelled_otherwise
 
 __all__ = ["Highlighter", "Match"]
 
@@ -41,8 +41,7 @@ class Highlighter:
             if term.kind == "cjk":
                 grams += term.forms
             else:
-                shared = [_shared_prefix(term.exact, stem) for stem in term.stems]
-                words.append(min(shared, key=len, default="") or term.exact)
+                words += _beginnings(term)
         self._words = sorted(dict.fromkeys(words), key=len, reverse=True)
         self._grams = list(dict.fromkeys(grams))
 
@@ -79,6 +78,17 @@ class Highlighter:
         start = _word_start(text, start, end)
         stop = _word_end(text, start, min(len(text), start + limit))
         return text[start:stop].strip(), False
+
+
+def _beginnings(term: Term) -> list[str]:
+    """Return how the forms of a word begin: of each spelling, what it shares with its stems."""
+    shortest: dict[str, str] = {}
+    for stem in term.stems:
+        spellings = filter(None, (term.exact, spelled_otherwise(term.exact)))
+        shared = max((_shared_prefix(each, stem) for each in spellings), key=len)
+        spelling = next(each for each in (term.exact, stem) if each.startswith(shared))
+        shortest[spelling] = min(shortest.get(spelling, shared), shared, key=len)
+    return [shared for shared in shortest.values() if shared] or [term.exact]
 
 
 def _shared_prefix(word: str, stem: str) -> str:
