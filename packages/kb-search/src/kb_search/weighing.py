@@ -231,10 +231,12 @@ class _Scorer:
         if term.kind == "identifier" and term.exact not in self._owners:
             self._add("name", term.exact, weights.name * term.count)
         most = most_said = 0.0
+        held = {stem for stem in term.stems if self._statistics.frequency("stem", stem)}
         for stem in term.stems:
             weight = self._informs(stem) * term.count
             said = weight * self._share(stem)
-            most, most_said = max(most, weight), max(most_said, said)
+            if stem in held or not held:  # the rarest of all is what stands nowhere
+                most, most_said = max(most, weight), max(most_said, said)
             self._add("stem", stem, said)
             self._add("head", stem, weights.head * weight)
             self._add("symbol", stem, weights.symbol * weight)
