@@ -422,7 +422,7 @@ def test_lines_that_only_import_or_list_a_name_are_places_at_the_end() -> None:
         "b.py": [(2, '    "MOST",'), (3, "import limits, MOST")],
         "limits.py": [(7, "MOST = 4")],
     }
-    files = [
+    files: list[dict[str, Any]] = [
         {
             "doc_id": path,
             "doc_path": path,
