@@ -1,5 +1,8 @@
 """The way into a Ray cluster and out of it, without a trace of Ray on the person's screen.
 
+But for one line of its core, which has no switch: a node that is killed while it holds what
+came of a large file makes Ray write to standard error that it tries to recover a lost object.
+
 A cluster of this run's own is on loopback alone, with a token that nobody else has, without
 dashboard and usage statistics, its logs in a temporary folder that goes with it. One that is
 named is somebody's: nothing of it is changed.
