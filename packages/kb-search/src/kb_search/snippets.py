@@ -83,8 +83,8 @@ class Highlighter:
 def _beginnings(term: Term) -> list[str]:
     """Return how the forms of a word begin: of each spelling, what it shares with its stems."""
     shortest: dict[str, str] = {}
+    spellings = [*filter(None, (term.exact, spelled_otherwise(term.exact)))]
     for stem in term.stems:
-        spellings = filter(None, (term.exact, spelled_otherwise(term.exact)))
         shared = max((_shared_prefix(each, stem) for each in spellings), key=len)
         spelling = next(each for each in (term.exact, stem) if each.startswith(shared))
         shortest[spelling] = min(shortest.get(spelling, shared), shared, key=len)
