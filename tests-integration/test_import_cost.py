@@ -224,9 +224,33 @@ def test_a_cold_search_loads_and_makes_no_more_than_it_uses(
     # is what narrows, since lists and grep do, too; any question may name a date, 0.8 ms, and have
     # a typing error, 0.3 ms. An expression is 0.1 ms and more; those of a module are
     # ``kb_core.text.lazy_pattern``.
-    most = {"of ours": 76, "values": 64, "expressions": 20}
+    most = {"of ours": 76, "values": 6, "expressions": 20}
     assert numbers.keys() == most.keys()
     assert {what: n for what, n in numbers.items() if n > most[what]} == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "search --mode lexical readable",
+        "--json search --mode lexical readable --tag x",
+        "grep readable",
+        "list docs",
+        "status",
+        "fetch doc locks.md",
+        "explain-miss --doc locks.md readable",
+    ],
+)
+def test_a_plain_command_line_loads_neither_click_nor_what_it_needs_no_line_of(
+    words: str, small_knowledge_base: tuple[Path, dict[str, str]]
+) -> None:
+    """They are a quarter of a search from a shell; ``inspect`` comes with dataclasses."""
+    config, env = small_knowledge_base
+
+    loaded = loaded_by(COMMAND, "--config", str(config), *words.split(), env=env)
+
+    assert "kb_app" in loaded
+    assert loaded.isdisjoint({"ast", "click", "dataclasses", "inspect", "logging", "uuid"})
 
 
 def test_a_cold_search_is_not_looked_through_for_garbage(

@@ -38,6 +38,8 @@ search.SearchFilters = dataclass(frozen=True, slots=True, kw_only=True)(wider)
 
 from kb_app._search.filtering import compile_filters
 from kb_app.wire_models import SearchInput, read
+from kb_cli._command import as_click
+from kb_cli._declared import command
 from kb_cli._options import filter_options, filters_of
 from kb_cli.main import cli
 from kb_mcp.tools import TOOLS
@@ -46,13 +48,14 @@ from kb_tui._filters import parse_filter
 given = []
 
 
-@click.command()
+@command("asked", example="")
 @filter_options
-def asked(**options):
+def asked(_, **options):
     given.append(filters_of(options))
 
 
-CliRunner().invoke(asked, ["--made-up", "A", "--made-up", "b"], catch_exceptions=False)
+words = ["--made-up", "A", "--made-up", "b"]
+CliRunner().invoke(as_click(asked), words, catch_exceptions=False)
 given.append(read(SearchInput, {"query": "q", "made_up": ["A", "b"]}).to_filters())
 given.append(parse_filter("made:A made:b").filters)
 shown = {

@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kb_cli._catalog import COMMANDS
+from kb_cli._command import as_click
 from kb_cli.main import cli
 from kb_cli.testing import CHUNK_ID, DOC_ID, knowledge_base, run
 from kb_core.errors import ConfigInvalid, KbError, NotIndexed, ReadonlyMode, StoreBusy, Timeout
@@ -225,7 +226,7 @@ def test_an_option_that_others_call_otherwise_is_hinted_at(option: str, meant: s
 def test_the_catalog_has_the_first_line_of_each_commands_help(name: str) -> None:
     place, line = COMMANDS[name]
     module, _, attribute = place.partition(":")
-    command: click.Command = getattr(import_module(f"kb_cli.commands.{module}"), attribute)
+    command = as_click(getattr(import_module(f"kb_cli.commands.{module}"), attribute))
 
     assert command.name == name
     assert (command.help or "").splitlines()[0] == line

@@ -48,6 +48,8 @@ class Pickled:
 
 
 OURS, THEIRS = declared(values.dataclass), declared(dataclasses.dataclass)
+WORN = declared(values.dataclass)
+"""Classes with so many values that their constructors are compiled."""
 for made in OURS:
     setattr(Pickled, made.__name__, made)
     made.__qualname__ = f"Pickled.{made.__name__}"
@@ -61,6 +63,10 @@ def examples(classes: tuple[type[Any], ...]) -> list[Any]:
     ]
 
 
+for _ in range(40):
+    examples(WORN)
+
+
 def told(value: object) -> tuple[object, ...]:
     return (
         repr(value).rpartition(".")[2],
@@ -71,7 +77,11 @@ def told(value: object) -> tuple[object, ...]:
 
 
 def test_values_are_told_as_by_the_standard_library() -> None:
-    assert [told(value) for value in examples(OURS)] == [told(value) for value in examples(THEIRS)]
+    theirs = [told(value) for value in examples(THEIRS)]
+
+    assert [told(value) for value in examples(OURS)] == theirs
+    assert [told(value) for value in examples(WORN)] == theirs
+    assert {one.__init__.__name__ for one in WORN} == {"__init__"}
 
 
 def test_values_are_equal_and_hashed_as_by_the_standard_library() -> None:
@@ -112,15 +122,28 @@ def test_a_value_cannot_be_changed() -> None:
     assert place.line == 1
 
 
-def test_wrong_arguments_are_refused() -> None:
-    place, found, nothing = OURS
+WRONG: tuple[tuple[int, tuple[object, ...], dict[str, object]], ...] = (
+    (0, (), {}),
+    (0, ("a", 1, 2), {}),
+    (0, ("a",), {"path": "b"}),
+    (0, ("a",), {"lines": 1}),
+    (1, (1, 2), {}),
+    (1, (), {"place": 1, "more": 2}),
+    (2, (1,), {}),
+)
 
-    wrong: list[tuple[Any, tuple[object, ...]]] = [(place, ()), (place, ("a", 1, 2))]
-    wrong += [(found, (1, 2)), (nothing, (1,))]
 
-    for made, given in wrong:
-        with pytest.raises(TypeError):
-            made(*given)
+@pytest.mark.parametrize(("which", "given", "named"), WRONG)
+def test_wrong_arguments_are_refused_in_the_same_words(
+    which: int, given: tuple[object, ...], named: dict[str, object]
+) -> None:
+    refused = []
+    for made in (declared(values.dataclass)[which], WORN[which]):
+        with pytest.raises(TypeError) as error:
+            made(*given, **named)
+        refused.append(str(error.value))
+
+    assert refused[0] == refused[1]
 
 
 def test_defaults_are_of_each_value_alone() -> None:
@@ -163,6 +186,9 @@ def test_a_class_that_nobody_asks_of_has_only_been_made() -> None:
 
     assert {name: vars(place)[name] for name in untouched} == untouched
     place("a.md")
+    assert vars(place)["__init__"] is untouched["__init__"]
+    many = [place(f"{n}.md") for n in range(40)]
+    assert many == [place(path=f"{n}.md") for n in range(40)]
     assert dataclasses.is_dataclass(place)
     assert vars(place)["__init__"] is not untouched["__init__"]
     assert isinstance(vars(place)["__dataclass_fields__"], dict)

@@ -8,7 +8,6 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from kb_app.knowledge_base import KnowledgeBase
 from kb_core.clock import from_epoch, to_epoch, to_rfc3339, utc_now
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ports import Clock
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_core.wire import types

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from kb_app._pinned import refuse_pinned
+from kb_core.values import replace
 
 if TYPE_CHECKING:
     from kb_app._parts import Parts

@@ -8,12 +8,11 @@ Every medium has a row; one without a parser is recognised, and not indexed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kb_core.media import Media
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 if TYPE_CHECKING:
     from kb_core.ports import Chunker, Parser, StoredDoc

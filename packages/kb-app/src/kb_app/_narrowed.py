@@ -8,13 +8,13 @@ That is how a folder inside a source is answered from the source, as its last in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
 from kb_core.filters import Filter, all_of
+from kb_core.values import replace
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile

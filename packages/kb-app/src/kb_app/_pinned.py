@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb_core.errors import ReadonlyMode
 from kb_core.filters import OneOf, all_of
+from kb_core.values import replace
 
 if TYPE_CHECKING:
     from kb_app.config import Config

@@ -9,7 +9,6 @@ cannot be read counts as none, and what cannot be written is left.
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from kb_app._data_dir import DataDir
 from kb_app.paths import make_private_folder
+from kb_core import logs
 from kb_core.citations import citation_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Searched", "SearchedHit", "keep", "keep_searched", "last_searched", "recent", "shown"]
 
-logger = logging.getLogger(__name__)
 
 _LONGEST = 1000
 """A longer text is no query that somebody takes again."""
@@ -82,7 +81,7 @@ def keep(config: Config, queries: Sequence[str]) -> None:
         older = [text for text in reversed(recent(config)) if text not in added]
         _put(data.queries, [*older, *added][-most:])
     except OSError as error:
-        logger.info("queries are not kept: %s", error)
+        logs.logger(__name__).info("queries are not kept: %s", error)
 
 
 def shown(hit: Hit) -> SearchedHit:
@@ -144,7 +143,7 @@ def keep_searched(
         now["hits"] = [*earlier, *map(shown, hits)]
         _put(data.searched, dict([*kept.items(), (terminal, now)][-_TERMINALS:]))
     except OSError as error:
-        logger.info("the search is not kept: %s", error)
+        logs.logger(__name__).info("the search is not kept: %s", error)
 
 
 def _searched(path: Path) -> dict[str, Searched]:

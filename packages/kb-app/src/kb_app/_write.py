@@ -16,19 +16,19 @@ One session at a time per data directory; the writer lock says who.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Self
 
 from kb_app._data_dir import DataDir
+from kb_core import logs
 from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ports import IndexWriter, Store
 from kb_core.records import Changes, Control, Publication
 
 __all__ = ["WriteSession"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 _CHECKPOINT_BYTES = 128 * 1024 * 1024
 _LARGE_COMMIT_BYTES = 16 * 1024 * 1024

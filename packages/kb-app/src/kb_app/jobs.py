@@ -17,12 +17,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb_app._data_dir import DataDir
-from kb_core.values import dataclass
+from kb_core.values import as_dict, dataclass, field
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
@@ -85,7 +84,7 @@ def note_quiet_run(data: DataDir, run: PastRun) -> None:
     """Add a run that had nothing to do to those that are over."""
     kept = [run, *_quiet_runs(data)][:_QUIET_KEPT]
     new = data.quiet_runs.with_name(f"{data.quiet_runs.name}.{os.getpid()}")
-    new.write_text(json.dumps([asdict(one) for one in kept]), "utf-8")
+    new.write_text(json.dumps([as_dict(one) for one in kept]), "utf-8")
     new.chmod(0o600)
     new.replace(data.quiet_runs)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +21,7 @@ from kb_app._texts import Texts
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError, NotIndexed, ReadonlyMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
+from kb_core.values import replace
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

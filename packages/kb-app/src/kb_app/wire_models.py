@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -36,6 +35,7 @@ from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS, FilterSpec
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, MIN_SNIPPET_CHARS, SearchFilters, SearchQuery
+from kb_core.values import replace
 
 __all__ = [
     "FilteredInput",

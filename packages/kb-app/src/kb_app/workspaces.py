@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -50,7 +49,7 @@ from kb_core.ids import text_hash
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from kb_core.ingest import IngestEvent

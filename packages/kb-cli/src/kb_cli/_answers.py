@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import count, flat, local_time, printable
 from kb_app.shown.answers import refusal_text
 from kb_cli._context import Shown
-from kb_cli._text import shorten, table, terminal_width, wrap
+from kb_cli._text import shorten, style, table, terminal_width, wrap
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -41,9 +39,9 @@ def answer_lines(
     if reason is None:
         yield from [""] if said else []
     else:
-        yield click.style(refusal_text(reason), fg="yellow")
+        yield style(refusal_text(reason), fg="yellow")
         if hint := _HINTS.get(reason):
-            yield click.style(f"hint: {hint}", dim=True)
+            yield style(f"hint: {hint}", dim=True)
     for number, cited in enumerate(answer["citations"] if places else (), start=1):
         yield from _place(number, cited, columns, near=reason is not None)
 
@@ -59,9 +57,9 @@ def _answered(answer: types.Answer, columns: int) -> Iterator[str]:
 
 
 def _said(cited: Mapping[str, Any], columns: int) -> Iterator[str]:
-    marker = click.style(f" {cited['marker']}", fg="cyan")
+    marker = style(f" {cited['marker']}", fg="cyan")
     if lead := cited.get("lead"):
-        yield from (click.style(part, dim=True) for part in wrap(printable(flat(lead)), columns))
+        yield from (style(part, dim=True) for part in wrap(printable(flat(lead)), columns))
     *before, last = _quoted(cited, columns)
     yield from before
     yield last + marker
@@ -78,7 +76,7 @@ def _quoted(cited: Mapping[str, Any], columns: int) -> list[str]:
     parts = [part for line in lines for part in wrap(line.expandtabs(4), columns - 5)] or [""]
     if not span:
         return parts
-    strong = click.style(printable(span), bold=True)
+    strong = style(printable(span), bold=True)
     return [part.replace(printable(span), strong, 1) for part in parts]
 
 
@@ -87,14 +85,12 @@ def _place(number: int, cited: Mapping[str, Any], columns: int, *, near: bool) -
     from kb_core.citations import parse_citation
 
     path, where, line = place_of(parse_citation(cited["citation"]["uri"]))
-    head = click.style(path, fg="cyan") + (
-        where if line is None else ":" + click.style(str(line), fg="green")
-    )
+    head = style(path, fg="cyan") + (where if line is None else ":" + style(str(line), fg="green"))
     heading = flat(cited.get("section_label") or cited.get("title") or "")
     marks = [mark for mark in ("stale" if cited["stale"] else "", *cited.get("flags", ())) if mark]
     marked = "".join(f"  [{flat(mark)}]" for mark in marks)
     label = f"{number:>2}. " if near else f"[{number}] "
-    yield f"{label}{head}" + (click.style(f" · {heading}", dim=True) if heading else "") + marked
+    yield f"{label}{head}" + (style(f" · {heading}", dim=True) if heading else "") + marked
     if near and cited.get("quote"):
         yield from (_INDENT + part for part in wrap(flat(cited["quote"]), columns - len(_INDENT)))
 
@@ -116,9 +112,9 @@ def session_lines(found: Shown) -> Iterator[str]:
     columns = terminal_width()
     for turn in found["turns"]:
         answer = turn["answer"]
-        yield click.style(f"{turn['turn_index']}. {flat(answer['question'])}", bold=True)
+        yield style(f"{turn['turn_index']}. {flat(answer['question'])}", bold=True)
         if rewritten := answer.get("rewritten_question"):
-            yield click.style(f"asked as: {flat(rewritten)}", dim=True)
+            yield style(f"asked as: {flat(rewritten)}", dim=True)
         yield from answer_lines(answer, columns, places=True)
         yield ""
     yield count(len(found["turns"]), "turn")

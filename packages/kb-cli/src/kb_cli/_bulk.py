@@ -11,14 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import PER_DOC, flat
 from kb_cli._context import leave_at_once
 from kb_cli._errors import show as show_error
 from kb_cli._hits import for_people, show, show_aggregated
 from kb_cli._stdin import NotJson, parsed
-from kb_cli._text import shorten
+from kb_cli._text import echo, shorten
 from kb_core import wire
 from kb_core.errors import ConfigInvalid, KbError
 from kb_core.search import MAX_QUERIES, SearchQuery
@@ -105,7 +103,7 @@ def _show_one(cli: CliContext, query: SearchQuery, outcome: Outcome, *, is_first
         show_error(outcome, cli)
         return False
     if not is_first:
-        click.echo()
+        echo()
     show(cli, query, outcome)
     return True
 
@@ -132,7 +130,7 @@ def _head(cli: CliContext, number: int, asked: Json) -> None:
 def _sum_up(cli: CliContext, outcomes: list[Outcome]) -> None:
     summary = wire.bulk_search_summary(outcomes)
     if cli.as_json:
-        click.echo(wire.dumps(summary), err=True)
+        echo(wire.dumps(summary), err=True)
     else:
         cli.note("# {total} queries: {succeeded} succeeded, {failed} failed".format(**summary))
 

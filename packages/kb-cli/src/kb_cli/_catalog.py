@@ -6,7 +6,7 @@ own help together.
 
 from __future__ import annotations
 
-__all__ = ["COMMANDS", "EXTRAS"]
+__all__ = ["COMMANDS", "COMPLETE_VAR", "EXTRAS"]
 
 COMMANDS = {
     "init": ("settings:init", "Write a configuration with every key explained."),
@@ -65,3 +65,6 @@ COMMANDS = {
 
 EXTRAS = {"mcp": "kb-mcp", "tui": "kb-tui"}
 """Interfaces of ours that come with another distribution."""
+
+COMPLETE_VAR = "_KEBAB_COMPLETE"
+"""The variable by which a shell asks for completion."""

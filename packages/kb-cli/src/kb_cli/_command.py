@@ -1,4 +1,4 @@
-"""The classes of our commands, and the options that all of them take (ruling R22).
+"""click's commands, made of what ``kb_cli._declared`` tells of ours (ruling R22).
 
 A command takes the global options after its name, too, and its help shows an example.
 """
@@ -6,31 +6,42 @@ A command takes the global options after its name, too, and its help shows an ex
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
 from kb_cli._context import CliContext
+from kb_cli._declared import (
+    GLOBAL,
+    Declared,
+    DeclaredGroup,
+    NewFile,
+    OneOf,
+    Parameter,
+    Real,
+    Whole,
+)
 
-__all__ = ["KebabCommand", "KebabSubgroup", "command", "completed_by", "global_options", "subgroup"]
+__all__ = ["KebabCommand", "KebabSubgroup", "as_click", "global_options", "pass_cli"]
 
-_FLAGS = {
-    "as_json": ("--json", "Print wire objects, one a line, instead of text."),
-    "readonly": ("--readonly", "Write nothing; commands that would are refused."),
-    "quiet": ("--quiet", "Print results and errors only."),
-    "verbose": ("--verbose", "Log to stderr; show where an error came from."),
-}
+pass_cli = click.make_pass_decorator(CliContext, ensure=True)
 
 
-def completed_by(what: str) -> Callable[[click.Context, click.Parameter, str], Any]:
-    """Return what completes a value: ``file``, ``dir``, ``document``, or a filter's name."""
-
-    def items(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Any:  # noqa: ANN401
-        from kb_cli._completing import complete  # only a shell that asks needs it
-
-        return complete(what, ctx, incomplete)
-
-    return items
+def as_click(declared: Declared) -> click.Command:
+    """Return click's command for one of ours, with those under it."""
+    kept: dict[str, Any] = {
+        "help": declared.help,
+        "example": declared.example,
+        "params": [_parameter(each) for each in declared.parameters],
+    }
+    if not isinstance(declared, DeclaredGroup):
+        return KebabCommand(declared.name, callback=pass_cli(declared.function), **kept)
+    group = KebabSubgroup(declared.name, callback=declared.function, **kept)
+    group.chosen = declared.chosen
+    for each in declared.commands.values():
+        group.add_command(as_click(each))
+    return group
 
 
 def global_options(*, hidden: bool) -> list[click.Parameter]:
@@ -38,28 +49,6 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
 
     They are eager, so that ``--json`` is known before anything else can be wrong.
     """
-    config = click.Option(
-        ["--config", "config_option"],
-        metavar="PATH",
-        help="The configuration file, instead of the usual one.",
-        shell_complete=completed_by("file"),
-        expose_value=False,
-        is_eager=True,
-        hidden=hidden,
-        callback=_remember,
-    )
-    flags = [
-        click.Option(
-            [flag, name],
-            is_flag=True,
-            help=text,
-            expose_value=False,
-            is_eager=True,
-            hidden=hidden,
-            callback=_remember,
-        )
-        for name, (flag, text) in _FLAGS.items()
-    ]
     version = click.Option(
         ["--version"],
         is_flag=True,
@@ -69,7 +58,37 @@ def global_options(*, hidden: bool) -> list[click.Parameter]:
         hidden=hidden,
         callback=_print_version,
     )
-    return [config, *flags, version]
+    return [*(_parameter(each, is_eager=True, hidden=hidden) for each in GLOBAL), version]
+
+
+def _parameter(declared: Parameter, **asked: bool) -> click.Parameter:
+    """Return click's parameter for one of ours."""
+    given: dict[str, Any] = {**declared.given, **asked}
+    if "type" in given:
+        given["type"] = _type(given["type"])
+    if not declared.is_option:
+        return click.Argument(declared.words, **given)
+    if not declared.sets:
+        return click.Option(declared.words, **given)
+    given |= {"expose_value": False, "callback": _remember}
+    return click.Option([*declared.words, declared.sets], **given)
+
+
+def _type(declared: object) -> Any:  # noqa: ANN401 - as click's
+    """Return click's type for one of ours; without bounds, it says nothing of any."""
+    match declared:
+        case Whole(None, None) | Real(None, None):
+            return int if isinstance(declared, Whole) else float
+        case Whole(least, most):
+            return click.IntRange(least, most)
+        case Real(least, most):
+            return click.FloatRange(least, most)
+        case OneOf(choices):
+            return click.Choice(choices)
+        case NewFile():
+            return click.Path(path_type=Path, dir_okay=False)
+        case _:
+            return declared
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
@@ -114,16 +133,16 @@ class KebabCommand(_WithExample):
 class KebabSubgroup(_WithExample, click.Group):
     """A word with commands under it, such as ``fetch``."""
 
+    chosen: Callable[[str], str | None] = staticmethod(lambda word: word)
+    """Says which command a word names or implies."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - as click's
         kwargs.setdefault("no_args_is_help", False)  # "missing command" is one clear line
         super().__init__(*args, **kwargs)
 
-
-def command(name: str, *, example: str) -> Callable[[Callable[..., None]], KebabCommand]:
-    """Make a command of a function; *example* has one command a line."""
-    return click.command(name, cls=KebabCommand, example=example)
-
-
-def subgroup(name: str, *, example: str) -> Callable[[Callable[..., None]], KebabSubgroup]:
-    """Make a group of a function whose docstring is its help."""
-    return click.group(name, cls=KebabSubgroup, example=example)
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        chosen = self.chosen(args[0])
+        implied = [] if chosen in {None, args[0]} else [chosen or ""]
+        return super().resolve_command(ctx, [*implied, *args])

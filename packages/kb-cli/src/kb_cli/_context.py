@@ -10,12 +10,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-import click
-
+from kb_cli._text import echo
 from kb_core.errors import ReadonlyMode
+from kb_core.logs import set_up
+from kb_core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,13 +24,21 @@ if TYPE_CHECKING:
     from kb_app.knowledge_base import KnowledgeBase
     from kb_app.workspaces import Place
 
-__all__ = ["CliContext", "OpenKb", "Shown", "leave_at_once", "pass_cli"]
+__all__ = ["CliContext", "Ended", "OpenKb", "Shown", "leave_at_once"]
 
 Shown: TypeAlias = "Mapping[str, Any]"
 """A wire object, to be printed."""
 
 OpenKb: TypeAlias = "Callable[[Config, bool], KnowledgeBase]"
 """Opens the knowledge base that a configuration describes, read-only or not."""
+
+
+class Ended(Exception):
+    """The command is done, and ends with this exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 def _open_kb(config: Config, readonly: bool) -> KnowledgeBase:
@@ -40,9 +48,12 @@ def _open_kb(config: Config, readonly: bool) -> KnowledgeBase:
 
 
 def _configure_logs(cli: CliContext) -> None:
-    from kb_cli._logs import configure_logs
+    def configure() -> None:
+        from kb_cli._logs import configure_logs
 
-    configure_logs(cli.config, verbose=cli.verbose, readonly=cli.is_readonly)
+        configure_logs(cli.config, verbose=cli.verbose, readonly=cli.is_readonly)
+
+    set_up(configure)
 
 
 def _can_ask() -> bool:
@@ -155,24 +166,41 @@ class CliContext:
                 details={"command": command},
             )
 
+    def exit(self, code: int) -> NoReturn:
+        """End the command with *code*; what is open is closed on the way."""
+        raise Ended(code)
+
+    def confirm(self, question: str, *, abort: bool = False) -> bool:
+        """Ask the person for a yes; with *abort*, anything else ends the command."""
+        import click
+
+        return click.confirm(question, err=True, abort=abort)
+
+    def prompt(self, question: str) -> str:
+        """Ask the person for some words."""
+        import click
+
+        told: str = click.prompt(question, err=True)
+        return told
+
     def print_json(self, obj: Shown) -> None:
         """Print one wire object as one line, at once."""
         from kb_core import wire
 
-        click.echo(wire.dumps(obj))
+        echo(wire.dumps(obj))
 
     def show(self, found: Shown, lines: Callable[[Shown], Iterable[str]]) -> None:
         """Print a wire object: as JSON if that is wanted, else the lines made of it."""
         if self.as_json:
             self.print_json(found)
         else:
-            click.echo("\n".join(lines(found)), color=self.color)
+            echo("\n".join(lines(found)), color=self.color)
 
     def note(self, *lines: str) -> None:
         """Tell a person something that is not the result; programs read the result only."""
         if not self.quiet and not self.as_json:
             for line in lines:
-                click.echo(line, err=True, color=self.color)
+                echo(line, err=True, color=self.color)
 
     def warn(self, *lines: str) -> None:
         """Tell a person what is not as it should be."""
@@ -189,6 +217,3 @@ def leave_at_once() -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-pass_cli = click.make_pass_decorator(CliContext, ensure=True)

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import count, flat, printable
-from kb_cli._text import table, terminal_width, wrap
+from kb_cli._text import style, table, terminal_width, wrap
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -58,7 +56,7 @@ def measured(found: types.EvalRun) -> Iterator[str]:
     )
     for variant in found["variants"]:
         yield ""
-        yield click.style(_headed(variant), bold=True)
+        yield style(_headed(variant), bold=True)
         yield from _figures(variant["figures"])
         yield from (f"  degraded: {printable(why)}" for why in variant.get("degraded", ()))
 
@@ -73,7 +71,7 @@ def _headed(variant: types.EvalRunVariants) -> str:
 def _figures(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     longest = max((len(figure["name"]) for figure in figures), default=0)
     for figure in figures:
-        drawn = click.style(bar(figure["mean"]), fg="cyan")
+        drawn = style(bar(figure["mean"]), fg="cyan")
         yield (
             f"  {figure['name']:<{longest}}  {_share(figure['mean'])}  {drawn}  "
             f"{_share(figure['low'])} … {_share(figure['high'])}  of {figure['count']:,}"
@@ -128,14 +126,14 @@ def compared(found: types.EvalCompare) -> Iterator[str]:
             limit={"BEFORE": 40, "AFTER": 40},
         )
     if found["regressed"]:
-        yield click.style("regressed", fg="red", bold=True)
+        yield style("regressed", fg="red", bold=True)
 
 
 def _moved(word: str, query: types.EvalCompareQuery) -> Iterator[str]:
     """Show a question that lost or won: where what it expects stood, and what stands first."""
     scores = f"{query['figure']} {_share(query['before'])} → {_share(query['after'])}"
     asked = f"{printable(query['case'])}: {printable(flat(query['query']))}"
-    yield f"{click.style(word, bold=True)} {asked}  ({scores})"
+    yield f"{style(word, bold=True)} {asked}  ({scores})"
     for target in query["targets"]:
         stood = f"{_stood(target['before'])} → {_stood(target['after'])}"
         yield f"  {printable(target['expected'])}: {stood}"
@@ -197,7 +195,7 @@ def examined(found: types.EvalSelf) -> Iterator[str]:
         rows = [row for row in found["breakdown"] if row["by"] == by]
         if len(rows) > 1:
             yield ""
-            yield click.style(f"by {by} ({found['modes'][0]}, among the first ten)", bold=True)
+            yield style(f"by {by} ({found['modes'][0]}, among the first ten)", bold=True)
             yield from _figures([{**row, "name": printable(row["value"])} for row in rows])
     for finding in found["findings"]:
         yield ""
@@ -224,14 +222,14 @@ def _difficulties(found: types.EvalSelf) -> Iterator[str]:
         up = {row["mode"]: row["mean"] for row in rows if row["name"] != _AMONG}
         among = [{**row, "name": row["mode"]} for row in rows if row["name"] == _AMONG]
         yield ""
-        yield click.style(f"by {_MADE_OF[difficulty]}, among the first ten", bold=True)
+        yield style(f"by {_MADE_OF[difficulty]}, among the first ten", bold=True)
         for row, line in zip(among, _figures(among), strict=True):
             yield f"{line} · mrr@10 {_share(up[row['mode']])}" if row["mode"] in up else line
 
 
 def _finding(finding: types.EvalSelfFindings) -> Iterator[str]:
     head = f"{finding['count']:,} of {finding['of']:,}: {finding['says']}"
-    yield from (click.style(line, fg="yellow") for line in wrap(head, terminal_width()))
+    yield from (style(line, fg="yellow") for line in wrap(head, terminal_width()))
     for example in finding["examples"]:
         detail = f"  ({printable(flat(example['detail']))})" if "detail" in example else ""
         yield f"  {printable(example['what'])}{detail}"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from kb_app.shown import count, printable
-from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext
+from kb_cli._declared import argument, command, completed_by, option
 from kb_cli._evals import measured
 from kb_cli._options import cases_option
+from kb_cli._text import echo
 from kb_core.errors import InvalidInput
 
 __all__ = ["export", "import_"]
@@ -24,43 +23,42 @@ kebab eval import --run other.run --name other
 
 
 @command("import", example=_IMPORT)
-@click.option(
+@option(
     "--beir",
     metavar="FOLDER",
     shell_complete=completed_by("dir"),
     help="A collection in BEIR layout.",
 )
-@click.option(
+@option(
     "--split", metavar="NAME", default="test", show_default=True, help="Which of its judgements."
 )
-@click.option(
+@option(
     "--documents",
     metavar="FOLDER",
     shell_complete=completed_by("dir"),
     help="Write its documents there, to be added as a source.",
 )
-@click.option(
+@option(
     "--queries",
     metavar="FILE",
     shell_complete=completed_by("file"),
     help="Queries, an id and a text a line, parted by a tab.",
 )
-@click.option(
+@option(
     "--qrels",
     metavar="FILE",
     shell_complete=completed_by("file"),
     help="Their judgements, as TREC has them.",
 )
-@click.option(
+@option(
     "--run",
     "run_file",
     metavar="FILE",
     shell_complete=completed_by("file"),
     help="A TREC run of another program over the golden questions, to compare with.",
 )
-@click.option("--name", metavar="NAME", help="With --run: what it is called later.")
+@option("--name", metavar="NAME", help="With --run: what it is called later.")
 @cases_option
-@pass_cli
 def import_(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401
     """Add judged queries of others to the golden questions, or keep a run of another program.
 
@@ -81,7 +79,7 @@ def import_(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401
         )
     with cli.open() as kb:
         number = kb.import_cases(**options)
-    click.echo(f"added {count(number, 'case')}")
+    echo(f"added {count(number, 'case')}")
 
 
 def _import_run(cli: CliContext, file: str, name: str | None, options: Mapping[str, Any]) -> None:
@@ -97,12 +95,11 @@ def _import_run(cli: CliContext, file: str, name: str | None, options: Mapping[s
 
 
 @command("export", example="kebab eval export last trec")
-@click.argument("run")
-@click.argument("folder", shell_complete=completed_by("dir"))
-@pass_cli
+@argument("run")
+@argument("folder", shell_complete=completed_by("dir"))
 def export(cli: CliContext, run: str, folder: str) -> None:
     """Write a run as TREC files: a run for each variant, judgements, and queries."""
     cli.writes("eval export")
     with cli.open() as kb:
         files = kb.export_run(run, folder)
-    click.echo("\n".join(map(printable, files)))
+    echo("\n".join(map(printable, files)))

@@ -23,12 +23,10 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-import click
-
 from kb_app.shown import bytes_text, count, duration, flat, printable
 from kb_app.shown.progress import Progress, advance, bar
 from kb_cli._context import CliContext
-from kb_cli._text import shorten, table, terminal_width
+from kb_cli._text import echo, shorten, table, terminal_width
 
 if TYPE_CHECKING:
     from kb_app.knowledge_base import KnowledgeBase
@@ -90,7 +88,7 @@ def _show(
     cli: CliContext, report: IngestReport, lines: Callable[[IngestReport], Iterator[str]]
 ) -> None:
     if not cli.as_json:
-        click.echo("\n".join(lines(report)))
+        echo("\n".join(lines(report)))
         cli.warn(*report.warnings)
 
 
@@ -329,7 +327,7 @@ def _stderr(cli: CliContext) -> tuple[Callable[[str], None], bool]:
 
     def write(text: str) -> None:
         if not cli.quiet and (is_live or is_plain):
-            click.echo(text, err=True, nl=False, color=cli.color)
+            echo(text, err=True, nl=False, color=cli.color)
 
     return write, is_live
 

@@ -15,14 +15,12 @@ from typing import Any
 
 import click
 
-from kb_cli._catalog import COMMANDS, EXTRAS
-from kb_cli._command import global_options
-from kb_cli._context import CliContext
+from kb_cli._catalog import COMMANDS, COMPLETE_VAR, EXTRAS
+from kb_cli._command import as_click, global_options
+from kb_cli._context import CliContext, Ended
 from kb_cli._interfaces import installed_interfaces
 
-__all__ = ["COMPLETE_VAR", "KebabGroup"]
-
-COMPLETE_VAR = "_KEBAB_COMPLETE"
+__all__ = ["KebabGroup", "end_of"]
 
 _HELP = """A knowledge base over your own files: search by words and by meaning, with citations.
 
@@ -54,8 +52,7 @@ class KebabGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
             module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-            found: click.Command = getattr(import_module(f"kb_cli.commands.{module}"), attribute)
-            return found
+            return as_click(getattr(import_module(f"kb_cli.commands.{module}"), attribute))
         if interface := installed_interfaces().get(cmd_name):
             return interface.command()
         if cmd_name in EXTRAS and not ctx.resilient_parsing:
@@ -105,14 +102,25 @@ class KebabGroup(click.Group):
             with self.make_context(name, list(words), **extra) as ctx:
                 self.invoke(ctx)
             _flush()
-        except click.exceptions.Exit as end:
-            return end.exit_code
-        except (KeyboardInterrupt, EOFError, click.Abort):
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - it is shown
+            return end_of(error, cli, words)
+        return 0
+
+
+def end_of(error: BaseException, cli: CliContext, words: Sequence[str]) -> int:
+    """Show what ended the command line *words*, and return the exit code."""
+    match error:
+        case Ended():
+            _let_go_of_output()
+            return error.code
+        case click.exceptions.Exit():
+            return error.exit_code
+        case KeyboardInterrupt() | EOFError() | click.Abort():
             click.echo(err=True)  # closes the line that the terminal wrote ^C on
             return _INTERRUPTED
-        except BrokenPipeError:
+        case BrokenPipeError():
             return _stop_writing()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is shown here
+        case Exception():
             from kb_cli._errors import show
 
             # A mistake in the arguments may come before --json was read.
@@ -120,7 +128,8 @@ class KebabGroup(click.Group):
             code = show(error, cli)
             _let_go_of_output()
             return code
-        return 0
+        case _:
+            raise error
 
 
 @click.pass_context

@@ -10,19 +10,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from kb_app.shown import NO_ANSWER, PER_DOC, count, flat, is_doubtful, printable
 from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
-from kb_cli._text import terminal_width, width, wrap
+from kb_cli._text import echo, style, terminal_width, width, wrap
 from kb_core.citations import CellSpan, CodeSpan, LineSpan, PageSpan
 from kb_core.clock import from_epoch
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_app.shown.excerpts import Excerpt
@@ -91,7 +88,7 @@ def show(
         cli.print_json(wire.search_response(response))
         return
     page = _page(cli, query.text if about is None else about, response.hits, query.snippet_chars)
-    click.echo("\n".join(_lines(page, response)), color=cli.color)
+    echo("\n".join(_lines(page, response)), color=cli.color)
     cli.note(*(f"degraded: {reason}" for reason in response.degraded))
     cli.warn(*response.warnings)
     if response.next_cursor and (response.truncated or query.cursor):
@@ -102,9 +99,9 @@ def show_aggregated(cli: CliContext, queries: Iterable[str], found: AggregatedRe
     """Print one list for several queries."""
     page = _page(cli, " ".join(queries), found.hits, None)
     for hit in found.hits:
-        click.echo("\n".join(_hit(page, hit)), color=cli.color)
+        echo("\n".join(_hit(page, hit)), color=cli.color)
     hits = count(len(found.hits), "hit") if found.hits else "no hits"
-    click.echo(f"{hits} for {count(len(found.outcomes), 'query', 'queries')}")
+    echo(f"{hits} for {count(len(found.outcomes), 'query', 'queries')}")
 
 
 def _page(cli: CliContext, query: str, hits: Sequence[Hit], most_chars: int | None) -> _Page:
@@ -125,7 +122,7 @@ def _roots(cli: CliContext) -> dict[str, Path]:
 
 def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
     if response.hits and is_doubtful(response.confidence, response.hits[0].score_kind):
-        yield click.style(NO_ANSWER, fg="yellow")
+        yield style(NO_ANSWER, fg="yellow")
     for hit in response.hits:
         yield from _hit(page, hit)
     if response.trace:
@@ -133,7 +130,7 @@ def _lines(page: _Page, response: SearchResponse) -> Iterator[str]:
     for said in response.about:
         place = f"{said.source_id}{f'/{said.path}' if said.path else ''}"
         words = wrap(printable(f"{place}: {said.text}"), page.columns)
-        yield from (click.style(part, dim=True) for part in words)
+        yield from (style(part, dim=True) for part in words)
     yield _footer(response)
 
 
@@ -143,14 +140,14 @@ def _hit(page: _Page, hit: Hit) -> Iterator[str]:
     yield _head(page, hit, shown)
     heading = " › ".join(map(flat, hit.heading_path)) or flat(hit.section_label or hit.title)
     if heading.casefold() != Path(hit.doc_path).stem.casefold():  # the path has said it
-        yield from (_INDENT + click.style(part, bold=True) for part in wrap(heading, columns))
+        yield from (_INDENT + style(part, bold=True) for part in wrap(heading, columns))
     for line in shown.lines:
         text = printable(line.text.expandtabs(4).rstrip())
         yield from (_INDENT + _marked(part, page.query) for part in wrap(text, columns))
     if hit.more_in_doc:
         option = f"--doc-id {hit.doc_id[:_SHORT_ID]}"
         more = f"+{hit.more_in_doc:,} more in this document: {option}"
-        yield _INDENT + click.style(more, dim=True)
+        yield _INDENT + style(more, dim=True)
 
 
 def _excerpt(page: _Page, hit: Hit, columns: int) -> Excerpt:
@@ -176,16 +173,16 @@ def _head(page: _Page, hit: Hit, shown: Excerpt) -> str:
     marked = [f"[{flat(mark)}]" for mark in (*own, *hit.flags) if mark]
     place, plain = _place(page, hit, shown)
     gap = " " * max(0, _CITATION_COLUMNS - width(plain)) if marked else ""
-    score = click.style(f"{hit.score:.2f}", dim=True)
-    identifier = click.style(hit.chunk_id[:_SHORT_ID], dim=True)
+    score = style(f"{hit.score:.2f}", dim=True)
+    identifier = style(hit.chunk_id[:_SHORT_ID], dim=True)
     return "  ".join([f"{hit.rank:>2}. {score}", f"{place}{gap}", identifier, *marked])
 
 
 def _place(page: _Page, hit: Hit, shown: Excerpt) -> tuple[str, str]:
     """Return ``path:line``, styled and leading to the file on a terminal, and without that."""
     path, where, line = place_of(hit.citation, beyond=shown.line)
-    styled = click.style(path, fg="cyan")
-    styled += where if line is None else ":" + click.style(str(line), fg="green")
+    styled = style(path, fg="cyan")
+    styled += where if line is None else ":" + style(str(line), fg="green")
     file = page.file_of(hit)
     return (_link(styled, file, line) if file else styled), path + where
 
@@ -218,7 +215,7 @@ def _marked(line: str, query: str) -> str:
     """Return *line* with the words of *query* in it set off."""
     parts, at = [], 0
     for start, end in marks(line, query):
-        parts += [line[at:start], click.style(line[start:end], fg="red", bold=True)]
+        parts += [line[at:start], style(line[start:end], fg="red", bold=True)]
         at = end
     return "".join([*parts, line[at:]])
 
@@ -230,7 +227,7 @@ def _footer(response: SearchResponse) -> str:
     hits = count(len(response.hits), "hit") if response.hits else "no hits"
     spent = f"{response.elapsed_ms:.0f} ms"
     said = " · ".join([hits, str(response.mode), spent, f"{documents}, {chunks}"])
-    return click.style(said, dim=True)
+    return style(said, dim=True)
 
 
 def _trace(trace: Trace) -> Iterator[str]:

@@ -22,8 +22,8 @@ from typing import Any
 
 import click
 
-from kb_cli._command import KebabCommand
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._command import KebabCommand, pass_cli
+from kb_cli._context import CliContext
 from kb_core.values import dataclass
 
 __all__ = ["Interface", "installed_interfaces"]
@@ -44,7 +44,6 @@ class Interface:
     def command(self) -> click.Command:
         """Return the command that opens the knowledge base and hands over."""
 
-        @pass_cli
         def run(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401 - of the interface
             cli.folder = options.pop(_FOLDER, None)
             start = _load(self.target)
@@ -55,7 +54,7 @@ class Interface:
 
         return KebabCommand(
             self.name,
-            callback=run,
+            callback=pass_cli(run),
             params=_options(self.target),
             help=self.summary,
             example=f"kebab {self.name}",

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import click
-
-from kb_cli._command import completed_by
-from kb_cli._context import CliContext
+from kb_cli._declared import OneOf, Whole, completed_by, option
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS, FilterSpec
 
@@ -46,41 +43,35 @@ def only_text(words: tuple[str, ...], what: str, command: str) -> str:
 
 def hits_option(help_text: str) -> Callable[[_Command], _Command]:
     """Return the option for the number of hits."""
-    return click.option("-k", metavar="N", type=click.IntRange(1, 100), help=help_text)
+    return option("-k", metavar="N", type=Whole(1, 100), help=help_text)
 
 
 def per_doc_option(command: _Command) -> _Command:
     """Add the option for how many hits one document may have."""
-    return click.option(
+    return option(
         "--per-doc",
         metavar="N",
-        type=click.IntRange(0, 100),
+        type=Whole(0, 100),
         help="Most hits of one document; 0: no limit. 3 by default, without limit with --json.",
     )(command)
 
 
 def in_option(command: _Command) -> _Command:
     """Add ``--in``, the folder that is asked; it goes to the context, which opens that."""
-    return click.option(
+    return option(
         "--in",
-        "folder",
+        sets="folder",
         metavar="FOLDER",
-        expose_value=False,
-        callback=_look_in,
         shell_complete=completed_by("dir"),
         help="Ask this folder as it is now, a source or not.",
     )(command)
 
 
-def _look_in(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-    ctx.ensure_object(CliContext).folder = value
-
-
 def mode_option(help_text: str) -> Callable[[_Command], _Command]:
     """Return the option for the channels that are asked."""
-    return click.option(
+    return option(
         "--mode",
-        type=click.Choice(["hybrid", "lexical", "vector"]),
+        type=OneOf(["hybrid", "lexical", "vector"]),
         default="hybrid",
         show_default=True,
         help=help_text,
@@ -89,22 +80,22 @@ def mode_option(help_text: str) -> Callable[[_Command], _Command]:
 
 def page_options(command: _Command) -> _Command:
     """Add what a page of hits may be like; they come in as keyword arguments."""
-    for option in (
-        click.option("--cursor", metavar="C", help="Go on where an earlier page stopped."),
-        click.option(
+    for each in (
+        option("--cursor", metavar="C", help="Go on where an earlier page stopped."),
+        option(
             "--max-tokens",
             metavar="N",
-            type=click.IntRange(1),
+            type=Whole(1),
             help="Make the whole answer fit this budget.",
         ),
-        click.option(
+        option(
             "--snippet-chars",
             metavar="N",
-            type=click.IntRange(60, 10_000),
+            type=Whole(60, 10_000),
             help="Length of a snippet.",
         ),
     ):
-        command = option(command)
+        command = each(command)
     return command
 
 
@@ -117,10 +108,10 @@ def filter_options(command: _Command) -> _Command:
 
 
 def _option(row: FilterSpec) -> Callable[[_Command], _Command]:
-    return click.option(
+    return option(
         row.option,
         metavar=row.metavar,
-        type=click.Choice([choice.value for choice in row.choices]) if row.choices else None,
+        type=OneOf([choice.value for choice in row.choices]) if row.choices else None,
         multiple=row.many,
         shell_complete=completed_by(row.name) if row.name in _COMPLETED else None,
         help=f"{row.help} (May be repeated.)" if row.many else row.help,
@@ -142,7 +133,7 @@ def _parted(values: tuple[str, ...]) -> tuple[str, ...]:
 
 def cases_option(function: Callable[..., None]) -> Callable[..., None]:
     """Add the file of golden questions."""
-    return click.option(
+    return option(
         "--cases",
         metavar="FILE",
         shell_complete=completed_by("file"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from kb_app.shown import count, flat, printable
+from kb_cli._text import echo, style
 from kb_core import wire
 from kb_core.errors import InvalidInput
 
@@ -46,18 +45,18 @@ def add_proposed(cli: CliContext, words: Sequence[str], cases: str | None, *, ye
         for one in taken:
             cli.print_json(wire.eval_case(one.case))
     elif not proposed:
-        click.echo("no feedback speaks for a case that is not there yet: kebab feedback list")
+        echo("no feedback speaks for a case that is not there yet: kebab feedback list")
     else:
-        click.echo(f"added {count(len(taken), 'case')} of {len(proposed):,}")
+        echo(f"added {count(len(taken), 'case')} of {len(proposed):,}")
 
 
 def _asked(cli: CliContext, proposal: Proposal) -> bool:
     cli.note("", *_shown(proposal))
-    return click.confirm("is that a golden question?", err=True)
+    return cli.confirm("is that a golden question?")
 
 
 def _shown(proposal: Proposal) -> Iterator[str]:
-    yield click.style(printable(flat(proposal.case.query)), bold=True)
+    yield style(printable(flat(proposal.case.query)), bold=True)
     for place in proposal.case.expected_places:
         yield f"  answers: {printable(place.uri)}"
         yield f"    {printable(flat(place.quote or ''))[:_QUOTED]}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from kb_app._evals.reporting import RANKS, TIMES_MS, shares_within
 from kb_app.shown import flat, printable
 from kb_cli._evals import bar, measured
+from kb_cli._text import style
 
 if TYPE_CHECKING:
     from kb_app._evals.reporting import Report, Side
@@ -38,7 +37,7 @@ def _shares(
 ) -> Iterator[str]:
     if not any(shares):
         return
-    yield click.style(f"{printable(side.label)}: {title}", bold=True)
+    yield style(f"{printable(side.label)}: {title}", bold=True)
     longest = max(map(len, labels))
     for label, share in zip(labels, shares, strict=True):
         if share:
@@ -50,7 +49,7 @@ def _shares(
 def _recall(side: Side) -> Iterator[str]:
     found = {int(k): share for k, share in side.recall_by_rank()}
     if found:
-        yield click.style(f"{printable(side.label)}: recall by rank", bold=True)
+        yield style(f"{printable(side.label)}: recall by rank", bold=True)
         yield from (f"  {k:>3}  {bar(found[k])}  {found[k]:.0%}" for k in RANKS if k in found)
         yield ""
 
@@ -59,7 +58,7 @@ def _worst(side: Side) -> Iterator[str]:
     scored = [(one["figures"]["ndcg@10"], one) for one in side.asked if "ndcg@10" in one["figures"]]
     worst = [row for row in sorted(scored, key=lambda row: row[0]) if row[0] < 1][:_WORST]
     if worst:
-        yield click.style(f"{printable(side.label)}: the worst questions", bold=True)
+        yield style(f"{printable(side.label)}: the worst questions", bold=True)
     for score, one in worst:
         yield f"  {score:.2f}  {printable(one['case'])}: {printable(flat(one['query']))}"
         for target, rank in one["ranks"].items():

@@ -12,13 +12,44 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kb_app.shown import flat
+from kb_core.values import lazy_pattern
 
-__all__ = ["pad", "pairs", "shorten", "table", "terminal_width", "width", "wrap"]
+__all__ = ["echo", "pad", "pairs", "shorten", "style", "table", "terminal_width", "width", "wrap"]
 
 _JOINERS = frozenset("\u200c\u200d")
 _NARROWEST, _WIDEST = 40, 100
 _WIDE = 2  # columns of a character of East Asia
 _GAP = "  "
+_COLORS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
+_STYLES = lazy_pattern(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
+
+def style(text: str, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
+    """Return *text* as a terminal shows it in a colour, bold or dim."""
+    codes = [_COLORS[fg]] if fg else []
+    codes += [1] if bold else []
+    codes += [2] if dim else []
+    return "".join([*(f"\x1b[{code}m" for code in codes), text, "\x1b[0m"])
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True, color: bool | None = None) -> None:
+    """Write *text* to stdout or stderr at once; styles only where a terminal shows them.
+
+    *color* says whether one does; where it is None, the stream is asked. As ``click.echo``,
+    which is used where click is loaded, or where a stream writes something else than UTF-8.
+    """
+    stream = sys.stderr if err else sys.stdout
+    if "click" in sys.modules or getattr(stream, "encoding", "utf-8") != "utf-8":
+        import click
+
+        click.echo(text, err=err, nl=nl, color=color)
+        return
+    if stream is None:
+        return
+    if "\x1b" in text and not (stream.isatty() if color is None else color):
+        text = _STYLES.sub("", text)
+    stream.write(f"{text}\n" if nl else text)
+    stream.flush()
 
 
 def width(text: str) -> int:
@@ -47,6 +78,8 @@ def shorten(text: str, columns: int, *, front: bool = False) -> str:
 
 def wrap(text: str, columns: int) -> list[str]:
     """Break one line into lines of at most *columns*, at spaces where there are any."""
+    if len(text) <= columns and text.isascii():
+        return [text.rstrip()] if text.strip() else []
     lines, current, used = list[str](), "", 0
     for piece in _pieces(text, columns):
         if used + width(piece) > columns and current.strip():

@@ -9,11 +9,10 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from kb_app.shown import count, duration, flat, local_time, printable
 from kb_cli._context import CliContext
 from kb_cli._follow import stopped_by_interrupt
+from kb_cli._text import echo
 
 if TYPE_CHECKING:
     from kb_core.ingest import IngestEvent, IngestReport
@@ -61,7 +60,7 @@ def _tell(cli: CliContext, happening: IngestEvent | str) -> None:
         if happening.report is not None:
             cli.print_json(wire.ingest_report(happening.report))
     elif happening.report is not None:
-        click.echo("\n".join(_lines(happening, happening.report)))
+        echo("\n".join(_lines(happening, happening.report)))
 
 
 def _lines(event: IngestEvent, report: IngestReport) -> Iterator[str]:
@@ -104,7 +103,7 @@ def change_service(cli: CliContext, options: Sequence[str], *, is_removal: bool)
         return
     words = {"create": "wrote", "update": "wrote", "remove": "removed", "unchanged": "up to date:"}
     word = "there is no" if is_removal and done == "unchanged" else words[done]
-    click.echo(f"{word} {printable(str(service.path))}")
+    echo(f"{word} {printable(str(service.path))}")
     if done != "unchanged" or not is_removal:
         lines = service.end if is_removal else service.start
         cli.note("to end it, run:" if is_removal else "to start it, run:")

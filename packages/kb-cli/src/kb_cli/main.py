@@ -1,9 +1,9 @@
 """The ``kebab`` command.
 
-``cli`` is the group that holds every command; ``run`` is what the console calls. Both
-are cheap: a command's module loads when the command runs, and the application below
-it when the command needs it (lesson 51). ``kebab --help`` imports click and nothing
-else of weight.
+``run`` is what the console calls, and ``cli`` click's group of all commands. A plain command
+line is read and run without that; help, completion, interfaces and mistakes are click's. A
+command's module loads when the command runs, and the application below it when the command
+needs it (lesson 51): ``kebab --help`` imports click and nothing else of weight.
 """
 
 from __future__ import annotations
@@ -11,8 +11,18 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from kb_cli._group import KebabGroup
+from kb_cli._catalog import COMPLETE_VAR
+from kb_cli._context import CliContext
+from kb_cli._declared import read
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kb_cli._group import KebabGroup
+
+    cli: KebabGroup
 
 __all__ = ["cli", "main", "run"]
 
@@ -28,7 +38,14 @@ _LOOK_AT_THE_END = frozenset(
 )
 """Modules that have something to do when a process ends, or whose users do."""
 
-cli = KebabGroup()
+
+def __getattr__(name: str) -> KebabGroup:
+    if name != "cli":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kb_cli._group import KebabGroup
+
+    globals()[name] = made = KebabGroup()
+    return made
 
 
 def main() -> None:
@@ -41,12 +58,35 @@ def main() -> None:
     gc.set_threshold(_WORTH_COLLECTING)
     os.environ.setdefault(_WITHOUT_THREADS, "1")
     try:
-        cli.main()
+        words = sys.argv[1:]
+        code = None if COMPLETE_VAR in os.environ else _run_plain(words)
+        if code is None:
+            __getattr__("cli").main(words)
+        sys.exit(code)
     finally:
         # The end of the process frees everything: nothing is to be looked through once more.
         # Only DuckDB, which a store loads, wants to see each of its objects go.
         if "kb_store" not in sys.modules:
             gc.freeze()
+
+
+def _run_plain(words: Sequence[str]) -> int | None:
+    """Run a plain command line, and return its exit code; of another return nothing."""
+    line = read(words)
+    if line is None:
+        return None
+    cli = CliContext()
+    for name, value in line.settings.items():
+        setattr(cli, name, value)
+    try:
+        line.function(cli, **line.values)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, and not when the interpreter ends, an error can be told
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - it is shown
+        from kb_cli._group import end_of
+
+        return end_of(error, cli, words)
+    return 0
 
 
 def run() -> None:

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 
 from kb_core.errors import InvalidInput, KbError
 from kb_core.ids import text_hash
 from kb_core.records import Changes, ChunkRecord, DocumentRecord
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = [
     "Decided",

@@ -27,13 +27,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 from urllib.parse import unquote_to_bytes
 
 from kb_core.errors import InvalidInput
 from kb_core.ids import content_hash
-from kb_core.values import dataclass, lazy_pattern
+from kb_core.values import dataclass, lazy_pattern, replace
 
 if TYPE_CHECKING:
     from kb_core.ports import StoredChunk

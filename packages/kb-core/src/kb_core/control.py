@@ -6,10 +6,9 @@ Apart from the records themselves, so that a search need not load their types.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = ["ADDED_SOURCE", "OLDER_STORE", "Control", "EmbeddingModel", "VectorFiles"]
 

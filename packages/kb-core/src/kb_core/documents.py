@@ -8,11 +8,10 @@ points into it with half-open character ranges; nothing is re-serialised.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from datetime import datetime
 
 from kb_core.citations import Span
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = [
     "Block",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_core.errors import InvalidInput
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, SearchFilters
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 if TYPE_CHECKING:
     from kb_core.wire import types

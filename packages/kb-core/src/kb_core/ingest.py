@@ -7,12 +7,11 @@ Counters of a report derive from its items.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = [
     "IngestEvent",

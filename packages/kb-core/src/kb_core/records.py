@@ -8,13 +8,12 @@ speak these types, and ``kb_app`` carries them across. Integer keys (``doc_key``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from kb_core.control import Control, VectorFiles
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = [
     "PASSAGES_AT_A_TURN",

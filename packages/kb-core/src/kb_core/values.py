@@ -2,28 +2,40 @@
 
 The standard library compiles seven functions for each of these and describes each of its
 fields, 0.4 ms in Python 3.11, and a search from the command line makes a hundred before it
-reads its question. ``dataclass`` here makes the class alone: its constructor is compiled with
-the first value, and its fields are described when somebody asks for them. What it makes is to
+reads its question. ``dataclass`` here makes the class alone: its constructor is compiled once
+it has some values, and its fields are described when somebody asks for them. What it makes is to
 type checkers, ``fields``, ``replace``, ``match``, ``copy`` and ``pickle`` what the standard
-library makes; any other dataclass it leaves to the standard library.
+library makes; any other dataclass it leaves to the standard library, whose module, with all
+that it imports, is loaded for that and for a description alone.
 
 ``lazy_pattern`` is a regular expression that is compiled when it is first used.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-__all__ = ["dataclass", "lazy_pattern", "replace"]
+__all__ = ["as_dict", "dataclass", "field", "field_names", "lazy_pattern", "metadata_of", "replace"]
 
 T = TypeVar("T")
 
-_MISSING: Any = dataclasses.MISSING
+_MISSING: Any = object()
+_WORTH_COMPILING = 16
+"""Values of a class after which its constructor is compiled."""
+
+
+class _Field:
+    """What was said of a field, in the words of the standard library."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - as the standard library has it
+        self.given = given
 
 
 def _dataclass(
@@ -31,7 +43,7 @@ def _dataclass(
 ) -> Callable[[type[T]], type[T]]:
     """Return what makes a class a dataclass, as that of the standard library does."""
     if not slots:
-        return dataclasses.dataclass(frozen=frozen, kw_only=kw_only)
+        return _theirs(frozen=frozen, kw_only=kw_only)
     methods = _FROZEN if frozen else _CHANGING
 
     def made(cls: type[T]) -> type[T]:
@@ -44,6 +56,8 @@ def _dataclass(
         body["__slots__"] = body[_SLOTTED] = tuple(names)
         value: Any = type(cls)(cls.__name__, cls.__bases__, body)  # type: ignore[misc]
         value.__qualname__ = cls.__qualname__
+        by_name = {n for n in names if _said(declared.get(n)).get("kw_only", kw_only)}
+        setattr(value, "__match_args__", tuple(n for n in names if n not in by_name))  # noqa: B010 - mypy takes it for a variable of the class
         for name in _TOLD_LATER:
             setattr(value, name, _Later(name, value, declared, kw_only))
         if "__init__" not in declared:
@@ -53,20 +67,66 @@ def _dataclass(
     return made
 
 
+def _theirs(**asked: bool) -> Callable[[type[T]], type[T]]:
+    """Return what makes a class a dataclass of the standard library's."""
+    from dataclasses import dataclass
+
+    def made(cls: type[T]) -> type[T]:
+        for name, value in _described(vars(cls)).items():
+            if vars(cls)[name] is not value:
+                setattr(cls, name, value)
+        return dataclass(**asked)(cls)
+
+    return made
+
+
+def _described(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was declared, with fields as the standard library describes them."""
+    import dataclasses
+
+    return {
+        name: dataclasses.field(**value.given) if isinstance(value, _Field) else value
+        for name, value in declared.items()
+    }
+
+
 def _replace(value: Any, /, **changes: object) -> Any:  # noqa: ANN401 - of the type of *value*
     """Return *value* with other fields, in half the time that the standard library takes."""
+    if not hasattr(type(value), _SLOTTED):
+        from dataclasses import replace
+
+        return replace(value, **changes)
     kept = {name: getattr(value, name) for name in _names(value) if name not in changes}
     return type(value)(**kept, **changes)
 
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass, replace
+    from dataclasses import dataclass, field, replace
 else:
-    dataclass, replace = _dataclass, _replace
+    dataclass, field, replace = _dataclass, _Field, _replace
+
+
+def as_dict(value: object) -> dict[str, Any]:
+    """Return what the fields of a value that is made here hold, by their names, as it is."""
+    return {name: getattr(value, name) for name in _names(value)}
+
+
+def field_names(cls: type) -> tuple[str, ...]:
+    """Return the fields of a class that is made here, in their order."""
+    names: tuple[str, ...] = getattr(cls, _SLOTTED)
+    return names
+
+
+def metadata_of(cls: type) -> dict[str, Mapping[str, Any]]:
+    """Return what is said beside each field of a dataclass, without describing it further."""
+    told = vars(cls)["__dataclass_fields__"]
+    if isinstance(told, _Later):
+        return {name: told.said(name).get("metadata") or {} for name in field_names(cls)}
+    return {name: described.metadata for name, described in told.items()}
 
 
 _SLOTTED = "__fields_in_order__"
-_TOLD_LATER = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
+_TOLD_LATER = ("__dataclass_fields__", "__dataclass_params__")
 
 Declared = dict[str, Any]
 """The names in the body of a class, as it was declared."""
@@ -84,43 +144,111 @@ class _Later:
         self._kw_only = kw_only
 
     def __get__(self, _: object, __: type) -> Any:  # noqa: ANN401 - whichever it stands for
+        import dataclasses
+
         cls = self._value
         # With a docstring, none is made of the signature.
-        declared = {**self._declared, "__doc__": "as it was declared"}
+        declared = _described({**self._declared, "__doc__": "as it was declared"})
         describe = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self._kw_only)
         told = vars(describe(type(cls)(cls.__name__, cls.__bases__, declared)))
         for name in _TOLD_LATER:
             setattr(cls, name, told[name])
         return told[self._name]
 
+    def said(self, name: str) -> Mapping[str, Any]:
+        """Return what was said of a field beside its type and a plain default."""
+        return _said(self._declared.get(name))
+
+
+def _said(declared: object) -> Mapping[str, Any]:
+    """Return the words that a field was declared with; a plain default has none."""
+    if isinstance(declared, _Field):
+        return declared.given
+    theirs: Any = sys.modules.get("dataclasses")
+    if theirs is None or not isinstance(declared, theirs.Field):
+        return {}
+    told = {name: getattr(declared, name) for name in ("default", "default_factory", "kw_only")}
+    kept = {name: value for name, value in told.items() if value is not theirs.MISSING}
+    return {**kept, "metadata": declared.metadata}
+
+
+_Fields = tuple[list[str], list[str], dict[str, Any], dict[str, Any]]
+"""Names that are given in order, names that are given by name, defaults, and what makes some."""
+
 
 def _constructed_later(cls: Any, declared: Declared, kw_only: bool) -> Callable[..., None]:  # noqa: ANN401, FBT001
-    """Return what compiles the constructor of a class when its first value is made."""
+    """Return what fills the first values of a class, and compiles its constructor after some.
+
+    Compiling one takes as long as filling thirty, and most classes of a short command have
+    fewer values than that.
+    """
+    fields = list[_Fields]()
+    left = _WORTH_COMPILING
 
     def first(self: object, *given: object, **named: object) -> None:
-        cls.__init__ = constructor = _constructor(cls, declared, kw_only)
+        nonlocal left
+        left -= 1
+        if not fields:
+            fields.append(_fields(cls, declared, kw_only))
+        if left > 0 and _is_filled(self, fields[0], given, named):
+            return
+        # Whatever is wrong with what was given, it is the constructor that says so.
+        cls.__init__ = constructor = _constructor(cls, fields[0])
         constructor(self, *given, **named)
 
     return first
 
 
-def _constructor(cls: Any, declared: Declared, kw_only: bool) -> Callable[..., None]:  # noqa: ANN401, FBT001
-    """Return what sets each field, as given or to its default, and has the value checked."""
+def _is_filled(
+    value: Any,  # noqa: ANN401 - of the class
+    fields: _Fields,
+    given: tuple[object, ...],
+    named: dict[str, object],
+) -> bool:
+    """Set each field as ``_constructor`` does, unless what was given does not fit."""
+    ordered, by_name, defaults, made = fields
+    known = dict(zip(ordered, given, strict=False))
+    if len(given) > len(ordered) or not known.keys().isdisjoint(named):
+        return False
+    known |= named
+    missing = [name for name in (*ordered, *by_name) if name not in known]
+    if len(known) + len(missing) > len(ordered) + len(by_name):
+        return False
+    for name in missing:
+        if name not in defaults:
+            return False
+        known[name] = made[name]() if name in made else defaults[name]
+    put = object.__setattr__
+    for name, one in known.items():
+        put(value, name, one)
+    if hasattr(value, "__post_init__"):
+        value.__post_init__()
+    return True
+
+
+def _fields(cls: type, declared: Declared, kw_only: bool) -> _Fields:  # noqa: FBT001
+    """Return what a constructor has to know of the fields of a class."""
     ordered, named = list[str](), list[str]()
     defaults: dict[str, Any] = {}
     made: dict[str, Any] = {}
-    for name in _names_of(cls):
+    for name in field_names(cls):
         default, by_name = declared.get(name, _MISSING), kw_only
-        if isinstance(default, dataclasses.Field):
-            by_name = kw_only if default.kw_only is _MISSING else bool(default.kw_only)
-            if default.default_factory is not _MISSING:
+        if (said := _said(default)) or isinstance(default, _Field):
+            by_name = said.get("kw_only", kw_only)
+            if "default_factory" in said:
                 # The factory stands for what was not given: nobody gives it as a value.
-                made[name] = default = default.default_factory
+                made[name] = default = said["default_factory"]
             else:
-                default = default.default
+                default = said.get("default", _MISSING)
         (named if by_name else ordered).append(name)
         if default is not _MISSING:
             defaults[name] = default
+    return ordered, named, defaults, made
+
+
+def _constructor(cls: Any, fields: _Fields) -> Callable[..., None]:  # noqa: ANN401
+    """Return what sets each field, as given or to its default, and has the value checked."""
+    ordered, named, defaults, made = fields
     names = (*ordered, *named)
     is_made = tuple(name in made for name in names)
     code = _constructor_of(is_made, hasattr(cls, "__post_init__")).replace(
@@ -170,10 +298,14 @@ class _Value:
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def __setattr__(self, name: str, _: object) -> None:
-        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __getstate__(self) -> tuple[Any, ...]:
         return _values(self)
@@ -196,12 +328,7 @@ def _values(value: object) -> tuple[Any, ...]:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    return _names_of(type(value))
-
-
-def _names_of(cls: type) -> tuple[str, ...]:
-    names: tuple[str, ...] = getattr(cls, _SLOTTED)
-    return names
+    return field_names(type(value))
 
 
 _OF_A_PATTERN = [name for name in dir(re.Pattern) if not name.startswith("_")]

@@ -8,7 +8,6 @@ ends after the batch at hand, and the server does not end before.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -20,6 +19,7 @@ import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
+from kb_core import logs
 from kb_core.errors import KbError
 from kb_mcp._results import failure, repaired, success, told, with_pictures
 from kb_mcp._tool import Call, Form, Progress, Tool, as_asked
@@ -27,7 +27,7 @@ from kb_mcp.text import plain
 
 __all__ = ["Context", "Threads", "answer"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 Context: TypeAlias = ServerRequestContext[Any]
 _Result = TypeVar("_Result")

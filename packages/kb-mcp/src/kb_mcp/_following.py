@@ -6,17 +6,17 @@ ends, and take its place then. What goes wrong is in the log; answers go on mean
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from kb_app import KnowledgeBase
+from kb_core import logs
 from kb_core.errors import InvalidInput, KbError, StoreBusy
 
 __all__ = ["following"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 _AGAIN_SECS = 15.0
 """How often it is tried to take the place of another one that follows."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextvars
 import json
-import logging
 import re
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -17,9 +16,11 @@ import anyio
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 
+from kb_core import logs
+
 __all__ = ["Answering", "reply_to"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 _SHOWN = 200
 _ID = re.compile(r'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}")\s*[,}]')

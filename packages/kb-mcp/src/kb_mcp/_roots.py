@@ -8,7 +8,6 @@ roots in the versions of the protocol that have a handshake.
 
 from __future__ import annotations
 
-import logging
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -16,11 +15,12 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from kb_app import KnowledgeBase
+from kb_core import logs
 from kb_mcp._calls import Context
 
 __all__ = ["Roots"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 _PATIENCE_S = 5.0
 """How long a host may take to name its roots."""

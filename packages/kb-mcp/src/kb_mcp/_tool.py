@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
 from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
@@ -22,7 +21,7 @@ from kb_core import schemas
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
 from kb_core.search import MAX_QUERIES, MIN_SNIPPET_CHARS, SearchQuery
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 from kb_mcp._memory import Given, Memory
 from kb_mcp.text import SEEN
 

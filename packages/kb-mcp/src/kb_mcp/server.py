@@ -30,7 +30,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from kb_app import KnowledgeBase
-from kb_core import __version__
+from kb_core import __version__, logs
 from kb_core.errors import InvalidInput, KbError
 from kb_core.values import dataclass
 from kb_mcp import _resources
@@ -56,7 +56,7 @@ from kb_mcp.tools import TOOLS, allowed, offered, refusal, usual
 
 __all__ = ["create_server", "serve"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 _HANDSHAKES = frozenset({"initialize", "server/discover"})
 _HANDSHAKE_WAIT_S = 3.0

@@ -243,42 +243,43 @@ _DOUBLED = (
     "cancel|channel|dial|equal|fuel|label|level|marshal|model|panel|signal|total|travel|tunnel"
 )
 _SPELLINGS = tuple(
-    (lazy_pattern(found), other)
-    for found, other in (
-        (r"(?<=...)is(e[ds]?|ers?|ing|able|ations?)$", r"iz\1"),
-        (r"(?<=...)iz(e[ds]?|ers?|ing|able|ations?)$", r"is\1"),
-        (r"(?<=..)ys(e[ds]?|ers?|ing)$", r"yz\1"),
-        (r"(?<=..)yz(e[ds]?|ers?|ing)$", r"ys\1"),
-        (r"(?<=..)our(s|ed|ing|able|ful|less|ites?|ly)?$", r"or\1"),
-        (r"(?<=..)or(s|ed|ing|able|ful|less|ites?|ly)?$", r"our\1"),
-        (r"(?<=..)tre(s?)$", r"ter\1"),
-        (r"(?<=..)ter(s?)$", r"tre\1"),
-        (r"(?<=..)tred$", "tered"),
-        (r"(?<=..)ogue(s?)$", r"og\1"),
-        (r"(?<=..)og(s?)$", r"ogue\1"),
-        (rf"^({_DOUBLED})l(ed|ing|ers?)$", r"\1\2"),
-        (rf"^({_DOUBLED})(ed|ing|ers?)$", r"\1l\2"),
-        (r"^(def|off|lic|pret)ence(s?)$", r"\1ense\2"),
-        (r"^(def|off|lic|pret)ense(s?)$", r"\1ence\2"),
-        (r"^grey(s|er|ing)?$", r"gray\1"),
-        (r"^gray(s|er|ing)?$", r"grey\1"),
-        (r"^programme(s?)$", r"program\1"),
-        (r"^artefact(s?)$", r"artifact\1"),
-        (r"^artifact(s?)$", r"artefact\1"),
-        (r"^(acknowledg|judg)ement(s?)$", r"\1ment\2"),
-        (r"^(acknowledg|judg)ment(s?)$", r"\1ement\2"),
+    (needed, lazy_pattern(found), other)
+    for needed, found, other in (
+        ("is", r"(?<=...)is(e[ds]?|ers?|ing|able|ations?)$", r"iz\1"),
+        ("iz", r"(?<=...)iz(e[ds]?|ers?|ing|able|ations?)$", r"is\1"),
+        ("ys", r"(?<=..)ys(e[ds]?|ers?|ing)$", r"yz\1"),
+        ("yz", r"(?<=..)yz(e[ds]?|ers?|ing)$", r"ys\1"),
+        ("our", r"(?<=..)our(s|ed|ing|able|ful|less|ites?|ly)?$", r"or\1"),
+        ("or", r"(?<=..)or(s|ed|ing|able|ful|less|ites?|ly)?$", r"our\1"),
+        ("tre", r"(?<=..)tre(s?)$", r"ter\1"),
+        ("ter", r"(?<=..)ter(s?)$", r"tre\1"),
+        ("tred", r"(?<=..)tred$", "tered"),
+        ("ogue", r"(?<=..)ogue(s?)$", r"og\1"),
+        ("og", r"(?<=..)og(s?)$", r"ogue\1"),
+        ("ll", rf"^({_DOUBLED})l(ed|ing|ers?)$", r"\1\2"),
+        ("l", rf"^({_DOUBLED})(ed|ing|ers?)$", r"\1l\2"),
+        ("ence", r"^(def|off|lic|pret)ence(s?)$", r"\1ense\2"),
+        ("ense", r"^(def|off|lic|pret)ense(s?)$", r"\1ence\2"),
+        ("grey", r"^grey(s|er|ing)?$", r"gray\1"),
+        ("gray", r"^gray(s|er|ing)?$", r"grey\1"),
+        ("programme", r"^programme(s?)$", r"program\1"),
+        ("artefact", r"^artefact(s?)$", r"artifact\1"),
+        ("artifact", r"^artifact(s?)$", r"artefact\1"),
+        ("gement", r"^(acknowledg|judg)ement(s?)$", r"\1ment\2"),
+        ("gment", r"^(acknowledg|judg)ment(s?)$", r"\1ement\2"),
     )
 )
 """How a word of English ends on this and on the other side of the Atlantic. What is no word, such
-as the *sise* of *size*, stands in no passage, and is not asked for."""
+as the *sise* of *size*, stands in no passage, and is not asked for. First what such a word has in
+it, so that few of the patterns are tried, and compiled."""
 
 
 def spelled_otherwise(word: str) -> str | None:
     """Return the British spelling of an American word, or the other way round, if it has one."""
     if not (word.isascii() and word.isalpha()):
         return None
-    for found, other in _SPELLINGS:
-        if match := found.search(word):
+    for needed, found, other in _SPELLINGS:
+        if needed in word and (match := found.search(word)):
             return word[: match.start()] + match.expand(other)
     return None
 

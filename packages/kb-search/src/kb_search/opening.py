@@ -26,7 +26,7 @@ from kb_core.control import Control, VectorFiles
 from kb_core.disk import disk_hint, disk_hint_of
 from kb_core.errors import IndexCorrupt, IoError, KbError, StoreBusy
 from kb_core.ids import blake2b
-from kb_core.values import dataclass, lazy_pattern
+from kb_core.values import dataclass, field_names, lazy_pattern
 from kb_search.analysis import ANALYSIS_VERSION
 
 __all__ = [
@@ -353,7 +353,8 @@ def control_of(payload: Mapping[str, Any]) -> Control:
     ``IndexCorrupt`` of what is another record, or none that anybody wrote.
     """
     try:
-        known = {k: v for k, v in payload.items() if k in Control.__dataclass_fields__}
+        declared = field_names(Control)
+        known = {k: v for k, v in payload.items() if k in declared}
         vectors = {key: VectorFiles(**files) for key, files in payload.get("vectors", {}).items()}
         return Control(**{**known, "vectors": vectors})
     except (AttributeError, TypeError) as error:

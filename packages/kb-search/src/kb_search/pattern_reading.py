@@ -8,10 +8,10 @@ until it is known which texts they are looked for in: ``MARK`` and a letter stan
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kb_core.errors import InvalidInput
+from kb_core.values import dataclass, field, replace
 
 __all__ = [
     "MARK",

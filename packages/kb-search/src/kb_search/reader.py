@@ -19,13 +19,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import tantivy
 
 from kb_core.control import Control, VectorFiles
 from kb_core.errors import IndexCorrupt, IoError, KbError, NotIndexed
+from kb_core.values import replace
 from kb_search.narrowing import only
 from kb_search.opening import (
     CONTROL,

@@ -32,6 +32,7 @@ from kb_core.records import (
     Publication,
     VectorFiles,
 )
+from kb_core.values import field_names
 from kb_search.analysis import Streams, analyze, fold
 from kb_search.opening import CONTROL, SIGNPOST, TERMS
 from kb_search.signposts import is_signpost
@@ -275,9 +276,9 @@ def control_document(control: Control) -> tantivy.Document:
 
 def control_payload(control: Control) -> bytes:
     """Return a control record as JSON; ``opening.control_of`` reads it back."""
-    fields = {name: getattr(control, name) for name in Control.__dataclass_fields__}
+    fields = {name: getattr(control, name) for name in field_names(Control)}
     fields["vectors"] = {
-        key: {name: getattr(files, name) for name in VectorFiles.__dataclass_fields__}
+        key: {name: getattr(files, name) for name in field_names(VectorFiles)}
         for key, files in control.vectors.items()
     }
     return _json(fields)
@@ -323,7 +324,7 @@ def changed_of(file: FileRecord) -> int:
 
 def file_payload(file: FileRecord) -> bytes:
     """Return what an index shows of a row of the ledger, as JSON."""
-    fields = {name: getattr(file, name) for name in FileRecord.__dataclass_fields__}
+    fields = {name: getattr(file, name) for name in field_names(FileRecord)}
     for name in ("processed_at", "changed_at"):
         fields[name] = to_epoch(fields[name]) if fields[name] else None
     return _json(fields)
@@ -432,12 +433,10 @@ def _filters(doc: DocumentRecord) -> Fields:
 
 
 CHUNK_FIELDS = tuple(
-    name for name in ChunkRecord.__dataclass_fields__ if name not in {"context", "passage_hash"}
+    name for name in field_names(ChunkRecord) if name not in {"context", "passage_hash"}
 )
 _own_fields = attrgetter(*CHUNK_FIELDS)
-_DOC_FIELDS = tuple(
-    name for name in DocumentRecord.__dataclass_fields__ if name not in {"text", "chunks"}
-)
+_DOC_FIELDS = tuple(name for name in field_names(DocumentRecord) if name not in {"text", "chunks"})
 _DOC_TIMES = ("doc_date", "created_at", "updated_at", "indexed_at")
 
 

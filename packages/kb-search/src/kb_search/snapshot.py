@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import compress
 from operator import neg
@@ -16,6 +15,7 @@ from tantivy import Occur, Query
 from kb_core.control import Control, VectorFiles
 from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
+from kb_core.values import replace
 from kb_search.analysis import languages_of
 from kb_search.fusion import rounded
 from kb_search.lexical import better_of, build_ranking, describe

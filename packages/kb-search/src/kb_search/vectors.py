@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from kb_core.control import VectorFiles
 from kb_core.quantization import LARGEST
 from kb_core.records import VectorRecord
 from kb_core.search import Scored
+from kb_core.values import replace
 from kb_search.vector_files import Layout, Maps, start
 
 __all__ = [

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Self
@@ -27,6 +26,7 @@ from tantivy import FieldType, Occur, Query
 from kb_core.disk import remove_folder
 from kb_core.errors import IndexCorrupt
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
+from kb_core.values import replace
 from kb_search import sums
 from kb_search.analysis import analyze
 from kb_search.narrowing import only

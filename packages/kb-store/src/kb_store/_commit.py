@@ -7,7 +7,6 @@ batch that changes nothing leaves the sequence where it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from kb_core.changes import (
@@ -20,7 +19,7 @@ from kb_core.changes import (
     passage_hash,
 )
 from kb_core.records import Changes
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 from kb_store._documents import (
     delete_documents,
     enclosed_keys,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from textual import on
@@ -23,7 +22,7 @@ from kb_app.shown import visible
 from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import FILTERS, as_value
 from kb_core.search import SearchFilters
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 from kb_tui.widgets.bars import Field
 from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 

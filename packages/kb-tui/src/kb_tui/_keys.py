@@ -7,12 +7,11 @@ those that work on every pane. Panes without a field have NORMAL only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = [
     "ASK",

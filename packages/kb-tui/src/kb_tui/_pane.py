@@ -8,10 +8,8 @@ only the newest answer counts.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -25,9 +23,10 @@ from textual.worker import get_current_worker
 from kb_app import KnowledgeBase
 from kb_app.editors import FilePlace
 from kb_app.preferences import Preferences
+from kb_core import logs
 from kb_core.errors import KbError, ReadonlyMode, StaleCursor
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 from kb_tui._keys import PANES, Key, Typing, cheat_sheet, hint, offered
 from kb_tui._runner import IngestRunner, SourceFollower
 from kb_tui._terminal import OpenPlace
@@ -68,7 +67,7 @@ class Target:
     chunk_id: str | None = None
 
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 T = TypeVar("T")
 

@@ -7,11 +7,10 @@ and may leave blank lines out; here every line stands once, under its own number
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from kb_app.shown import visible
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = ["Line", "Span", "passage", "plain"]
 

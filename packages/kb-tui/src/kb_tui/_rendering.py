@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 from textual.content import Content
 
+from kb_core.values import replace
 from kb_tui._passage import Line, Span
 
 __all__ = ["STYLES", "rendered"]

@@ -6,21 +6,21 @@ Events come by the thousand in a second, so they are not messages: each is folde
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Generator
-from dataclasses import replace
 
 from kb_app import KnowledgeBase
 from kb_app.shown import brief_duration, count, visible
 from kb_app.shown.progress import Progress, advance, bar
+from kb_core import logs
 from kb_core.errors import KbError
 from kb_core.ingest import IngestEvent, IngestOptions, IngestReport, ItemKind
+from kb_core.values import replace
 
 __all__ = ["IngestRunner", "SourceFollower", "brief_outcome", "details", "outcome", "summary"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 
 class IngestRunner:

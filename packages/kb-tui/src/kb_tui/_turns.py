@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from kb_app.shown.answers import refusal_text
 from kb_core import wire
 from kb_core.answers import Answer
 from kb_core.search import Hit, Retrieval
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 from kb_tui._passage import Line, plain
 from kb_tui._rendering import rendered
 from kb_tui.widgets.hit_list import place_of

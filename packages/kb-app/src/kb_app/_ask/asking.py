@@ -13,7 +13,6 @@ and then the question with what it names (``chaining``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -47,7 +46,7 @@ from kb_core.clock import to_epoch
 from kb_core.errors import InvalidInput, KbError, ModelMissing
 from kb_core.ports import StoredChunk, never
 from kb_core.search import Hit, SearchQuery, SearchResponse
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from datetime import datetime

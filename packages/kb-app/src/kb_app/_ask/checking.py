@@ -24,7 +24,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from kb_app._ask.facts import is_joining, read
@@ -33,7 +32,7 @@ from kb_app._ask.statements import Statement, quotes_in, statements
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
 from kb_core.sentences import Unit, units
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = [
     "FAULTS",

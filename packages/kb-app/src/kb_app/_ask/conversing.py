@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb_app._ask.asking import Asking
@@ -20,7 +19,7 @@ from kb_app._ask.telling import Step
 from kb_core import wire
 from kb_core.answers import Answer, AskQuery, Stage
 from kb_core.errors import InvalidInput, IoError, KbError
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_core.ports import LanguageModel

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from kb_app._ask.prompts import ENOUGH, planning
 from kb_core.answers import Hop
 from kb_core.errors import InvalidInput
 from kb_core.ports import LanguageModel, never
 from kb_core.search import Hit, SearchQuery
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = ["MOST_FOUND", "Hopped", "Search", "hop"]
 

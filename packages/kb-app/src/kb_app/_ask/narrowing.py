@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb_app._ask.evidence import DEPTH
@@ -24,7 +23,7 @@ from kb_app._ask.facts import particulars, read
 from kb_app._ask.gate import any_alike, kind_among
 from kb_app._search.ranking import page_of
 from kb_core.filters import OneOf, Or, Range, all_of
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_app._search.engine import Engine, RankedList

@@ -17,7 +17,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,7 @@ from kb_app._ask.facts import particulars, read
 from kb_core.filters import OneOf, all_of
 from kb_core.search import PartReading
 from kb_core.sentences import Unit, units
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_app._ask.narrowing import Named, Narrowed

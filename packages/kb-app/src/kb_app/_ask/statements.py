@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 
 from kb_core.sentences import Unit, units
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = ["Statement", "quotes_in", "statements", "unmarked"]
 

@@ -7,7 +7,6 @@ path that a file was moved from leads to the document, as its old id does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from kb_core.citations import (
 from kb_core.errors import DocNotFound, IoError, SpanNotSupported
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_core.values import replace
 
 if TYPE_CHECKING:
     from kb_core.wire import types

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -41,7 +40,7 @@ from kb_core.filters import OneOf
 from kb_core.ids import content_hash
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.search import Clause, LexicalQuery
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 from kb_core.wire import Json
 
 if TYPE_CHECKING:

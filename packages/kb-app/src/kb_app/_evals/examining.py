@@ -11,7 +11,6 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from kb_core.filters import Words
 from kb_core.media import SearchMode
 from kb_core.ports import never
 from kb_core.search import SearchQuery
+from kb_core.values import replace
 
 if TYPE_CHECKING:
     from threading import Event

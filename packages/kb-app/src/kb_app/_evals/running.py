@@ -13,7 +13,6 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +30,7 @@ from kb_core.evals import EvalEvent, EvalOptions, EvalVariant
 from kb_core.ids import fingerprint
 from kb_core.ports import never
 from kb_core.search import SearchQuery, SearchResponse
+from kb_core.values import replace
 from kb_core.version import __version__
 
 if TYPE_CHECKING:

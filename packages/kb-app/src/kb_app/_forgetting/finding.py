@@ -6,7 +6,6 @@ Decided from what is published, and told before anything goes; nothing is writte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb_app._data_dir import DataDir
@@ -20,7 +19,7 @@ from kb_core.errors import DocNotFound, InvalidInput
 from kb_core.filters import And, Glob, OneOf, literal_glob
 from kb_core.ids import enclosed_path
 from kb_core.ports import IndexSnapshot, StoredDoc
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_app.config import Config

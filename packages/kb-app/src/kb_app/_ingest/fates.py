@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
 
 from kb_app._media import medium_of
 from kb_core.records import Changes, DocumentRecord, FileRecord, FileState, Move
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 
 __all__ = ["Fate", "apart", "rows_beside", "taking_back"]
 

@@ -8,11 +8,9 @@ worker processes; only this driver writes.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -30,6 +28,7 @@ from kb_app._ingest.workers.worker import error_of
 from kb_app._media import PHASES, medium_of
 from kb_app._parts import Parts
 from kb_app.config import Config
+from kb_core import logs
 from kb_core.clock import to_epoch
 from kb_core.errors import IoError, StoreBusy, StoreCorrupt, StoreNewer
 from kb_core.execution import Notice
@@ -38,14 +37,14 @@ from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
 from kb_core.media import Media
 from kb_core.ports import Clock
 from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession
 
 __all__ = ["Run", "process"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 _THERE = frozenset({FileState.INDEXED, FileState.PENDING})
 _USABLE = _THERE | {FileState.SKIPPED}

@@ -7,7 +7,6 @@ ledger is not read; a file that is gone is told apart from one that could not be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
@@ -25,7 +24,7 @@ from kb_core.documents import SourceFile
 from kb_core.ingest import IngestItem, IngestOptions, ItemKind, SkipReason
 from kb_core.media import Media
 from kb_core.records import FileRecord, FileState
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 
 __all__ = [
     "Known",

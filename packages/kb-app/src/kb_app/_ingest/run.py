@@ -13,7 +13,6 @@ import os
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
 from threading import Event
 from typing import Any
@@ -38,6 +37,7 @@ from kb_core.disk import disk_errors
 from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
+from kb_core.values import replace
 
 __all__ = [
     "embed",

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -59,6 +58,7 @@ from kb_core.errors import ConfigInvalid, DocNotFound, InvalidInput
 from kb_core.ids import doc_id
 from kb_core.ingest import IngestEvent, ItemKind, SkipReason
 from kb_core.records import FileRecord
+from kb_core.values import replace
 
 __all__ = ["add_file", "add_file_by_model", "add_text", "add_text_by_model", "remove"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from kb_app._safety import KEPT, SafetyCopies, SafetyCopy
 from kb_app.paths import make_private_folder
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import IoError
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_app.config import Config

@@ -9,7 +9,6 @@ the order of the queries nor asking one of them twice changes the list.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 from kb_app._search.bulk import Asked, checked, each
@@ -21,7 +20,7 @@ from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import Filter
 from kb_core.ports import StoredChunk
 from kb_core.search import AggregatedResponse, Hit, Outcome, SearchQuery, SearchResponse
-from kb_core.values import dataclass
+from kb_core.values import as_dict, dataclass, replace
 
 __all__ = [
     "BONUS",
@@ -406,7 +405,7 @@ def _without_limit(query: Asked) -> Asked:
 def _identity(query: SearchQuery, where: Filter | None) -> tuple[str, ...]:
     """Return what two queries have in common when they are the same but for their spelling."""
     words = " ".join(query.text.casefold().split())
-    return (words, query.mode.value, str(asdict(query.filters)), str(query.rerank), str(where))
+    return (words, query.mode.value, str(as_dict(query.filters)), str(query.rerank), str(where))
 
 
 def _echo(query: Asked) -> Mapping[str, Any]:

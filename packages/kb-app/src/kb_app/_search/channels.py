@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 from enum import IntFlag
 from typing import TYPE_CHECKING, TypeVar
@@ -23,7 +22,7 @@ from kb_core.errors import IndexCorrupt, InvalidInput, KbError
 from kb_core.filters import Filter, Range
 from kb_core.media import SearchMode
 from kb_core.search import LexicalQuery, Scored
-from kb_core.values import dataclass, lazy_pattern, replace
+from kb_core.values import dataclass, field, lazy_pattern, replace
 from kb_search.analysis import cjk_runs, fold
 from kb_search.fusion import Basis
 

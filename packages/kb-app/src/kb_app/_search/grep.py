@@ -13,7 +13,6 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
 from kb_core.search import GrepQuery
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 from kb_search.patterns import Form, Pattern, compile_pattern
 
 if TYPE_CHECKING:

@@ -43,6 +43,8 @@ _FILES = (
 _CONFIG = ("json", "yaml", "toml", "ini", "xml", "css", "dockerfile", "makefile", "properties")
 """Languages that say how things are to be, rather than what is done."""
 
+_OF_TESTS = ("test", "spec", "fixture", "fake", "mock", "bench")
+"""What paths of them have in them, of which few others have any."""
 _IS_FOLDER = lazy_pattern("|".join(map(translate, _FOLDERS)))
 _IS_FILE = lazy_pattern("|".join(map(translate, _FILES)))
 _RECORDS = lazy_pattern(
@@ -67,9 +69,10 @@ _IS: Mapping[FileRole, Filter] = {
 
 def role_of(found: StoredChunk | StoredDoc) -> FileRole:
     """Return what the file of *found* is, by its path, medium and language."""
-    *folders, name = found["path"].split("/")
-    if _IS_FILE.match(name) or any(map(_IS_FOLDER.match, folders)):
-        return FileRole.TESTS
+    if any(word in found["path"].lower() for word in _OF_TESTS):
+        *folders, name = found["path"].split("/")
+        if _IS_FILE.match(name) or any(map(_IS_FOLDER.match, folders)):
+            return FileRole.TESTS
     if found["media"] != Media.CODE.value:
         return FileRole.DOCS
     return FileRole.CONFIG if found["code_lang"] in _CONFIG else FileRole.CODE
@@ -107,27 +110,36 @@ _SAID, _SAID_WHERE = 0.25, 0.4
 is asked for. On 91 questions about seven repositories anything from .2 to .3 finds more than .15
 did, and for a place from .3 to .6 is the same; much more puts code before pages that answer."""
 
+
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 # What a test claims is what somebody looks for who states that it is never otherwise.
 _ASKED = {
-    FileRole.TESTS: lazy_pattern(
-        r"(?i)\b(?:test(?:s|ed|ing)?|fixtures?|fakes?|mocks?|covers?|never|always|cannot|must)\b"
+    FileRole.TESTS: _words(
+        "test tests tested testing fixture fixtures fake fakes mock mocks cover covers"
+        " never always cannot must"
     ),
-    FileRole.CONFIG: lazy_pattern(r"(?i)\b(?:config\w*|settings?|json|ya?ml|toml|schemas?|css)\b"),
-    FileRole.DOCS: lazy_pattern(
-        r"(?i)\b(?:docs?|documentation|documented|guide|readme|decisions?|why)\b"
-    ),
+    FileRole.CONFIG: _words("setting settings json yaml yml toml schema schemas css"),
+    FileRole.DOCS: _words("doc docs documentation documented guide readme decision decisions why"),
 }
+_OF_SETTINGS = "config"
+"""What words of settings begin with."""
+_ASKED_RECORD = _words(
+    "change changes changed changelog history release releases released since new"
+)
 _ASKED_WHERE = lazy_pattern(
     r"(?i)\s*(?:where|definition|which (?:function|class|method|module|file)|wo|où|d[oó]nde|onde"
     r"|dove|waar|где)\b"
 )
-_ANYWHERE = lazy_pattern("어디|どこ|哪里|哪裡|在哪")
+_FIRST_OF_WHERE = _words("where definition which wo où donde dónde onde dove waar где")
+_ANYWHERE = ("어디", "どこ", "哪里", "哪裡", "在哪")
 """In languages that do not ask it first."""
 _ASKED_WHERE_TOLD = lazy_pattern(
     r"(?i)\b(?:i|we|you|my|our|your|ich|wir|je|nous|describ\w+|explain\w*|mention\w*)\b"
 )
 """Who asks where something is told, or where to find or to do it, is after a page."""
-_ASKED_RECORD = lazy_pattern(r"(?i)\b(?:change[sd]?|changelog|history|release[sd]?|since|new)\b")
 
 _NAME = lazy_pattern(r"\w+")
 _SAYING = lazy_pattern(
@@ -166,7 +178,7 @@ def in_their_places(
     if not code:
         return list(head)
     wish = wish_of(query)
-    if _ASKED_WHERE_TOLD.search(query):
+    if wish.is_where and _ASKED_WHERE_TOLD.search(query):
         wish = wish._replace(is_where=False)
     pages = _pages_of_code(known, code)
     if wish.is_where:
@@ -246,12 +258,19 @@ class Wish(NamedTuple):
 
 
 def wish_of(query: str) -> Wish:
-    roles = frozenset(role for role, asked in _ASKED.items() if asked.search(query))
-    is_where = bool(_ASKED_WHERE.match(query) or _ANYWHERE.search(query))
-    names = frozenset(_NAME.findall(query))
+    names = _NAME.findall(query)
+    asked = frozenset(map(str.lower, names))
+    roles = {role for role, words in _ASKED.items() if not asked.isdisjoint(words)}
+    if any(word.startswith(_OF_SETTINGS) for word in asked):
+        roles.add(FileRole.CONFIG)
+    is_first = bool(names) and names[0].lower() in _FIRST_OF_WHERE
+    is_where = is_first and _ASKED_WHERE.match(query) is not None
+    is_where = is_where or any(word in query for word in _ANYWHERE)
     words = tuple(frozenset(term.forms or term.stems) for term in query_terms(query, ("en",)))
-    is_of_record = bool(_ASKED_RECORD.search(query))
-    return Wish(roles, is_where, is_of_record, names, tuple(filter(None, words)))
+    is_of_record = not asked.isdisjoint(_ASKED_RECORD)
+    return Wish(
+        frozenset(roles), is_where, is_of_record, frozenset(names), tuple(filter(None, words))
+    )
 
 
 def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = _WHERE) -> float:

@@ -11,7 +11,6 @@ import math
 import struct
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kb_app._search.channels import Channel, Proposals
 from kb_app._search.engine import Engine, pool_size
@@ -24,6 +23,7 @@ from kb_core.filters import Filter, Not, OneOf, all_of
 from kb_core.media import SearchMode
 from kb_core.ports import IndexSnapshot, StoredChunk
 from kb_core.search import Clause, LexicalQuery, SearchQuery, SearchResponse
+from kb_core.values import replace
 
 __all__ = ["similar", "telling_words"]
 

@@ -11,13 +11,13 @@ are followed before the next one begins, so what came into them unseen is found 
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from threading import Event
 from typing import TYPE_CHECKING, TypeAlias
 
 from kb_app._watching.agenda import SCAN_SECS, Agenda
+from kb_core import logs
 from kb_core.errors import KbError, StoreBusy
 from kb_core.values import dataclass
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Follower", "Happening", "Look", "Sources"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 Happening: TypeAlias = "IngestEvent | str"
 """What a run tells, or in words what else happens."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -30,6 +29,7 @@ from kb_app.config._settings import (
 )
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ConfigInvalid, ConfigNotFound, IoError, KbError
+from kb_core.values import replace
 
 __all__ = [
     "DEFAULT_WINDOW",

@@ -6,12 +6,11 @@ import math
 import os
 import tomllib
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from kb_core.errors import ConfigInvalid
-from kb_core.values import dataclass, lazy_pattern
+from kb_core.values import dataclass, field, lazy_pattern
 
 __all__ = [
     "About",
@@ -307,7 +306,7 @@ def setting(
     low: float | None = None,
     high: float = math.inf,
     choices: tuple[str, ...] = (),
-) -> Any:  # noqa: ANN401 - what dataclasses.field returns
+) -> Any:  # noqa: ANN401 - what field returns
     """Declare a setting: a dataclass field with its default and its rule."""
     kind = kind or _kind_of(default)
     rule = Rule(doc=doc, kind=kind, low=low, high=high, choices=choices, shown=default)
@@ -320,7 +319,7 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
-def rule_of(metadata: Any) -> Rule:  # noqa: ANN401 - what dataclasses.Field.metadata is
+def rule_of(metadata: Any) -> Rule:  # noqa: ANN401 - what metadata_of gives
     """Return the rule that ``setting`` put there."""
     rule: Rule = metadata["rule"]
     return rule

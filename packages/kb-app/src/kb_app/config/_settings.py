@@ -6,16 +6,14 @@ the reference page are made from them.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from kb_app.config._passwords import Passwords
 from kb_app.config._rules import About, Rule, rule_of, setting
 from kb_core.media import TrustLevel
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, metadata_of
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -474,4 +472,4 @@ class Config:
 def rules(section: str) -> dict[str, Rule]:
     """Return the keys of a section, or of a source for ``sources``, with their rules."""
     cls = Source if section == "sources" else SECTIONS[section]
-    return {f.name: rule_of(f.metadata) for f in dataclasses.fields(cls)}
+    return {name: rule_of(said) for name, said in metadata_of(cls).items()}

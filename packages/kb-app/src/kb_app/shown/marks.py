@@ -39,13 +39,11 @@ _ENDINGS = (
     "ies",
 )
 _LEAST_STEM = 4
-_SMALL_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be by can do does for from has have how i in is it its not of on or "
-        "that the this to was what when where which who why will with you",
-    )
+_SMALL = (
+    "a an and are as at be by can do does for from has have how i in is it its not of on or "
+    "that the this to was what when where which who why will with you"
 )
+_SMALL_WORDS = frozenset(_SMALL.split())
 
 
 def marks(text: str, query: str) -> list[tuple[int, int]]:

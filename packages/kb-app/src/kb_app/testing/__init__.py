@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from kb_app._search.engine import Engine, SearchSettings
 from kb_core.records import DocumentRecord, Publication
 from kb_core.testing.documents import NOW, Corpus
 from kb_core.testing.fakes import HashEmbedder
+from kb_core.values import replace
 from kb_search.reader import Reader
 from kb_search.writer import Writer
 

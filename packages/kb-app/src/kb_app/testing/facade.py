@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from inspect import getmembers, isfunction, signature
@@ -26,6 +25,7 @@ from kb_core.search import Hit, Retrieval, SearchQuery, SearchResponse
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import NOW, Corpus
 from kb_core.testing.fakes import HashEmbedder, MemoryIndex
+from kb_core.values import replace
 
 __all__ = ["Script", "ScriptedKnowledgeBase", "event", "hit", "report", "response", "script"]
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from typing import Any, Self
 
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = ["ModelServer", "Reply", "Request"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,6 +11,7 @@ from kb_app.config import Config
 from kb_app.knowledge_base import KnowledgeBase
 from kb_core.ports import Clock, Embedder, IndexReader, Store
 from kb_core.testing.fakes import MemoryIndex, fixed_clock
+from kb_core.values import replace
 from kb_search.rerank import CloseReader
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from typing import Any
 from kb_app.config import TomlError, drop_table, put_table
 from kb_cli._integrate import jsonc
 from kb_core.errors import ConfigInvalid, InvalidInput, IoError
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = [
     "HOSTS",

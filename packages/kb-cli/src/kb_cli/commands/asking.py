@@ -9,13 +9,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import count, flat, printable
 from kb_app.shown.answers import session_markdown
 from kb_cli._answers import answer_lines, conversation_rows, explanation, session_lines
-from kb_cli._command import command, subgroup
-from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import argument, command, option, subgroup
 from kb_cli._options import (
     filter_options,
     filters_of,
@@ -24,7 +22,7 @@ from kb_cli._options import (
     mode_option,
     only_text,
 )
-from kb_cli._text import terminal_width
+from kb_cli._text import echo, terminal_width
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -47,40 +45,37 @@ _REFUSED = 1
 
 
 @command("ask", example=_ASK)
-@click.argument("words", metavar="QUESTION", nargs=-1)
+@argument("words", metavar="QUESTION", nargs=-1)
 @hits_option("How many passages to find; the best are read closely.")
 @mode_option("Find them by words, by meaning, or by both.")
-@click.option(
+@option(
     "--show-citations/--hide-citations",
     "citations",
     default=True,
     help="Print where each part of the answer stands.  [default: show]",
 )
-@click.option(
+@option(
     "--session",
     metavar="NAME",
     help="Go on with this conversation; new begins one, last is the one of before.",
 )
-@click.option(
+@option(
     "--multi-hop", is_flag=True, help="Let the language model ask for more searches, in rounds."
 )
-@click.option(
+@option(
     "--stream",
     is_flag=True,
     help="Print what is written as it comes; with --json, events on stderr.",
 )
-@click.option(
+@option(
     "--explain",
     is_flag=True,
     help="Say what was searched, read, judged, packed, checked, and how long each took.",
 )
 @filter_options
 @in_option
-@click.pass_context
-@pass_cli
 def ask(
     cli: CliContext,
-    ctx: click.Context,
     /,
     words: tuple[str, ...],
     **options: Any,  # noqa: ANN401
@@ -116,7 +111,7 @@ def ask(
         if told is not None and answer["grounded"] and told.has_more_than(answer):
             cli.warn("what the evidence does not say is taken out; what is left of it follows")
         lines = answer_lines(answer, terminal_width(), places=shown, said=not is_said)
-        click.echo("\n".join(lines), color=cli.color)
+        echo("\n".join(lines), color=cli.color)
         cli.note(*(f"degraded: {printable(reason)}" for reason in answer.get("degraded", ())))
         cli.warn(*answer.get("warnings", ()))
         if "turn_index" in answer:
@@ -125,7 +120,7 @@ def ask(
         if explain:
             cli.note(*explanation(answer))
     if not answer["grounded"]:
-        ctx.exit(_REFUSED)
+        cli.exit(_REFUSED)
 
 
 class _Told:
@@ -140,14 +135,14 @@ class _Told:
         if self._as_json:
             from kb_core import wire
 
-            click.echo(wire.dumps(event), err=True)
+            echo(wire.dumps(event), err=True)
             sys.stderr.flush()
         elif event["kind"] == "token":
             self._text += event["delta"]
-            click.echo(printable(event["delta"], keep="\n\t"), nl=False)
+            echo(printable(event["delta"], keep="\n\t"), nl=False)
             sys.stdout.flush()
         elif self._text and event["kind"] == "final":
-            click.echo("\n")
+            echo("\n")
 
     def has_more_than(self, answer: types.Answer) -> bool:
         """Say whether something was told that is not in the answer."""
@@ -180,8 +175,7 @@ def session() -> None:
 
 
 @command("show", example="kebab session show last")
-@click.argument("name", metavar="NAME")
-@pass_cli
+@argument("name", metavar="NAME")
 def _show(cli: CliContext, name: str) -> None:
     """Show a conversation: each question with its answer, or why there was none."""
     with cli.open() as kb:
@@ -191,8 +185,7 @@ def _show(cli: CliContext, name: str) -> None:
 
 
 @command("export", example="kebab session export lease > lease.md")
-@click.argument("name", metavar="NAME")
-@pass_cli
+@argument("name", metavar="NAME")
 def _export(cli: CliContext, name: str) -> None:
     """Print a conversation as Markdown; with --json, all that is kept of it."""
     with cli.open() as kb:
@@ -200,14 +193,13 @@ def _export(cli: CliContext, name: str) -> None:
     if cli.as_json:
         cli.print_json(found)
     else:
-        click.echo(session_markdown(found), nl=False)
+        echo(session_markdown(found), nl=False)
 
 
 @command("delete", example=_DELETE)
-@click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All conversations.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@pass_cli
+@argument("names", metavar="[NAME]...", nargs=-1)
+@option("--all", "everything", is_flag=True, help="All conversations.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def _delete(cli: CliContext, names: tuple[str, ...], everything: bool, yes: bool) -> None:
     """Delete conversations, for good.
 
@@ -237,7 +229,7 @@ def _confirm(cli: CliContext, rows: Sequence[Shown]) -> None:
             details={"field": "yes"},
         )
     cli.note(*conversation_rows(rows))
-    click.confirm("delete this?", err=True, abort=True)
+    cli.confirm("delete this?", abort=True)
 
 
 for _part in (_show, _export, _delete):

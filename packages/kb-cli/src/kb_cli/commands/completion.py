@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from kb_cli._command import command
+from kb_cli._context import CliContext
+from kb_cli._declared import OneOf, argument, command
+from kb_cli._text import echo
 
 __all__ = ["completion"]
 
@@ -16,8 +16,8 @@ kebab completion fish > ~/.config/fish/completions/kebab.fish
 
 
 @command("completion", example=_EXAMPLE)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
+@argument("shell", type=OneOf(["bash", "zsh", "fish"]))
+def completion(_cli: CliContext, /, shell: str) -> None:
     """Print the completion script for a shell.
 
     It completes commands, options, files, sources, media, languages, tags and documents, for
@@ -25,4 +25,4 @@ def completion(shell: str) -> None:
     """
     from kb_cli._completing import SCRIPTS
 
-    click.echo(SCRIPTS[shell], nl=False)
+    echo(SCRIPTS[shell], nl=False)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import count, flat, printable
-from kb_cli._command import command, completed_by, subgroup
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext
+from kb_cli._declared import OneOf, Real, Whole, argument, command, completed_by, option, subgroup
 from kb_cli._evals import checked, compared, examined, listed, measured, tuned
 from kb_cli._exchanging import export, import_
 from kb_cli._options import cases_option, filter_options, filters_of, mode_option, only_text
+from kb_cli._text import echo
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -52,33 +51,30 @@ kebab eval add --from-feedback
 
 
 @command("add", example=_ADD)
-@click.argument("words", metavar="QUERY", nargs=-1)
-@click.option(
+@argument("words", metavar="QUERY", nargs=-1)
+@option(
     "--hit",
     "ranks",
     metavar="N",
-    type=click.IntRange(1, 100),
+    type=Whole(1, 100),
     multiple=True,
     help="A hit that answers. (May be repeated.)",
 )
-@click.option("--nothing", is_flag=True, help="Nothing here answers it: the answer is a refusal.")
-@click.option("--id", metavar="ID", help="Its name, instead of one made of the query.")
-@click.option("--group", metavar="NAME", help="It asks for the same as others of that group.")
-@click.option("--label", "tags", metavar="T", multiple=True, help="A tag of it. (May be repeated.)")
-@click.option(
+@option("--nothing", is_flag=True, help="Nothing here answers it: the answer is a refusal.")
+@option("--id", metavar="ID", help="Its name, instead of one made of the query.")
+@option("--group", metavar="NAME", help="It asks for the same as others of that group.")
+@option("--label", "tags", metavar="T", multiple=True, help="A tag of it. (May be repeated.)")
+@option(
     "--must-contain",
     metavar="TEXT",
     multiple=True,
     help="An answer has to say this. (May be repeated.)",
 )
-@click.option(
-    "--from-feedback", is_flag=True, help="Make cases of what was said of hits, one by one."
-)
-@click.option("--yes", is_flag=True, help="With --from-feedback: add all of them without asking.")
+@option("--from-feedback", is_flag=True, help="Make cases of what was said of hits, one by one.")
+@option("--yes", is_flag=True, help="With --from-feedback: add all of them without asking.")
 @mode_option("How its hits are found.")
 @cases_option
 @filter_options
-@pass_cli
 def add(
     cli: CliContext,
     /,
@@ -122,7 +118,7 @@ def add(
         cli.print_json(wire.eval_case(case))
     else:
         what = count(len(chosen), "place") if chosen else "nothing: a refusal is right"
-        click.echo(f"added {printable(case.id)}, which expects {what}")
+        echo(f"added {printable(case.id)}, which expects {what}")
 
 
 def _chosen(cli: CliContext, hits: tuple[Hit, ...], ranks: tuple[int, ...]) -> list[Hit]:
@@ -130,11 +126,9 @@ def _chosen(cli: CliContext, hits: tuple[Hit, ...], ranks: tuple[int, ...]) -> l
     if not ranks:
         for hit in hits:
             place = printable(hit.citation.uri)
-            click.echo(
-                f"{hit.rank:>2}. {place}  {printable(flat(hit.snippet))[:_LONGEST]}", err=True
-            )
+            echo(f"{hit.rank:>2}. {place}  {printable(flat(hit.snippet))[:_LONGEST]}", err=True)
         if hits and cli.can_ask():
-            told = click.prompt("which answer it, such as 1 or 1,3", err=True)
+            told = cli.prompt("which answer it, such as 1 or 1,3")
             ranks = tuple(int(word) for word in told.split(",") if word.strip().isdecimal())
     chosen = [hit for hit in hits if hit.rank in ranks]
     if not chosen or len(chosen) < len(set(ranks)):
@@ -150,9 +144,7 @@ def _chosen(cli: CliContext, hits: tuple[Hit, ...], ranks: tuple[int, ...]) -> l
 
 @command("check", example="kebab eval check\nkebab eval check --cases docs/golden.yaml")
 @cases_option
-@click.pass_context
-@pass_cli
-def check(cli: CliContext, ctx: click.Context, /, cases: str | None) -> None:
+def check(cli: CliContext, /, cases: str | None) -> None:
     """Say whether golden questions still stand in what is indexed.
 
     What was moved or edited is found again and still counts. What is gone is told, and the
@@ -162,7 +154,7 @@ def check(cli: CliContext, ctx: click.Context, /, cases: str | None) -> None:
         found = kb.check_cases(cases)
     cli.show(found, lambda _: checked(found))
     if found["counts"].get("gone"):
-        ctx.exit(_UNHEALTHY)
+        cli.exit(_UNHEALTHY)
 
 
 _RUN = """
@@ -174,38 +166,37 @@ kebab eval run --variant hybrid,rerank=true --ask
 
 @command("run", example=_RUN)
 @cases_option
-@click.option(
+@option(
     "--mode",
     "modes",
-    type=click.Choice(["hybrid", "lexical", "vector"]),
+    type=OneOf(["hybrid", "lexical", "vector"]),
     multiple=True,
     help="What is measured; hybrid if nothing is said. (May be repeated.)",
 )
-@click.option(
+@option(
     "--variant",
     "variants",
     metavar="V",
     multiple=True,
     help="A mode with settings: fusion, rrf_k, rerank, per_doc. (May be repeated.)",
 )
-@click.option(
+@option(
     "--depth",
     metavar="N",
-    type=click.IntRange(10, 100),
+    type=Whole(10, 100),
     default=20,
     show_default=True,
     help="How many hits each question asks for.",
 )
-@click.option("--ask", "asks", is_flag=True, help="Make answers, too, and judge them.")
-@click.option("--name", metavar="NAME", help="What the run is called later.")
-@click.option(
+@option("--ask", "asks", is_flag=True, help="Make answers, too, and judge them.")
+@option("--name", metavar="NAME", help="What the run is called later.")
+@option(
     "--into",
     metavar="FOLDER",
     shell_complete=completed_by("dir"),
     help="Keep it there, not in the data directory.",
 )
-@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
-@pass_cli
+@option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
 def run(
     cli: CliContext,
     /,
@@ -245,14 +236,13 @@ def _last(cli: CliContext, events: Iterator[EvalEvent]) -> EvalEvent:
     for last in events:
         if is_drawn:
             told = f"{last.done:,} of {last.total:,}" if last.kind == "asked" else ""
-            click.echo(f"\r\x1b[2K{told}", nl=False, err=True)
+            echo(f"\r\x1b[2K{told}", nl=False, err=True)
     if last is None:
         raise RuntimeError("measuring ended without its last event")
     return last
 
 
 @command("list", example="kebab eval list")
-@pass_cli
 def list_(cli: CliContext) -> None:
     """List the runs that are kept, the newest first."""
     with cli.open() as kb:
@@ -268,22 +258,18 @@ kebab eval compare eval/baseline build/eval --tolerance 0.02
 
 
 @command("compare", example=_COMPARE)
-@click.argument("before")
-@click.argument("after")
-@click.option(
+@argument("before")
+@argument("after")
+@option(
     "--tolerance",
     metavar="X",
-    type=click.FloatRange(0, 1),
+    type=Real(0, 1),
     default=0.01,
     show_default=True,
     help="A figure may lose so much.",
 )
-@click.option("--strict", is_flag=True, help="A larger loss counts even where it may be luck.")
-@click.pass_context
-@pass_cli
-def compare(
-    cli: CliContext, ctx: click.Context, /, before: str, after: str, tolerance: float, strict: bool
-) -> None:
+@option("--strict", is_flag=True, help="A larger loss counts even where it may be luck.")
+def compare(cli: CliContext, /, before: str, after: str, tolerance: float, strict: bool) -> None:
     """Say what differs between two runs, whether it is more than luck, and where.
 
     A run is named by its id or the beginning of that, its name, last or last~1, or its folder;
@@ -294,7 +280,7 @@ def compare(
         found = kb.compare_runs(before, after, tolerance=tolerance, strict=strict)
     cli.show(found, lambda _: compared(found))
     if found["regressed"]:
-        ctx.exit(_UNHEALTHY)
+        cli.exit(_UNHEALTHY)
 
 
 _TUNE = """
@@ -305,15 +291,14 @@ kebab eval tune --variant hybrid,fusion=rrf,rrf_k=20 --apply
 
 @command("tune", example=_TUNE)
 @cases_option
-@click.option(
+@option(
     "--variant",
     "variants",
     metavar="V",
     multiple=True,
     help="Settings to try instead of the usual ones: fusion, rrf_k, rerank. (May be repeated.)",
 )
-@click.option("--apply", is_flag=True, help="Write what is recommended into the configuration.")
-@pass_cli
+@option("--apply", is_flag=True, help="Write what is recommended into the configuration.")
 def tune(cli: CliContext, /, cases: str | None, variants: tuple[str, ...], apply: bool) -> None:
     """Try settings of search on the golden questions, and say which are better.
 
@@ -343,8 +328,8 @@ kebab eval report last --text
 
 
 @command("report", example=_REPORT)
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@click.option(
+@argument("runs", metavar="RUN...", nargs=-1, required=True)
+@option(
     "--into",
     metavar="FILE",
     default="eval-report.html",
@@ -352,8 +337,7 @@ kebab eval report last --text
     shell_complete=completed_by("file"),
     help="Where the page is written; another report there is replaced.",
 )
-@click.option("--text", is_flag=True, help="Print it instead, as tables with small bars.")
-@pass_cli
+@option("--text", is_flag=True, help="Print it instead, as tables with small bars.")
 def report(cli: CliContext, runs: tuple[str, ...], into: str, text: bool) -> None:
     """Show runs: figures, curves, ranks, times, and each question with its hits and why.
 
@@ -375,9 +359,9 @@ def report(cli: CliContext, runs: tuple[str, ...], into: str, text: bool) -> Non
     elif text:
         from kb_cli._reports import reported
 
-        click.echo("\n".join(reported(found)), color=cli.color)
+        echo("\n".join(reported(found)), color=cli.color)
     else:
-        click.echo(printable(str(file)))
+        echo(printable(str(file)))
 
 
 _SELF = """
@@ -387,36 +371,35 @@ kebab eval self --documents 200 --seconds 600
 
 
 @command("self", example=_SELF)
-@click.option(
+@option(
     "--documents",
     metavar="N",
-    type=click.IntRange(1, 100_000),
+    type=Whole(1, 100_000),
     default=60,
     show_default=True,
     help="Of how many, drawn at random, questions are made.",
 )
-@click.option(
+@option(
     "--seconds",
     metavar="S",
-    type=click.FloatRange(0),
+    type=Real(0),
     default=120,
     show_default=True,
     help="How long it may take.",
 )
-@click.option(
+@option(
     "--seed",
     metavar="N",
-    type=int,
+    type=Whole(),
     default=1,
     show_default=True,
     help="Another one draws other documents.",
 )
-@click.option(
+@option(
     "--paraphrase",
     is_flag=True,
     help="Let the language model ask for a sentence of each, in other words; it is told these.",
 )
-@pass_cli
 def self_(cli: CliContext, documents: int, seconds: float, seed: int, *, paraphrase: bool) -> None:
     """Say how well documents are found by their own words, and what is not found.
 

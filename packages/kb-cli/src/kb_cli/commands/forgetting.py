@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from kb_app.shown import count, flat, printable
-from kb_cli._command import command, completed_by, subgroup
-from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import argument, command, completed_by, option, subgroup
 from kb_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -49,21 +47,20 @@ def forget() -> None:
     """
 
 
-_mentions = click.option(
+_mentions = option(
     "--mentions",
     is_flag=True,
     help="Also turns of conversations, feedback, and runs over golden questions, that tell of it.",
 )
-_dry_run = click.option("--dry-run", is_flag=True, help="Say what would go; forget nothing.")
-_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+_dry_run = option("--dry-run", is_flag=True, help="Say what would go; forget nothing.")
+_yes = option("--yes", is_flag=True, help="Do not ask.")
 
 
 @command("doc", example="kebab forget doc notes/old-contract.md --mentions")
-@click.argument("docs", metavar="DOC...", nargs=-1, shell_complete=completed_by("document"))
+@argument("docs", metavar="DOC...", nargs=-1, shell_complete=completed_by("document"))
 @_mentions
 @_dry_run
 @_yes
-@pass_cli
 def doc(cli: CliContext, docs: tuple[str, ...], mentions: bool, dry_run: bool, yes: bool) -> None:
     """Forget documents, each by its path or id."""
     if not docs:
@@ -76,11 +73,10 @@ def doc(cli: CliContext, docs: tuple[str, ...], mentions: bool, dry_run: bool, y
 
 
 @command("source", example="kebab forget source scratch")
-@click.argument("id", shell_complete=completed_by("source"))
+@argument("id", shell_complete=completed_by("source"))
 @_mentions
 @_dry_run
 @_yes
-@pass_cli
 def source(
     cli: CliContext,
     id: str,  # noqa: A002 - the word that people read
@@ -93,11 +89,10 @@ def source(
 
 
 @command("query", example='kebab forget query "what was asked"')
-@click.argument("query")
+@argument("query")
 @_mentions
 @_dry_run
 @_yes
-@pass_cli
 def query(cli: CliContext, query: str, mentions: bool, dry_run: bool, yes: bool) -> None:
     """Forget that something was asked: in conversations, the terminal, and logs."""
     _forget(cli, "query", (query,), mentions=mentions, dry_run=dry_run, yes=yes)
@@ -131,7 +126,7 @@ def _forget(
         if not (yes or dry_run):
             would = kb.forget(kind, targets, dry_run=True, mentions=mentions)
             cli.note(*_lines(caches.named_in(would)))
-            if not click.confirm("forget this, without a way back?", err=True):
+            if not cli.confirm("forget this, without a way back?"):
                 cli.note("nothing was forgotten")
                 return
         report = kb.forget(kind, targets, dry_run=dry_run, mentions=mentions)

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-import click
-
 from kb_app.shown import count, flat, printable
-from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import Whole, argument, command, completed_by, option
 from kb_cli._options import filter_options, filters_of, in_option
+from kb_cli._text import echo, style
 
 __all__ = ["grep"]
 
@@ -27,34 +26,33 @@ kebab grep main --in ~/src/some-project
 
 
 @command("grep", example=_GREP)
-@click.argument("pattern", metavar="PATTERN")
-@click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=completed_by("document"))
-@click.option("-F", "--fixed-strings", "fixed", is_flag=True, help="Take the pattern as it stands.")
-@click.option("-w", "--word-regexp", "word", is_flag=True, help="Only where it is whole words.")
-@click.option("-i", "--ignore-case", is_flag=True, help="Never tell upper and lower case apart.")
-@click.option("-s", "--case-sensitive", is_flag=True, help="Always tell them apart.")
-@click.option("-U", "--multiline", is_flag=True, help="A match may go on over several lines.")
-@click.option(
+@argument("pattern", metavar="PATTERN")
+@argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=completed_by("document"))
+@option("-F", "--fixed-strings", "fixed", is_flag=True, help="Take the pattern as it stands.")
+@option("-w", "--word-regexp", "word", is_flag=True, help="Only where it is whole words.")
+@option("-i", "--ignore-case", is_flag=True, help="Never tell upper and lower case apart.")
+@option("-s", "--case-sensitive", is_flag=True, help="Always tell them apart.")
+@option("-U", "--multiline", is_flag=True, help="A match may go on over several lines.")
+@option(
     "-C",
     "--context",
     metavar="N",
-    type=click.IntRange(0, 50),
+    type=Whole(0, 50),
     default=0,
     help="Also print up to N lines around each.",
 )
-@click.option("-l", "--files-with-matches", "names", is_flag=True, help="Print paths only.")
-@click.option("-c", "--count", "counts", is_flag=True, help="Print paths and how many lines match.")
-@click.option(
+@option("-l", "--files-with-matches", "names", is_flag=True, help="Print paths only.")
+@option("-c", "--count", "counts", is_flag=True, help="Print paths and how many lines match.")
+@option(
     "-m",
     "--max",
     "max_lines",
     metavar="N",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     help="Print at most N lines.  [default: 100 on a terminal, else 10,000]",
 )
 @filter_options
 @in_option
-@pass_cli
 def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Find the lines that hold exact text.
 
@@ -95,7 +93,7 @@ def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: An
         lines = list(_plain(files, apart=bool(query.context)))
         color = True  # nothing of it is ours, so nothing is taken out of what a text says
     if lines:
-        click.echo("\n".join(lines), color=color)
+        echo("\n".join(lines), color=color)
     _tell(cli, found)
 
 
@@ -123,16 +121,16 @@ def _grouped(files: Sequence[Shown]) -> Iterator[str]:
             yield ""
         source = f"  [{flat(file['source_id'])}]" if paths[file["doc_path"]] > 1 else ""
         stale = "  [stale]" if file["stale"] else ""
-        yield click.style(flat(file["doc_path"]), fg="cyan") + source + stale
+        yield style(flat(file["doc_path"]), fg="cyan") + source + stale
         wide = max(len(str(line["line"])) for line in file["lines"])
         for turn, block in enumerate(_blocks(file["lines"])):
             if turn and len(block) > 1:
                 yield " " * wide + " …"
             for line in block:
-                number = click.style(f"{line['line']:>{wide}}", fg="green")
+                number = style(f"{line['line']:>{wide}}", fg="green")
                 yield f"{number}{':' if line['is_match'] else ' '} {_marked(line)}"
         if file["omitted"]:
-            yield click.style(f"{file['omitted']:,} more in this file", dim=True)
+            yield style(f"{file['omitted']:,} more in this file", dim=True)
 
 
 def _blocks(lines: Sequence[Shown]) -> Iterator[list[Shown]]:
@@ -151,7 +149,7 @@ def _marked(line: Shown) -> str:
     text, parts, at = line["text"], [], 0
     for start, end in line.get("spans", ()):
         parts += [printable(text[at:start], keep="\t")]
-        parts += [click.style(printable(text[start:end], keep="\t"), fg="red", bold=True)]
+        parts += [style(printable(text[start:end], keep="\t"), fg="red", bold=True)]
         at = end
     return "".join([*parts, printable(text[at:], keep="\t")]) + ("…" if line.get("cut") else "")
 

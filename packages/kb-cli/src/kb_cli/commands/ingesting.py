@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-import click
-
-from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext
+from kb_cli._declared import OneOf, Real, Whole, argument, command, completed_by, option
 from kb_cli._options import in_option
 from kb_core.errors import InvalidInput
 
@@ -21,27 +19,24 @@ kebab ingest ~/notes/rust --no-embed
 
 
 @command("ingest", example=_INGEST)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=completed_by("file"))
-@click.option("--force-reingest", is_flag=True, help="Process files again that did not change.")
-@click.option("--summary-only", is_flag=True, help="Report counts, not every file.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
-@click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
-@click.option("--no-ocr", is_flag=True, help="Leave reading pictures for another run.")
-@click.option("--no-audio", is_flag=True, help="Leave listening to recordings for another run.")
-@click.option("--retry-failed", is_flag=True, help="Try files again that failed.")
-@click.option("--allow-empty", is_flag=True, help="Believe it when a whole source is gone.")
-@click.option(
+@argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=completed_by("file"))
+@option("--force-reingest", is_flag=True, help="Process files again that did not change.")
+@option("--summary-only", is_flag=True, help="Report counts, not every file.")
+@option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
+@option("--no-ocr", is_flag=True, help="Leave reading pictures for another run.")
+@option("--no-audio", is_flag=True, help="Leave listening to recordings for another run.")
+@option("--retry-failed", is_flag=True, help="Try files again that failed.")
+@option("--allow-empty", is_flag=True, help="Believe it when a whole source is gone.")
+@option(
     "--workers",
-    type=click.Choice(["processes", "ray"]),
+    type=OneOf(["processes", "ray"]),
     help="Who reads: processes here, or a Ray cluster. [default: [ingest] executor]",
 )
-@click.option(
+@option(
     "--ray-address", metavar="HOST:PORT", help="The Ray cluster, or `auto`; else one of its own."
 )
-@click.option(
-    "--actors", type=click.IntRange(0, 10_000), metavar="N", help="Actors of the Ray cluster."
-)
-@pass_cli
+@option("--actors", type=Whole(0, 10_000), metavar="N", help="Actors of the Ray cluster.")
 def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     cli: CliContext,
     paths: tuple[str, ...],
@@ -104,10 +99,9 @@ kebab ingest-file --remove ~/Downloads/minutes.md
 
 
 @command("ingest-file", example=_INGEST_FILE)
-@click.argument("path", shell_complete=completed_by("file"))
-@click.option("--remove", is_flag=True, help="Remove what was added: by path, source URI or id.")
-@click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
-@pass_cli
+@argument("path", shell_complete=completed_by("file"))
+@option("--remove", is_flag=True, help="Remove what was added: by path, source URI or id.")
+@option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
 def ingest_file(cli: CliContext, path: str, remove: bool, no_embed: bool) -> None:
     """Add one file, wherever it is.
 
@@ -142,17 +136,16 @@ kebab ingest-stdin --title Locks --source-uri https://example.org/locks.md < loc
 
 
 @command("ingest-stdin", example=_INGEST_STDIN)
-@click.option("--title", required=True, metavar="TEXT", help="The title of the document.")
-@click.option("--source-uri", metavar="URI", help="Where it comes from; its name from then on.")
-@click.option(
+@option("--title", required=True, metavar="TEXT", help="The title of the document.")
+@option("--source-uri", metavar="URI", help="Where it comes from; its name from then on.")
+@option(
     "--media",
-    type=click.Choice(["markdown", "text"]),
+    type=OneOf(["markdown", "text"]),
     default="markdown",
     show_default=True,
     help="What the text is written in.",
 )
-@click.option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
-@pass_cli
+@option("--no-embed", is_flag=True, help="Stop before computing embeddings.")
 def ingest_stdin(
     cli: CliContext, title: str, source_uri: str | None, media: str, no_embed: bool
 ) -> None:
@@ -199,7 +192,6 @@ def _read_stdin(cli: CliContext, max_mb: int) -> str:
 
 @command("embed", example="kebab embed\nkebab embed --in ~/src/some-clone")
 @in_option
-@pass_cli
 def embed(cli: CliContext) -> None:
     """Compute the embeddings that are missing.
 
@@ -220,17 +212,16 @@ kebab watch --install
 
 
 @command("watch", example=_WATCH)
-@click.option("--no-embed", is_flag=True, help="Index words only; 'kebab embed' does the rest.")
-@click.option(
+@option("--no-embed", is_flag=True, help="Index words only; 'kebab embed' does the rest.")
+@option(
     "--poll",
     "poll_secs",
-    type=click.FloatRange(min=1),
+    type=Real(1),
     metavar="SECS",
     help="Look every so often instead of being told: for folders of other machines.",
 )
-@click.option("--install", "change", flag_value="install", help="Write a service that does it.")
-@click.option("--uninstall", "change", flag_value="uninstall", help="Remove that service's file.")
-@pass_cli
+@option("--install", "change", flag_value="install", help="Write a service that does it.")
+@option("--uninstall", "change", flag_value="uninstall", help="Remove that service's file.")
 def watch(cli: CliContext, no_embed: bool, poll_secs: float | None, change: str | None) -> None:
     """Follow the sources: index what changes, until Ctrl-C.
 

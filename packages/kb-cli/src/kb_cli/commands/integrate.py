@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from kb_app.shown import printable
-from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext
+from kb_cli._declared import OneOf, argument, command, completed_by, option
 from kb_cli._integrate import HOSTS, Host
 from kb_cli._launch import own_environment, own_program
+from kb_cli._text import echo
 
 if TYPE_CHECKING:
     from kb_cli._integrate import Change, Registration
@@ -29,17 +28,16 @@ kebab integrate cursor --remove --write
 
 
 @command("integrate", example=_EXAMPLE)
-@click.argument("host", type=click.Choice(list(HOSTS)))
-@click.option("--write", is_flag=True, help="Write it; without this, nothing is.")
-@click.option(
+@argument("host", type=OneOf(list(HOSTS)))
+@option("--write", is_flag=True, help="Write it; without this, nothing is.")
+@option(
     "--project",
     metavar="DIR",
     shell_complete=completed_by("dir"),
     help="Register it for this folder alone, in files that its people can share.",
 )
-@click.option("--no-skill", is_flag=True, help="Leave out the skill file.")
-@click.option("--remove", is_flag=True, help="Take the registration and the skill out again.")
-@pass_cli
+@option("--no-skill", is_flag=True, help="Leave out the skill file.")
+@option("--remove", is_flag=True, help="Take the registration and the skill out again.")
 def integrate(
     cli: CliContext, host: str, write: bool, project: str | None, no_skill: bool, remove: bool
 ) -> None:
@@ -102,7 +100,7 @@ def _show(
         return
     for change in changes:
         verb = _verb(change, written=written, is_removal=is_removal)
-        click.echo(f"{verb} {printable(str(change.path))}")
+        echo(f"{verb} {printable(str(change.path))}")
         if not written and not is_removal and change.action != "unchanged":
             _show_content(HOSTS[name], registration, change)
     edited = [change for change in changes if change.kind == "skill" and change.after is not None]
@@ -119,7 +117,7 @@ def _show_content(host: Host, registration: Registration, change: Change) -> Non
 
     text = snippet(host, registration) if change.kind == "registration" else change.after or ""
     for line in text.splitlines():
-        click.echo(f"    {printable(line.expandtabs(4))}".rstrip())
+        echo(f"    {printable(line.expandtabs(4))}".rstrip())
 
 
 def _verb(change: Change, *, written: bool, is_removal: bool) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
 from kb_app.shown import count, flat, printable
-from kb_cli._command import command, subgroup
-from kb_cli._context import CliContext, pass_cli
+from kb_cli._context import CliContext
+from kb_cli._declared import Declared, Whole, argument, command, option, subgroup
 from kb_cli._text import table
 from kb_core.errors import InvalidInput
 
@@ -37,11 +35,10 @@ def feedback() -> None:
     """
 
 
-def _says(verdict: Verdict, help_text: str) -> click.Command:
+def _says(verdict: Verdict, help_text: str) -> Declared:
     @command(verdict, example=f"kebab feedback {verdict} 1")
-    @click.argument("ranks", metavar="N...", nargs=-1, type=click.IntRange(1, _MOST))
-    @click.option("--note", metavar="TEXT", help="Why, in your own words.")
-    @pass_cli
+    @argument("ranks", metavar="N...", nargs=-1, type=Whole(1, _MOST))
+    @option("--note", metavar="TEXT", help="Why, in your own words.")
     def say(cli: CliContext, ranks: tuple[int, ...], note: str | None) -> None:
         cli.writes(f"feedback {verdict}")
         if not ranks:
@@ -82,7 +79,6 @@ def _rows(said: types.FeedbackList) -> Iterator[str]:
 
 
 @command("list", example="kebab feedback list")
-@pass_cli
 def _list(cli: CliContext) -> None:
     """List what was said, the newest first."""
     with cli.open() as kb:
@@ -92,7 +88,6 @@ def _list(cli: CliContext) -> None:
 
 
 @command("export", example="kebab feedback export > feedback.jsonl")
-@pass_cli
 def _export(cli: CliContext) -> None:
     """Print all that was said: with --json one object, else one a line."""
     from kb_core import wire
@@ -110,10 +105,9 @@ kebab feedback delete --all --yes
 
 
 @command("delete", example=_DELETE)
-@click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All of it.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@pass_cli
+@argument("ids", metavar="[ID]...", nargs=-1)
+@option("--all", "everything", is_flag=True, help="All of it.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def _delete(cli: CliContext, ids: tuple[str, ...], everything: bool, yes: bool) -> None:
     """Delete what was said, for good.
 
@@ -141,7 +135,7 @@ def _confirm(cli: CliContext, said: types.FeedbackList) -> None:
             details={"field": "yes"},
         )
     cli.note(*_rows(said))
-    click.confirm("delete this?", err=True, abort=True)
+    cli.confirm("delete this?", abort=True)
 
 
 _good = _says("good", "Say that hits of the last search answer it.")

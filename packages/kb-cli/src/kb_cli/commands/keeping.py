@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import click
-
 from kb_app.shown import bytes_text, count, flat, printable
-from kb_cli._command import command, completed_by, subgroup
-from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import OneOf, argument, command, completed_by, option, subgroup
 from kb_cli._follow import passages_taken
-from kb_cli._text import pairs
+from kb_cli._text import echo, pairs
 from kb_core.errors import InvalidInput
 
 __all__ = ["engine", "export", "import_"]
@@ -27,12 +25,11 @@ kebab export - | age -r age1… > kb.kebab.age
 
 
 @command("export", example=_EXPORT)
-@click.argument("file", required=False, shell_complete=completed_by("file"))
-@click.option("--with-index", is_flag=True, help="The index, too: the import need not build it.")
-@click.option("--sources", is_flag=True, help="The original files, too.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.option("--safety", is_flag=True, help="No file: a safety copy in the data directory.")
-@pass_cli
+@argument("file", required=False, shell_complete=completed_by("file"))
+@option("--with-index", is_flag=True, help="The index, too: the import need not build it.")
+@option("--sources", is_flag=True, help="The original files, too.")
+@option("--force", is_flag=True, help="Write over a file that is there.")
+@option("--safety", is_flag=True, help="No file: a safety copy in the data directory.")
 def export(
     cli: CliContext, file: str | None, with_index: bool, sources: bool, force: bool, safety: bool
 ) -> None:
@@ -68,7 +65,7 @@ def export(
     if cli.as_json:
         from kb_core import wire
 
-        click.echo(wire.dumps(report), err=True)
+        echo(wire.dumps(report), err=True)
     else:
         cli.note(*_export_lines(report))
 
@@ -114,16 +111,15 @@ age -d -i key.txt kb.kebab.age | kebab import -
 
 
 @command("import", example=_IMPORT)
-@click.argument("file", shell_complete=completed_by("file"))
-@click.option("--replace", is_flag=True, help="Set aside the knowledge base that is there.")
-@click.option(
+@argument("file", shell_complete=completed_by("file"))
+@option("--replace", is_flag=True, help="Set aside the knowledge base that is there.")
+@option(
     "--sources-to",
     metavar="FOLDER",
     help="Write the original files there, if they are in it.",
     shell_complete=completed_by("dir"),
 )
-@click.option("--dry-run", is_flag=True, help="Verify the archive, and write nothing.")
-@pass_cli
+@option("--dry-run", is_flag=True, help="Verify the archive, and write nothing.")
 def import_(
     cli: CliContext, file: str, replace: bool, sources_to: str | None, dry_run: bool
 ) -> None:
@@ -189,13 +185,12 @@ def engine() -> None:
 
 
 @command("copy", example="kebab engine copy --to milvus")
-@click.option(
+@option(
     "--to",
     required=True,
-    type=click.Choice(["embedded", "milvus"]),
+    type=OneOf(["embedded", "milvus"]),
     help="The engine, at the place that [index] names.",
 )
-@pass_cli
 def _copy(cli: CliContext, to: str) -> None:
     """Make the index of another engine, from the store.
 

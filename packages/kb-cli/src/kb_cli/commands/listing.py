@@ -8,14 +8,12 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import click
-
 from kb_app.shown import as_given, bytes_text, count, flat, local_time, printable
 from kb_cli._answers import conversation_rows
-from kb_cli._command import command, completed_by, subgroup
-from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import OneOf, Whole, argument, command, completed_by, option, subgroup
 from kb_cli._options import filter_options, filters_of, in_option
-from kb_cli._text import pairs, table
+from kb_cli._text import echo, pairs, table
 
 __all__ = ["inspect", "list_", "status"]
 
@@ -31,24 +29,23 @@ def list_() -> None:
 
 
 @command("docs", example="kebab list docs --tag rust --limit 20")
-@click.option(
+@option(
     "--limit",
     metavar="N",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     default=100,
     show_default=True,
     help="How many.",
 )
-@click.option(
+@option(
     "--offset",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     default=0,
     help="How many to leave out before.",
 )
 @filter_options
 @in_option
-@pass_cli
 def _docs(cli: CliContext, /, limit: int, offset: int, **filters: Any) -> None:  # noqa: ANN401
     """List documents, by source and path."""
     with cli.open() as kb:
@@ -71,13 +68,12 @@ def _docs(cli: CliContext, /, limit: int, offset: int, **filters: Any) -> None: 
     ]
     if rows:
         head = ("ID", "MEDIA", "LANG", "CHUNKS", "SIZE", "SOURCE", "PATH")
-        click.echo("\n".join(table(head, rows)))
+        echo("\n".join(table(head, rows)))
     shown = f"{offset + 1:,}-{offset + len(docs):,} of " if len(docs) < found["total"] else ""
-    click.echo(f"{shown if docs else ''}{count(found['total'], 'document')}")
+    echo(f"{shown if docs else ''}{count(found['total'], 'document')}")
 
 
 @command("workspaces", example="kebab list workspaces")
-@pass_cli
 def _workspaces(cli: CliContext) -> None:
     """List the folders that were asked with --in, and what their caches take.
 
@@ -100,12 +96,11 @@ def _workspaces(cli: CliContext) -> None:
         for row in found["items"]
     ]
     if rows:
-        click.echo("\n".join(table(("USED", "CACHE", "FOLDER", ""), rows)))
-    click.echo(count(found["total"], "workspace"))
+        echo("\n".join(table(("USED", "CACHE", "FOLDER", ""), rows)))
+    echo(count(found["total"], "workspace"))
 
 
 @command("sessions", example="kebab list sessions")
-@pass_cli
 def _sessions(cli: CliContext) -> None:
     """List conversations, the one that was used last first."""
     with cli.open() as kb:
@@ -130,10 +125,9 @@ def inspect() -> None:
 
 
 @command("doc", example="kebab inspect doc notes/a.md")
-@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
-@click.option("--all", "is_all", is_flag=True, help="Show every block on a terminal.")
+@argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
+@option("--all", "is_all", is_flag=True, help="Show every block on a terminal.")
 @in_option
-@pass_cli
 def _inspect_doc(cli: CliContext, doc_id: str, is_all: bool) -> None:
     """Show what a parser found in a document; on a terminal, its first blocks."""
     is_bounded = sys.stdout.isatty() and not is_all
@@ -144,9 +138,8 @@ def _inspect_doc(cli: CliContext, doc_id: str, is_all: bool) -> None:
 
 
 @command("chunk", example="kebab inspect chunk 5669ef18")
-@click.argument("chunk_id", metavar="CHUNK")
+@argument("chunk_id", metavar="CHUNK")
 @in_option
-@pass_cli
 def _inspect_chunk(cli: CliContext, chunk_id: str) -> None:
     """Show where a chunk stands, and which models know it."""
     with cli.open() as kb:
@@ -235,18 +228,17 @@ _STATES = ("indexed", "skipped", "failed", "pending", "deleted")
 
 
 @command("status", example="kebab status 'notes/**' --state failed")
-@click.argument(
+@argument(
     "path_glob",
     metavar="[PATH_GLOB]",
     required=False,
     shell_complete=completed_by("document"),
 )
-@click.option("--state", type=click.Choice(_STATES), help="Only files in this state.")
-@click.option(
+@option("--state", type=OneOf(_STATES), help="Only files in this state.")
+@option(
     "--changed-since", metavar="TIME", help="Only files that changed at or after this time or date."
 )
 @in_option
-@pass_cli
 def status(
     cli: CliContext, path_glob: str | None, state: str | None, changed_since: str | None
 ) -> None:

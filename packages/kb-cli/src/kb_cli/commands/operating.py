@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-import click
-
 from kb_app.shown import bytes_text, count, flat, local_time, printable
-from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import Parameter, command, completed_by, option
 from kb_cli._options import in_option
-from kb_cli._text import pad, pairs, table, width
+from kb_cli._text import pad, pairs, style, table, width
 from kb_core.errors import InvalidInput
 
 __all__ = ["doctor", "models", "reset", "schema", "stats"]
@@ -20,12 +18,10 @@ _UNHEALTHY = 3
 
 
 @command("doctor", example="kebab doctor")
-@click.option("--deep", is_flag=True, help="Open the store, too, and compare it with the index.")
-@click.option("--repair", is_flag=True, help="Make a damaged store whole, of what can be read.")
-@click.option("--yes", is_flag=True, help="Do not ask whether to repair.")
-@pass_cli
-@click.pass_context
-def doctor(ctx: click.Context, cli: CliContext, deep: bool, repair: bool, yes: bool) -> None:
+@option("--deep", is_flag=True, help="Open the store, too, and compare it with the index.")
+@option("--repair", is_flag=True, help="Make a damaged store whole, of what can be read.")
+@option("--yes", is_flag=True, help="Do not ask whether to repair.")
+def doctor(cli: CliContext, deep: bool, repair: bool, yes: bool) -> None:
     """Check that everything is well, and say what to do.
 
     Exits 3 if something is not.
@@ -41,7 +37,7 @@ def doctor(ctx: click.Context, cli: CliContext, deep: bool, repair: bool, yes: b
         found = kb.doctor(deep=deep)
     cli.show(found, _doctor_lines)
     if not found["ok"]:
-        ctx.exit(_UNHEALTHY)
+        cli.exit(_UNHEALTHY)
 
 
 def _repair(cli: CliContext, *, yes: bool) -> None:
@@ -60,7 +56,7 @@ def _repair(cli: CliContext, *, yes: bool) -> None:
             )
         if not yes:
             cli.note(*_repair_lines(found))
-            if not click.confirm("repair it?", err=True):
+            if not cli.confirm("repair it?"):
                 cli.note("nothing was changed")
                 return
         cli.show(kb.repair(dry_run=False), _repair_lines)
@@ -121,7 +117,7 @@ def _doctor_lines(doctor: Shown) -> Iterator[str]:
     checks = doctor["checks"]
     longest = max((width(check["name"]) for check in checks), default=0)
     for check in checks:
-        mark = click.style(" ok ", fg="green") if check["ok"] else click.style("FAIL", fg="red")
+        mark = style(" ok ", fg="green") if check["ok"] else style("FAIL", fg="red")
         yield f"{mark}  {pad(check['name'], longest)}  {flat(check['detail'])}"
         if check.get("hint"):
             yield f"{' ' * (longest + 8)}hint: {flat(check['hint'])}"
@@ -140,7 +136,6 @@ _BREAKDOWNS = {
 
 @command("stats", example="kebab stats")
 @in_option
-@pass_cli
 def stats(cli: CliContext) -> None:
     """Show counts and sizes."""
     with cli.open() as kb:
@@ -170,7 +165,6 @@ def _counts(breakdown: Mapping[str, int]) -> str | None:
 
 
 @command("schema", example="kebab schema --json")
-@pass_cli
 def schema(cli: CliContext) -> None:
     """Show what this installation speaks, can do and holds."""
     with cli.open() as kb:
@@ -208,7 +202,6 @@ _HEAD = (
 
 
 @command("models", example="kebab models")
-@pass_cli
 def models(cli: CliContext) -> None:
     """List embedding models: present, selectable, active.
 
@@ -269,15 +262,14 @@ kebab reset --workspace ~/src/some-clone
 
 
 @command("reset", example=_RESET)
-@click.option(
+@option(
     "--workspace",
     metavar="FOLDER",
     help="The cache of a folder that was asked with --in.",
     shell_complete=completed_by("dir"),
 )
-@click.option("--workspaces", is_flag=True, help="All caches of folders that were asked.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@pass_cli
+@option("--workspaces", is_flag=True, help="All caches of folders that were asked.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def reset(
     cli: CliContext, /, yes: bool, workspace: str | None, workspaces: bool, **flags: bool
 ) -> None:
@@ -309,7 +301,7 @@ def _delete(cli: CliContext, act: Callable[..., Shown], whose: str, *, yes: bool
     """Say what would go, ask, and have it go."""
     if not yes:
         cli.note(whose, *_reset_lines(act(dry_run=True)))
-        if not click.confirm("delete this?", err=True):
+        if not cli.confirm("delete this?"):
             cli.note("nothing was deleted")
             return
     cli.show(act(dry_run=False), _reset_lines)
@@ -323,7 +315,7 @@ def _whose(cli: CliContext) -> str:
 
 
 for _name, _help in reversed(_SCOPES.items()):
-    reset.params.insert(0, click.Option([f"--{_name}"], is_flag=True, help=_help))
+    reset.parameters.insert(0, Parameter((f"--{_name}",), {"is_flag": True, "help": _help}))
 
 
 def _only_scope(given: list[str]) -> str:

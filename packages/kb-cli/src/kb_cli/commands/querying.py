@@ -8,12 +8,10 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-import click
-
 from kb_app.shown import count, printable
-from kb_cli._command import command
-from kb_cli._context import CliContext, Shown, pass_cli
-from kb_cli._text import table
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import Real, Whole, argument, command, option
+from kb_cli._text import echo, table
 from kb_core.errors import InvalidInput
 
 __all__ = ["sql"]
@@ -29,14 +27,13 @@ kebab sql "FROM tags" --jsonl --limit 100000
 
 
 @command("sql", example=_EXAMPLES)
-@click.argument("statement", required=False, default="")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with a line of names.")
-@click.option("--jsonl", is_flag=True, help="Print an object a line.")
-@click.option("--limit", type=int, default=1000, show_default=True, help="The most rows.")
-@click.option(
-    "--timeout", type=float, default=30.0, show_default=True, help="The most seconds it may take."
+@argument("statement", required=False, default="")
+@option("--csv", "as_csv", is_flag=True, help="Print CSV, with a line of names.")
+@option("--jsonl", is_flag=True, help="Print an object a line.")
+@option("--limit", type=Whole(), default=1000, show_default=True, help="The most rows.")
+@option(
+    "--timeout", type=Real(), default=30.0, show_default=True, help="The most seconds it may take."
 )
-@pass_cli
 def sql(
     cli: CliContext, statement: str, as_csv: bool, jsonl: bool, limit: int, timeout: float
 ) -> None:
@@ -57,10 +54,10 @@ def sql(
         found = kb.sql(statement, limit=limit, seconds=timeout)
     if jsonl:
         for line in _objects(found):
-            click.echo(line)
+            echo(line)
     elif as_csv:
         # As it is: click would take out what may be a colour.
-        click.echo(_csv(found, is_safe=cli.has_terminal), nl=False, color=True)
+        echo(_csv(found, is_safe=cli.has_terminal), nl=False, color=True)
     else:
         cli.show(found, _lines)
     if found["truncated"] and not cli.as_json:

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import count, flat, moment, printable
-from kb_cli._command import KebabSubgroup, command, completed_by
-from kb_cli._context import CliContext, Shown, pass_cli
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import NewFile, Whole, argument, command, completed_by, option, subgroup
 from kb_cli._options import in_option
-from kb_cli._text import shorten
+from kb_cli._text import echo, shorten, style
 from kb_core.errors import InvalidInput, IoError
 from kb_core.ids import is_id_prefix
 
@@ -25,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["cite", "fetch"]
 
-_TOKENS = click.option(
+_TOKENS = option(
     "--max-tokens",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     help="Print at most about this many tokens.",
 )
-_ALL = click.option(
+_ALL = option(
     "--all", "is_all", is_flag=True, help="Print it whole on a terminal, however long it is."
 )
 _LOOKED_AT = 20_000
@@ -47,21 +45,14 @@ _PLACE_MARKS = frozenset("/.:#_")
 """What a place has that no command has; so have names with a capital."""
 
 
-class _Fetch(KebabSubgroup):
-    """A group whose first word may be a place, too."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        word = args[0]
-        is_name = word.isidentifier() and not word.islower()
-        is_place = is_name or _PLACE_MARKS.intersection(word) or is_id_prefix(word)
-        if is_place and word not in self.commands and not word.startswith("-"):
-            args = [_at.name or "", *args]
-        return super().resolve_command(ctx, args)
+def _implied(word: str) -> str | None:
+    """Say that the first word is a place, if it is one and no command."""
+    is_name = word.isidentifier() and not word.islower()
+    is_place = is_name or _PLACE_MARKS.intersection(word) or is_id_prefix(word)
+    return _at.name if is_place else None
 
 
-@click.group("fetch", cls=_Fetch, example=_FETCH)
+@subgroup("fetch", example=_FETCH, implied=_implied)
 def fetch() -> None:
     """Print text exactly as it stands in a source.
 
@@ -73,13 +64,12 @@ def fetch() -> None:
 
 
 @command("at", example="kebab fetch at notes/search.md:12-34 'src/app.py#L3' --max-tokens 2000")
-@click.argument(
+@argument(
     "places", metavar="PLACE...", nargs=-1, required=True, shell_complete=completed_by("document")
 )
 @_TOKENS
 @_ALL
 @in_option
-@pass_cli
 def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None, is_all: bool) -> None:
     """Print the text at one place or several; the word 'at' can be left out.
 
@@ -101,13 +91,12 @@ def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None, is_all
     for error in failed:
         cli.warn(f"{error['message']}{' (' + error['hint'] + ')' if error['hint'] else ''}")
     if failed:
-        click.get_current_context().exit(_SOME_FAILED)
+        cli.exit(_SOME_FAILED)
 
 
 @command("outline", example="kebab fetch outline src/app.py")
-@click.argument("path", metavar="DOC", shell_complete=completed_by("document"))
+@argument("path", metavar="DOC", shell_complete=completed_by("document"))
 @in_option
-@pass_cli
 def _outline(cli: CliContext, path: str) -> None:
     """Print the headings or symbols of a document, and the lines of each."""
     with cli.open() as kb:
@@ -120,7 +109,7 @@ def _outline_lines(found: Shown) -> Iterator[str]:
     rows = [(_where(entry), entry) for entry in found["entries"]]
     wide = max((len(where) for where, _ in rows), default=0)
     for where, entry in rows:
-        kind = click.style(f"  {flat(entry['kind'])}", dim=True) if "kind" in entry else ""
+        kind = style(f"  {flat(entry['kind'])}", dim=True) if "kind" in entry else ""
         yield f"{where:>{wide}}  {'  ' * (entry['level'] - 1)}{flat(entry['name'])}{kind}"
     if found["omitted"]:
         yield f"{found['omitted']:,} more inside these"
@@ -136,16 +125,15 @@ def _where(entry: Shown) -> str:
 
 
 @command("chunk", example="kebab fetch chunk 5669ef18 --context 1\nkebab fetch chunk notes/a.md:12")
-@click.argument("chunk_id", metavar="CHUNK", shell_complete=completed_by("document"))
-@click.option(
+@argument("chunk_id", metavar="CHUNK", shell_complete=completed_by("document"))
+@option(
     "--context",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     default=0,
     help="Also print up to N chunks before and after it.",
 )
 @in_option
-@pass_cli
 def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
     """Print a chunk, perhaps with its neighbours."""
     with cli.open() as kb:
@@ -154,11 +142,10 @@ def _chunk(cli: CliContext, chunk_id: str, context: int) -> None:
 
 
 @command("doc", example="kebab fetch doc notes/search.md --max-tokens 2000")
-@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
+@argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
 @_TOKENS
 @_ALL
 @in_option
-@pass_cli
 def _doc(cli: CliContext, doc_id: str, max_tokens: int | None, is_all: bool) -> None:
     """Print the text of a document; of a very long one, on a terminal, the beginning."""
     max_tokens = _bounded(cli, max_tokens, is_all=is_all)
@@ -168,13 +155,12 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None, is_all: bool) -> 
 
 
 @command("span", example="kebab fetch span notes/search.md 12 34")
-@click.argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
-@click.argument("start", type=int)
-@click.argument("end", type=int)
+@argument("doc_id", metavar="DOC", shell_complete=completed_by("document"))
+@argument("start", type=Whole())
+@argument("end", type=Whole())
 @_TOKENS
 @_ALL
 @in_option
-@pass_cli
 def _span(
     cli: CliContext, doc_id: str, start: int, end: int, max_tokens: int | None, is_all: bool
 ) -> None:
@@ -213,35 +199,30 @@ _COLORS = {"unchanged": "green", "moved": "cyan", "changed": "yellow", "gone": "
 
 
 @command("cite", example=_EXAMPLE)
-@click.argument(
-    "words", metavar="[verify] URI...", nargs=-1, shell_complete=completed_by("document")
-)
-@click.option(
+@argument("words", metavar="[verify] URI...", nargs=-1, shell_complete=completed_by("document"))
+@option(
     "--open",
     "opens",
     is_flag=True,
     help="Open the file at the place: $EDITOR, a viewer, a browser.",
 )
-@click.option(
+@option(
     "--dry-run", "only_says", is_flag=True, help="With --open: print the command, and run nothing."
 )
-@click.option(
+@option(
     "--image",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NewFile(),
     help="Write the page or picture, what is cited marked on it, as PNG.",
 )
-@click.option(
+@option(
     "--source",
     metavar="ID",
     help="The source, where several have the same path.",
     shell_complete=completed_by("source"),
 )
 @in_option
-@pass_cli
-@click.pass_context
-def cite(  # noqa: PLR0913, PLR0917 - one argument for each option
-    ctx: click.Context,
+def cite(
     cli: CliContext,
     words: tuple[str, ...],
     opens: bool,
@@ -261,7 +242,7 @@ def cite(  # noqa: PLR0913, PLR0917 - one argument for each option
     """
     _refuse(words, opens=opens, only_says=only_says, image=image)
     if words[:1] == (_VERIFY,):
-        _verify(ctx, cli, words[1:], source)
+        _verify(cli, words[1:], source)
     elif opens:
         with cli.open() as kb:
             place = kb.locate(_only(words), source=source)
@@ -322,9 +303,7 @@ def _write(cli: CliContext, drawn: Picture, file: Path) -> None:
         cli.warn("a whole page is cited, so nothing is marked; the id of a hit marks its passage")
 
 
-def _verify(
-    ctx: click.Context, cli: CliContext, words: tuple[str, ...], source: str | None
-) -> None:
+def _verify(cli: CliContext, words: tuple[str, ...], source: str | None) -> None:
     if not words:
         raise InvalidInput(
             "no citation to verify",
@@ -336,7 +315,7 @@ def _verify(
         found = kb.verify_citations(items, source=source)
     cli.show(found, _check_lines)
     if not found["ok"]:
-        ctx.exit(_NOT_THE_SAME)
+        cli.exit(_NOT_THE_SAME)
 
 
 def _items(words: Iterable[str]) -> Iterator[str | dict[str, Any]]:
@@ -377,7 +356,7 @@ def _check_lines(found: Shown) -> Iterator[str]:
     longest = max(map(len, _COLORS))
     for check in found["checks"]:
         status = check["status"]
-        word = click.style(f"{status:<{longest}}", fg=_COLORS[status])
+        word = style(f"{status:<{longest}}", fg=_COLORS[status])
         now = check.get("now", {}).get("uri", check["uri"])
         moved = f" → {flat(now)}" if now != check["uri"] else ""
         detail = f"  ({flat(check['detail'])})" if check.get("detail") else ""
@@ -397,7 +376,7 @@ def _open(cli: CliContext, place: FilePlace, *, only_says: bool) -> None:
 
     words = open_command(place, cli.environ)
     if only_says:
-        click.echo(printable(shlex.join(words)))
+        echo(printable(shlex.join(words)))
         return
     sys.stdout.flush()
     try:
@@ -419,7 +398,7 @@ def _show(cli: CliContext, result: Shown) -> None:
         return
     for text in _parts(result):
         # Verbatim into a file or a pipe; a terminal must not obey what a document says.
-        click.echo(printable(text, keep="\n\t") if sys.stdout.isatty() else text)
+        echo(printable(text, keep="\n\t") if sys.stdout.isatty() else text)
     if result["truncated"]:
         cli.note(
             f"cut: {count(result.get('omitted_chars', 0), 'character')} left out; "

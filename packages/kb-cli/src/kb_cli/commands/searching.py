@@ -6,11 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import printable
-from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, Shown, leave_at_once, pass_cli
+from kb_cli._context import CliContext, Shown, leave_at_once
+from kb_cli._declared import Whole, argument, command, completed_by, option
 from kb_cli._options import (
     filter_options,
     filters_of,
@@ -21,7 +19,7 @@ from kb_cli._options import (
     page_options,
     per_doc_option,
 )
-from kb_cli._text import pairs
+from kb_cli._text import echo, pairs
 from kb_core.errors import ConfigInvalid, InvalidInput
 
 if TYPE_CHECKING:
@@ -40,21 +38,18 @@ _ASKED = ("per_doc", "max_tokens", "cursor", "rerank", "deadline_ms", "trace")
 
 
 @command("search", example=_SEARCH)
-@click.argument("words", metavar="QUERY", nargs=-1)
+@argument("words", metavar="QUERY", nargs=-1)
 @hits_option("How many hits.")
 @per_doc_option
 @mode_option("By words, by meaning, or by both.")
 @page_options
-@click.option("--rerank/--no-rerank", default=None, help="Read the first hits again, closely.")
-@click.option(
-    "--deadline-ms", metavar="N", type=click.IntRange(1), help="Answer with what is ready by then."
-)
-@click.option("--trace", is_flag=True, help="Show how the hits were found.")
-@click.option("--bulk", is_flag=True, help="Read queries from stdin, one JSON object a line.")
-@click.option("--aggregate", is_flag=True, help="With --bulk: one list for all queries.")
+@option("--rerank/--no-rerank", default=None, help="Read the first hits again, closely.")
+@option("--deadline-ms", metavar="N", type=Whole(1), help="Answer with what is ready by then.")
+@option("--trace", is_flag=True, help="Show how the hits were found.")
+@option("--bulk", is_flag=True, help="Read queries from stdin, one JSON object a line.")
+@option("--aggregate", is_flag=True, help="With --bulk: one list for all queries.")
 @filter_options
 @in_option
-@pass_cli
 def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Find the passages that match a question best.
 
@@ -141,19 +136,16 @@ echo '{"queries": ["error handling", "try catch"], "maxResults": 5}' | kebab cod
 
 
 @command("codebase-search", example=_CODEBASE)
-@click.argument("queries", metavar="[QUERY]...", nargs=-1)
-@click.option("--path", metavar="DIR", help="Only below this folder of its source.")
-@click.option(
-    "--max-results", metavar="N", type=click.IntRange(1, 100), help="How many results in all."
-)
-@click.option(
+@argument("queries", metavar="[QUERY]...", nargs=-1)
+@option("--path", metavar="DIR", help="Only below this folder of its source.")
+@option("--max-results", metavar="N", type=Whole(1, 100), help="How many results in all.")
+@option(
     "--include",
     metavar="A,B",
     help="Only code, docs, tests or config; else all, with code before the rest.",
 )
-@click.option("--group", is_flag=True, default=None, help="Answer each QUERY apart.")
+@option("--group", is_flag=True, default=None, help="Answer each QUERY apart.")
 @in_option
-@pass_cli
 def codebase_search(
     cli: CliContext,
     /,
@@ -181,7 +173,7 @@ def codebase_search(
     from kb_app.shown import printable
     from kb_core import wire
 
-    click.echo(printable(wire.codebase_search_text(response), keep="\n\t"))
+    echo(printable(wire.codebase_search_text(response), keep="\n\t"))
 
 
 def _request() -> dict[str, Any]:
@@ -217,13 +209,12 @@ kebab similar 5669ef1867462f24 --media code
 
 
 @command("similar", example=_SIMILAR)
-@click.argument("origin", metavar="CHUNK_OR_DOC", shell_complete=completed_by("document"))
+@argument("origin", metavar="CHUNK_OR_DOC", shell_complete=completed_by("document"))
 @hits_option("How many hits.")
 @per_doc_option
 @page_options
 @filter_options
 @in_option
-@pass_cli
 def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: ANN401
     """Find passages of other documents that are like one.
 
@@ -253,8 +244,8 @@ kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
 
 
 @command("explain-miss", example=_MISS)
-@click.argument("query", metavar="QUERY")
-@click.option(
+@argument("query", metavar="QUERY")
+@option(
     "--doc",
     required=True,
     metavar="PATH_OR_ID",
@@ -263,10 +254,9 @@ kebab explain-miss --doc 5669ef1867462f24 "write-ahead log" --media code
 )
 @hits_option("How many hits the search asked for.")
 @mode_option("The mode of the search.")
-@click.option("--max-tokens", metavar="N", type=click.IntRange(1), help="The budget of the search.")
+@option("--max-tokens", metavar="N", type=Whole(1), help="The budget of the search.")
 @filter_options
 @in_option
-@pass_cli
 def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> None:  # noqa: ANN401
     """Say why a document is not among the hits of a query.
 

@@ -7,12 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import printable
-from kb_cli._command import command, subgroup
-from kb_cli._context import CliContext, pass_cli
-from kb_cli._text import pad, width
+from kb_cli._context import CliContext
+from kb_cli._declared import command, option, subgroup
+from kb_cli._text import echo, pad, width
 
 if TYPE_CHECKING:
     from kb_app.config import Config, Migration
@@ -28,8 +26,7 @@ kebab --config ./kb/config.toml init
 
 
 @command("init", example=_INIT)
-@click.option("--force", is_flag=True, help="Start anew; the old file stays as a copy.")
-@pass_cli
+@option("--force", is_flag=True, help="Start anew; the old file stays as a copy.")
 def init(cli: CliContext, force: bool) -> None:
     """Write a configuration with every key explained.
 
@@ -52,9 +49,9 @@ def init(cli: CliContext, force: bool) -> None:
         )
         return
     for path in report.created:
-        click.echo(f"made {printable(str(path))}")
+        echo(f"made {printable(str(path))}")
     if report.backup:
-        click.echo(f"the old file is {printable(str(report.backup))}")
+        echo(f"the old file is {printable(str(report.backup))}")
     cli.note("next: kebab add PATH")
 
 
@@ -64,17 +61,15 @@ def config() -> None:
 
 
 @command("show", example="kebab config show")
-@pass_cli
 def _show(cli: CliContext) -> None:
     """Print every value in effect, and where it comes from."""
     if cli.as_json:
         cli.print_json(_report(cli.config))
     else:
-        click.echo("\n".join(_lines(cli.config)))
+        echo("\n".join(_lines(cli.config)))
 
 
 @command("path", example="kebab config path")
-@pass_cli
 def _path(cli: CliContext) -> None:
     """Print where the configuration file is, or would be."""
     if cli.as_json:
@@ -85,14 +80,13 @@ def _path(cli: CliContext) -> None:
     # Also where the file is broken: that is when one looks for it.
     file = cli.config_path or paths.config_file(cli.environ)
     is_there = file.exists() or cli.config.is_found
-    click.echo(printable(str(file)))
+    echo(printable(str(file)))
     if not is_there:
         cli.note("there is no such file yet: kebab init")
 
 
 @command("migrate", example="kebab config migrate --dry-run")
-@click.option("--dry-run", is_flag=True, help="Say what would be added; write nothing.")
-@pass_cli
+@option("--dry-run", is_flag=True, help="Say what would be added; write nothing.")
 def _migrate(cli: CliContext, dry_run: bool) -> None:
     """Add keys that the file lacks, as comments with their defaults.
 
@@ -108,9 +102,9 @@ def _migrate(cli: CliContext, dry_run: bool) -> None:
         cli.print_json(_migration(done))
         return
     for key in done.added:
-        click.echo(f"{'would add' if dry_run else 'added'} {key}")
+        echo(f"{'would add' if dry_run else 'added'} {key}")
     if not done.added:
-        click.echo("nothing is missing")
+        echo("nothing is missing")
     if done.held:
         more = len(done.held) - _NAMED
         names = ", ".join(done.held[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from kb_app.shown import bytes_text, count, printable
-from kb_cli._command import command, completed_by
-from kb_cli._context import CliContext, Shown, pass_cli
-from kb_cli._text import table
+from kb_cli._context import CliContext, Shown
+from kb_cli._declared import OneOf, argument, command, completed_by, option
+from kb_cli._text import echo, table
 from kb_core.errors import InvalidInput
 from kb_core.media import TrustLevel
 
@@ -35,17 +33,16 @@ kebab add ~/Documents --dry-run
 
 
 @command("add", example=_ADDING)
-@click.argument("path", shell_complete=completed_by("dir"))
-@click.option("--id", metavar="ID", help="Its name, instead of the folder's.")
-@click.option("--source-type", metavar="WORD", help="A word to filter by, such as note or code.")
-@click.option(
+@argument("path", shell_complete=completed_by("dir"))
+@option("--id", metavar="ID", help="Its name, instead of the folder's.")
+@option("--source-type", metavar="WORD", help="A word to filter by, such as note or code.")
+@option(
     "--trust",
-    type=click.Choice([level.value for level in TrustLevel]),
+    type=OneOf([level.value for level in TrustLevel]),
     help="How far it is to be trusted.",
 )
-@click.option("--about", metavar="TEXT", help="What it is about, in a sentence.")
-@click.option("--dry-run", is_flag=True, help="Say what is in it; write nothing.")
-@pass_cli
+@option("--about", metavar="TEXT", help="What it is about, in a sentence.")
+@option("--dry-run", is_flag=True, help="Say what is in it; write nothing.")
 def add(  # noqa: PLR0913, PLR0917 - one argument for each option
     cli: CliContext,
     path: str,
@@ -79,8 +76,8 @@ def add(  # noqa: PLR0913, PLR0917 - one argument for each option
         cli.print_json(_source_list(edit.config, added=edit.source.id))
         return
     if edit.is_new_file:
-        click.echo(f"made {printable(str(edit.config.file))}")
-    click.echo(f"source {edit.source.id!r} is {printable(str(edit.source.root))}")
+        echo(f"made {printable(str(edit.config.file))}")
+    echo(f"source {edit.source.id!r} is {printable(str(edit.source.root))}")
     _preview(cli, edit.config, str(edit.source.root), edit.source)
     cli.note("next: kebab ingest")
 
@@ -93,10 +90,9 @@ kebab about notes --remove
 
 
 @command("about", example=_ABOUT)
-@click.argument("place", metavar="[SOURCE_OR_FOLDER]", required=False)
-@click.argument("text", required=False)
-@click.option("--remove", "removes", is_flag=True, help="Take out what was said.")
-@pass_cli
+@argument("place", metavar="[SOURCE_OR_FOLDER]", required=False)
+@argument("text", required=False)
+@option("--remove", "removes", is_flag=True, help="Take out what was said.")
 def about(cli: CliContext, place: str | None, text: str | None, removes: bool) -> None:
     """Say what a source is about, or a folder or file in one.
 
@@ -129,14 +125,13 @@ def _say_about(cli: CliContext, config: Config) -> None:
         for said in source.about
     ]
     if rows:
-        click.echo("\n".join(table(("SOURCE", "FOLDER", "ABOUT"), rows)))
+        echo("\n".join(table(("SOURCE", "FOLDER", "ABOUT"), rows)))
     else:
         cli.note('nothing is said about any source: kebab about SOURCE "…"')
 
 
 @command("remove", example="kebab remove notes")
-@click.argument("id", shell_complete=completed_by("source"))
-@pass_cli
+@argument("id", shell_complete=completed_by("source"))
 def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that people read
     """Take a source out of the configuration.
 
@@ -149,7 +144,7 @@ def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that peop
     if cli.as_json:
         cli.print_json(_source_list(edit.config, removed=edit.source.id))
         return
-    click.echo(f"source {edit.source.id!r}, {printable(str(edit.source.root))}, is removed")
+    echo(f"source {edit.source.id!r}, {printable(str(edit.source.root))}, is removed")
     cli.note(
         "its documents stay; `kebab reset --orphans-only` deletes them, "
         f"`kebab forget source {shlex.quote(edit.source.id)}` takes them out of the files, too"
@@ -170,7 +165,7 @@ def _preview(cli: CliContext, config: Config, path: str, source: Source | None =
                 exclude=source.exclude,
                 follow_links=source.follow_links,
             )
-    click.echo("\n".join(_held(found)))
+    echo("\n".join(_held(found)))
 
 
 def _held(found: Shown) -> Iterator[str]:

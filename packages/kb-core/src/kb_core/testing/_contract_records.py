@@ -6,7 +6,6 @@ Vectors are exact, of living chunks only, one set per model.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 
 from kb_core.clock import to_epoch
@@ -19,6 +18,7 @@ from kb_core.testing._contract import EMBEDDER, MODEL, Contract, World
 from kb_core.testing._memory import dot, floats, normalized, pack_floats
 from kb_core.testing.documents import NOW, Corpus, file_row
 from kb_core.testing.fakes import HashEmbedder
+from kb_core.values import replace
 
 __all__ = ["RecordsContract", "VectorContract"]
 

@@ -6,7 +6,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ from kb_core.ids import doc_id
 from kb_core.ports import Store
 from kb_core.records import Changes, DocumentRecord, FileRecord, FileState, Move
 from kb_core.testing.documents import NOW, document, file_row
+from kb_core.values import replace
 
 __all__ = ["CommitContract", "StoreOfTest", "put", "refused"]
 

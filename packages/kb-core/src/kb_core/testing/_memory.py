@@ -14,7 +14,6 @@ import struct
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias, TypeVar, assert_never
 
@@ -35,7 +34,7 @@ from kb_core.search import (
 )
 from kb_core.stored import Ledger
 from kb_core.testing.documents import ledger_of, stored_chunk, stored_doc, stored_file
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = ["Analysed", "Entry", "Facts", "MemorySnapshot", "State", "contains_phrase", "dot"]
 __all__ += ["floats", "glob_matches", "normalized", "pack_floats", "passes", "relax"]

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, cast
@@ -31,6 +30,7 @@ from kb_core.records import (
 )
 from kb_core.stored import Ledger
 from kb_core.text import LineIndex
+from kb_core.values import replace
 
 __all__ = [
     "NOW",

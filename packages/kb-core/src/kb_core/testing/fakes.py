@@ -8,7 +8,6 @@ between them and an engine says something about the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from threading import Lock
@@ -30,7 +29,7 @@ from kb_core.testing._memory import (
     words,
 )
 from kb_core.testing.documents import NOW
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = ["HashEmbedder", "MemoryIndex", "Script", "ScriptedModel", "WordCounter", "fixed_clock"]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kb_core.citations import citation_of
 from kb_core.clock import from_epoch
+from kb_core.values import as_dict
 from kb_core.wire._json import Json, error as error_of, given, timestamp, timestamp_or_none
 from kb_core.wire._search import citation
 
@@ -333,7 +334,7 @@ def ingest_event(event: IngestEvent) -> types.IngestProgress:
 
 def ingest_item(item: IngestItem) -> types.IngestItem:
     """Return one file's outcome."""
-    out = given({name: getattr(item, name) for name in item.__dataclass_fields__})
+    out = given(as_dict(item))
     out["kind"] = str(item.kind)
     out["warnings"] = list(item.warnings)
     if item.error is not None:

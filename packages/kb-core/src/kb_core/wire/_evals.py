@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
+from kb_core.values import as_dict
 from kb_core.wire._json import decimal, given, timestamp
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _graded(grades: Mapping[str, int]) -> list[str] | dict[str, int]:
 
 
 def _place(place: ExpectedPlace) -> str | dict[str, Any]:
-    fields = given(asdict(place))
+    fields = given(as_dict(place))
     if place.grade == 1:
         del fields["grade"]
     return place.uri if set(fields) == {"uri"} else fields

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb_core.citations import (
@@ -19,6 +18,7 @@ from kb_core.citations import (
 )
 from kb_core.clock import parse_rfc3339
 from kb_core.errors import InvalidInput
+from kb_core.values import field_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,9 @@ __all__ = ["read_citation", "read_hit", "read_search_response"]
 
 _T = TypeVar("_T")
 _SPANS = (CaptionSpan, CellSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan)
-_PLACE = {"kind", "line_start", "line_end"} | {f.name for span in _SPANS for f in fields(span)}
+_PLACE = {"kind", "line_start", "line_end"} | {
+    name for span in _SPANS for name in field_names(span)
+}
 
 
 def read_search_response(given: Mapping[str, Any]) -> SearchResponse:
@@ -125,7 +127,7 @@ def _rows(kind: type[_T], given: Iterable[Mapping[str, Any]]) -> tuple[_T, ...]:
 
 def _known(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of *given* a type has a field for."""
-    return {f.name: given[f.name] for f in fields(kind) if f.name in given}
+    return {name: given[name] for name in field_names(kind) if name in given}
 
 
 def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:

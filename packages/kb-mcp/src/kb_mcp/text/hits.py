@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any, TypeAlias
 
 from kb_app.shown import NO_ANSWER, count, is_doubtful
 from kb_core.search import CHARS_PER_TOKEN, MAX_K
 from kb_core.text import cut_within
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 from kb_mcp.text import BUDGET, INDENT, error_text, few, numbered_head, short, weight
 from kb_mcp.text.pieces import LABEL, Page, Piece
 from kb_mcp.text.telling import LookUp, Telling, values_of

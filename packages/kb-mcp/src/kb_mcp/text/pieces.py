@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from kb_core.media import Media
 from kb_core.search import MIN_SNIPPET_CHARS
 from kb_core.sentences import units
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 from kb_mcp.text import (
     LONGEST_PATH,
     indented,

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby, islice, pairwise
 from math import log
 from typing import Any, TypeAlias
@@ -25,7 +24,7 @@ from typing import Any, TypeAlias
 from kb_app.shown import printable
 from kb_app.shown.marks import marks
 from kb_core.media import Media
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 from kb_mcp.text import INDENT, indented, named, numbered, weight
 from kb_mcp.text.pieces import Piece
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import mcp_types as types
@@ -15,6 +14,7 @@ from kb_core.answers import AskQuery
 from kb_core.errors import KbError
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K
+from kb_core.values import replace
 from kb_mcp._tool import (
     READ_ONLY,
     SEVERAL,

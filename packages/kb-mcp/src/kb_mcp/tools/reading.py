@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -22,6 +21,7 @@ from kb_app.wire_models import (
 )
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
+from kb_core.values import replace
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
 from kb_mcp.text import BUDGET, error_text, tokens_of
 from kb_mcp.text.reports import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import mcp_types as types
@@ -25,6 +24,7 @@ from kb_app.wire_models import (
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_K, MAX_QUERIES, MIN_SNIPPET_CHARS, SearchQuery
+from kb_core.values import replace
 from kb_mcp._tool import (
     READ_ONLY,
     SEVERAL,

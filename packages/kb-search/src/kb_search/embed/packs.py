@@ -31,7 +31,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +101,8 @@ def _read_toml(file: Path) -> dict[str, Any]:
 
 
 def _check(file: Path, values: dict[str, Any]) -> None:
-    types = {field.name: int if field.type == "int" else str for field in fields(DirectoryRecord)}
+    declared = DirectoryRecord.__annotations__
+    types = {name: int if kind == "int" else str for name, kind in declared.items()}
     for key, value in values.items():
         if key not in types:
             raise ConfigInvalid(f"{str(file)!r} has an unknown key {key!r}")

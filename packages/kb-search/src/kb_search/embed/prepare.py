@@ -20,17 +20,16 @@ sizes, times and hashes, written last. Promises:
 from __future__ import annotations
 
 import json
-import logging
 import mmap
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kb_core import logs
 from kb_core.control import EmbeddingModel
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 from kb_search.embed import e5
 from kb_search.embed.e5 import read_source
 from kb_search.embed.packs import ModelPack, check_pins, locate
@@ -53,7 +52,7 @@ else:
 
 __all__ = ["Artefact", "PreparedModel", "load_artefact", "load_tokenizer", "prepare"]
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 _RECORD = "prepared.json"
 

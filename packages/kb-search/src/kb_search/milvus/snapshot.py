@@ -7,7 +7,6 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import isclose
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kb_core.errors import IoError
 from kb_core.filters import Filter
 from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
+from kb_core.values import replace
 from kb_search.analysis import languages_of
 from kb_search.milvus.counts import Counts
 from kb_search.milvus.engine import MOST_FOUND, Engine, Found

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from kb_core.control import Control
 from kb_core.errors import IoError, NotIndexed
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 from kb_search.analysis import ANALYSIS_VERSION
 from kb_search.milvus.counts import Segment
 from kb_search.milvus.engine import Engine

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Self, TypeVar
 
 from kb_core.clock import to_epoch, utc_now
@@ -27,6 +26,7 @@ from kb_core.errors import ConfigInvalid, KbError, NotIndexed
 from kb_core.ports import Clock
 from kb_core.quantization import dequantize
 from kb_core.records import Publication
+from kb_core.values import replace
 from kb_search.milvus import Place
 from kb_search.milvus.counts import Segment, merged, named, segment_rows, to_merge
 from kb_search.milvus.engine import Engine

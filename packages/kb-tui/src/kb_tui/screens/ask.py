@@ -8,7 +8,6 @@ there. What is chosen among them can be opened. Conversations are kept, and can 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,6 +21,7 @@ from kb_app.shown import count, flat, local_time
 from kb_app.shown.answers import answer_markdown
 from kb_core.answers import Answer, AskQuery
 from kb_core.search import Hit
+from kb_core.values import replace
 from kb_tui._keys import ASK, Key, bindings
 from kb_tui._pane import Failed, HitPane, Reply, Shared
 from kb_tui._turns import Turn, kept_turn, transcript, turn_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -25,6 +24,7 @@ from kb_core.citations import PageSpan, RegionSpan
 from kb_core.errors import KbError
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
+from kb_core.values import replace
 from kb_tui._exact import ExactPopup
 from kb_tui._filters import (
     Facet,

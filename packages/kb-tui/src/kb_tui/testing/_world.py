@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from kb_core.search import (
     Trace,
 )
 from kb_core.testing.documents import document, file_row
+from kb_core.values import replace
 
 if TYPE_CHECKING:
     from kb_core.wire import types

@@ -20,7 +20,6 @@ import re
 import zlib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
 from pathlib import Path
 
 from kb_core.control import ADDED_SOURCE
@@ -29,7 +28,7 @@ from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
 from kb_core.text import read_json
-from kb_core.values import dataclass
+from kb_core.values import as_dict, dataclass, replace
 
 __all__ = ["Added", "Assets", "asset_name", "given_medium", "given_trust", "read_record"]
 
@@ -224,7 +223,7 @@ class Assets:
         return True
 
     def _write(self, added: Added) -> None:
-        told = asdict(added)
+        told = as_dict(added)
         text = json.dumps({**told, _SUM: _sum_of(told)})
         self.keep(self.place_of(added.key).name, text.encode())
 

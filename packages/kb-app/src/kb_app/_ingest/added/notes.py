@@ -14,7 +14,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -26,6 +25,7 @@ from kb_app._ingest.seeing.files import inside
 from kb_app.config import Config
 from kb_core.errors import ConfigInvalid, InvalidInput, IoError
 from kb_core.media import Media, TrustLevel
+from kb_core.values import replace
 
 __all__ = ["as_note", "notes_folder", "with_provenance", "write_note"]
 

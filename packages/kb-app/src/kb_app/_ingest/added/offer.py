@@ -12,7 +12,6 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,7 +32,7 @@ from kb_core.ids import text_hash
 from kb_core.ingest import SkipReason
 from kb_core.media import Media, TrustLevel
 from kb_core.text import nfc
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = [
     "HandedText",

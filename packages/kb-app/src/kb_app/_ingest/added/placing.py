@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 
 from kb_app._ingest.judging.kinds import Skip
 from kb_app._ingest.seeing.files import inside, path_of
@@ -21,7 +20,7 @@ from kb_app.config import Config
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput
 from kb_core.ingest import SkipReason
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = ["Place", "allowed_folders", "not_allowed", "place_in"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 
 from kb_app._ingest.added.assets import Added, Assets, given_medium, given_trust
 from kb_app._ingest.added.offer import Offer
@@ -37,6 +36,7 @@ from kb_core.documents import SourceFile
 from kb_core.ids import bytes_hash
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
+from kb_core.values import replace
 
 __all__ = [
     "asset_of",

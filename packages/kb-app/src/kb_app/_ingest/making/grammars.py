@@ -20,10 +20,9 @@ the next such line. ``name`` is the group with its name, ``kind`` one with what 
 from __future__ import annotations
 
 import re
-from dataclasses import field
 from types import MappingProxyType
 
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = ["CODE_ALIASES", "HEADERS", "LANGUAGES", "PARSERS", "Header", "Language"]
 

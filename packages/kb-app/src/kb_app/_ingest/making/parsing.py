@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import count
 from typing import NamedTuple
 
@@ -39,7 +38,7 @@ from kb_core.ingest import SkipReason
 from kb_core.media import Media
 from kb_core.ports import Content
 from kb_core.text import nfc
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 
 __all__ = ["Read", "Whole", "judge_bytes", "judge_text", "parse", "parse_whole"]
 __all__ += ["enclosed_bytes"]

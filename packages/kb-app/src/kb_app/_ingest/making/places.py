@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import takewhile
 
 from kb_core.citations import (
@@ -25,6 +24,7 @@ from kb_core.citations import (
 )
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, Place
 from kb_core.ports import Chunker, TokenCounter
+from kb_core.values import replace
 
 __all__ = ["common_place", "placed_chunks"]
 

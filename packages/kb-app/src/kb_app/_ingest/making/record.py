@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -35,7 +34,7 @@ from kb_core.media import TrustLevel
 from kb_core.ports import TokenCounter
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.text import LineIndex
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field, replace
 
 __all__ = ["Made", "Task", "make"]
 

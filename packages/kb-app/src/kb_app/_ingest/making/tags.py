@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import NamedTuple
 
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = ["Chapter", "Tags", "tags_of"]
 

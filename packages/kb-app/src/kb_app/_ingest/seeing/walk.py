@@ -22,7 +22,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import field
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
@@ -31,7 +30,7 @@ from kb_app._ingest.seeing.ignore import IGNORE_FILES, IncludeRules, Scope, root
 from kb_core.clock import clamp_ns
 from kb_core.ingest import SkipReason
 from kb_core.text import nfc
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = ["Fate", "Seen", "Walk", "walk"]
 

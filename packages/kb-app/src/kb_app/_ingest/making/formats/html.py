@@ -14,7 +14,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from kb_app._ingest.judging.decode import FileContent, decode_as
@@ -27,6 +26,7 @@ from kb_core.citations import LineSpan
 from kb_core.documents import Metadata, ParsedDocument, Place, SourceFile
 from kb_core.ports import Content
 from kb_core.text import nfc
+from kb_core.values import replace
 
 __all__ = ["HtmlParser"]
 

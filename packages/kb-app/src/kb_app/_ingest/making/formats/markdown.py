@@ -27,7 +27,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -44,7 +43,7 @@ from kb_core.documents import (
     SourceFile,
 )
 from kb_core.ports import Content, TokenCounter
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -9,7 +9,6 @@ speaks, nothing is added.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from kb_core.citations import TimeSpan
 from kb_core.documents import Block, Metadata, ParsedDocument, Place, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
+from kb_core.values import replace
 
 if TYPE_CHECKING:
     from kb_app._ingest.making.speech.transcribing import Engine, Segment, Transcript

@@ -6,21 +6,20 @@ nobody is there and nobody comes within ``SLOT_SECS``, that is an error which sa
 
 from __future__ import annotations
 
-import logging
 import os
 import pickle
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field
 from typing import Any
 
 from kb_app._ingest.workers.cluster.actor import Actor, Versions
 from kb_app._ingest.workers.cluster.joining import joined
 from kb_app._ingest.workers.process import Limits
 from kb_app._ingest.workers.worker import Phase, Reply, error_of
+from kb_core import logs
 from kb_core.errors import InvalidInput, KbError
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = ["SLOT_SECS", "Crew", "Hand", "Lost", "Sent"]
 
@@ -30,7 +29,7 @@ _LOOK_SECS = 1.0
 _MOST_FAILURES = 3
 """Actors in a row that do not live to say hello."""
 
-logger = logging.getLogger(__name__)
+logger = logs.logger(__name__)
 
 
 @dataclass(slots=True)

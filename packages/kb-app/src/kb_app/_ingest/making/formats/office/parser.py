@@ -8,7 +8,6 @@ warning.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Draft
@@ -25,6 +24,7 @@ from kb_app._ingest.making.formats.office.words import read_words
 from kb_core.documents import Link, ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
+from kb_core.values import replace
 
 __all__ = ["OfficeParser"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from kb_app._ingest.making.metadata import Hints, parse_date, text_metadata
 from kb_core.documents import Metadata
 from kb_core.text import nfc
+from kb_core.values import replace
 
 __all__ = ["Properties"]
 
