@@ -31,6 +31,7 @@ from kb_core import schemas
 from kb_core.filters import FILTERS
 from kb_core.ingest import SkipReason
 from kb_core.records import FileState
+from kb_mcp.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -253,6 +254,25 @@ def test_every_filter_is_in_the_guide() -> None:
 
     assert [row.option for row in FILTERS if f"`{row.option} " not in options] == []
     assert [row.key for row in FILTERS if row.key and f"`{row.key}`" not in keys] == []
+
+
+def test_every_tool_is_in_the_guide_with_what_it_takes_and_returns() -> None:
+    page = (ROOT / "docs" / "guide" / "agents.md").read_text("utf-8")
+    table = page.partition("## Tools")[2].partition("\n## ")[0]
+    rows = {
+        row[1]: row[2] for row in re.finditer(r"^\| `(\w+)`[^|]*\|(.+)\|$", table, re.MULTILINE)
+    }
+    filters = {row.name for row in FILTERS}
+
+    missing = []
+    for name, tool in TOOLS.items():
+        takes, _, returns = rows.get(name, "").partition("|")
+        # The options of a search are those of the command line.
+        own = set(tool.definition.input_schema["properties"]) - filters
+        named = own if name != "search" else {"query"}
+        missing += [(name, each) for each in sorted(named) if f"`{each}`" not in takes]
+        missing += [] if ".v1`" in returns else [(name, "what it returns")]
+    assert missing == []
 
 
 def test_every_state_reason_and_medium_is_in_the_guide() -> None:
