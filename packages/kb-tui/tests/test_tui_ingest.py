@@ -52,6 +52,7 @@ async def test_a_run_is_told_while_it_goes_on_and_after(release: Release) -> Non
         await idle(pilot)
         await pilot.press("escape", "5", "r")
         await until(pilot, lambda: "b/노트.md" in on_screen(app))
+        await until(pilot, lambda: "ingest: indexing 25%" in on_screen(app))
         screen = on_screen(app)
         kb.revision, kb.counts = 2, {"doc_count": 2, "chunk_count": 9}
         kb.jobs_told = Jobs(None, (PastRun(kind="ingest", state="completed", started_at=0),))
@@ -63,7 +64,6 @@ async def test_a_run_is_told_while_it_goes_on_and_after(release: Release) -> Non
         assert "[#####...............]  25%  1/4 files" in screen
         assert "parse b/노트.md" in screen
         assert "1 new; searchable: 1 document, 7 chunks" in screen
-        assert "ingest: indexing 25%" in screen
         assert "ingest done in 1.5 s: 2 new, 1 error" in on_screen(app)
         assert shown(app, "#job") == "ingest done: 2 new, 1 error"
         assert "2 documents, 9 chunks" in shown(app, "#about")
