@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Semaphore
 
 import pytest
 
@@ -46,6 +49,49 @@ def test_nothing_is_left_over_from_writing(tmp_path: Path, build: Builder) -> No
         "prepared.json",
         "weights.bin",
     ]
+
+
+def test_who_comes_while_it_is_built_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers of a first run unpacked the same model side by side."""
+    asked, go = Semaphore(0), Event()
+    lock = fcntl.flock
+    builds = []
+
+    def flock(descriptor: int, kind: int) -> None:
+        asked.release()
+        lock(descriptor, kind)
+
+    def build() -> Mapping[str, bytes]:
+        builds.append(1)
+        asked.release()
+        assert go.wait(60)
+        return FILES
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(load_artefact, tmp_path, "key", build)
+        asked.acquire()
+        asked.acquire()  # it has the lock, and builds
+        second = pool.submit(load_artefact, tmp_path, "key", build)
+        asked.acquire()  # it asks for the lock, or else builds, too
+        go.set()
+        made = [first.result(), second.result()]
+
+    assert len(builds) == 1
+    assert [bytes(one.read("note")) for one in made] == [b"hello", b"hello"]
+
+
+def test_what_goes_wrong_while_it_is_built_is_told(tmp_path: Path, build: Builder) -> None:
+    def fail() -> Mapping[str, bytes]:
+        raise FileNotFoundError("no weights")
+
+    with pytest.raises(FileNotFoundError, match="no weights"):
+        load_artefact(tmp_path, "key", fail)
+    load_artefact(tmp_path, "key", build)
+
+    assert build.calls == 1
 
 
 def truncate(file: Path) -> None:

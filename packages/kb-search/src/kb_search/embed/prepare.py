@@ -10,7 +10,8 @@ What is costly to compute from a model's weights is made once. An *artefact* is 
 sizes, times and hashes, written last. Promises:
 
 * A reader sees a whole artefact or none: every file is renamed into place, the record at
-  the end. Several processes may make one at once; they write the same bytes.
+  the end. One process makes it, and others that want it wait; where a folder cannot be locked,
+  each makes it, and they write the same bytes.
 * Damage is noticed. A file of another size is damaged; one of another time is hashed,
   and damaged if the hash differs. A damaged artefact is made again.
 * A cache that cannot be written, full or read-only, costs time, never an answer: the
@@ -19,10 +20,12 @@ sizes, times and hashes, written last. Promises:
 
 from __future__ import annotations
 
+import fcntl
 import json
 import mmap
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,13 +80,39 @@ def load_artefact(cache_dir: Path, key: str, build: Callable[[], Mapping[str, by
     directory = cache_dir / key
     if _is_sound(directory):
         return Artefact(directory)
-    files = build()
-    try:
-        _publish(directory, files)
-    except OSError as error:
-        logger.warning("model files stay in memory, %s cannot be written: %s", directory, error)
-        return Artefact(None, files)
+    with _alone(directory):
+        if _is_sound(directory):
+            return Artefact(directory)  # made by whom we waited for
+        files = build()
+        try:
+            _publish(directory, files)
+        except OSError as error:
+            logger.warning("model files stay in memory, %s cannot be written: %s", directory, error)
+            return Artefact(None, files)
     return Artefact(directory)
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Wait until no other process makes what is in *directory*; one that ends lets go of it."""
+    descriptor = _locked(directory)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(directory: Path) -> int | None:
+    """Return what holds the lock of a folder; nothing where there can be none."""
+    try:
+        _make_folder(directory)
+        descriptor = os.open(directory, os.O_RDONLY)
+    except OSError:
+        return None
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
 
 
 def _is_sound(directory: Path) -> bool:
@@ -118,13 +147,19 @@ def _set_time(file: Path, mtime_ns: int) -> None:
 
 
 def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
-    for missing in reversed([p for p in (directory, *directory.parents) if not p.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
+    import hashlib  # that of OpenSSL takes a fifth of the time
+
+    _make_folder(directory)
     record: dict[str, tuple[int, int, str]] = {}
     for name, content in files.items():
         mtime_ns = _write(directory / name, content)
-        record[name] = (len(content), mtime_ns, sha256(content).hexdigest())
+        record[name] = (len(content), mtime_ns, hashlib.sha256(content).hexdigest())
     _write(directory / _RECORD, json.dumps(record).encode())
+
+
+def _make_folder(directory: Path) -> None:
+    for missing in reversed([p for p in (directory, *directory.parents) if not p.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def _write(file: Path, content: bytes) -> int:
