@@ -72,13 +72,13 @@ def main() -> None:
 
 def _run_plain(words: Sequence[str]) -> int | None:
     """Run a plain command line, and return its exit code; of another return nothing."""
-    line = read(words)
-    if line is None:
-        return None
     cli = CliContext()
-    for name, value in line.settings.items():
-        setattr(cli, name, value)
     try:
+        line = read(words)
+        if line is None:
+            return None
+        for name, value in line.settings.items():
+            setattr(cli, name, value)
         line.function(cli, **line.values)
         if sys.stdout is not None:
             sys.stdout.flush()  # here, and not when the interpreter ends, an error can be told
