@@ -43,7 +43,7 @@ from machine import describe_machine, machine_line, use_private_cache
 from tables import render_table
 
 from kb_app._ask import extract, gate
-from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
+from kb_app._ask.evidence import DEPTH, Evidence, bare, evidence_of
 from kb_app._ask.narrowing import narrow
 from kb_app._search.query import parse_query
 from kb_core.filters import Not, OneOf
@@ -170,8 +170,8 @@ def _verdict(chance: float, shipped: gate.Gate | None) -> str:
 
 
 def _holds(text: str, gold: Sequence[str]) -> bool:
-    plain = extract.bare(text)
-    return any(extract.bare(answer) in plain for answer in gold)
+    plain = bare(text)
+    return any(bare(answer) in plain for answer in gold)
 
 
 # -------------------------------------------------------------------- fitting

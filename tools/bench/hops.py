@@ -28,7 +28,7 @@ from startup import KEBAB, SETTINGS, run_process
 from tables import render_table
 
 from kb_app import KnowledgeBase
-from kb_app._ask.extract import bare
+from kb_app._ask.evidence import bare
 from kb_app.config import load_config
 from kb_core.answers import Answer, AskQuery
 

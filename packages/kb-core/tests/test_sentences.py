@@ -107,6 +107,20 @@ def test_rows_that_go_on_with_a_table_have_no_header() -> None:
     assert parts("| tool | price |\n|---|---|\n| axe | 30 |\n")[1][2] == "| tool | price |"
 
 
+def test_each_line_of_a_file_that_is_a_table_is_a_row_under_the_names_of_its_columns() -> None:
+    rows = "Name,Phone\nIda,1. 2.\n\nOla,3\n"
+
+    def told(text: str, columns: str) -> list[tuple[str, str | None]]:
+        found = units(text, columns=columns)
+        assert {unit.kind for unit in found} == {"row"}
+        return [(text[u.start : u.end], text[slice(*u.lead)] if u.lead else None) for u in found]
+
+    under = [("Ida,1. 2.", "Name,Phone"), ("Ola,3", "Name,Phone")]
+    assert told(rows, "Name, Phone") == [("Name,Phone", None), *under]
+    assert told("Ida,1\nOla,3\n", "Name, Phone") == [("Ida,1", None), ("Ola,3", None)]
+    assert told("Name,Phone", "Name, Phone") == [("Name,Phone", None)]
+
+
 def test_code_is_one_unit() -> None:
     assert [unit.kind for unit in units("def f():\n    return 1. \n\n", is_code=True)] == ["code"]
     assert units(" \n", is_code=True) == []

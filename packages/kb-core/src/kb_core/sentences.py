@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 from kb_core.flat_tables import flat_table
@@ -53,6 +54,8 @@ _FENCE = re.compile(r"\s*(```+|~~~+)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S")
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪–]|\d{1,3}[.)]|[a-z][.)]|\(\d{1,3}\))\s+")
 _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
+_LETTERS = partial(re.compile(r"[\W_]+").sub, "")
+"""Of the names of columns, whatever stands between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,18 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tu
     return [piece for a, b in spans if a < b for piece in _at_blanks(text, a, b)]
 
 
-def units(text: str, *, is_code: bool = False) -> list[Unit]:
-    """Return the units of a passage, in order; all of it is one where it is code."""
+def units(text: str, *, is_code: bool = False, columns: str | None = None) -> list[Unit]:
+    """Return the units of a passage, in order; all of it is one where it is code.
+
+    With *columns*, it is of a file that is one table, and each line is a row: the header is the
+    first line, if it says as much as *columns*, the names of the columns.
+    """
+    if columns is not None:
+        rows = [_stripped(text, *line) for line in _lines(text)]
+        rows = [row for row in rows if row[0] < row[1]]
+        is_headed = len(rows) > 1 and _LETTERS(text[slice(*rows[0])]) == _LETTERS(columns)
+        header = rows[0] if is_headed else None
+        return [Unit(*row, "row", None if row == header else header) for row in rows]
     if is_code:
         whole = _stripped(text, 0, len(text))
         return [Unit(*whole, "code")] if whole[0] < whole[1] else []
@@ -162,8 +175,7 @@ def _with_leads(text: str) -> Iterator[_Block]:
 
 def _blocks(text: str) -> Iterator[_Block]:
     """Yield paragraphs, items, rows, rules, code, headings and blank lines, as they stand."""
-    ends = [found.end() for found in re.finditer(r"\n", text)]
-    lines = [(a, b) for a, b in pairwise([0, *ends, len(text)]) if a < b]
+    lines = _lines(text)
     at = 0
     while at < len(lines):
         start, end = lines[at]
@@ -178,6 +190,11 @@ def _blocks(text: str) -> Iterator[_Block]:
             while at < len(lines) and _kind_of(text[slice(*lines[at])]) == "sentence":
                 at += 1
         yield _Block(start, lines[at - 1][1], kind)
+
+
+def _lines(text: str) -> list[tuple[int, int]]:
+    ends = [found.end() for found in re.finditer(r"\n", text)]
+    return [(a, b) for a, b in pairwise([0, *ends, len(text)]) if a < b]
 
 
 def _inset(text: str, start: int, end: int) -> int:

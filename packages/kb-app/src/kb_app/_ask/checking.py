@@ -26,12 +26,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from kb_app._ask.evidence import units_of
 from kb_app._ask.facts import is_joining, read
 from kb_app._ask.packing import Item, squeezed
 from kb_app._ask.statements import Statement, quotes_in, statements
-from kb_core.media import Media
 from kb_core.ports import StoredChunk
-from kb_core.sentences import Unit, units
+from kb_core.sentences import Unit
 from kb_core.values import dataclass, replace
 
 __all__ = [
@@ -260,7 +260,7 @@ class _Shelf:
 def _with_before(chunk: StoredChunk) -> Iterator[tuple[Unit, str]]:
     """Yield the units of a chunk, each with the text of what is read before it."""
     before, text = "", chunk["text"]
-    for unit in units(text, is_code=chunk["media"] == Media.CODE.value):
+    for unit in units_of(chunk):
         lead = text[slice(*unit.lead)] if unit.lead else ""
         yield unit, f"{lead} {before}".strip()
         before = text[unit.start : unit.end]

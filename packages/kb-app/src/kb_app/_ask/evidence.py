@@ -10,22 +10,29 @@ What is measured of a unit and of a passage here is what both the choice of sent
   told apart afterwards, so that each is read with what stands around it. Where no model can
   read, words alone decide.
 * **Names and figures** of the question, and which of them no passage has.
+
+A row of a table says nothing without the header over it, and is held against the question
+with that: the header of its table, and where a table was cut, the names of its columns, which
+stand over the rest as a heading.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from kb_app._ask.facts import particulars, read
 from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading
 from kb_core.sentences import Unit, units
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 from kb_search.analysis import analyze
 
-__all__ = ["DEPTH", "Evidence", "Passage", "Piece", "evidence_of", "mean"]
+__all__ = ["DEPTH", "Evidence", "Passage", "Piece", "bare", "evidence_of", "mean", "units_of"]
 
 DEPTH = 5
 """How many passages are read: on development collections, the answer stands in the first
@@ -34,6 +41,7 @@ five in 99 of 100 questions that have one."""
 _KNOWN = 0.5
 """Which share of a question's words some passage holds, in a language of the documents."""
 _NO_READING = PartReading((), 0.0)
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,10 @@ class Piece:
     """Of the weight of the question's words, what it holds; 0..1."""
     reading: PartReading
     """Empty where nothing read it."""
+    table: str = ""
+    """Of a row: what all rows of a document under one header have in common."""
+    is_outdone: bool = False
+    """Whether another row of its table holds more of the question: that one is meant."""
 
     @property
     def nearness(self) -> float:
@@ -136,7 +148,7 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     *rest* is what is asked of the documents that the question names, where the chunks are of
     these alone; *known* are the words of what is asked.
     """
-    cut = [units(chunk["text"], is_code=chunk["media"] == Media.CODE.value) for chunk in chunks]
+    cut = list(map(units_of, chunks))
     readings: Sequence[Sequence[PartReading]] | None = None
     if reader is not None:
         readings = reader.read(rest or question, list(map(_texts, chunks, cut)), stop=stop)
@@ -151,7 +163,7 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     asked = [particulars(question, chunk["lang"]) for chunk in chunks]
     return Evidence(
         question,
-        tuple(passages),
+        tuple(_under_headers(passages, holding)),
         weights,
         is_read=readings is not None,
         is_foreign=known.share < _KNOWN,
@@ -159,6 +171,21 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
         unnamed=tuple(map(_unnamed, asked, chunks)),
         named=max(map(len, asked), default=0),
     )
+
+
+def units_of(chunk: StoredChunk) -> list[Unit]:
+    """Return what a chunk is made of, as is known of its medium."""
+    is_table = chunk["media"] == Media.CSV.value
+    return units(
+        chunk["text"],
+        is_code=chunk["media"] == Media.CODE.value,
+        columns=" ".join(chunk["heading_path"][-1:]) if is_table else None,
+    )
+
+
+def bare(text: str) -> str:
+    """Return *text* as it is compared: letters and digits alone."""
+    return _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _unnamed(asked: Mapping[str, str], chunk: StoredChunk) -> frozenset[str]:
@@ -195,6 +222,54 @@ def _passage(
     around = holding.words_in(" ".join((chunk["title"], *chunk["heading_path"])), lang)
     held = around.union(*(piece.held for piece in pieces))
     return Passage(chunk, score, tuple(pieces), holding.share(held))
+
+
+def _under_headers(passages: Sequence[Passage], holding: _Holding) -> Iterator[Passage]:
+    """Yield *passages*, their rows held against the question with what stands over them."""
+    headers: dict[str, Piece] = {}
+    rows: dict[str, set[frozenset[int]]] = {}
+    for passage in passages:
+        leads = {piece.unit.lead for piece in passage.pieces if piece.unit.kind == "row"}
+        over = [piece for piece in passage.pieces if (piece.unit.start, piece.unit.end) in leads]
+        headers |= {_table(passage.chunk, piece.text): piece for piece in over}
+    under = [
+        [_under_header(piece, one, headers, holding) for piece in one.pieces] for one in passages
+    ]
+    for piece in chain.from_iterable(under):
+        if piece.table:
+            rows.setdefault(piece.table, set()).add(piece.held)
+    for passage, pieces in zip(passages, under, strict=True):
+        yield replace(
+            passage,
+            pieces=tuple(
+                replace(piece, is_outdone=any(piece.held < held for held in rows[piece.table]))
+                if piece.table
+                else piece
+                for piece in pieces
+            ),
+        )
+
+
+def _under_header(
+    piece: Piece, passage: Passage, headers: Mapping[str, Piece], holding: _Holding
+) -> Piece:
+    chunk, unit = passage.chunk, piece.unit
+    if unit.kind != "row" or piece in headers.values():
+        return piece
+    over = chunk["text"][slice(*unit.lead)] if unit.lead else " ".join(chunk["heading_path"][-1:])
+    table = _table(chunk, over)
+    header = headers.get(table)
+    held = piece.held | (header.held if header else holding.words_in(over, chunk["lang"]))
+    reading = piece.reading
+    if header and header.reading.nearest and reading.nearest:
+        # As near as either comes.
+        nearest = tuple(map(max, header.reading.nearest, reading.nearest))
+        reading = reading._replace(nearest=nearest)
+    return replace(piece, held=held, share=holding.share(held), reading=reading, table=table)
+
+
+def _table(chunk: StoredChunk, header: str) -> str:
+    return f"{chunk['doc_id']} {bare(header)}"
 
 
 class _Holding:

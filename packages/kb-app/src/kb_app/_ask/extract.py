@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import mul
 
-from kb_app._ask.evidence import Evidence, Passage, Piece
+from kb_app._ask.evidence import Evidence, Passage, Piece, bare
 from kb_app._ask.kinds import expected, fits
 from kb_core.media import Media
 from kb_core.values import dataclass
@@ -28,7 +27,6 @@ __all__ = [
     "FEATURES",
     "Extract",
     "Scored",
-    "bare",
     "extract_of",
     "extracts",
     "features",
@@ -155,9 +153,10 @@ def features(evidence: Evidence, units: Sequence[Scored]) -> list[tuple[float, .
 def _candidates(evidence: Evidence) -> Iterator[Scored]:
     """Yield each unit once, however often its words occur; none that is the question again.
 
-    Neither a heading nor the header of a table answers, nor a number that stands alone, as that
-    of a page, nor does a block of code in prose that is long, or has the whole question in it:
-    that is an example of asking it.
+    Neither a heading nor the header of a table answers, nor a row where another of its table
+    holds more of the question, nor a number that stands alone, as that of a page. No more does
+    a block of code in prose that is long, or has the whole question in it: that is an example
+    of asking it.
     """
     seen: set[str] = set()
     asked = bare(evidence.question)
@@ -180,16 +179,11 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
             is_number = said.isdecimal() and unit.lead is None and len(passage.pieces) > 1
             if unit.kind == "heading" or is_header or is_long or is_question or is_number:
                 continue
-            if piece.text.rstrip(_CLOSING).endswith(_ASKS):
+            if piece.is_outdone or piece.text.rstrip(_CLOSING).endswith(_ASKS):
                 continue
             if said and said not in seen:
                 seen.add(said)
                 yield Scored(number, place, piece, 0.0)
-
-
-def bare(text: str) -> str:
-    """Return *text* as it is compared: letters and digits alone."""
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _chosen(units: Sequence[Scored]) -> Iterator[Scored]:

@@ -11,6 +11,9 @@ one is meant; talk comes near a question with every other sentence; of code ther
 another piece that does the same. So for each kind the odds are bent: stretched or flattened,
 and lowered by the share of the names and figures asked about that no passage has.
 
+Rows of a table, too, come near what is asked of any of them. Unless one holds more of the
+question than all others do, a name or figure that no passage has is the one that was meant.
+
 A passage may be about the very thing of the question and not say what is asked of it: then
 it leads over all others, and all the more the fewer there are. So prose has to pass a second
 measure, too, which looks at no other passage: how near the word comes that is farthest from it,
@@ -29,10 +32,10 @@ from itertools import combinations
 from operator import mul
 from typing import Literal, TypeAlias
 
-from kb_app._ask.evidence import Evidence, mean
+from kb_app._ask.evidence import Evidence, Piece, mean
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = [
     "FEATURES",
@@ -115,6 +118,8 @@ _BENDS: dict[str, dict[Kind, tuple[float, float, float]]] = {
     },
 }
 _BENT_LINES = 0.35, 0.6
+_OF_A_ROW = 0.0, 1.0, -5.0
+"""How the odds are bent where a row of a table is the best unit."""
 _ELSEWHERE = -5.0
 """Odds below which the evidence is about something else, of whatever kind it is: of questions
 with an answer one in twenty lies there, of those made for other documents three in four."""
@@ -129,12 +134,12 @@ def gate_of(model: str, evidence: Evidence) -> Gate | None:
     """Return the gate for what *model* read; ``None`` for a model that nobody measured."""
     if not evidence.is_read:
         return _GATES[""]
-    if evidence.is_foreign:
-        return _GATES.get(f"{model}, foreign")
-    plain, bend = _GATES.get(model), _BENDS.get(model, {}).get(kind_of(evidence))
-    if plain is None or bend is None:
-        return plain
-    return Gate(plain.weights, *_BENT_LINES, bend)
+    plain = _GATES.get(f"{model}, foreign" if evidence.is_foreign else model)
+    bend = None if evidence.is_foreign else _BENDS.get(model, {}).get(kind_of(evidence))
+    if plain is not None and bend is not None:
+        return Gate(plain.weights, *_BENT_LINES, bend)
+    is_row = any(piece.table for piece in _best_of(evidence)[:1])
+    return replace(plain, bend=_OF_A_ROW) if plain is not None and is_row else plain
 
 
 def kind_of(evidence: Evidence) -> Kind:
@@ -173,10 +178,20 @@ def chance_of(evidence: Evidence, gate: Gate) -> float:
     constant, slope, lacking = gate.bend
     odds = odds_of(evidence, gate)
     if odds >= _ELSEWHERE:
-        odds = constant + slope * odds + lacking * evidence.lacking
+        odds = constant + slope * odds + lacking * _lacking(evidence)
     if gate.says is not None:
         odds = min(odds, _odds_of_saying(evidence, gate.says))
     return round(1 / (1 + math.exp(-odds)), 3)
+
+
+def _lacking(evidence: Evidence) -> float:
+    """Return the share of names and figures that are lacking: all, if a row is to be told by one.
+
+    Where one row of a table holds more of the question than all others, it is told.
+    """
+    best, *rest = _best_of(evidence)
+    is_told = not best.table or all(piece.table != best.table for piece in rest)
+    return evidence.lacking if is_told else math.ceil(evidence.lacking)
 
 
 def _odds_of_saying(evidence: Evidence, says: tuple[float, float, float]) -> float:
@@ -209,13 +224,7 @@ def odds_of(evidence: Evidence, gate: Gate) -> float:
 
 def features(evidence: Evidence) -> tuple[float, ...]:
     """Return ``FEATURES`` of the evidence, which has a unit at least."""
-    pieces = [
-        piece
-        for passage in evidence.passages
-        for piece in passage.pieces
-        if piece.unit.kind != "heading"
-    ] or [piece for passage in evidence.passages for piece in passage.pieces]
-    best, *rest = sorted(pieces, key=lambda piece: (-piece.nearness, -piece.share))
+    best, *rest = _best_of(evidence)
     first, *others = evidence.passages
     return (
         best.nearness,
@@ -228,3 +237,12 @@ def features(evidence: Evidence) -> tuple[float, ...]:
         first.share,
         max(passage.share for passage in evidence.passages),
     )
+
+
+def _best_of(evidence: Evidence) -> list[Piece]:
+    """Return the units that may answer, best first; headings only where there is nothing else."""
+    pieces = [
+        piece for passage in evidence.passages for piece in passage.pieces if not piece.is_outdone
+    ]
+    said = [piece for piece in pieces if piece.unit.kind != "heading"] or pieces
+    return sorted(said, key=lambda piece: (-piece.nearness, -piece.share))

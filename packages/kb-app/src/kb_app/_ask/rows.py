@@ -20,12 +20,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING
 
-from kb_app._ask.evidence import Passage, Piece
+from kb_app._ask.evidence import Passage, Piece, units_of
 from kb_app._ask.extract import Extract
 from kb_app._ask.facts import particulars, read
 from kb_core.filters import OneOf, all_of
 from kb_core.search import PartReading
-from kb_core.sentences import Unit, units
+from kb_core.sentences import Unit
 from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def rows_in(chunks: Iterable[StoredChunk]) -> Iterator[Row]:
     """Yield the rows of tables in *chunks*."""
     for chunk in chunks:
         text = chunk["text"]
-        for unit in units(text):
+        for unit in units_of(chunk):
             label = label_of(text[unit.start : unit.end]) if unit.kind == "row" else ""
             is_cut = unit.start == 0 and label[:1].islower()
             if label and not is_cut:
