@@ -56,27 +56,35 @@ def quotes(kebab: InstalledKebab, question: str, code: int = 0) -> list[dict[str
 
 @pytest.mark.model
 @pytest.mark.parametrize(
-    ("question", "row", "line"),
+    ("question", "row", "line", "cell"),
     [
-        ("what is the licence of Xapian", "| Xapian | 95 s | 2.4 ms | 410 MB | GPL |", 9),
-        ("build time of Tantivy", "| Tantivy | 12 s | 0.7 ms | 180 MB | MIT |", 7),
+        ("what is the licence of Xapian", "| Xapian | 95 s | 2.4 ms | 410 MB | GPL |", 9, "GPL"),
+        ("build time of Tantivy", "| Tantivy | 12 s | 0.7 ms | 180 MB | MIT |", 7, "12 s"),
         (
             "what is the phone number of the electrician",
             "Tomas Lindqvist,electrician,0171 555 0178,Bern",
             3,
+            "0171 555 0178",
         ),
-        ("temperature of Station 087", "| Station 087 | 69 °C | 31 % | west |", 93),
-        ("when does IC 218 depart", "| IC 218 | 15:12 | 18:07 | 3 |", 9),
+        ("temperature of Station 087", "| Station 087 | 69 °C | 31 % | west |", 93, "69 °C"),
+        ("when does IC 218 depart", "| IC 218 | 15:12 | 18:07 | 3 |", 9, "15:12"),
+        (
+            "where is the office of the architect",
+            "Mira Petrova,architect,0171 555 0190,Thun",
+            4,
+            "Thun",
+        ),
     ],
 )
 def test_the_row_that_is_meant_answers_alone(
-    library: InstalledKebab, question: str, row: str, line: int
+    library: InstalledKebab, question: str, row: str, line: int, cell: str | None
 ) -> None:
     found = quotes(library, question)
 
     assert [one["quote"] for one in found] == [row]
     place = found[0]["citation"]
     assert place["start"] <= line <= place["end"]
+    assert found[0].get("span") == cell
 
 
 @pytest.mark.model

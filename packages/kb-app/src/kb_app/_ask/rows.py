@@ -34,7 +34,16 @@ if TYPE_CHECKING:
     from kb_core.ports import StoredChunk
     from kb_core.search import Hit
 
-__all__ = ["Row", "Told", "asked_rows", "best_rows", "label_of", "rows_in", "with_rows"]
+__all__ = [
+    "Row",
+    "Told",
+    "asked_cell",
+    "asked_rows",
+    "best_rows",
+    "label_of",
+    "rows_in",
+    "with_rows",
+]
 
 _MOST_ROWS = 4
 _MOST_LABELS = 3
@@ -114,6 +123,46 @@ def label_of(row: str) -> str:
     label = row[:at].strip(_AROUND)
     is_told = _IN_TABLE.search(row) or _TELLING_FIGURE.search(plain, at)
     return label if starts and is_told and any(map(str.isalpha, label)) else ""
+
+
+def asked_cell(extract: Extract, question: str) -> tuple[int, int] | None:
+    """Return the range of a row that stands in the column which *question* names.
+
+    Nothing where it names none or several, or where the cell is empty or in the question.
+    """
+    chunk, row, header = extract.passage.chunk, extract.text, extract.lead_text
+    if header is None and any(
+        p.table and p.unit.start == extract.start for p in extract.passage.pieces
+    ):
+        header = "".join(chunk["heading_path"][-1:])  # of a table that was cut
+    if not header or "\n" in row:
+        return None
+    cells, names, lang = _cells(row), _cells(header), chunk["lang"]
+    if len(cells) != len(names):
+        return None
+    asked, plain = _words(question, lang), question.casefold()
+    found = [
+        (start, end)
+        for (start, end), (first, last) in zip(cells, names, strict=True)
+        if asked & _words(header[first:last], lang)
+        and start < end
+        and row[start:end].casefold() not in plain
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _cells(line: str) -> list[tuple[int, int]]:
+    """Return the ranges of the cells of a row; none of one whose commas may be within cells."""
+    found: list[tuple[int, int]] = []
+    mark = next((mark for mark in "|\t" if mark in line), ",")
+    if mark == "," and '"' in line:
+        return found
+    at = 0
+    for part in line.split(mark):
+        start = at + len(part) - len(part.lstrip())
+        found.append((start, max(start, at + len(part.rstrip()))))
+        at += len(part) + 1
+    return found[1:-1] if line.startswith("|") and line.endswith("|") else found
 
 
 def rows_in(chunks: Iterable[StoredChunk]) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kb_app._ask.extract import Extract, extract_of, ranked
 from kb_app._ask.kinds import marked
+from kb_app._ask.rows import asked_cell
 from kb_app.shown import count
 from kb_core import wire
 from kb_core.answers import Answer, AskQuery, Cited, Stage
@@ -125,7 +126,7 @@ def text_of(cited: Sequence[Cited]) -> str:
 def cited_of(question: str, number: int, extract: Extract, hits: Mapping[str, Hit]) -> Cited:
     """Return *extract* as what *question* is answered by, under its *number*."""
     chunk = extract.passage.chunk
-    span = marked(extract.text, question)
+    span = asked_cell(extract, question) or marked(extract.text, question)
     return Cited(
         hit=hits[chunk["chunk_id"]],
         citation=place_of(chunk, extract.start, extract.end),
