@@ -1,5 +1,5 @@
 """Rooms of commands by subject; ``kb_cli._catalog`` says which command is where.
 
-No room knows another. A room imports click and ``kb_cli`` only; the application, the wire
-and what else has weight load inside a command.
+No room knows another. A room imports ``kb_cli`` only, and of that no click; the application,
+the wire and what else has weight load inside a command.
 """
