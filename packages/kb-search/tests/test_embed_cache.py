@@ -89,6 +89,7 @@ def test_what_goes_wrong_while_it_is_built_is_told(tmp_path: Path, build: Builde
 
     with pytest.raises(FileNotFoundError, match="no weights"):
         load_artefact(tmp_path, "key", fail)
+    assert not list(tmp_path.iterdir())
     load_artefact(tmp_path, "key", build)
 
     assert build.calls == 1

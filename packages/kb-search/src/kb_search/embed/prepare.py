@@ -101,6 +101,8 @@ def _alone(directory: Path) -> Iterator[None]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+            with suppress(OSError):
+                directory.rmdir()  # nothing was made
 
 
 def _locked(directory: Path) -> int | None:
