@@ -154,7 +154,7 @@ def asked_cell(extract: Extract, question: str) -> tuple[int, int] | None:
 def _cells(line: str) -> list[tuple[int, int]]:
     """Return the ranges of the cells of a row; none of one whose commas may be within cells."""
     found: list[tuple[int, int]] = []
-    mark = next((mark for mark in "|\t" if mark in line), ",")
+    mark = next((mark for mark in "|\t;" if mark in line), ",")
     if mark == "," and '"' in line:
         return found
     at = 0
