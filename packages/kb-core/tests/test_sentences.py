@@ -100,6 +100,31 @@ y = 3
     ]
 
 
+def test_lines_that_begin_with_a_label_are_read_one_by_one() -> None:
+    text = (
+        "Car\nLicence plate: ZH 482 113\nTyres: 205/55 R16, summer tyres\n  from April\n"
+        "Last inspection: May 2025,\nnext one due May 2028\nThe spare key is with Rosa.\n"
+    )
+
+    assert [said for _, said, _ in parts(text)] == [
+        "Car",
+        "Licence plate: ZH 482 113",
+        "Tyres: 205/55 R16, summer tyres\n  from April",
+        "Last inspection: May 2025,\nnext one due May 2028",
+        "The spare key is with Rosa.",
+    ]
+    # One label alone is part of a sentence, and no label has a full stop, or a place behind it.
+    for prose in (
+        "He said at last\nwhat it was: a boat\nwith two masts",
+        "Note: it is at 10:00\nand http://a.example/b: says\nas much",
+    ):
+        assert [said for _, said, _ in parts(prose)] == [prose]
+    assert [said for _, said, _ in parts("**Rent:** 940\n**Heating:** 120")] == [
+        "**Rent:** 940",
+        "**Heating:** 120",
+    ]
+
+
 def test_rows_that_go_on_with_a_table_have_no_header() -> None:
     rows = "| saw | 12 |\n| axe | 30 |\n| hammer | 9 |\n"
     assert {lead for _, _, lead in parts("\n" + rows)} == {None}

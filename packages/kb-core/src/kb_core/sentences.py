@@ -6,7 +6,7 @@ full stop after an abbreviation, an initial or an ordinal ends nothing. Scripts 
 stop, such as Thai, are cut at blanks into pieces of some length.
 
 ``units`` cuts a passage of Markdown or extracted text: each sentence of a paragraph or of a
-list item, each row of a table, each block of code. A unit knows what is read before it to be
+list item, each line that begins with a label, each row of a table, each block of code. A unit knows what is read before it to be
 understood: the header of its table, the line that leads into its list.
 """
 
@@ -46,6 +46,13 @@ _ABBREVIATIONS = frozenset(
 )
 _BEFORE_NUMBER = frozenset(("p", "pp", "s", "nr", "no", "núm", "fig", "abb", "vol", "art", "ch"))
 """Abbreviations where a number follows, and words otherwise."""
+_LABELLED = re.compile(
+    r"^[ \t]*(?:\*\*|__)?[^\W_][^:：.!?|\n]{0,40}(?::(?:\*\*|__)?[ \t]+|：)(?=\S)", re.MULTILINE
+)
+"""How a line begins that says of what it tells something, *Licence plate: ZH 482*."""
+_FEWEST_LABELS = 2
+_ENTRY_END = re.compile(r"\n(?![ \t]|[^\W\d_A-ZÀ-ÖØ-ÞΑ-ΩА-Я])")
+"""The end of a line, unless the next one is set in or begins with a small letter."""
 _LONG = 80
 """From how many characters on a piece without stops is cut at blanks."""
 _UNSTOPPED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff]")
@@ -189,7 +196,26 @@ def _blocks(text: str) -> Iterator[_Block]:
         elif kind in ("sentence", "item"):
             while at < len(lines) and _kind_of(text[slice(*lines[at])]) == "sentence":
                 at += 1
+            yield from _entries(text, start, lines[at - 1][1], kind)
+            continue
         yield _Block(start, lines[at - 1][1], kind)
+
+
+def _entries(text: str, start: int, end: int, kind: str) -> Iterator[_Block]:
+    """Yield a paragraph, or what stands in one with several lines that begin with a label.
+
+    Such a line is by itself, with the next ones as far as they go on with it.
+    """
+    labels = [found.start() for found in _LABELLED.finditer(text, start, end)]
+    if len(labels) < _FEWEST_LABELS:
+        yield _Block(start, end, kind)
+        return
+    cuts = {start, end}
+    for at in labels:
+        ends = _ENTRY_END.search(text, at, end)
+        cuts |= {at, ends.end() if ends else end}
+    for number, (a, b) in enumerate(pairwise(sorted(cuts))):
+        yield _Block(a, b, kind if number == 0 else "sentence")
 
 
 def _lines(text: str) -> list[tuple[int, int]]:
