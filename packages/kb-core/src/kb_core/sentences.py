@@ -6,8 +6,9 @@ full stop after an abbreviation, an initial or an ordinal ends nothing. Scripts 
 stop, such as Thai, are cut at blanks into pieces of some length.
 
 ``units`` cuts a passage of Markdown or extracted text: each sentence of a paragraph or of a
-list item, each line that begins with a label, each row of a table, each block of code. A unit knows what is read before it to be
-understood: the header of its table, the line that leads into its list.
+list item, each line that begins with a label, each row of a table, each block of code. A unit
+knows what is read before it to be understood: the header of its table, the line that leads
+into its list.
 """
 
 from __future__ import annotations
