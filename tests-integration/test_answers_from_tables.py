@@ -31,6 +31,9 @@ NOTES = {
     "| Train | Departs | Arrives | Platform |\n|---|---|---|---|\n"
     "| IC 214 | 07:12 | 10:05 | 3 |\n| RE 88 | 09:40 | 13:31 | 5 |\n"
     "| IC 218 | 15:12 | 18:07 | 3 |\n",
+    "keys.md": "# Keys of the search\n\n| Key | Default | Meaning |\n|---|---|---|\n"
+    "| `default_k` | `10` | How many hits. |\n"
+    "| `rank_k` | `60` | The constant of the sum of the ranks in the lists. |\n",
     "tower.md": "# Tower\n\nThe tower was built in 1889 for a fair. It is made of iron.\n"
     "What is the height of it? The height is 300 metres, as of the survey.\n",
 }
@@ -85,6 +88,15 @@ def test_the_row_that_is_meant_answers_alone(
     place = found[0]["citation"]
     assert place["start"] <= line <= place["end"]
     assert found[0].get("span") == cell
+
+
+@pytest.mark.model
+def test_words_that_tell_nothing_do_not_make_a_row_the_one_that_is_meant(
+    library: InstalledKebab,
+) -> None:
+    found = quotes(library, "what is the default of search.default_k")
+
+    assert "| `default_k` | `10` | How many hits. |" in found[0]["quote"]
 
 
 @pytest.mark.model

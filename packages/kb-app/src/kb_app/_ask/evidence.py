@@ -24,7 +24,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from kb_app._ask.facts import particulars, read
+from kb_app._ask.facts import dull_stems, particulars, read
 from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading
@@ -40,6 +40,8 @@ five in 99 of 100 questions that have one."""
 
 _KNOWN = 0.5
 """Which share of a question's words some passage holds, in a language of the documents."""
+_TELLS = 0.05
+"""Of the weight of a question's heaviest word, what a word has at least that tells anything."""
 _NO_READING = PartReading((), 0.0)
 _NO_LETTERS = re.compile(r"[\W_]+")
 
@@ -227,7 +229,6 @@ def _passage(
 def _under_headers(passages: Sequence[Passage], holding: _Holding) -> Iterator[Passage]:
     """Yield *passages*, their rows held against the question with what stands over them."""
     headers: dict[str, Piece] = {}
-    rows: dict[str, set[frozenset[int]]] = {}
     for passage in passages:
         leads = {piece.unit.lead for piece in passage.pieces if piece.unit.kind == "row"}
         over = [piece for piece in passage.pieces if (piece.unit.start, piece.unit.end) in leads]
@@ -235,19 +236,18 @@ def _under_headers(passages: Sequence[Passage], holding: _Holding) -> Iterator[P
     under = [
         [_under_header(piece, one, headers, holding) for piece in one.pieces] for one in passages
     ]
+    rows: dict[str, set[frozenset[int]]] = {}
     for piece in chain.from_iterable(under):
         if piece.table:
-            rows.setdefault(piece.table, set()).add(piece.held)
+            rows.setdefault(piece.table, set()).add(piece.held & holding.telling)
+
+    def is_outdone(piece: Piece) -> bool:
+        told = piece.held & holding.telling
+        return any(told < other for other in rows.get(piece.table, ()))
+
     for passage, pieces in zip(passages, under, strict=True):
-        yield replace(
-            passage,
-            pieces=tuple(
-                replace(piece, is_outdone=any(piece.held < held for held in rows[piece.table]))
-                if piece.table
-                else piece
-                for piece in pieces
-            ),
-        )
+        found = tuple(replace(piece, is_outdone=is_outdone(piece)) for piece in pieces)
+        yield replace(passage, pieces=found)
 
 
 def _under_header(
@@ -278,6 +278,13 @@ class _Holding:
     def __init__(self, known: KnownWords) -> None:
         self._forms = [frozenset(word.forms) for word in known.words]
         self._weights = tuple(word.weight for word in known.words)
+        least = _TELLS * max(self._weights, default=0.0)
+        self.telling = frozenset(
+            number
+            for number, word in enumerate(known.words)
+            if word.weight > least and dull_stems().isdisjoint(word.forms)
+        )
+        """The words that tell one row of a table from another, by their number."""
 
     def words_in(self, text: str, lang: str | None) -> frozenset[int]:
         """Return the numbers of the words that *text* holds."""

@@ -18,12 +18,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from kb_core.values import dataclass
 from kb_search.analysis import analyze, fold
 
-__all__ = ["Reading", "particulars", "read"]
+__all__ = ["Reading", "dull_stems", "particulars", "read"]
 
 _SIGNS = "·\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff66-\uff9d"
 _SIGN_RUN = re.compile(rf"[{_SIGNS}]+")
@@ -210,6 +210,12 @@ def particulars(text: str, lang: str | None = None) -> Mapping[str, str]:
         elif _is_name(text, token) and not _is_dull(word) and _is_telling(word, lang):
             found[stem_of(word, lang)] = word
     return found
+
+
+@cache
+def dull_stems() -> frozenset[str]:
+    """Return the stems of words that tell nothing, in each of their languages."""
+    return frozenset(stem_of(word, lang) for word in _DULL for lang in ("en", "de", "es", "fr"))
 
 
 def _is_telling(name: str, lang: str | None) -> bool:
