@@ -212,9 +212,9 @@ def _entries(text: str, start: int, end: int, kind: str) -> Iterator[_Block]:
         yield _Block(start, end, kind)
         return
     cuts = {start, end}
-    for at in labels:
-        ends = _ENTRY_END.search(text, at, end)
-        cuts |= {at, ends.end() if ends else end}
+    for at, following in pairwise([*labels, end]):
+        ends = _ENTRY_END.search(text, at, following)
+        cuts |= {at, ends.end() if ends else following}
     for number, (a, b) in enumerate(pairwise(sorted(cuts))):
         yield _Block(a, b, kind if number == 0 else "sentence")
 
