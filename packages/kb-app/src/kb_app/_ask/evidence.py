@@ -228,13 +228,21 @@ def _passage(
 
 def _under_headers(passages: Sequence[Passage], holding: _Holding) -> Iterator[Passage]:
     """Yield *passages*, their rows held against the question with what stands over them."""
-    headers: dict[str, Piece] = {}
-    for passage in passages:
-        leads = {piece.unit.lead for piece in passage.pieces if piece.unit.kind == "row"}
-        over = [piece for piece in passage.pieces if (piece.unit.start, piece.unit.end) in leads]
-        headers |= {_table(passage.chunk, piece.text): piece for piece in over}
+    leads = [{one.unit.lead for one in each.pieces if one.unit.kind == "row"} for each in passages]
+    headers = {
+        _table(passage.chunk, piece.text): piece
+        for passage, over in zip(passages, leads, strict=True)
+        for piece in passage.pieces
+        if (piece.unit.start, piece.unit.end) in over
+    }
     under = [
-        [_under_header(piece, one, headers, holding) for piece in one.pieces] for one in passages
+        [
+            piece
+            if piece.unit.kind != "row" or (piece.unit.start, piece.unit.end) in over
+            else _under_header(piece, passage.chunk, headers, holding)
+            for piece in passage.pieces
+        ]
+        for passage, over in zip(passages, leads, strict=True)
     ]
     rows: dict[str, set[frozenset[int]]] = {}
     for piece in chain.from_iterable(under):
@@ -251,11 +259,9 @@ def _under_headers(passages: Sequence[Passage], holding: _Holding) -> Iterator[P
 
 
 def _under_header(
-    piece: Piece, passage: Passage, headers: Mapping[str, Piece], holding: _Holding
+    piece: Piece, chunk: StoredChunk, headers: Mapping[str, Piece], holding: _Holding
 ) -> Piece:
-    chunk, unit = passage.chunk, piece.unit
-    if unit.kind != "row" or piece in headers.values():
-        return piece
+    unit = piece.unit
     over = chunk["text"][slice(*unit.lead)] if unit.lead else " ".join(chunk["heading_path"][-1:])
     table = _table(chunk, over)
     header = headers.get(table)
