@@ -78,6 +78,25 @@ def test_prose_that_flows_is_on_one_line_and_what_stands_alone_is_not() -> None:
     ]
 
 
+def test_lines_that_begin_with_a_label_stand_alone() -> None:
+    car = (
+        "Car\nLicence plate: ZH 482 113\nTyres: 205/55 R16, summer tyres\nfrom April\n"
+        "The spare key is with Rosa.\n"
+    )
+    found = excerpt(Passage(text=car, medium="text"), "spare key", columns=60, rows=6)
+
+    assert texts(found) == [
+        "Car",
+        "Licence plate: ZH 482 113",
+        "Tyres: 205/55 R16, summer tyres from April",
+        "The spare key is with Rosa.",
+    ]
+    assert found.line == 4
+    assert shown("wrote", "He wrote: come\nto the tower.\n", columns=60) == [
+        "He wrote: come to the tower."
+    ]
+
+
 def test_the_line_is_that_of_the_first_match() -> None:
     found = excerpt(Passage(text=NOTE, medium="markdown"), "download", columns=1000)
 

@@ -1,10 +1,10 @@
 """Excerpts: the part of a passage that shows a person why it was found.
 
-A passage is read as pieces: sentences of prose, which flow, and lines of code, of tables and
-of lists, which stand alone and whole. The excerpt is the run of pieces in which the most
-different words of the query stand, as far as there is room. What says nothing to a reader
-is left out: front matter, fences, rules of tables, and headings that are shown anyway. ``…``
-stands where the text was cut inside a sentence.
+A passage is read as pieces: sentences of prose, which flow, and lines of code, of tables, of
+lists, and such as say *Rent: 940*, which stand alone and whole. The excerpt is the run of
+pieces in which the most different words of the query stand, as far as there is room. What says
+nothing to a reader is left out: front matter, fences, rules of tables, and headings that are
+shown anyway. ``…`` stands where the text was cut inside a sentence.
 
 Pure, and for the eye only: the snippet on the wire is a slice of the text and stays one.
 """
@@ -28,11 +28,13 @@ _FENCE = lazy_pattern(r"[ \t]*(?:```|~~~)")
 _ROW = lazy_pattern(r"[ \t]*\|.*\|[ \t]*$")
 _RULE = lazy_pattern(r"[ \t|:=*_-]{3,}")
 _ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\S")
+_LABEL = lazy_pattern(r"[ \t]*(?:\*\*|__)?[^\W_][^:：.!?|\n]{0,40}(?::(?:\*\*|__)?[ \t]+|：)(?=\S)")
 _SENTENCE = lazy_pattern(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
 _LINKS = lazy_pattern(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
 _LINES_ONLY = frozenset({"code", "csv", "notebook"})
 _WIDE = frozenset("WF")
 _STEM = 4
+_FEWEST_LABELS = 2
 _WHOLE_LINE = 600
 """Lines that stand alone are shown whole up to this length."""
 _RAGGED = 12
@@ -96,22 +98,46 @@ def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
         yield from (_Piece(line, n, flows=False) for n, line in enumerate(lines) if line.strip())
         return
     paragraph: list[str] = []
-    begun, is_code = at, False
-    for number, line in enumerate(lines[at:], start=at):
-        kind = _kind(line, is_code=is_code)
+    begun = at
+    for number, (line, kind) in enumerate(zip(lines[at:], _kinds(lines[at:]), strict=True), at):
         if kind != "prose":
             yield from _sentences(paragraph, begun)
             paragraph = []
-        if kind == "fence":
-            is_code = not is_code
-        elif kind in {"prose", "item"}:
+        if kind in {"prose", "item"}:
             begun = begun if paragraph else number
             paragraph.append(line)
         elif kind == "heading" and _plain(line) not in shown:
             yield _Piece(_readable(line), number, flows=False)
         elif kind in {"code", "row"}:
-            yield _Piece(line if is_code else _readable(line), number, flows=False)
+            yield _Piece(line if kind == "code" else _readable(line), number, flows=False)
     yield from _sentences(paragraph, begun)
+
+
+def _kinds(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what each line is; one that begins with a label, or follows such a one, is an item."""
+    entries = _entries(lines)
+    is_code = is_entry = False
+    for number, line in enumerate(lines):
+        kind = _kind(line, is_code=is_code)
+        if kind == "prose" and (number in entries or (is_entry and not _goes_on(line))):
+            kind = "item"
+        is_entry = number in entries or (is_entry and kind == "prose")
+        is_code ^= kind == "fence"
+        yield kind
+
+
+def _entries(lines: Sequence[str]) -> frozenset[int]:
+    """Return the numbers of the lines that begin with a label, if they are several."""
+    likely = [number for number, line in enumerate(lines) if ": " in line or "：" in line]
+    if len(likely) < _FEWEST_LABELS:
+        return frozenset()
+    found = frozenset(number for number in likely if _LABEL.match(lines[number]))
+    return found if len(found) >= _FEWEST_LABELS else frozenset()
+
+
+def _goes_on(line: str) -> bool:
+    """Say whether a line goes on with the entry before it: set in, or with a small letter."""
+    return line[:1].isspace() or line[:1].islower()
 
 
 def _kind(line: str, *, is_code: bool) -> str:
