@@ -19,6 +19,7 @@ from functools import partial
 from itertools import pairwise
 
 from kb_core.flat_tables import flat_table
+from kb_core.text import entry_lines
 from kb_core.values import dataclass
 
 __all__ = ["Unit", "sentence_spans", "units"]
@@ -47,13 +48,6 @@ _ABBREVIATIONS = frozenset(
 )
 _BEFORE_NUMBER = frozenset(("p", "pp", "s", "nr", "no", "núm", "fig", "abb", "vol", "art", "ch"))
 """Abbreviations where a number follows, and words otherwise."""
-_LABELLED = re.compile(
-    r"^[ \t]*(?:\*\*|__)?[^\W_][^:：.!?|\n]{0,40}(?::(?:\*\*|__)?[ \t]+|：)(?=\S)", re.MULTILINE
-)
-"""How a line begins that says of what it tells something, *Licence plate: ZH 482*."""
-_FEWEST_LABELS = 2
-_ENTRY_END = re.compile(r"\n(?![ \t]|[^\W\d_A-ZÀ-ÖØ-ÞΑ-ΩА-Я])")
-"""The end of a line, unless the next one is set in or begins with a small letter."""
 _LONG = 80
 """From how many characters on a piece without stops is cut at blanks."""
 _UNSTOPPED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff]")
@@ -195,28 +189,16 @@ def _blocks(text: str) -> Iterator[_Block]:
                 at += 1
             at = min(at + 1, len(lines))
         elif kind in ("sentence", "item"):
+            first = at - 1
             while at < len(lines) and _kind_of(text[slice(*lines[at])]) == "sentence":
                 at += 1
-            yield from _entries(text, start, lines[at - 1][1], kind)
+            paragraph = lines[first:at]
+            anew = entry_lines([text[a:b] for a, b in paragraph])
+            for begun, ended in pairwise([0, *sorted(anew - {0}), len(paragraph)]):
+                span = paragraph[begun][0], paragraph[ended - 1][1]
+                yield _Block(*span, kind if begun == 0 else "sentence")
             continue
         yield _Block(start, lines[at - 1][1], kind)
-
-
-def _entries(text: str, start: int, end: int, kind: str) -> Iterator[_Block]:
-    """Yield a paragraph, or what stands in one with several lines that begin with a label.
-
-    Such a line is by itself, with the next ones as far as they go on with it.
-    """
-    labels = [found.start() for found in _LABELLED.finditer(text, start, end)]
-    if len(labels) < _FEWEST_LABELS:
-        yield _Block(start, end, kind)
-        return
-    cuts = {start, end}
-    for at, following in pairwise([*labels, end]):
-        ends = _ENTRY_END.search(text, at, following)
-        cuts |= {at, ends.end() if ends else following}
-    for number, (a, b) in enumerate(pairwise(sorted(cuts))):
-        yield _Block(a, b, kind if number == 0 else "sentence")
 
 
 def _lines(text: str) -> list[tuple[int, int]]:

@@ -12,12 +12,16 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
+
+from kb_core.values import lazy_pattern
 
 __all__ = [
     "LineIndex",
     "cut_within",
+    "entry_lines",
     "is_grapheme_boundary",
     "nfc",
     "normalize_newlines",
@@ -26,6 +30,10 @@ __all__ = [
 ]
 
 _SENTENCE_END = r"""[.!?…]["'”’»)\]]*(?=\s)|[。！？｡][」』）]*"""
+
+_LABEL = lazy_pattern(r"[ \t]*(?:\*\*|__)?[^\W_][^:：.!?|\n]{0,40}(?::(?:\*\*|__)?[ \t]+|：)(?=\S)")
+"""How a line begins that says of what it tells something, *Licence plate: ZH 482*."""
+_FEWEST_LABELS = 2
 
 _ZWJ = "\u200d"
 _REGIONAL = range(0x1F1E6, 0x1F200)
@@ -104,6 +112,27 @@ class LineIndex:
         start = self._starts[first - 1]
         end = self._starts[last] if last < len(self._starts) else self._length
         return start, end
+
+
+def entry_lines(lines: Sequence[str]) -> frozenset[int]:
+    """Return which lines begin anew where several begin with a label, by their numbers from 0.
+
+    Those do, and a line after such a one that does not go on with it: that is neither set in nor
+    begins with a small letter.
+    """
+    likely = [at for at, line in enumerate(lines) if ":" in line or "：" in line]
+    if len(likely) < _FEWEST_LABELS:
+        return frozenset()
+    labelled = {at for at in likely if _LABEL.match(lines[at])}
+    if len(labelled) < _FEWEST_LABELS:
+        return frozenset()
+    found, is_entry = set[int](), False
+    for at, line in enumerate(lines):
+        goes_on = line[:1].isspace() or line[:1].islower()
+        if at in labelled or (is_entry and not goes_on):
+            found.add(at)
+            is_entry = at in labelled
+    return frozenset(found)
 
 
 def cut_within(text: str, most: int) -> int:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kb_app.shown.marks import marks
+from kb_core.text import entry_lines
 from kb_core.values import lazy_pattern
 
 __all__ = ["Excerpt", "Line", "Passage", "excerpt"]
@@ -28,13 +29,11 @@ _FENCE = lazy_pattern(r"[ \t]*(?:```|~~~)")
 _ROW = lazy_pattern(r"[ \t]*\|.*\|[ \t]*$")
 _RULE = lazy_pattern(r"[ \t|:=*_-]{3,}")
 _ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\S")
-_LABEL = lazy_pattern(r"[ \t]*(?:\*\*|__)?[^\W_][^:：.!?|\n]{0,40}(?::(?:\*\*|__)?[ \t]+|：)(?=\S)")
 _SENTENCE = lazy_pattern(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
 _LINKS = lazy_pattern(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
 _LINES_ONLY = frozenset({"code", "csv", "notebook"})
 _WIDE = frozenset("WF")
 _STEM = 4
-_FEWEST_LABELS = 2
 _WHOLE_LINE = 600
 """Lines that stand alone are shown whole up to this length."""
 _RAGGED = 12
@@ -114,30 +113,12 @@ def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
 
 
 def _kinds(lines: Sequence[str]) -> Iterator[str]:
-    """Yield what each line is; one that begins with a label, or follows such a one, is an item."""
-    entries = _entries(lines)
-    is_code = is_entry = False
+    """Yield what each line is; of entries, such as *Rent: 940*, each is an item."""
+    anew, is_code = entry_lines(lines), False
     for number, line in enumerate(lines):
         kind = _kind(line, is_code=is_code)
-        if kind == "prose" and (number in entries or (is_entry and not _goes_on(line))):
-            kind = "item"
-        is_entry = number in entries or (is_entry and kind == "prose")
         is_code ^= kind == "fence"
-        yield kind
-
-
-def _entries(lines: Sequence[str]) -> frozenset[int]:
-    """Return the numbers of the lines that begin with a label, if they are several."""
-    likely = [number for number, line in enumerate(lines) if ": " in line or "：" in line]
-    if len(likely) < _FEWEST_LABELS:
-        return frozenset()
-    found = frozenset(number for number in likely if _LABEL.match(lines[number]))
-    return found if len(found) >= _FEWEST_LABELS else frozenset()
-
-
-def _goes_on(line: str) -> bool:
-    """Say whether a line goes on with the entry before it: set in, or with a small letter."""
-    return line[:1].isspace() or line[:1].islower()
+        yield "item" if kind == "prose" and number in anew else kind
 
 
 def _kind(line: str, *, is_code: bool) -> str:
