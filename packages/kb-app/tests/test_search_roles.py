@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_app import Config, KnowledgeBase
+from kb_app._search import roles
 from kb_app._search.ranking import Row
 from kb_app._search.roles import in_their_places
 from kb_app.config import Embedding, Source
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
 from kb_core.ports import StoredChunk
-from kb_core.search import SearchQuery
+from kb_core.search import FileRole, SearchQuery
 from kb_search.fusion import Fused
 
 FILES = {
@@ -36,6 +37,18 @@ FILES = {
 
 
 QUESTION = "connection taken pool wait"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*(f"a/{name.replace('*', 'x')}/b.py" for name in roles._FOLDERS)]
+    + [f"a/{name.replace('*', 'x')}" for name in roles._FILES],
+)
+def test_every_name_of_tests_is_one_of_those_that_are_looked_at(path: str) -> None:
+    """Paths are looked at closely only where a word of them is in it."""
+    found = cast("StoredChunk", {"path": path, "media": "code", "code_lang": "python"})
+
+    assert roles.role_of(found) is FileRole.TESTS
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 
 from kb_core.records import ChunkRecord
 from kb_core.testing.documents import document
-from kb_search.analysis import analyze, fold, query_terms
+from kb_search import analysis
+from kb_search.analysis import analyze, fold, query_terms, spelled_otherwise
 from kb_search.schema import lengths_of, scored_texts
 
 
@@ -198,3 +199,29 @@ def test_a_sign_that_no_token_holds_parts_as_a_space_does(parts: list[str], sign
 )
 def test_code_keeps_its_compounds_whole(text: str, whole: list[str]) -> None:
     assert analyze(text).ident.split() == whole
+
+
+@pytest.mark.parametrize("row", range(len(analysis._SPELLINGS)))
+@given(data=st.data())
+def test_a_word_that_is_spelled_otherwise_has_what_is_looked_for_first(
+    row: int, data: st.DataObject
+) -> None:
+    """The pattern is tried only on words that have it in them."""
+    needed, found, _ = analysis._SPELLINGS[row]
+    ending = data.draw(st.from_regex(found.pattern.replace("(?<=...)", "").replace("(?<=..)", "")))
+    word = data.draw(st.sampled_from(["", "org", "neighb"])) + ending
+
+    assert found.search(word) is None or needed in word
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("organise", "organize"), ("analysed", "analyzed"), ("colours", "colors")),
+        *(("centre", "center"), ("catalogue", "catalog"), ("cancelled", "canceled")),
+        *(("defence", "defense"), ("grey", "gray"), ("artefact", "artifact")),
+        *(("judgement", "judgment"), ("acknowledgements", "acknowledgments")),
+    ],
+)
+def test_a_word_has_its_other_spelling(one: str, other: str) -> None:
+    assert (spelled_otherwise(one), spelled_otherwise(other)) == (other, one)

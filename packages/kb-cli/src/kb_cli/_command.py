@@ -144,5 +144,6 @@ class KebabSubgroup(_WithExample, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         chosen = self.chosen(args[0])
-        implied = [] if chosen in {None, args[0]} else [chosen or ""]
-        return super().resolve_command(ctx, [*implied, *args])
+        if chosen is not None and chosen != args[0]:
+            args = [chosen, *args]
+        return super().resolve_command(ctx, args)

@@ -184,8 +184,9 @@ class DeclaredGroup(Declared):
 
     def chosen(self, word: str) -> str | None:
         """Return the command that *word* names or implies."""
-        is_word = word in self.commands or word.startswith("-")
-        return (word if word in self.commands else None) if is_word else self.implied(word)
+        if word in self.commands:
+            return word
+        return None if word.startswith("-") else self.implied(word)
 
 
 def option(*words: str, sets: str = "", **given: Any) -> Callable[[_Function], _Function]:  # noqa: ANN401 - in click's words

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from kb_core.citations import Citation
 from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
-from kb_core.values import dataclass, field, field_names, lazy_pattern
+from kb_core.values import as_dict, dataclass, field, lazy_pattern
 
 if TYPE_CHECKING:
     from kb_core.dates import DateAsked
@@ -101,7 +101,7 @@ class SearchFilters:
 
     def given(self) -> dict[str, Any]:
         """Return the filters that have a value, by their names, as JSON has them."""
-        told = {name: getattr(self, name) for name in field_names(type(self))}
+        told = as_dict(self)
         return {n: list(v) if isinstance(v, tuple) else v for n, v in told.items() if v}
 
 

@@ -30,9 +30,8 @@ from kb_core.records import (
     DocumentRecord,
     FileRecord,
     Publication,
-    VectorFiles,
 )
-from kb_core.values import field_names
+from kb_core.values import as_dict, field_names
 from kb_search.analysis import Streams, analyze, fold
 from kb_search.opening import CONTROL, SIGNPOST, TERMS
 from kb_search.signposts import is_signpost
@@ -276,11 +275,8 @@ def control_document(control: Control) -> tantivy.Document:
 
 def control_payload(control: Control) -> bytes:
     """Return a control record as JSON; ``opening.control_of`` reads it back."""
-    fields = {name: getattr(control, name) for name in field_names(Control)}
-    fields["vectors"] = {
-        key: {name: getattr(files, name) for name in field_names(VectorFiles)}
-        for key, files in control.vectors.items()
-    }
+    fields = as_dict(control)
+    fields["vectors"] = {key: as_dict(files) for key, files in control.vectors.items()}
     return _json(fields)
 
 
@@ -324,7 +320,7 @@ def changed_of(file: FileRecord) -> int:
 
 def file_payload(file: FileRecord) -> bytes:
     """Return what an index shows of a row of the ledger, as JSON."""
-    fields = {name: getattr(file, name) for name in field_names(FileRecord)}
+    fields = as_dict(file)
     for name in ("processed_at", "changed_at"):
         fields[name] = to_epoch(fields[name]) if fields[name] else None
     return _json(fields)

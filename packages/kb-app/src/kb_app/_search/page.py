@@ -39,7 +39,7 @@ from kb_core.search import (
     SearchQuery,
     SearchResponse,
 )
-from kb_core.values import dataclass, field_names, replace
+from kb_core.values import as_dict, dataclass, replace
 
 __all__ = [
     "Cursor",
@@ -226,7 +226,7 @@ def asked_beside(
     mode: str, filters: SearchFilters, wanted: int, fusion: str, rrf_k: int, model: str | None
 ) -> Mapping[str, Any]:
     """Return all that a question is beside its text, as JSON values; the same for many."""
-    given = ((name, getattr(filters, name)) for name in field_names(type(filters)))
+    given = as_dict(filters).items()
     return {
         "mode": mode,
         "filters": {name: sorted(set(v)) if isinstance(v, tuple) else v for name, v in given},

@@ -129,11 +129,11 @@ _OF_SETTINGS = "config"
 _ASKED_RECORD = _words(
     "change changes changed changelog history release releases released since new"
 )
-_ASKED_WHERE = lazy_pattern(
-    r"(?i)\s*(?:where|definition|which (?:function|class|method|module|file)|wo|où|d[oó]nde|onde"
-    r"|dove|waar|где)\b"
+_ASKED_WHERE = (
+    *("where", "definition", "wo", "où", "donde", "dónde", "onde", "dove", "waar", "где"),
+    *("which function", "which class", "which method", "which module", "which file"),
 )
-_FIRST_OF_WHERE = _words("where definition which wo où donde dónde onde dove waar где")
+"""What a question begins with that asks for a place in code."""
 _ANYWHERE = ("어디", "どこ", "哪里", "哪裡", "在哪")
 """In languages that do not ask it first."""
 _ASKED_WHERE_TOLD = lazy_pattern(
@@ -263,8 +263,10 @@ def wish_of(query: str) -> Wish:
     roles = {role for role, words in _ASKED.items() if not asked.isdisjoint(words)}
     if any(word.startswith(_OF_SETTINGS) for word in asked):
         roles.add(FileRole.CONFIG)
-    is_first = bool(names) and names[0].lower() in _FIRST_OF_WHERE
-    is_where = is_first and _ASKED_WHERE.match(query) is not None
+    begins = query.lstrip().lower()
+    is_where = any(
+        begins.startswith(words) and not _NAME.match(begins, len(words)) for words in _ASKED_WHERE
+    )
     is_where = is_where or any(word in query for word in _ANYWHERE)
     words = tuple(frozenset(term.forms or term.stems) for term in query_terms(query, ("en",)))
     is_of_record = not asked.isdisjoint(_ASKED_RECORD)
