@@ -364,6 +364,70 @@ def test_a_first_look_is_published_in_one_step(home: Home) -> None:
     assert steps == [72]
 
 
+def picture_of(text: str, path: Path) -> None:
+    """Write a picture with *text* in it."""
+    pytest.importorskip("tesserocr")
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", (640, 120), "white")
+    draw = ImageDraw.Draw(image)
+    draw.text((40, 30), text, fill="black", font=ImageFont.load_default(36))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path)
+
+
+def warnings_of(home: Home, *words: str) -> str:
+    told = home.run("search", "otter", "--mode", "lexical", "--in", str(home.folder), *words)
+    return told.stderr
+
+
+@pytest.mark.parametrize("way", ["--media", "embed", "grep"])
+def test_pictures_are_read_once_they_are_asked_for(home: Home, way: str) -> None:
+    picture_of("Walrus receipt 12.50", home.folder / "img/receipt.png")
+    assert "1 picture or scan is not read yet: 'kebab embed --in " in warnings_of(home)
+    assert home.paths("walrus") == []
+    assert home.paths("otter") == ["README.md"]
+    if way == "--media":
+        assert home.paths("walrus", "--media", "image") == ["img/receipt.png"]
+    elif way == "grep":
+        found = home.run("grep", "Walrus", "--media", "image", "--in", str(home.folder))
+        assert "img/receipt.png" in found.stdout
+    else:
+        home.run("embed", "--in", str(home.folder))
+    assert home.paths("walrus") == ["img/receipt.png"]
+    assert "not read yet" not in warnings_of(home)
+
+    picture_of("Narwhal receipt", home.folder / "img/second.png")  # as somebody asked for them
+    assert home.paths("narwhal") == ["img/second.png"]
+
+
+def test_pictures_are_read_at_once_where_they_are_most_of_a_folder(home: Home) -> None:
+    for name in ("walrus", "narwhal", "dugong"):
+        picture_of(f"{name} receipt", home.folder / f"{name}.png")
+    assert home.paths("dugong receipt")[0] == "dugong.png"
+    assert "not read yet" not in warnings_of(home)
+
+
+def test_pictures_that_nobody_wants_read_are_no_warning(home: Home) -> None:
+    picture_of("Walrus receipt", home.folder / "receipt.png")
+    home.environ["KEBAB_OCR_ENABLED"] = "false"
+    assert "not read yet" not in warnings_of(home)
+    assert home.paths("walrus", "--media", "image") == []
+
+
+def test_a_call_that_leaves_pictures_opens_no_store(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture_of("Walrus receipt", home.folder / "receipt.png")
+    assert home.paths("otter") == ["README.md"]
+
+    def opened(*_: object) -> None:
+        raise AssertionError("the store was opened")
+
+    monkeypatch.setattr("kb_app._wiring.open_session", opened)
+    assert home.paths("otter") == ["README.md"]
+
+
 def test_what_was_interrupted_goes_on(home: Home) -> None:
     for number in range(5):
         home.write(f"clone/n{number}.md", f"This otter has the number {number}.\n")

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kb_app import paths
 from kb_app._data_dir import making_private_files
@@ -35,6 +35,16 @@ def homes_in(environ: Mapping[str, str]) -> Path:
     return paths.cache_dir(environ) / "workspaces"
 
 
+class Mark(NamedTuple):
+    """What a cache says of itself."""
+
+    folders: tuple[str, ...] = ()
+    is_whole: bool = False
+    """All of the folders was read once."""
+    reads_late: bool = False
+    """What is read in later phases is read, too: somebody asked for it, or it is most of all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """The cache of one workspace, there yet or not. Its mark was last touched when it was used."""
@@ -46,29 +56,26 @@ class Home:
         """The file that says what it is of, and whose time when it was used."""
         return self.path / _MARK
 
-    def read(self) -> tuple[tuple[str, ...], bool]:
-        """Return the folders, and whether all of them was read once."""
+    def read(self) -> Mark:
+        """Return what is noted of it; a mark of before says nothing of later phases."""
         try:
             found = json.loads(self.mark.read_bytes())
-            return tuple(map(str, found["folders"])), bool(found["whole"])
-        except (OSError, ValueError, TypeError, KeyError):
-            return (), False
+            folders = tuple(map(str, found["folders"]))
+            return Mark(folders, bool(found["whole"]), found.get("late") is True)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return Mark()
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of the folders was read once."""
-        return self.read()[1]
-
-    def use(self, folders: Sequence[Path], *, is_whole: bool) -> None:
+    def use(self, folders: Sequence[Path], *, is_whole: bool, reads_late: bool = False) -> None:
         """Note that it is used, and what it is of."""
-        wanted = (tuple(map(str, folders)), is_whole)
+        wanted = Mark(tuple(map(str, folders)), is_whole, reads_late)
         if self.read() == wanted:
             os.utime(self.mark)
             return
+        told = {"folders": wanted.folders, "whole": is_whole, "late": reads_late}
         with making_private_files():
             paths.make_private_folder(self.path)
             new = self.mark.with_suffix(f".{os.getpid()}")
-            new.write_text(json.dumps({"folders": wanted[0], "whole": is_whole}), "utf-8")
+            new.write_text(json.dumps(told), "utf-8")
             new.replace(self.mark)
 
     def used_at(self) -> int:
@@ -124,11 +131,11 @@ def workspace_list(environ: Mapping[str, str]) -> types.WorkspaceList:
     homes = sorted(_all_homes(environ), key=lambda home: -home.used_ns())
     return wire.workspace_list(
         {
-            "folders": list(home.read()[0]),
+            "folders": list(home.read().folders),
             "cache": str(home.path),
             "used_at": to_rfc3339(from_epoch(home.used_at())),
             "bytes": home.size(),
-            "complete": home.is_whole,
+            "complete": home.read().is_whole,
         }
         for home in homes
     )
@@ -136,7 +143,7 @@ def workspace_list(environ: Mapping[str, str]) -> types.WorkspaceList:
 
 def cached_folders(environ: Mapping[str, str]) -> list[str]:
     """Return the folders that there are caches of, links resolved."""
-    return list(dict.fromkeys(name for home in _all_homes(environ) for name in home.read()[0]))
+    return list(dict.fromkeys(name for home in _all_homes(environ) for name in home.read().folders))
 
 
 def forget(
@@ -148,7 +155,7 @@ def forget(
     homes = _all_homes(environ)
     if folder is not None:
         real = os.path.realpath(paths.from_argument(folder, environ))
-        homes = [home for home in homes if real in home.read()[0]]
+        homes = [home for home in homes if real in home.read().folders]
     if folder is not None and not homes:
         raise InvalidInput(
             f"there is no workspace of '{folder}'",

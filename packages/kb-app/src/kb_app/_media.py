@@ -15,6 +15,7 @@ from kb_core.media import Media
 from kb_core.values import dataclass, field
 
 if TYPE_CHECKING:
+    from kb_app.config import Config
     from kb_core.ports import Chunker, Parser, StoredDoc
 
 __all__ = ["AUDIO", "MEDIA", "OCR", "OFFICE", "PHASES", "UNLOCKING", "VIDEO"]
@@ -25,11 +26,13 @@ __all__ += [
     "chunker_for",
     "extras_of",
     "has_lines",
+    "has_phases",
     "later_of",
     "later_versions",
     "medium_of",
     "parser_for",
     "parsers_of",
+    "phases_off",
     "versions_of",
 ]
 
@@ -247,6 +250,17 @@ def parser_for(media: str, code_lang: str | None = None, phases: Collection[str]
 def later_of(media: str, phase: str) -> Later | None:
     """Return what reads *media* in a later phase, if anything does."""
     return medium_of(media).later.get(phase)
+
+
+def has_phases(media: str) -> bool:
+    """Say whether files of *media* may be read in a later phase."""
+    return bool(medium_of(media).later)
+
+
+def phases_off(config: Config) -> list[str]:
+    """Return the later phases that the configuration switches off."""
+    switches = {"ocr": config.ocr.enabled, "transcribe": config.audio.enabled}
+    return [phase for phase, is_on in switches.items() if is_on is False]
 
 
 def chunker_for(media: str) -> Chunker:

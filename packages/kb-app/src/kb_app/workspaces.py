@@ -17,7 +17,6 @@ that was not used for ``workspaces.keep_days`` goes when another one is used.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import threading
 import time
@@ -29,6 +28,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from kb_app import _queries, paths
 from kb_app._caches import Home, cached_folders, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
+from kb_app._folders import check_size, real_folder, source_of
+from kb_app._media import has_phases, phases_off
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
 from kb_app.config import Config, Source
@@ -48,7 +49,8 @@ from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
 from kb_core.ids import text_hash
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
-from kb_core.search import SearchQuery
+from kb_core.records import FileState
+from kb_core.search import GrepQuery, SearchQuery
 from kb_core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -72,12 +74,8 @@ _EMBEDDED_AT_ONCE = 16
 """Passages that one search embeds, the best that its words find: about a second."""
 _OF_ORIGIN = 8
 """Passages of a document that are embedded when others like it are looked for."""
-_MB = 1_000_000
-_MB_A_MINUTE = 40
-"""What a run gets through on one core, roughly."""
-_SEEN_FOR = 3
-"""How many times the limit is counted before it is said that there is more."""
-_SPECIAL = re.compile(r"([\\*?\[\]!# ])")
+_LATE = {"ocr": ("picture or scan", "pictures or scans"), "transcribe": ("recording", "recordings")}
+"""What waits for a later phase, one and several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,7 @@ def place_of_folders(
     config: Config, folders: Sequence[Path], *, environ: Mapping[str, str]
 ) -> Place:
     """Return where these folders are answered from; several are one workspace."""
-    real = tuple(dict.fromkeys(map(_real, folders)))
+    real = tuple(dict.fromkeys(map(real_folder, folders)))
     if len(real) == 1:
         for source in seen_sources(config).sources:
             top = Path(os.path.realpath(source.root))
@@ -159,7 +157,7 @@ def place_of_folders(
     home = homes_in(environ) / text_hash("\0".join(map(str, real)))
     sources: list[Source] = []
     for path in real:
-        sources.append(_source(path, config, environ, {source.id for source in sources}))
+        sources.append(source_of(path, config, environ, {source.id for source in sources}))
     own = replace(
         config,
         sources=tuple(sources),
@@ -170,40 +168,6 @@ def place_of_folders(
         estimates_tokens=True,
     )
     return Place(own, real, home=home, environ=environ, data_dir=config.storage.data_dir)
-
-
-def _real(path: Path) -> Path:
-    real = Path(os.path.realpath(path))
-    problem, hint = "", "--in takes a folder, or a file"
-    try:
-        if real.is_dir():
-            with os.scandir(real):
-                return real
-        if real.is_file():
-            with real.open("rb"):
-                return real
-        problem = f"'{path}' is no folder" if real.exists() else f"no folder '{path}'"
-    except PermissionError:
-        problem, hint = f"'{path}' cannot be read: permission denied", ""
-    except OSError as error:
-        problem, hint = f"'{path}' cannot be read: {error.strerror}", ""
-    raise InvalidInput(problem, hint=hint or None, details={"field": "in", "value": str(path)})
-
-
-def _source(path: Path, config: Config, environ: Mapping[str, str], taken: set[str]) -> Source:
-    from kb_app.config import free_name
-
-    root = path if path.is_dir() else path.parent
-    only = () if root == path else ("/" + _SPECIAL.sub(r"\\\1", path.name),)
-    ours = (homes_in(environ).parent, config.storage.data_dir)
-    inside = [Path(os.path.realpath(own)) for own in ours]
-    excluded = [f"/{own.relative_to(root).as_posix()}/" for own in inside if root in own.parents]
-    return Source(
-        id=free_name(root, taken),
-        root=root,
-        include=only,
-        exclude=tuple(_SPECIAL.sub(r"\\\1", pattern) for pattern in excluded),
-    )
 
 
 class Workspace(KnowledgeBase):
@@ -223,6 +187,7 @@ class Workspace(KnowledgeBase):
         self._turn = threading.RLock()
         self._looked_at = float("-inf")
         self._remark = ""
+        self._reads_late = False
 
     def preferences(self) -> Preferences:
         token = DataDir(self._place.data_dir).token  # of the person, and not of a cache
@@ -254,12 +219,14 @@ class Workspace(KnowledgeBase):
     # ---------------------------------------------------------------- reading
 
     def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
+        self._read_if_asked([query])
         self._embed_found([query], stop)
         return self._told(super().search(query, stop=stop))
 
     def search_many(
         self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
     ) -> Any:  # noqa: ANN401 - as the facade
+        self._read_if_asked(queries)
         self._embed_found(queries, stop)
         outcomes = super().search_many(queries, stop=stop)
         return (one if isinstance(one, KbError) else self._told(one) for one in outcomes)
@@ -271,6 +238,7 @@ class Workspace(KnowledgeBase):
         stop: threading.Event | None = None,
         **shape: Any,  # noqa: ANN401 - as the facade
     ) -> AggregatedResponse:
+        self._read_if_asked(queries)
         self._embed_found(queries, stop)
         found = super().search_aggregated(queries, stop=stop, **shape)
         told = (one if isinstance(one, KbError) else self._told(one) for one in found.outcomes)
@@ -298,11 +266,19 @@ class Workspace(KnowledgeBase):
         self._embed_found([words], None, {chunk["chunk_key"] for chunk in chunks})
         return self._told(super().similar(origin, query))
 
+    def grep(self, query: GrepQuery, *, stop: threading.Event | None = None) -> types.GrepResponse:
+        self._read_if_asked([query])
+        return super().grep(query, stop=stop)
+
     def sources(self) -> list[tuple[str, str]]:
         return [(source.id, str(source.root)) for source in self._config.sources]
 
     def embed(self, *, stop: threading.Event | None = None) -> Iterator[IngestEvent]:
-        """Compute all embeddings that are missing; the next look at the folder opens the store."""
+        """Read all that waits, and compute all embeddings that are missing.
+
+        The next look at the folder opens the store.
+        """
+        self._read_late()
         self._refresh()
         with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
             yield from writer.embed(stop=stop)
@@ -326,10 +302,42 @@ class Workspace(KnowledgeBase):
             else text
             for text in response.degraded
         )
-        remarks = (*response.warnings, *([self._remark] if self._remark else []))
+        remarks = (*response.warnings, *filter(None, (self._remark, self._waiting(command))))
         return replace(response, degraded=degraded, warnings=remarks)
 
+    def _waiting(self, command: str) -> str:
+        """Say how many files are not read yet, and what reads them."""
+        counts = self._late_rows(super()._snapshot())
+        told = [f"{n:,} {_LATE[phase][n > 1]}" for phase, n in counts.items() if n]
+        if not told:
+            return ""
+        are = "are" if sum(counts.values()) > 1 else "is"
+        return (
+            f"{' and '.join(told)} {are} not read yet: {command} does that, and so does a search "
+            f"with a filter by medium"
+        )
+
+    def _late_rows(self, snapshot: IndexSnapshot) -> dict[str, int]:
+        """Return how many files wait for each of the later phases that are switched on."""
+        counts = snapshot.ledger(OneOf("state", (FileState.PENDING.value,))).counts
+        off = phases_off(self._config)
+        return {
+            phase: sum(n for (_, reason), n in counts.items() if reason == phase)
+            for phase in _LATE
+            if phase not in off
+        }
+
     # ---------------------------------------------------------------- following the folder
+
+    def _read_if_asked(self, queries: Sequence[SearchQuery | GrepQuery | KbError]) -> None:
+        """Have pictures, scans and recordings read where a filter asks for their media."""
+        for one in queries:
+            if not isinstance(one, KbError) and any(map(has_phases, one.filters.media)):
+                self._read_late()
+
+    def _read_late(self) -> None:
+        if not self._reads_late:
+            self._reads_late, self._looked_at = True, float("-inf")
 
     def _refresh(self) -> None:
         with self._turn:
@@ -337,7 +345,7 @@ class Workspace(KnowledgeBase):
                 return
             home = Home(self._config.storage.data_dir.parent)
             if self._is_frozen:
-                _refuse_unless(home.is_whole, self._place.told)
+                _refuse_unless(home.read().is_whole, self._place.told)
             else:
                 self._follow(home)
             self._looked_at = time.monotonic()
@@ -345,31 +353,48 @@ class Workspace(KnowledgeBase):
     def _follow(self, home: Home) -> None:
         """Bring the cache in line; where another process does, what is there is good enough."""
         for folder in self._place.folders:
-            _real(folder)
+            real_folder(folder)
         try:
-            is_whole = home.is_whole
-            if not is_whole:
-                _check_size(self._place)
-            home.use(self._place.folders, is_whole=is_whole)
+            known = home.read()
+            self._reads_late |= known.reads_late
+            if not known.is_whole:
+                check_size(self._place.config, self._place.folders[0], self._place.told)
+            home.use(self._place.folders, is_whole=known.is_whole, reads_late=known.reads_late)
             sweep(self._config, self._place.environ, spare=home.path)
             try:
                 self._remark = ""
-                self._ingest(_BRIEF_SECS, is_first=not is_whole)
+                self._read(_BRIEF_SECS, is_first=not known.is_whole)
             except StoreBusy:
-                if is_whole:
+                if known.is_whole:
                     self._remark = "another process is reading what changed; this is from before"
                     return
                 self._hear(f"another process indexes {self._place.told}; waiting for it")
-                self._ingest(_LONG_SECS, is_first=True)
+                self._read(_LONG_SECS, is_first=True)
             except (StoreCorrupt, StoreNewer, NotIndexed):
                 self._make_anew()
-            home.use(self._place.folders, is_whole=True)
+            home.use(self._place.folders, is_whole=True, reads_late=self._reads_late)
         except OSError as error:
             raise _unwritable(home.path, error) from error
 
+    def _read(self, patience: float, *, is_first: bool) -> None:
+        """Read what changed; of pictures and the like no more than their names, unless wanted."""
+        self._ingest(patience, is_first=is_first)
+        if not self._reads_late and self._is_mostly_late():
+            self._reads_late = True
+            self._ingest(patience, is_first=False)
+
+    def _is_mostly_late(self) -> bool:
+        snapshot = super()._snapshot()
+        waiting = sum(self._late_rows(snapshot).values())
+        return 2 * waiting > snapshot.count_docs(None)
+
     def _ingest(self, patience: float, *, is_first: bool) -> None:
         options = IngestOptions(
-            embed=False, allow_empty=True, summary_only=True, is_first_look=is_first
+            embed=False,
+            allow_empty=True,
+            summary_only=True,
+            is_first_look=is_first,
+            without=() if self._reads_late else tuple(_LATE),
         )
         with KnowledgeBase.open(self._patient(patience)) as writer:
             for event in writer.ingest(options):
@@ -380,7 +405,7 @@ class Workspace(KnowledgeBase):
         self.close()
         with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
             writer.reset("data-only", dry_run=False)
-        self._ingest(_LONG_SECS, is_first=True)
+        self._read(_LONG_SECS, is_first=True)
 
     def _patient(self, secs: float) -> Config:
         return replace(self._config, storage=replace(self._config.storage, lock_wait_secs=secs))
@@ -433,39 +458,6 @@ def _refuse_unless(is_whole: bool, folder: str) -> None:  # noqa: FBT001 - one f
             hint="leave out --readonly, and unset KEBAB_READONLY: it goes into a cache",
             details={"operation": "ingest"},
         )
-
-
-def _check_size(place: Place) -> None:
-    """Refuse what a person would not wait for unasked."""
-    from kb_app._ingest.preview import amount
-    from kb_app._ingest.settings import ingest_settings, source_specs
-
-    limits = place.config.workspaces
-    most = (limits.max_files, limits.max_mb * _MB)
-    specs = source_specs(place.config, [])
-    settings = ingest_settings(place.config)
-    found = amount(specs, settings, _SEEN_FOR * most[0], _SEEN_FOR * most[1])
-    if found.files <= most[0] and found.bytes <= most[1]:
-        return
-    at_least = "" if found.is_complete else "at least "
-    minutes = max(1, round(found.bytes / _MB / _MB_A_MINUTE))
-    folder = place.folders[0]
-    raise InvalidInput(
-        f"{place.told} holds {at_least}{found.files:,} files to read, {found.bytes / _MB:,.0f} MB: "
-        f"{at_least}{minutes:,} min of work; unasked, at most {most[0]:,} files and "
-        f"{limits.max_mb:,} MB are read",
-        hint=f"name a folder in it; or 'kebab add {shlex.quote(str(folder))}' and 'kebab ingest'; "
-        "or set KEBAB_WORKSPACES_MAX_FILES and KEBAB_WORKSPACES_MAX_MB",
-        details={
-            "field": "in",
-            "value": str(folder),
-            "files": found.files,
-            "bytes": found.bytes,
-            "complete": found.is_complete,
-            "max_files": limits.max_files,
-            "max_mb": limits.max_mb,
-        },
-    )
 
 
 def _unwritable(home: Path, error: OSError) -> IoError:

@@ -28,6 +28,7 @@ from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
 from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
+from kb_app._media import phases_off
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_app.jobs import JobFile, PastRun, note_quiet_run
@@ -109,8 +110,7 @@ def look(config: Config, parts: Parts) -> tuple[bool, frozenset[str]]:
 
 def _with_configured(config: Config, options: IngestOptions) -> IngestOptions:
     """Return *options*, without the later phases that the configuration switches off."""
-    switches = {"ocr": config.ocr.enabled, "transcribe": config.audio.enabled}
-    off = [phase for phase, is_on in switches.items() if is_on is False]
+    off = phases_off(config)
     return replace(options, without=tuple(dict.fromkeys([*options.without, *off])))
 
 
