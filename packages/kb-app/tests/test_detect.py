@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_app._ingest.judging.kinds import Skip, check_medium, detect, detect_from_bytes
+from kb_app._ingest.judging.kinds import (
+    Caps,
+    Skip,
+    check_medium,
+    detect,
+    detect_from_bytes,
+    language_of_header,
+)
+from kb_app._ingest.making.parsing import judge_bytes
 from kb_app._media import MEDIA, Medium
+from kb_core.documents import SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
 
@@ -103,7 +112,38 @@ def test_the_first_bytes_say_what_a_name_does_not(head: bytes, expected: str) ->
     assert (f"{kind.media}/{kind.code_lang}" if kind else "None") == expected
 
 
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"struct point { int x; };\nint area(const struct point *p);\n", "c"),
+        (b"/* a class of things, and the namespace they are in */\n#include <stdio.h>\n", "c"),
+        (b"#define HAS(flags, bit) ((flags) & (bit))\n", "c"),
+        (b"#include <vector>\n", "cpp"),
+        (b"class CORE_EXPORT Widget : public Object {\n", "cpp"),
+        (b"class Pool\n{\n", "cpp"),
+        (b"namespace a::b {\n", "cpp"),
+        (b"  template <typename T>\n  T least(T a, T b);\n", "cpp"),
+        (b"void take(const std::string& name);\n", "cpp"),
+        (b"int total(const Row& row, int n);\n", "cpp"),
+        (b"enum class Kind { kOne };\n", "cpp"),
+        (b"#import <Foundation/Foundation.h>\n@interface Row : NSObject\n", "objc"),
+        (b"#import <Foundation/Foundation.h>\n", "objc"),
+        (b"#import <CoreFoundation/CoreFoundation.h>\nnamespace a {\n", "cpp"),
+        (b"", "c"),
+    ],
+)
+def test_a_header_is_of_the_language_that_it_is_written_in(data: bytes, expected: str) -> None:
+    assert language_of_header(data) == expected
+
+    for path, known in (("a.h", expected), ("a.c", "c")):
+        file = SourceFile(source_id="s", path=path, media="code", code_lang="c")
+        judged = judge_bytes(file, data or b"\n", Caps())
+        assert isinstance(judged, SourceFile)
+        assert judged.code_lang == known
+
+
 @given(st.text(max_size=30), st.binary(max_size=200))
 def test_no_name_and_no_bytes_are_too_strange(name: str, head: bytes) -> None:
     detect(name)
     detect_from_bytes(head)
+    language_of_header(head)

@@ -41,9 +41,9 @@ SETTINGS = Settings(
     [
         ("markdown", None, "markdown-2"),
         ("text", None, "text-2"),
-        ("code", "python", "code-2"),
-        ("code", "jsx", "code-2"),
-        ("code", "shell", "code-2"),
+        ("code", "python", "code-3"),
+        ("code", "jsx", "code-3"),
+        ("code", "shell", "code-3"),
         ("code", "yaml", "outline-1"),
         ("code", "json", "text-2"),
         ("code", None, "text-2"),
@@ -94,7 +94,7 @@ def test_every_medium_has_a_row() -> None:
 def test_code_has_three_parsers() -> None:
     versions = {parser.version for parser in parsers_of("code")}
 
-    assert versions == {"code-2", "outline-1", "text-2"}
+    assert versions == {"code-3", "outline-1", "text-2"}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_code_has_three_parsers() -> None:
     [
         ("markdown", None, "53b5936db77434e6"),
         ("text", None, "3e28fee056e6ea71"),
-        ("code", "python", "a8888b69d68927ca"),
+        ("code", "python", "bd54e18a54726405"),
         ("code", "yaml", "35e088074a9661c7"),
         ("code", "json", "425b7c11c7f7dae2"),
     ],

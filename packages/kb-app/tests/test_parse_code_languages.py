@@ -770,6 +770,67 @@ CSS_UNITS = [
 ]
 
 
+CPP_WITH_MACROS = """
+int Cache::get(int key)
+    LOCKS_EXCLUDED(mu_)
+    NO_THROW(yes) {
+  return key;
+}
+
+Cache::Cache() LOCKS_REQUIRED(mu_) : size_(0) {
+}
+
+class CORE_EXPORT Widget final : public Object {
+ public:
+  int width() const LOCKS_EXCLUDED(mu_) { return w_; }
+};
+
+struct DLL ALIGNED_AS(16) Row {
+  int get() { return 1; }
+};
+
+TEST_F(CacheTest, KeepsWhatIsNew) {
+  EXPECT_EQ(1, 1);
+}
+
+void plain() {
+  if (late) LOG_ERROR(why) {
+  }
+}
+"""
+CPP_WITH_MACROS_UNITS = [
+    "1-5 function Cache.get",
+    "7-8 function Cache.Cache",
+    "10-11 class Widget",
+    "12-13 function Widget.width",
+    "15-15 struct Row",
+    "16-17 function Row.get",
+    "19-21 function CacheTest.KeepsWhatIsNew",
+    "23-26 function plain",
+]
+
+STARLARK = """
+load("//rules:defs.bzl", "cc_library")
+
+# What answers requests.
+cc_library(
+    name = "server",
+    srcs = ["server.cc"],
+)
+
+def suite(name):
+    native.test_suite(name = name)
+
+cc_test(name = "server_test", size = "small")
+"""
+STARLARK_UNITS = [
+    "1-1 gap",
+    "3-7 target server",
+    "9-10 function suite",
+    "12-12 target server_test",
+]
+
+
 @pytest.mark.parametrize(
     ("code_lang", "source", "expected"),
     [
@@ -783,6 +844,8 @@ CSS_UNITS = [
         ("kotlin", KOTLIN, KOTLIN_UNITS),
         ("c", C, C_UNITS),
         ("cpp", CPP, CPP_UNITS),
+        ("cpp", CPP_WITH_MACROS, CPP_WITH_MACROS_UNITS),
+        ("starlark", STARLARK, STARLARK_UNITS),
         ("bash", BASH, BASH_UNITS),
         ("csharp", CSHARP, CSHARP_UNITS),
         ("ruby", RUBY, RUBY_UNITS),

@@ -56,7 +56,10 @@ def is_whole(doc: DocumentRecord) -> bool:
 
 def _has_long_word(text: str) -> bool:
     # No word holds white space, and hardly any text holds so much without any.
-    return any(_LONG_WORD.search(solid) for solid in text.split() if len(solid) >= _LONGEST)
+    solids = text.split()
+    if max(map(len, solids), default=0) < _LONGEST:
+        return False
+    return any(_LONG_WORD.search(solid) for solid in solids if len(solid) >= _LONGEST)
 
 
 def _holds_words(text: str, one: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -37,6 +37,7 @@ __all__ += [
     "check_text",
     "detect",
     "detect_from_bytes",
+    "language_of_header",
     "missing_extra",
 ]
 
@@ -241,6 +242,35 @@ def detect_from_bytes(head: bytes) -> Kind | None:
         if program in _INTERPRETERS:
             return Kind(Media.CODE, _INTERPRETERS[program])
     return None if looks_binary(head) else Kind(Media.TEXT)
+
+
+_HEADER_BYTES = 200_000
+_NAMED_IN_CPP = rb"(?:[A-Z][A-Z0-9_]*(?:\([^()\n]*\))?[ \t]+)?[A-Za-z_][\w:]*"
+"""A name, perhaps after a macro such as ``EXPORT``."""
+_OF_CPP = re.compile(
+    rb"^[ \t]*(?:template[ \t]*<|class[ \t]+" + _NAMED_IN_CPP + rb"(?:[ \t]+final)?\s*[:{;]"
+    rb"|(?:inline[ \t]+)?namespace[ \t\w:]*[{=]|(?:public|private|protected)[ \t]*:"
+    rb"|using[ \t]+[\w:]+[ \t]*[=;]|using[ \t]+namespace\b|(?:static[ \t]+)?constexpr\b"
+    rb"|enum[ \t]+class\b|#[ \t]*include[ \t]*<\w+>)"
+    rb"|\bconst[ \t]+\w[\w:<>]*[ \t]*&[ \t]*\w+[ \t]*[,)]",
+    re.MULTILINE,
+)
+"""What no header of C has; one of the standard library of C++ is named without ``.h``."""
+_OF_OBJC = re.compile(rb"^[ \t]*@(?:interface|protocol|class|property)\b", re.MULTILINE)
+_IMPORTS = re.compile(rb"^[ \t]*#[ \t]*import\b", re.MULTILINE)
+
+
+def language_of_header(data: bytes) -> str:
+    """Return which of the languages whose headers are called ``.h`` that of *data* is in.
+
+    Much as GitHub's linguist does: https://github.com/github-linguist/linguist, heuristics.
+    """
+    begins = data[:_HEADER_BYTES]
+    if _OF_OBJC.search(begins):
+        return "objc"
+    if _OF_CPP.search(begins):
+        return "cpp"
+    return "objc" if _IMPORTS.search(begins) else "c"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

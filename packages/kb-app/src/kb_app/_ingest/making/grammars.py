@@ -235,6 +235,11 @@ LANGUAGES: dict[str, Language] = {
         leading="comment block_comment",
         constants="val_definition",
     ),
+    "starlark": _row(
+        "tree_sitter_python",
+        "function: function_definition",
+        constants="expression_statement",
+    ),
     "swift": _row(
         "tree_sitter_swift",
         """
@@ -256,7 +261,7 @@ LANGUAGES: dict[str, Language] = {
     ),
 }
 
-CODE_ALIASES = {"jsx": "javascript", "shell": "bash", "starlark": "python", "cython": "python"}
+CODE_ALIASES = {"jsx": "javascript", "shell": "bash", "cython": "python"}
 """Languages that another one's grammar reads well enough."""
 
 

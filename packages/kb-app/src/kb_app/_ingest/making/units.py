@@ -6,8 +6,8 @@ taken from a tree, so units are whole lines, and offsets of bytes never matter.
 
 A unit is called what it calls itself. Most grammars put that into the field ``name``. The
 others are here: declarators of C, what an ``impl`` or a receiver belongs to, constants that
-hold a function, selectors of CSS. A name is one line, and its parts are joined by dots
-whatever the language writes.
+hold a function, selectors of CSS, targets of Bazel. A name is one line, and its parts are
+joined by dots whatever the language writes.
 """
 
 from __future__ import annotations
@@ -153,6 +153,8 @@ def _name_of(node: Node) -> str:
 
 def _constant_kind(node: Node) -> str | None:
     """Return what a constant's declaration counts as, ``None`` if as nothing."""
+    if _target(node):
+        return "target"
     value = _value(node)
     if value is not None and value.type in _FUNCTIONS:
         return "class" if value.type == "class" else "function"
@@ -183,6 +185,19 @@ def _declarator(node: Node) -> str:
             (child for child in inner.children if child.type in _DECLARATORS), None
         )
     return _text(inner)
+
+
+_OF_TESTS = re.compile(r"(?:TYPED_)?TEST(?:_[FP])?")
+
+
+def _function(node: Node) -> str:
+    """Return the name of a function; ``TEST(Suite, Name)`` of GoogleTest is ``Suite.Name``."""
+    name = _by_field(node) or _declarator(node)
+    if not _OF_TESTS.fullmatch(name):
+        return name
+    declarator = node.child_by_field_name("declarator")
+    said = _text(declarator.child_by_field_name("parameters") if declarator else None)
+    return ".".join(part.strip() for part in said.strip("()").split(",")) or name
 
 
 def _impl(node: Node) -> str:
@@ -238,6 +253,20 @@ def _constant(node: Node) -> str:
     return ""
 
 
+def _target(node: Node) -> str:
+    """Return the ``name`` that a statement gives in a call, as rules of Bazel do, if it does."""
+    if node.type != "expression_statement":
+        return ""
+    call = next(iter(node.named_children), None)
+    if call is None or call.type != "call":
+        return ""
+    arguments = call.child_by_field_name("arguments")
+    for child in arguments.named_children if arguments else ():
+        if child.type == "keyword_argument" and _by_field(child) == "name":
+            return _text(child.child_by_field_name("value")).strip("\"'")
+    return ""
+
+
 def _child(kind: str, otherwise: str = "") -> Callable[[Node], str]:
     def find(node: Node) -> str:
         found = next((child for child in node.children if child.type == kind), None)
@@ -263,10 +292,10 @@ _FINDERS: dict[str, Callable[[Node], str]] = {
     "companion_object": _own("Companion"),
     "const_declaration": _first_spec,
     "deinit_declaration": _own("deinit"),
-    "expression_statement": _constant,
+    "expression_statement": lambda node: _target(node) or _constant(node),
     "extension_definition": _own("extension"),
     "field_definition": _constant,
-    "function_definition": lambda node: _by_field(node) or _declarator(node),
+    "function_definition": _function,
     "impl_item": _impl,
     "indexer_declaration": _own("this"),
     "init_declaration": _own("init"),

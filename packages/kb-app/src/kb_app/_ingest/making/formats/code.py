@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeChunker", "CodeParser"]
 
-_PARSER = "code-2"
+_PARSER = "code-3"
 _CHUNKER = "code-1"
 
 _LONGEST_LINE = 5_000
@@ -52,6 +52,7 @@ look far ahead take minutes and all memory without ever asking whether to go on.
 _SECONDS = 3.0
 _SECONDS_PER_BYTE = 3e-6
 _PIECE = 1 << 12
+_WITH_MACROS = frozenset({"c", "cpp"})
 _CLOSING_MAX = 200
 _CLOSERS = re.compile(r"(?:[\s})\]>;,]|(?://|end\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*")
 
@@ -69,7 +70,7 @@ class CodeParser:
         tree = None
         if max(map(len, lines.texts)) > _LONGEST_LINE:
             warnings.append(f"code: a line of over {_LONGEST_LINE} characters, cut at blank lines")
-        elif (tree := _parse(content.text.encode("utf-8", "replace"), language)) is None:
+        elif (tree := _parse(_source(content.text, name), language)) is None:
             warnings.append("code: the grammar took too long, cut at blank lines")
         if tree is None:
             regions = paragraphs(lines, 0, len(lines), "gap")
@@ -181,6 +182,39 @@ def _lists_names(node: tree_sitter.Node) -> bool:
 def _only_closes(lines: Lines, region: Region) -> bool:
     start, end = lines.start(region.first), lines.start(region.end)
     return end - start < _CLOSING_MAX and _CLOSERS.fullmatch(lines.text, start, end) is not None
+
+
+_MACRO = rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+_UNREAD_MACROS = (
+    # Between the parameters of a function and its body: ``void f() LOCKS_EXCLUDED(mu) {``.
+    re.compile(
+        rb"(?:\)|\b(?:const|override|final|noexcept))"
+        rb"(?P<said>(?:\s+" + _MACRO + rb"[ \t]*\([^(){};]*\))+)"
+        rb"(?=\s*(?:\{|:[^:]|override\b|final\b))"
+    ),
+    # Before the name of a class: ``class CORE_EXPORT Widget : public Object {``.
+    re.compile(
+        rb"\b(?:class|struct|union)"
+        rb"(?P<said>(?:[ \t]+(?:" + _MACRO + rb"|[A-Z]{2,})(?:\([^(){};]*\))?)+)"
+        rb"(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{])"
+    ),
+)
+"""Macros that the grammar takes for a function or its name, and then the class for a function."""
+
+
+def _source(text: str, language: str) -> bytes:
+    """Return what the grammar reads: of C and C++ without such macros."""
+    source = text.encode("utf-8", "replace")
+    for macros in _UNREAD_MACROS if language in _WITH_MACROS else ():
+        source = macros.sub(_blanked, source)
+    return source
+
+
+def _blanked(match: re.Match[bytes]) -> bytes:
+    """Return what was found with spaces for the macros; rows stay rows."""
+    (start, end), first = match.span("said"), match.start()
+    spaces = re.sub(rb"[^\n]", b" ", match["said"])
+    return match[0][: start - first] + spaces + match[0][end - first :]
 
 
 def _parse(source: bytes, language: Language) -> tree_sitter.Tree | None:
