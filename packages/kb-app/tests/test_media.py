@@ -40,13 +40,13 @@ SETTINGS = Settings(
     ("media", "code_lang", "version"),
     [
         ("markdown", None, "markdown-2"),
-        ("text", None, "text-2"),
+        ("text", None, "text-3"),
         ("code", "python", "code-3"),
         ("code", "jsx", "code-3"),
         ("code", "shell", "code-3"),
         ("code", "yaml", "outline-1"),
-        ("code", "json", "text-2"),
-        ("code", None, "text-2"),
+        ("code", "json", "text-3"),
+        ("code", None, "text-3"),
     ],
 )
 def test_every_file_has_a_parser(media: str, code_lang: str | None, version: str) -> None:
@@ -94,17 +94,17 @@ def test_every_medium_has_a_row() -> None:
 def test_code_has_three_parsers() -> None:
     versions = {parser.version for parser in parsers_of("code")}
 
-    assert versions == {"code-3", "outline-1", "text-2"}
+    assert versions == {"code-3", "outline-1", "text-3"}
 
 
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
         ("markdown", None, "53b5936db77434e6"),
-        ("text", None, "3e28fee056e6ea71"),
+        ("text", None, "0affcd7f1d96f0b3"),
         ("code", "python", "bd54e18a54726405"),
         ("code", "yaml", "35e088074a9661c7"),
-        ("code", "json", "425b7c11c7f7dae2"),
+        ("code", "json", "fa6c9c17967687eb"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

@@ -3,6 +3,7 @@
 from textwrap import dedent
 
 import pytest
+from hypothesis import given, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import parser_for
@@ -52,6 +53,114 @@ def test_restructured_text_has_underlined_titles() -> None:
         ("heading", ("Title", "Part"), "Part\n----"),
         ("heading", ("Title", "Other"), "Other\n-----"),
     ]
+
+
+RESTRUCTURED = """
+    .. _top:
+
+    ===============
+    The ``Pool``\\s
+    ===============
+
+    Intro, as :ref:`below <leases>`::
+
+        .. function:: shown(as_code)
+
+            No heading.
+
+    .. class:: Pool(size, *, wait=None)
+               Pool()
+       :canonical: pools.Pool
+
+        Keeps leases.
+
+        .. code-block:: rst
+
+            .. method:: shown()
+
+                No heading either.
+
+        * .. attribute:: size
+
+            How many.
+
+        .. py:method:: take(timeout)
+
+            Takes one.
+
+    After the class.
+
+    .. c:function:: int pool_take(Pool *pool)
+
+       In C.
+
+    .. option:: -w, --wait
+
+       Waits.
+
+    .. note:: This is no thing
+
+       It is a note.
+
+    .. setting:: POOL_SIZE
+
+    .. index:: leases
+
+    About :class:`~pools.Lease`
+    ---------------------------
+
+    .. data:: nothing_below
+"""
+
+
+@pytest.mark.parametrize("name", ["a.rst", "a.txt", "README"])
+def test_what_directives_describe_is_a_section(name: str) -> None:
+    found = [(path, text.splitlines()[0]) for kind, path, text in outline(RESTRUCTURED, name)
+             if kind == "heading"]  # fmt: skip
+    pool = ("The Pools", "Pool()")
+
+    assert found == [
+        (("The Pools",), ".. _top:"),
+        (pool, ".. class:: Pool(size, *, wait=None)"),
+        ((*pool, "size"), "    * .. attribute:: size"),
+        ((*pool, "take()"), "    .. py:method:: take(timeout)"),
+        (("The Pools", "pool_take()"), ".. c:function:: int pool_take(Pool *pool)"),
+        (("The Pools", "-w, --wait"), ".. option:: -w, --wait"),
+        (("The Pools", "About Lease"), ".. setting:: POOL_SIZE"),
+    ]
+    under = {
+        text.strip(): path for kind, path, text in outline(RESTRUCTURED, name) if kind != "heading"
+    }
+    assert under["After the class."] == ("The Pools",)
+    assert under["Takes one."] == (*pool, "take()")
+    assert under[".. data:: nothing_below"] == ("The Pools", "About Lease")
+
+
+def test_a_text_without_directives_has_no_headings() -> None:
+    text = "Dear all\n========\n\n... and so on::\n\n.. which is no directive\n"
+
+    assert {kind for kind, _, _ in outline(text, "a.txt")} == {"paragraph"}
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["", "=====", "Title", "    deep", ".. class:: A(b)", "   .. method:: c()", "So::",
+             "* .. data:: d", ".. _e:", ".. code:: f", "\t.. option:: -g", "-----", " .. note:: h"]
+        ),
+        max_size=25,
+    )
+)  # fmt: skip
+def test_every_line_of_restructured_text_is_in_one_block(lines: list[str]) -> None:
+    text = "\n".join([".. _always:", "", *lines])
+    file = SourceFile(source_id="s", path="a.rst", media="text")
+    document = parser_for("text")(FileContent(text.encode()), file)
+
+    assert "".join("".join(text[b.start : b.end].split()) for b in document.blocks) == "".join(
+        text.split()
+    )
+    ends = [0, *(block.end for block in document.blocks)]
+    assert all(end <= block.start for end, block in zip(ends, document.blocks, strict=False))
 
 
 @pytest.mark.parametrize(

@@ -133,11 +133,16 @@ class Headings:
 
     def enter(self, level: int, title: str) -> tuple[str, ...]:
         """Close what *level* closes, open *title*, and return the path to it."""
-        while self._open and self._open[-1][0] >= level:
-            self._open.pop()
+        self.close(level)
         self._open.append((level, title))
         self.path = tuple(name for _, name in self._open)
         return self.path
+
+    def close(self, level: int) -> None:
+        """Close what a heading of *level* would close."""
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        self.path = tuple(name for _, name in self._open)
 
     def leave(self) -> None:
         """Close all of them."""
