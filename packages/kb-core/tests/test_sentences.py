@@ -100,6 +100,71 @@ y = 3
     ]
 
 
+def test_restructured_text_is_cut_without_its_titles_directives_and_code() -> None:
+    passage = """.. setting:: MAX_AGE
+
+``MAX_AGE``
+~~~~~~~~~~~
+
+Default: ``0``
+
+Seconds. Close it::
+
+    AGE = 1. + 2
+
+    More. Code.
+
+.. code-block:: python
+
+    x = 3. * y
+
+.. _leases:
+
+======
+Leases
+======
+
+* .. attribute:: TAKEN
+
+    Some one has it. Wait.
+
+.. function:: take(n=1. * 2)
+
+    Takes.
+
+Plain
+-----
+Done. Over.
+"""
+
+    assert parts(passage) == [
+        ("heading", ".. setting:: MAX_AGE", None),
+        ("heading", "``MAX_AGE``\n~~~~~~~~~~~", None),
+        ("sentence", "Default: ``0``", None),
+        ("sentence", "Seconds.", None),
+        ("sentence", "Close it::", None),
+        ("code", "AGE = 1. + 2\n\n    More. Code.", None),
+        ("code", ".. code-block:: python\n\n    x = 3. * y", None),
+        ("heading", ".. _leases:", None),
+        ("heading", "======\nLeases\n======", None),
+        ("heading", "* .. attribute:: TAKEN", None),
+        ("sentence", "Some one has it.", None),
+        ("sentence", "Wait.", None),
+        ("code", ".. function:: take(n=1. * 2)", None),
+        ("sentence", "Takes.", None),
+        ("heading", "Plain\n-----", None),
+        ("sentence", "Done.", None),
+        ("sentence", "Over.", None),
+    ]
+
+
+@pytest.mark.parametrize("mark", ["```", "~~~", "~~~~"])
+def test_a_fence_is_no_line_under_a_title(mark: str) -> None:
+    for before in ("", "Run it:\n"):
+        found = parts(f"{before}{mark}\nx. Y.\n{mark}\n")
+        assert found[-1] == ("code", f"{mark}\nx. Y.\n{mark}", None)
+
+
 def test_lines_that_begin_with_a_label_are_read_one_by_one() -> None:
     text = (
         "Car\nLicence plate: ZH 482 113\nTyres: 205/55 R16, summer tyres\n  from April\n"
@@ -152,7 +217,8 @@ def test_code_is_one_unit() -> None:
 
 
 PIECES = ("word", "Mr.", "3.", "end.", "A", "。", "」", "！", "\n", "\n\n", "- ", "| a |", "|---|",
-          "```", "# ", "\t", " ", "e.g.", "문장이다.", "ไทย")  # fmt: skip
+          "```", "# ", "\n====\n", "\n~~~~~~\n", ".. _a:", ".. b:: c", ".. code::\n", "::",
+          "\t", " ", "e.g.", "문장이다.", "ไทย")  # fmt: skip
 
 
 @settings(max_examples=150, deadline=None)

@@ -5,16 +5,16 @@ as far as they need no table of properties, with what that standard leaves to a 
 full stop after an abbreviation, an initial or an ordinal ends nothing. Scripts that write no
 stop, such as Thai, are cut at blanks into pieces of some length.
 
-``units`` cuts a passage of Markdown or extracted text: each sentence of a paragraph or of a
-list item, each line that begins with a label, each row of a table, each block of code. A unit
-knows what is read before it to be understood: the header of its table, the line that leads
-into its list.
+``units`` cuts a passage of Markdown, reStructuredText or extracted text: each sentence of a
+paragraph or of a list item, each line that begins with a label, each row of a table, each block
+of code. A unit knows what is read before it to be understood: the header of its table, the line
+that leads into its list. Directives and targets of reStructuredText count as headings.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -54,6 +54,14 @@ _UNSTOPPED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff]")
 _BLANKS = re.compile(r"\s+")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S")
+_UNDERLINE = re.compile(r"([=\-~^\"'*+#:._`])\1{2,}")
+_A_FENCE = 3
+_SIGNS_OF_MARKDOWN = ("=", "-")
+"""In Markdown, headings may be longer than the line under them."""
+_DIRECTIVE = re.compile(
+    r"[ \t]*(?:[-*+][ \t]+)?\.\.[ \t](?:_[^\n]*:(?=\s|$)|(?:[\w-]+:)?(?P<name>[\w-]+)::(?=\s|$))"
+)
+_SHOWING = frozenset({"code", "code-block", "parsed-literal", "prompt", "raw", "sourcecode"})
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪–]|\d{1,3}[.)]|[a-z][.)]|\(\d{1,3}\))\s+")
 _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
 _LETTERS = partial(re.compile(r"[\W_]+").sub, "")
@@ -180,25 +188,82 @@ def _blocks(text: str) -> Iterator[_Block]:
     lines = _lines(text)
     at = 0
     while at < len(lines):
-        start, end = lines[at]
-        kind = _kind_of(text[start:end])
-        at += 1
-        if fence := _FENCE.match(text, start, end):
-            mark = fence[1]
-            while at < len(lines) and not text.startswith(mark, _inset(text, *lines[at])):
-                at += 1
-            at = min(at + 1, len(lines))
-        elif kind in ("sentence", "item"):
-            first = at - 1
-            while at < len(lines) and _kind_of(text[slice(*lines[at])]) == "sentence":
-                at += 1
-            paragraph = lines[first:at]
-            anew = entry_lines([text[a:b] for a, b in paragraph])
-            for begun, ended in pairwise([0, *sorted(anew - {0}), len(paragraph)]):
-                span = paragraph[begun][0], paragraph[ended - 1][1]
-                yield _Block(*span, kind if begun == 0 else "sentence")
+        first = at
+        at, kind = _block_at(text, lines, first)
+        if kind not in ("sentence", "item"):
+            yield _Block(lines[first][0], lines[at - 1][1], kind)
             continue
-        yield _Block(start, lines[at - 1][1], kind)
+        paragraph = lines[first:at]
+        anew = entry_lines([text[a:b] for a, b in paragraph])
+        for begun, ended in pairwise([0, *sorted(anew - {0}), len(paragraph)]):
+            span = paragraph[begun][0], paragraph[ended - 1][1]
+            yield _Block(*span, kind if begun == 0 else "sentence")
+        last = paragraph[-1]
+        if text[slice(*last)].rstrip().endswith("::") and (after := _shown(text, lines, at, last)):
+            yield _Block(lines[at][0], lines[after - 1][1], "code")
+            at = after
+
+
+def _block_at(text: str, lines: Sequence[tuple[int, int]], at: int) -> tuple[int, str]:
+    """Return the line after the block at the line *at*, and its kind."""
+    line = lines[at]
+    kind = _kind_of(text[slice(*line)])
+    if kind in _MAY_BE_TITLES and (titled := _titled(text, lines[at : at + 3])):
+        return at + titled, "heading"
+    at += 1
+    if directive := _DIRECTIVE.match(text, *line):
+        after = _shown(text, lines, at, line) if directive["name"] in _SHOWING else 0
+        is_code = after or "(" in text[slice(*line)]  # a signature
+        return after or at, "code" if is_code else "heading"
+    if fence := _FENCE.match(text, *line):
+        while at < len(lines) and not text.startswith(fence[1], _inset(text, *lines[at])):
+            at += 1
+        return min(at + 1, len(lines)), kind
+    while kind in ("sentence", "item") and at < len(lines) and _goes_on_with(text, lines[at]):
+        at += 1
+    return at, kind
+
+
+_MAY_BE_TITLES = frozenset({"sentence", "item", "code"})
+"""A row of tildes, which may stand over a title, is a fence where it does not."""
+
+
+def _titled(text: str, lines: Sequence[tuple[int, int]]) -> int:
+    """Return how many of these lines are a title with a line under it, and perhaps over it."""
+    said = [text[a:b].strip() for a, b in lines] + ["", ""]
+    over, title = (1, said[1]) if _is_adornment(said[0]) else (0, said[0])
+    under = said[over + 1]
+    if not title or _is_adornment(title) or not _is_adornment(under):
+        return 0
+    if over and (said[0] != under or len(under) < len(title)):
+        return 0
+    is_long = under[0] in _SIGNS_OF_MARKDOWN or len(under) >= len(title)
+    return over + 2 if is_long else 0
+
+
+def _is_adornment(line: str) -> bool:
+    return _UNDERLINE.fullmatch(line) is not None and (line[0] not in "`~" or len(line) > _A_FENCE)
+
+
+def _shown(text: str, lines: Sequence[tuple[int, int]], at: int, before: tuple[int, int]) -> int:
+    """Return the line after the literal block at the line *at*, 0 where there is none.
+
+    It is what is indented more than the line *before*.
+    """
+    margin = _inset(text, *before) - before[0]
+    after = 0
+    for number in range(at, len(lines)):
+        start, end = lines[number]
+        if text[start:end].isspace():
+            continue
+        if _inset(text, start, end) - start <= margin:
+            break
+        after = number + 1
+    return after
+
+
+def _goes_on_with(text: str, line: tuple[int, int]) -> bool:
+    return _kind_of(text[slice(*line)]) == "sentence" and not _DIRECTIVE.match(text, *line)
 
 
 def _lines(text: str) -> list[tuple[int, int]]:
