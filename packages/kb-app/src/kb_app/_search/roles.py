@@ -40,8 +40,12 @@ _FILES = (
     "test_*", "*_test.*", "*.test.*", "*-test.*", "*Test.*", "*Tests.*", "*_spec.*", "*.spec.*",
     "conftest.*",
 )  # fmt: skip
-_CONFIG = ("json", "yaml", "toml", "ini", "xml", "css", "dockerfile", "makefile", "properties")
-"""Languages that say how things are to be, rather than what is done."""
+_CONFIG = (
+    "json", "yaml", "toml", "ini", "xml", "css", "dockerfile", "makefile", "properties", "gettext",
+    "gosum", "ignore", "ninja",
+)  # fmt: skip
+"""Languages that say how things are to be, rather than what is done; and translations, which say
+again in each language what the code says once."""
 
 _OF_TESTS = ("test", "spec", "fixture", "fake", "mock", "bench")
 """What paths of them have in them, of which few others have any."""

@@ -62,7 +62,7 @@ def _table(text: str) -> dict[str, str]:
 
 
 _MEDIA = _table("""
-    markdown: md mdx markdown mdown mkd mkdn
+    markdown: md mdx markdown mdown mkd mkdn rmd qmd mdc livemd
     text: txt text rst org adoc asciidoc asc log tex ltx bib textile wiki mediawiki pod srt vtt
     notebook: ipynb
     html: html htm xhtml xht shtml mhtml mht
@@ -90,7 +90,7 @@ _CODE = _table("""
     c: c h
     cpp: cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp cu cuh ino
     csharp: cs csx
-    ruby: rb rake gemspec ru
+    ruby: rb rake gemspec ru podspec
     php: php phtml php5
     swift: swift
     scala: scala sc sbt
@@ -131,7 +131,7 @@ _CODE = _table("""
     proto: proto
     graphql: graphql gql
     nix: nix
-    starlark: bzl star
+    starlark: bzl star bazel
     fortran: f f90 f95 f03 for
     pascal: pas pp
     ada: adb ads
@@ -141,7 +141,28 @@ _CODE = _table("""
     solidity: sol
     cython: pxi
     diff: diff patch
-    template: j2 jinja jinja2 tmpl mustache hbs ejs erb
+    template: j2 jinja jinja2 tmpl mustache hbs ejs erb twig liquid njk pug jade haml cshtml razor
+    gettext: po pot strings
+    glsl: glsl vert frag comp geom tesc tese
+    hlsl: hlsl
+    wgsl: wgsl
+    metal: metal
+    astro: astro
+    prisma: prisma
+    thrift: thrift
+    rego: rego
+    bicep: bicep
+    cue: cue
+    gdscript: gd
+    elm: elm
+    purescript: purs
+    crystal: cr
+    coffeescript: coffee
+    qml: qml
+    tcl: tcl
+    awk: awk
+    vb: vb bas
+    ninja: ninja
 """)
 
 _NAMES = _table("""

@@ -288,7 +288,10 @@ def _line(kind: str, pattern: str, *comment: str, ignore_case: bool = False) -> 
 _LISP = _line("definition", r"\((?:[\w./-]+/)?def[\w*!-]*\s+(?:\^\S+\s+)?(?P<name>[^\s()]+)", ";")
 _SLASHES = ("//", "/*", " *")
 
+_PARTS = _line("section", r"<(?P<name>script|style|template)\b", "<!--")
+
 HEADERS: dict[str, Header] = {
+    "astro": _PARTS,
     "clojure": _LISP,
     "cmake": _line("function", r"(?P<kind>function|macro)\s*\(\s*(?P<name>[\w-]+)",
                    ignore_case=True),
@@ -340,7 +343,7 @@ HEADERS: dict[str, Header] = {
                  r"extension|database|role|user|policy|package)\s+(?:concurrently\s+)?"
                  r"(?:if\s+not\s+exists\s+|if\s+exists\s+)?(?P<name>[\w.\"`\[\]$]+)",
                  "--", "/*", ignore_case=True),
-    "svelte": _line("section", r"<(?P<name>script|style|template)\b", "<!--"),
+    "svelte": _PARTS,
     "terraform": _line("block", r"(?P<kind>[a-z_]+)(?P<name>(?:\s+\"[^\"\n]{1,100}\"){0,3})\s*\{",
                        "#", "//"),
     "toml": _line("table", r"\[\[?(?P<name>[^\[\]\n]{1,200})\]"),
@@ -348,7 +351,7 @@ HEADERS: dict[str, Header] = {
                      "//"),
     "vim": _line("function", r"\s{0,4}(?P<kind>function|command|augroup)!?\s+(?P<name>[\w:#<>]+)",
                  '"'),
-    "vue": _line("section", r"<(?P<name>script|style|template)\b", "<!--"),
+    "vue": _PARTS,
     "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|\"[^\"\n]{1,100}\"):(?:\s|$)"),
     "zig": _line("function", r"(?:pub\s+|export\s+|inline\s+){0,3}(?:(?P<kind>fn)\s+|const\s+)"
                  r"(?P<name>\w+)", "//"),
