@@ -136,6 +136,15 @@ def test_what_directives_describe_is_a_section(name: str) -> None:
     assert under[".. data:: nothing_below"] == ("The Pools", "About Lease")
 
 
+def test_what_is_described_is_a_level_below_what_it_stands_under() -> None:
+    """An outline is indented by levels."""
+    file = SourceFile(source_id="s", path="a.rst", media="text")
+    document = parser_for("text")(FileContent(dedent(RESTRUCTURED).encode()), file)
+    levels = [block.level for block in document.blocks if block.kind == "heading"]
+
+    assert levels == [1, 2, 3, 3, 2, 2, 2]
+
+
 def test_a_text_without_directives_has_no_headings() -> None:
     text = "Dear all\n========\n\n... and so on::\n\n.. which is no directive\n"
 

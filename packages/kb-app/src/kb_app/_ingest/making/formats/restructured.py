@@ -26,8 +26,6 @@ _OF_RST = re.compile(
 """A line that means something in reStructuredText, and in no other text."""
 _ADORNMENT = re.compile(r"""([!-/:-@[-`{-~])\1{1,200}[ \t]*""")
 _ADORNED_MAX = 200
-_BELOW_SECTIONS = 100
-"""Levels from here on are those of things that are described."""
 _DEEPEST = 20
 _MOST_SIGNATURES = 20
 
@@ -69,7 +67,7 @@ def is_restructured(text: str) -> bool:
 def find_headings(lines: Lines) -> Iterator[tuple[Region, str]]:
     """Yield the headings with their names; an empty region of the kind *leave* ends some.
 
-    Titles are levels from 1 on, as they come; what is described is deeper than any of them.
+    Titles are levels from 1 on, as they come; what is described is deeper than the last of them.
     """
     reader = _Reader(lines)
     for number in range(len(lines)):
@@ -85,6 +83,8 @@ class _Reader:
         self._styles: dict[tuple[str, bool], int] = {}
         self._described: list[int] = []
         """How far what is being described is indented."""
+        self._section = 0
+        """The level of the last title."""
         self._title_end = 0
         self._shown = -1
         """What is indented deeper than this is code; -1: nothing is."""
@@ -108,10 +108,11 @@ class _Reader:
 
     @property
     def _level(self) -> int:
-        return _BELOW_SECTIONS + len(self._described)
+        return self._section + 1 + len(self._described)
 
     def _enter(self, number: int, over: bool, mark: str) -> tuple[Region, str]:  # noqa: FBT001 - of a style
         level = self._styles.setdefault((mark, over), len(self._styles) + 1)
+        self._section = level
         first = _lead(self._lines, number - 1 - over, self._title_end)
         self._title_end = number + 1
         name = " ".join(self._lines.texts[number - 1].split())
