@@ -42,9 +42,9 @@ _FILES = (
 )  # fmt: skip
 _CONFIG = (
     "json", "yaml", "toml", "ini", "xml", "css", "dockerfile", "makefile", "properties", "gettext",
-    "gosum", "ignore", "ninja",
+    "cmake", "gomod", "gosum", "gradle", "ignore", "ninja", "starlark",
 )  # fmt: skip
-"""Languages that say how things are to be, rather than what is done; and translations, which say
+"""Languages that say how things are to be or built, not what is done; and translations, which say
 again in each language what the code says once."""
 
 _OF_TESTS = ("test", "spec", "fixture", "fake", "mock", "bench")
