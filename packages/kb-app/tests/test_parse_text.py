@@ -188,6 +188,53 @@ def test_marked_headings(path: str, text: str) -> None:
     ]
 
 
+ORG = """
+#+TITLE: House
+#+DATE: <2024-05-01 Wed>
+#+FILETAGS: :home:repairs:
+#+LANGUAGE: de
+
+* TODO [#A] Fix the roof                         :urgent:roof:
+  Water came in.
+** DONE Call Ola
+* Plain: as it stands :no tag:
+"""
+
+
+def test_org_says_what_front_matter_says() -> None:
+    file = SourceFile(source_id="s", path="a.org", media="text")
+    metadata = parser_for("text")(FileContent(ORG.encode()), file).metadata
+
+    assert metadata.title == "House"
+    assert metadata.created is not None
+    assert metadata.created.date().isoformat() == "2024-05-01"
+    assert set(metadata.tags) == {"home", "repairs", "urgent", "roof"}
+    assert metadata.lang == "de"
+    assert [path for kind, path, _ in outline(ORG, "a.org") if kind == "heading"] == [
+        ("Fix the roof",),
+        ("Fix the roof", "Call Ola"),
+        ("Plain: as it stands :no tag:",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.rst", "House\n=====\n\n:date: 2024-05-01 10:20\n:Tags: home, repairs\n:slug: x\n"),
+        ("a.adoc", "= House\n:revdate: 2024-05-01\n:keywords: home, repairs\n:toc:\n"),
+    ],
+)
+def test_fields_at_the_head_say_what_front_matter_says(path: str, text: str) -> None:
+    file = SourceFile(source_id="s", path=path, media="text")
+    metadata = parser_for("text")(FileContent(text.encode()), file).metadata
+
+    assert metadata.title == "House"
+    assert metadata.created is not None
+    assert metadata.created.date().isoformat() == "2024-05-01"
+    assert metadata.tags == ("home", "repairs")
+    assert metadata.user == {}
+
+
 @pytest.mark.parametrize(
     ("path", "text", "title"),
     [

@@ -2,7 +2,9 @@
 
 reStructuredText, Org and AsciiDoc have headings; every other text has paragraphs only: a
 line in capitals or over a row of dashes may be anything. A text of any other name that has a
-directive or a target of reStructuredText (``.. note::``, ``.. _name:``) is that. Code in a
+directive or a target of reStructuredText (``.. note::``, ``.. _name:``) is that. At their
+heads they say what front matter says (``#+DATE:``, ``#+FILETAGS:``; ``:date:``, ``:tags:``).
+Headings of Org have tags; their state and priority are no part of their names. Code in a
 language that nothing is known of comes here too: its paragraphs are gaps, and it has a name
 but no language.
 
@@ -16,8 +18,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
-from kb_app._ingest.making.formats.restructured import find_headings, is_restructured
 from kb_app._ingest.making.metadata import Hints, code_metadata, text_metadata
+from kb_app._ingest.making.restructured import find_headings, is_restructured
 from kb_app._ingest.making.sections import section_chunks
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import Content, TokenCounter
@@ -29,7 +31,24 @@ _CHUNKER = "paragraphs-3"
 
 _TITLE_MAX = 200
 _ORG = re.compile(r"(\*{1,20})[ \t]+(\S.*)")
-_ORG_TITLE = re.compile(r"^[ \t]*#\+TITLE:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_ORG_KEYWORD = re.compile(r"[ \t]*#\+(\w+):[ \t]*(\S.*)", re.IGNORECASE)
+_FIELD = re.compile(r":([\w-]+):[ \t]+(\S.*)")
+_SAYS = {
+    "created": "created", "date": "date", "filetags": "tags", "keywords": "tags", "lang": "lang",
+    "language": "lang", "modified": "modified", "revdate": "date", "tags": "tags",
+    "title": "title", "updated": "updated",
+}  # fmt: skip
+"""What a file says of itself at its head, by the keys of front matter."""
+_SAYING = {"org": _ORG_KEYWORD, "rst": _FIELD, "adoc": _FIELD, "asciidoc": _FIELD}
+_ORG_STATES = frozenset(
+    {"CANCELED", "CANCELLED", "DONE", "HOLD", "IN-PROGRESS", "MAYBE", "NEXT", "PROJ", "SOMEDAY",
+     "STARTED", "TODO", "WAIT", "WAITING"}
+)  # fmt: skip
+_ORG_TAGS = re.compile(r"[ \t]+:([\w@#%:]+):[ \t]*$")
+_ORG_PRIORITY = re.compile(r"\[#[A-Z0-9]\][ \t]*")
+_DAY = re.compile(r"[<\[]?(\d{4}-\d\d-\d\d)")
+_HEAD = 60
+"""How many lines of a file say something of it."""
 _ADOC = re.compile(r"(={1,6})[ \t]+(\S.*)")
 _SETTING = re.compile(r"\s|$|\.\.|:|//|#")
 """Lines that may stand before a heading that opens the text: settings, comments, blanks."""
@@ -53,9 +72,11 @@ class TextParser:
                 warnings=content.warnings,
                 parser_version=_PARSER,
             )
-        blocks, heading = _blocks(lines, file.path)
-        hints = Hints(path=file.path, heading=heading, body=lines.text)
-        metadata, _ = text_metadata({}, hints)
+        extension = file.path.rpartition(".")[2].lower()
+        blocks, heading = _blocks(lines, extension)
+        tags = tuple(_org_tags(lines)) if extension == "org" else ()
+        hints = Hints(path=file.path, heading=heading, body=lines.text, tags=tags)
+        metadata, _ = text_metadata(_said(lines, extension), hints)
         return ParsedDocument(
             text=lines.text,
             media=file.media,
@@ -77,8 +98,7 @@ class ParagraphChunker:
         return section_chunks(document, counter, limits)
 
 
-def _blocks(lines: Lines, path: str) -> tuple[tuple[Block, ...], str]:
-    extension = path.rpartition(".")[2].lower()
+def _blocks(lines: Lines, extension: str) -> tuple[tuple[Block, ...], str]:
     find = _FINDERS.get(extension) or (find_headings if is_restructured(lines.text) else None)
     headings, at, opening, opened = Headings(), 0, "", False
     blocks: list[Block] = []
@@ -95,8 +115,6 @@ def _blocks(lines: Lines, path: str) -> tuple[tuple[Block, ...], str]:
             blocks.append(block)
         opened = True
     blocks += _between(lines, at, len(lines), headings.path)
-    if extension == "org" and (match := _ORG_TITLE.search(lines.text, 0, 10_000)):
-        opening = match[1].strip()[:_TITLE_MAX]
     return tuple(blocks), opening
 
 
@@ -107,7 +125,36 @@ def _between(lines: Lines, first: int, end: int, path: tuple[str, ...]) -> Itera
 
 
 def _org(lines: Lines) -> Iterator[tuple[Region, str]]:
-    return _marked(lines, _ORG, "*")
+    for region, said in _marked(lines, _ORG, "*"):
+        name = _ORG_TAGS.sub("", said)
+        state, _, rest = name.partition(" ")
+        name = rest.lstrip() if state in _ORG_STATES else name
+        yield region, _ORG_PRIORITY.sub("", name).strip() or said
+
+
+def _said(lines: Lines, extension: str) -> dict[str, object]:
+    """Return what a file says of itself at its head, under the keys of front matter."""
+    says: dict[str, object] = {}
+    pattern = _SAYING.get(extension)
+    for line in lines.texts[:_HEAD] if pattern else ():
+        match = pattern.fullmatch(line) if pattern else None
+        if match is None or (key := _SAYS.get(match[1].lower())) is None:
+            continue
+        value = match[2].strip()
+        if key == "tags":
+            value = ",".join(filter(None, re.split(r"[:,;\s]+", value)))
+        elif key not in {"title", "lang"}:
+            value = day[1] if (day := _DAY.match(value)) else ""
+        if value:
+            says.setdefault(key, value)
+    return says
+
+
+def _org_tags(lines: Lines) -> Iterator[str]:
+    """Yield the tags of headings."""
+    for line in lines.texts:
+        if line.startswith("*") and (tags := _ORG_TAGS.search(line)):
+            yield from filter(None, tags[1].split(":"))
 
 
 def _adoc(lines: Lines) -> Iterator[tuple[Region, str]]:
