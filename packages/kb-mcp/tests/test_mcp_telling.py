@@ -51,6 +51,23 @@ def test_a_passage_without_a_word_has_no_line_that_tells() -> None:
     assert [*picked] == [1]
 
 
+def test_a_line_that_says_what_another_said_is_not_told_again() -> None:
+    """Such as that of a copy of the file, or of what was made of it."""
+    said, short = "An otter holds its breath for eight minutes at most.", "An otter swims."
+    texts = [f"{said}\n{short}\n{own}\n{'x ' * 400}\n" for own in ("Otter one.", "Otter two.")]
+    hit = {"media": "markdown", "doc_path": "a.md"}
+    pieces = [Piece(hits=(hit,), text=text, start=0, end=len(text), first=1) for text in texts]
+
+    picked = Telling("otter breath", pieces).picked({0: 1, 1: 1}, 400)
+    first, second = ("\n".join(picked[at].lines()) for at in (0, 1))
+
+    assert said in first
+    assert said not in second
+    assert short in first
+    assert short in second
+    assert "Otter two." in second
+
+
 async def test_what_gives_a_name_a_value_tells_more_and_what_says_nothing_is_not_told() -> None:
     uses = "\n".join(f"    dive(otter_depth, {n})\n    )" for n in range(40))
     kb = knowledge_base(document("src/swim.py", f"def paddle():\n{uses}\n    otter_depth = 30\n"))

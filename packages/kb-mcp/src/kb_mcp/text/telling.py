@@ -52,6 +52,9 @@ _WORDS = re.compile(r"[^\W_]")
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
 """How much of what a sentence is worth those after and before it are."""
+_TOLD_ONCE = 30
+"""From so many characters on, a line that says what one of another passage says is not told again:
+copies of a file, and what is made of it, would take the room of others."""
 _OPENING = 2
 """So many lines that say something tell what a passage is."""
 _WORD = 4
@@ -173,10 +176,21 @@ class Telling:
             left -= cost(best)
             begun.add(best.of)
             kept.append(best)
-            open_to = [line for line in fitting if line is not best]
+            again = self._text_of(best)
+            open_to = [
+                line
+                for line in fitting
+                if line is not best
+                and (line.of == best.of or not again or self._text_of(line) != again)
+            ]
         while sum(heads[at] + piece.cost for at, piece in self._told(kept).items()) > room:
             kept.pop()  # what is escaped, or left out between lines, shows only now
         return self._told(kept)
+
+    def _text_of(self, line: _Line) -> str:
+        """Return what a line says that is told once, wherever it stands; nothing of a short one."""
+        text = self._parts[line.of][line.at].text.strip()
+        return text if len(text) >= _TOLD_ONCE else ""
 
     def _said_of(self, at: int) -> list[float]:
         """Return what the parts of a piece are worth by the words that they hold."""
