@@ -384,7 +384,8 @@ def warnings_of(home: Home, *words: str) -> str:
 @pytest.mark.parametrize("way", ["--media", "embed", "grep"])
 def test_pictures_are_read_once_they_are_asked_for(home: Home, way: str) -> None:
     picture_of("Walrus receipt 12.50", home.folder / "img/receipt.png")
-    assert "1 picture or scan is not read yet: 'kebab embed --in " in warnings_of(home)
+    said = "1 picture or scan waits: a filter by medium reads it, or 'kebab embed --in "
+    assert said in warnings_of(home)
     assert home.paths("walrus") == []
     assert home.paths("otter") == ["README.md"]
     if way == "--media":
@@ -395,7 +396,7 @@ def test_pictures_are_read_once_they_are_asked_for(home: Home, way: str) -> None
     else:
         home.run("embed", "--in", str(home.folder))
     assert home.paths("walrus") == ["img/receipt.png"]
-    assert "not read yet" not in warnings_of(home)
+    assert "waits" not in warnings_of(home)
 
     picture_of("Narwhal receipt", home.folder / "img/second.png")  # as somebody asked for them
     assert home.paths("narwhal") == ["img/second.png"]
@@ -405,13 +406,13 @@ def test_pictures_are_read_at_once_where_they_are_most_of_a_folder(home: Home) -
     for name in ("walrus", "narwhal", "dugong"):
         picture_of(f"{name} receipt", home.folder / f"{name}.png")
     assert home.paths("dugong receipt")[0] == "dugong.png"
-    assert "not read yet" not in warnings_of(home)
+    assert "waits" not in warnings_of(home)
 
 
 def test_pictures_that_nobody_wants_read_are_no_warning(home: Home) -> None:
     picture_of("Walrus receipt", home.folder / "receipt.png")
     home.environ["KEBAB_OCR_ENABLED"] = "false"
-    assert "not read yet" not in warnings_of(home)
+    assert "waits" not in warnings_of(home)
     assert home.paths("walrus", "--media", "image") == []
 
 

@@ -311,11 +311,8 @@ class Workspace(KnowledgeBase):
         told = [f"{n:,} {_LATE[phase][n > 1]}" for phase, n in counts.items() if n]
         if not told:
             return ""
-        are = "are" if sum(counts.values()) > 1 else "is"
-        return (
-            f"{' and '.join(told)} {are} not read yet: {command} does that, and so does a search "
-            f"with a filter by medium"
-        )
+        wait, them = ("waits", "it") if sum(counts.values()) == 1 else ("wait", "them")
+        return f"{' and '.join(told)} {wait}: a filter by medium reads {them}, or {command}"
 
     def _late_rows(self, snapshot: IndexSnapshot) -> dict[str, int]:
         """Return how many files wait for each of the later phases that are switched on."""
