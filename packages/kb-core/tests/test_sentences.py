@@ -150,7 +150,7 @@ Done. Over.
         ("heading", "* .. attribute:: TAKEN", None),
         ("sentence", "Some one has it.", None),
         ("sentence", "Wait.", None),
-        ("code", ".. function:: take(n=1. * 2)", None),
+        ("heading", ".. function:: take(n=1. * 2)", None),
         ("sentence", "Takes.", None),
         ("heading", "Plain\n-----", None),
         ("sentence", "Done.", None),

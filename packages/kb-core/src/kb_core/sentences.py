@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
+from kb_core.directives import DIRECTIVE, TARGET, describes, shows_code
 from kb_core.flat_tables import flat_table
 from kb_core.text import entry_lines
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 __all__ = ["Unit", "sentence_spans", "units"]
 
@@ -58,10 +59,6 @@ _UNDERLINE = re.compile(r"([=\-~^\"'*+#:._`])\1{2,}")
 _A_FENCE = 3
 _SIGNS_OF_MARKDOWN = ("=", "-")
 """In Markdown, headings may be longer than the line under them."""
-_DIRECTIVE = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+)?\.\.[ \t](?:_[^\n]*:(?=\s|$)|(?:[\w-]+:)?(?P<name>[\w-]+)::(?=\s|$))"
-)
-_SHOWING = frozenset({"code", "code-block", "parsed-literal", "prompt", "raw", "sourcecode"})
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪–]|\d{1,3}[.)]|[a-z][.)]|\(\d{1,3}\))\s+")
 _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
 _LETTERS = partial(re.compile(r"[\W_]+").sub, "")
@@ -78,6 +75,8 @@ class Unit:
     """``sentence``, ``item``, ``row``, ``code`` or ``heading``."""
     lead: tuple[int, int] | None = None
     """The range that is read before it: a table's header, or what leads into a list."""
+    thing: tuple[int, int] | None = None
+    """The range of the directive that describes what it is about."""
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
@@ -106,7 +105,8 @@ def units(text: str, *, is_code: bool = False, columns: str | None = None) -> li
     if is_code:
         whole = _stripped(text, 0, len(text))
         return [Unit(*whole, "code")] if whole[0] < whole[1] else []
-    return [unit for block in _with_leads(text) for unit in _units_of(text, block)]
+    found = [unit for block in _with_leads(text) for unit in _units_of(text, block)]
+    return _of_things(text, found) if "::" in text and ".. " in text else found
 
 
 def _goes_on(text: str, start: int, border: re.Match[str], end: int) -> bool:
@@ -211,10 +211,11 @@ def _block_at(text: str, lines: Sequence[tuple[int, int]], at: int) -> tuple[int
     if kind in _MAY_BE_TITLES and (titled := _titled(text, lines[at : at + 3])):
         return at + titled, "heading"
     at += 1
-    if directive := _DIRECTIVE.match(text, *line):
-        after = _shown(text, lines, at, line) if directive["name"] in _SHOWING else 0
-        is_code = after or "(" in text[slice(*line)]  # a signature
-        return after or at, "code" if is_code else "heading"
+    if directive := DIRECTIVE.fullmatch(text, *line):
+        after = _shown(text, lines, at, line) if shows_code(directive) else 0
+        return (after, "code") if after else (at, "heading")
+    if TARGET.fullmatch(text, *line):
+        return at, "heading"
     if fence := _FENCE.match(text, *line):
         while at < len(lines) and not text.startswith(fence[1], _inset(text, *lines[at])):
             at += 1
@@ -263,7 +264,10 @@ def _shown(text: str, lines: Sequence[tuple[int, int]], at: int, before: tuple[i
 
 
 def _goes_on_with(text: str, line: tuple[int, int]) -> bool:
-    return _kind_of(text[slice(*line)]) == "sentence" and not _DIRECTIVE.match(text, *line)
+    is_marked = ".. " in text[slice(*line)] and (
+        DIRECTIVE.fullmatch(text, *line) or TARGET.fullmatch(text, *line)
+    )
+    return _kind_of(text[slice(*line)]) == "sentence" and not is_marked
 
 
 def _lines(text: str) -> list[tuple[int, int]]:
@@ -287,6 +291,22 @@ def _kind_of(line: str) -> str:
     if _HEADING.match(line):
         return "heading"
     return "item" if _ITEM.match(line) else "sentence"
+
+
+def _of_things(text: str, found: Sequence[Unit]) -> list[Unit]:
+    """Return units with the things that they describe: those below a directive, as far in."""
+    things: list[tuple[int, tuple[int, int]]] = []
+    told = []
+    for unit in found:
+        line = text.rfind("\n", 0, unit.start) + 1
+        margin = _inset(text, line, len(text)) - line
+        while things and margin <= things[-1][0]:
+            things.pop()
+        told.append(replace(unit, thing=things[-1][1]) if things else unit)
+        directive = DIRECTIVE.match(text, line) if unit.kind == "heading" else None
+        if directive and directive["said"] and describes(directive):
+            things.append((margin, (unit.start, unit.end)))
+    return told
 
 
 def _lead_in(text: str, block: _Block) -> tuple[int, int] | None:

@@ -221,9 +221,30 @@ def _passage(
     for unit, text, reading in zip(parts, _texts(chunk, parts), readings, strict=True):
         held = holding.words_in(text, lang)
         pieces.append(Piece(unit, text, held, holding.share(held), reading))
+    pieces = _of_things(pieces, holding)
     around = holding.words_in(" ".join((chunk["title"], *chunk["heading_path"])), lang)
     held = around.union(*(piece.held for piece in pieces))
     return Passage(chunk, score, tuple(pieces), holding.share(held))
+
+
+def _of_things(pieces: Sequence[Piece], holding: _Holding) -> list[Piece]:
+    """Return pieces held against the question with the directive that says what they describe."""
+    at = {(piece.unit.start, piece.unit.end): piece for piece in pieces}
+    told = []
+    for piece in pieces:
+        if (thing := at.get(piece.unit.thing or (0, 0))) is None:
+            told.append(piece)
+            continue
+        held, reading = piece.held | thing.held, _as_near(piece.reading, thing.reading)
+        told.append(replace(piece, held=held, share=holding.share(held), reading=reading))
+    return told
+
+
+def _as_near(one: PartReading, other: PartReading) -> PartReading:
+    """Return a reading that is as near as either of two."""
+    if not (one.nearest and other.nearest):
+        return one
+    return one._replace(nearest=tuple(map(max, one.nearest, other.nearest)))
 
 
 def _under_headers(passages: Sequence[Passage], holding: _Holding) -> Iterator[Passage]:
@@ -266,11 +287,7 @@ def _under_header(
     table = _table(chunk, over)
     header = headers.get(table)
     held = piece.held | (header.held if header else holding.words_in(over, chunk["lang"]))
-    reading = piece.reading
-    if header and header.reading.nearest and reading.nearest:
-        # As near as either comes.
-        nearest = tuple(map(max, header.reading.nearest, reading.nearest))
-        reading = reading._replace(nearest=nearest)
+    reading = _as_near(piece.reading, header.reading) if header else piece.reading
     return replace(piece, held=held, share=holding.share(held), reading=reading, table=table)
 
 

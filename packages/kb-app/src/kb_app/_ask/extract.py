@@ -78,7 +78,8 @@ class Extract:
     end: int
     """Half-open range of the passage's text."""
     lead: tuple[int, int] | None
-    """The range that is read before it: a table's header, or what leads into a list."""
+    """The range that is read before it: a table's header, what leads into a list, or the
+    directive that says what it describes."""
     chance: float
 
     @property
@@ -215,7 +216,7 @@ def _joined(evidence: Evidence, units: Sequence[Scored]) -> Extract:
         passage=passage,
         start=first.start,
         end=_end(passage, units[-1].place),
-        lead=first.lead,
+        lead=first.lead or first.thing,
         chance=math.fsum(unit.chance for unit in units),
     )
 

@@ -6,9 +6,6 @@ domains, stands indented below them, and is a section within the section: most r
 documentation has no other. It ends with its indentation. What lies in literal blocks and in
 directives that show code describes nothing. Targets and index entries right before a title
 belong to it.
-
-https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html and
-https://www.sphinx-doc.org/en/master/usage/domains/
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from kb_app._ingest.making.blocks import Lines, Region
+from kb_core.directives import DIRECTIVE, describes, shows_code
 
 __all__ = ["find_headings", "is_restructured"]
 
@@ -29,25 +27,6 @@ _ADORNED_MAX = 200
 _DEEPEST = 20
 _MOST_SIGNATURES = 20
 
-_DIRECTIVE = re.compile(
-    r"(?P<indent>[ \t]*)(?:[*+-][ \t]+)?\.\. (?:(?P<domain>[a-z]+):)?(?P<name>[\w-]+)::"
-    r"(?:[ \t]+(?P<said>\S.*))?"
-)
-_DESCRIBING = frozenset({
-    "attribute", "class", "classmethod", "cmdoption", "confval", "coroutinefunction",
-    "coroutinemethod", "data", "decorator", "decoratormethod", "describe", "django-admin",
-    "django-admin-option", "enum", "enumerator", "envvar", "event", "exception", "fieldlookup",
-    "function", "macro", "member", "method", "monitoring-event", "object", "opcode", "option",
-    "pdbcommand", "property", "setting", "signal", "staticmethod", "struct", "templatefilter",
-    "templatetag", "type", "union", "var",
-})  # fmt: skip
-_DOMAINS = frozenset({"c", "cpp", "http", "js", "py", "rst", "std"})
-_NOT_DESCRIBING = frozenset({"currentmodule", "module", "namespace", "namespace-push", "import"})
-_SHOWING = frozenset({
-    "code", "code-block", "doctest", "graphviz", "highlight", "ipython", "literalinclude", "math",
-    "mermaid", "parsed-literal", "plot", "productionlist", "prompt", "raw", "sourcecode",
-    "testcode", "testoutput", "testsetup",
-})  # fmt: skip
 _ITEM = re.compile(r"[ \t]*(?:[*+-]|\w{1,3}[.)]|#\.)[ \t]+")
 _LEADS = re.compile(r"\.\. (?:_[^\s:`][^\n:]*:|[a-z][\w:-]*::[ \t]+\S)")
 """A target, or a directive with an argument, that may lead to a title."""
@@ -100,7 +79,7 @@ class _Reader:
             yield Region(number, number, "leave", self._level), ""
         if title := _title(self._lines, number, self._title_end):
             yield self._enter(number, *title)
-        elif ".. " in line and (directive := _DIRECTIVE.fullmatch(line)):
+        elif ".. " in line and (directive := DIRECTIVE.fullmatch(line)):
             yield from self._directive(number, indent, directive)
         elif line.rstrip().endswith("::"):
             item = _ITEM.match(line)
@@ -122,9 +101,9 @@ class _Reader:
         self, number: int, indent: int, directive: re.Match[str]
     ) -> Iterator[tuple[Region, str]]:
         said, end = directive["said"], _signatures_end(self._lines, number, indent)
-        if directive["name"] in _SHOWING:
+        if shows_code(directive):
             self._shown = indent
-        elif said and _describes(directive) and _has_body(self._lines, end, indent):
+        elif said and describes(directive) and _has_body(self._lines, end, indent):
             yield Region(number, end, "heading", self._level), _thing(said)
             if len(self._described) < _DEEPEST:
                 self._described.append(indent)
@@ -193,13 +172,6 @@ def _has_body(lines: Lines, end: int, indent: int) -> bool:
     while end < len(lines) and lines.is_blank(end):
         end += 1
     return end < len(lines) and _indent(lines.texts[end]) > indent
-
-
-def _describes(directive: re.Match[str]) -> bool:
-    name, domain = directive["name"], directive["domain"]
-    if domain is not None:
-        return domain in _DOMAINS and name not in _NOT_DESCRIBING
-    return name in _DESCRIBING
 
 
 def _thing(said: str) -> str:
