@@ -35,6 +35,9 @@ NOTES = {
     "Three Months Ended June 25, 2022 June 26, 2021 Research and development $ 6,797 $ 5,717 "
     "Selling and administration $ 6,012 $ 5,412 Total operating expenses $ 12,809 $ 11,129\n",
     "harbour.md": "# Harbour\n\nThe old crane is painted in April by the apprentices.\n",
+    "pools.rst": "Pools\n=====\n\n.. function:: take_lease(timeout)\n\n   Waits for a free lease. "
+    "Whoever has one is known by name. Raises an error after the timeout.\n\n"
+    ".. function:: give_back(lease)\n\n   Makes room for others. Who waits longest comes first.\n",
     "asking.md": "# Golden questions\n\nQuestions look like this:\n\n```yaml\n- id: paint\n"
     "  query: who paints the old harbour crane\n  tags: [harbour]\n```\n",
 }
@@ -81,6 +84,24 @@ def test_a_fact_is_answered_by_its_sentence_and_the_line_of_that(
     assert (best[0]["doc_path"], place["path"]) == (path, path)
     assert place["start"] <= line <= place["end"]
     assert answer["model"] == {"id": "extractive", "provider": "extractive"}
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("question", "lead", "quote"),
+    [
+        ("what does take_lease do", ".. function:: take_lease(timeout)", "Waits for a free lease."),
+        ("what is give_back for", ".. function:: give_back(lease)", "Makes room for others."),
+    ],
+)
+def test_what_a_thing_does_is_what_is_first_said_of_it(
+    library: InstalledKebab, question: str, lead: str, quote: str
+) -> None:
+    first = ask(library, question)["citations"][0]
+
+    assert first["doc_path"] == "pools.rst"
+    assert first["quote"].startswith(quote)
+    assert first["lead"] == lead
 
 
 @pytest.mark.model

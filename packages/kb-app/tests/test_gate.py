@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_app._ask.evidence import Evidence, evidence_of
+from kb_app._ask.extract import ranked
 from kb_app._ask.facts import particulars
 from kb_app._ask.gate import Gate, Kind, chance_of, doubts, gate_of, is_measured, kind_of
 from kb_app._ask.kinds import lacks
@@ -59,6 +60,37 @@ def evidence(
     found = evidence_of(question, chunks, scores, known, Near(nearness, farthest))
     assert found is not None
     return found
+
+
+class NearerLater(Near):
+    """A close reader that finds later parts nearer."""
+
+    def read(
+        self, _query: str, passages: Sequence[Sequence[str]], /, **_: object
+    ) -> list[tuple[PartReading, ...]]:
+        return [
+            tuple(PartReading((0.8 + at / 50,), 0.8) for at in range(len(parts)))
+            for parts in passages
+        ]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("# Sales\n\nIt is counted. Then it ends.\n", "It is counted."),
+        ("Sales\n=====\n\nIt is counted. Then it ends.\n", "It is counted."),
+        (".. data:: sales\n\n   It is counted. Then it ends.\n", "It is counted."),
+        ("# Costs\n\nIt is counted. Then it ends.\n", "Then it ends."),
+        ("It is counted. Then it ends.\n", "Then it ends."),
+    ],
+)
+def test_who_asks_for_a_name_is_told_what_is_first_said_below_it(text: str, first: str) -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    found = evidence_of("what are sales", [chunk(text)], [1.0], known, NearerLater(0.8))
+    assert found is not None
+
+    best = ranked(found)[0].piece.unit
+    assert text[best.start : best.end] == first
 
 
 @pytest.mark.parametrize(

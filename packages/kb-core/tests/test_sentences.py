@@ -158,6 +158,47 @@ Done. Over.
     ]
 
 
+def test_what_a_directive_describes_is_known_by_it() -> None:
+    text = """Before. Also.
+
+.. class:: Pool(size)
+
+    Keeps leases. Few.
+
+    - One item.
+
+    .. note::
+
+        Look out.
+
+    .. method:: take()
+
+        Takes one.
+
+    Still of the class.
+
+After.
+"""
+    told = {
+        text[unit.start : unit.end]: unit.thing and text[slice(*unit.thing)]
+        for unit in units(text)
+        if unit.kind != "heading"
+    }
+
+    of_pool = ".. class:: Pool(size)"
+    assert told == {
+        "Before.": None,
+        "Also.": None,
+        "Keeps leases.": of_pool,
+        "Few.": of_pool,
+        "One item.": of_pool,
+        "Look out.": of_pool,
+        "Takes one.": ".. method:: take()",
+        "Still of the class.": of_pool,
+        "After.": None,
+    }
+
+
 @pytest.mark.parametrize("mark", ["```", "~~~", "~~~~"])
 def test_a_fence_is_no_line_under_a_title(mark: str) -> None:
     for before in ("", "Run it:\n"):

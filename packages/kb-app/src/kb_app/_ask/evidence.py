@@ -60,6 +60,8 @@ class Piece:
     """Empty where nothing read it."""
     table: str = ""
     """Of a row: what all rows of a document under one header have in common."""
+    opens: float = 0.0
+    """What the headings hold, of the weight of the question's words, that it is the first below."""
     is_outdone: bool = False
     """Whether another row of its table holds more of the question: that one is meant."""
 
@@ -228,15 +230,21 @@ def _passage(
 
 
 def _of_things(pieces: Sequence[Piece], holding: _Holding) -> list[Piece]:
-    """Return pieces held against the question with the directive that says what they describe."""
+    """Return pieces held against the question with the directive that says what they describe.
+
+    The first one below headings, or such a directive, knows how much of the question these hold.
+    """
     at = {(piece.unit.start, piece.unit.end): piece for piece in pieces}
-    told = []
+    told: list[Piece] = []
+    over: frozenset[int] = frozenset()
     for piece in pieces:
-        if (thing := at.get(piece.unit.thing or (0, 0))) is None:
-            told.append(piece)
-            continue
-        held, reading = piece.held | thing.held, _as_near(piece.reading, thing.reading)
-        told.append(replace(piece, held=held, share=holding.share(held), reading=reading))
+        is_over = piece.unit.kind == "heading"
+        opens = 0.0 if is_over else holding.share(over)
+        if (thing := at.get(piece.unit.thing or (0, 0))) is not None:
+            held, reading = piece.held | thing.held, _as_near(piece.reading, thing.reading)
+            piece = replace(piece, held=held, share=holding.share(held), reading=reading)  # noqa: PLW2901
+        told.append(replace(piece, opens=opens))
+        over = over | piece.held if is_over else frozenset()
     return told
 
 

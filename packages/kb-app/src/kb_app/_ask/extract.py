@@ -42,6 +42,11 @@ FEATURES = (
 )  # fmt: skip
 _READ = (8.27, 8.85, 19.5, 38.5, 2.78, 3.48, 4.96, 2.57, 34.9, 0.88, -1.36, 2.29, -1.39)
 _WORDS = (0, 0, 0, 0, 6.13, 3.93, 2.65, 8.9, 0, 0.86, -1.33, 2.09, -1.27)
+_OPENS, _NAMED = 2.5, 0.7
+"""What a unit gains that is the first below a heading, or a directive that describes something,
+with so much of the question: who asks for no more than a name asks what it is, which is said
+first. Of 120 such questions about things in the documentation of Django the first quote is that
+sentence for 82 where it was for 66; of 100 that ask for more, it is the right one for 84 and 86."""
 _ENOUGH = 0.9
 _MOST_UNITS = 4
 _MOST_WORDS = 90
@@ -109,7 +114,10 @@ def ranked(evidence: Evidence) -> list[Scored]:
     """Return every unit that may answer, the likeliest first; chances add up to 1."""
     weights = _READ if evidence.is_read else _WORDS
     units = list(_candidates(evidence))
-    sums = [math.fsum(map(mul, weights, row)) for row in features(evidence, units)]
+    sums = [
+        math.fsum(map(mul, weights, row)) + _OPENS * (unit.piece.opens >= _NAMED)
+        for unit, row in zip(units, features(evidence, units), strict=True)
+    ]
     best = max(sums, default=0.0)
     raised = [math.exp(value - best) for value in sums]
     total = math.fsum(raised)
