@@ -3,7 +3,7 @@
 from textwrap import dedent
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import parser_for
@@ -160,6 +160,7 @@ def test_a_text_without_directives_has_no_headings() -> None:
         max_size=25,
     )
 )  # fmt: skip
+@example([".. class:: A(b)", "   .. method:: c()", "", "    deep"])
 def test_every_line_of_restructured_text_is_in_one_block(lines: list[str]) -> None:
     text = "\n".join([".. _always:", "", *lines])
     file = SourceFile(source_id="s", path="a.rst", media="text")

@@ -67,11 +67,13 @@ class _Reader:
         self._title_end = 0
         self._shown = -1
         """What is indented deeper than this is code; -1: nothing is."""
+        self._taken = 0
+        """What is above this line is part of what was yielded."""
 
     def read(self, number: int) -> Iterator[tuple[Region, str]]:
         line = self._lines.texts[number]
         indent = _indent(line)
-        if 0 <= self._shown < indent:
+        if number < self._taken or 0 <= self._shown < indent:
             return
         self._shown = -1
         if self._described and self._described[-1] >= indent:
@@ -105,6 +107,7 @@ class _Reader:
             self._shown = indent
         elif said and describes(directive) and _has_body(self._lines, end, indent):
             yield Region(number, end, "heading", self._level), _thing(said)
+            self._taken = end
             if len(self._described) < _DEEPEST:
                 self._described.append(indent)
 
@@ -163,6 +166,7 @@ def _signatures_end(lines: Lines, number: int, indent: int) -> int:
         end < min(len(lines), number + _MOST_SIGNATURES)
         and not lines.is_blank(end)
         and _indent(lines.texts[end]) > indent
+        and not DIRECTIVE.fullmatch(lines.texts[end])
     ):
         end += 1
     return end
