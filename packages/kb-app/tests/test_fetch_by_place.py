@@ -306,6 +306,23 @@ def test_a_name_that_names_nothing_or_several_is_refused_with_the_way_out(
     assert hint in (caught.value.hint or "")
 
 
+def test_a_class_is_fetched_by_its_name_and_not_its_constructors() -> None:
+    def of(path: str, text: str, *parts: tuple[int, int, str]) -> DocumentRecord:
+        blocks = [
+            {"kind": "unit", "start": start, "end": end, "symbol": symbol, "level": level,
+             "symbol_kind": "class" if level == 1 else "function"}
+            for level, (start, end, symbol) in enumerate(parts, start=1)
+        ]  # fmt: skip
+        return document(path, text, media="code", blocks=tuple(blocks))
+
+    header = of("a.h", "class A {\n  A();\n};\n", (0, 19, "n.A"), (12, 16, "n.A.A"))
+    source = of("a.cc", "A::A() {\n}\n", (0, 0, ""), (0, 9, "n.A.A"))
+    with kb_of(header, source) as kb:
+        found = kb.fetch("A")
+
+    assert "class A {" in found["text"]
+
+
 @pytest.mark.parametrize("place", [7, None, True, ["a.md"], 1e400])
 def test_what_is_no_place_is_named_among_several(place: Place) -> None:
     with kb_of() as kb:

@@ -809,6 +809,32 @@ CPP_WITH_MACROS_UNITS = [
     "23-26 function plain",
 ]
 
+CPP_WITHIN = """
+namespace app {
+
+namespace {
+
+class Pool {
+  class Picker {
+    int pick() { return 1; }
+  };
+
+  int size_;
+};
+
+}  // namespace
+
+}  // namespace app
+"""
+CPP_WITHIN_UNITS = [
+    "1-1 namespace app",
+    "3-3 namespace app",
+    "5-5 class app.Pool",
+    "6-6 class app.Pool.Picker",
+    "7-8 function app.Pool.Picker.pick",
+    "10-15 gap app.Pool",
+]
+
 STARLARK = """
 load("//rules:defs.bzl", "cc_library")
 
@@ -845,6 +871,7 @@ STARLARK_UNITS = [
         ("c", C, C_UNITS),
         ("cpp", CPP, CPP_UNITS),
         ("cpp", CPP_WITH_MACROS, CPP_WITH_MACROS_UNITS),
+        ("cpp", CPP_WITHIN, CPP_WITHIN_UNITS),
         ("starlark", STARLARK, STARLARK_UNITS),
         ("bash", BASH, BASH_UNITS),
         ("csharp", CSHARP, CSHARP_UNITS),

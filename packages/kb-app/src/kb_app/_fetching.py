@@ -214,29 +214,39 @@ def _lines_of(doc: StoredDoc, part: types.OutlineEntries) -> str:
 def _definitions(
     snapshot: IndexSnapshot, name: str, source: str | None, fresh: Freshness
 ) -> list[tuple[str, str]]:
-    """Return where code defines *name*; what only tests and settings define, there."""
+    """Return where code defines *name*; what only tests and settings define, there.
+
+    What is defined within another of these is part of that: a constructor has its class's name.
+    """
     filters = SearchFilters(media=(Media.CODE.value,), source=(source,) if source else ())
     last = name.rpartition(".")[2]
     query = GrepQuery(pattern=last, fixed=True, word=True, case="exact", filters=filters)
-    found: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+    found: dict[bool, list[tuple[str, str, str]]] = {False: [], True: []}
     for file in grep(snapshot, query, fresh)["files"]:
         if any(line.get("is_definition") for line in file["lines"]):
             (doc,) = snapshot.find_docs(file["doc_id"], 1)
             places = _defined_in(snapshot, doc, file, name)
-            found[is_late(doc)] += ((at, doc["source_id"]) for at in places)
-    return found[False] or found[True]
+            found[is_late(doc)] += ((*place, doc["source_id"]) for place in places)
+    all_ = found[False] or found[True]
+    around = tuple({f"{symbol}." for symbol, _, _ in all_ if symbol})
+    return [(at, source_id) for symbol, at, source_id in all_ if not symbol.startswith(around)]
 
 
 def _defined_in(
     snapshot: IndexSnapshot, doc: StoredDoc, file: types.GrepResponseFiles, name: str
-) -> list[str]:
+) -> list[tuple[str, str]]:
+    """Return the symbols and places of what defines *name* in a file."""
     entries = _entries(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or "")
-    wanted = [e.fields for e in entries if f".{e.symbol}".endswith(f".{name}")]
+    wanted = [entry for entry in entries if f".{entry.symbol}".endswith(f".{name}")]
     if wanted or "." in name:
-        return [_lines_of(doc, fields) for fields in wanted if "line_start" in fields]
+        return [
+            (entry.symbol or "", _lines_of(doc, entry.fields))
+            for entry in wanted
+            if "line_start" in entry.fields
+        ]
     # A line that gives it a value.
     lines = [line["line"] for line in file["lines"] if line.get("is_definition")]
-    return [f"{doc['path']}:{line}-{line}" for line in lines]
+    return [("", f"{doc['path']}:{line}-{line}") for line in lines]
 
 
 def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEntries:

@@ -92,7 +92,7 @@ LANGUAGES: dict[str, Language] = {
         _C_UNITS + "class: class_specifier\nnamespace: namespace_definition\n"
         "type: alias_declaration\nconcept: concept_definition",
         holders="class_specifier struct_specifier namespace_definition",
-        inside=_C_INSIDE + " field_declaration_list",
+        inside=_C_INSIDE + " field_declaration_list field_declaration",
         wrappers="template_declaration",
     ),
     "csharp": _row(

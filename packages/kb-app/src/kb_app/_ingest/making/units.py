@@ -46,6 +46,8 @@ class _Place:
     language: Language
     numbers: Iterator[int]
     path: tuple[str, ...] = ()
+    level: int = 0
+    """In how many units, some of which may have no name."""
     depth: int = 0
     head: int = -1
     """The row on which the unit around starts; what starts there, too, is part of it."""
@@ -63,7 +65,7 @@ def _walk(nodes: Sequence[Node], place: _Place) -> Iterator[Region]:
         if found is not None and first > place.head:
             yield from _unit(found, lead.before(first), last, place)
         elif found is None and (node.type in language.inside or node.type == "ERROR"):
-            yield from _deeper(node, place, place.path, place.head)
+            yield from _deeper(node, place)
         lead.end(last)
 
 
@@ -71,16 +73,16 @@ def _unit(found: tuple[Node, str], first: int, last: int, place: _Place) -> Iter
     node, kind = found
     name = _name_of(node)
     path = (*place.path, name) if name else place.path
-    level = len(place.path) + 1
+    level = place.level + 1
     yield Region(first, last + 1, "unit", level, ".".join(path) or None, kind, next(place.numbers))
     if node.type in place.language.holders:
-        yield from _deeper(node, place, path, node.start_point.row)
+        inner = replace(place, path=path, level=level, head=node.start_point.row)
+        yield from _deeper(node, inner)
 
 
-def _deeper(node: Node, place: _Place, path: tuple[str, ...], head: int) -> Iterator[Region]:
+def _deeper(node: Node, place: _Place) -> Iterator[Region]:
     if place.depth < _DEEPEST:
-        below = replace(place, path=path, depth=place.depth + 1, head=head)
-        yield from _walk(node.named_children, below)
+        yield from _walk(node.named_children, replace(place, depth=place.depth + 1))
 
 
 class _Lead:
