@@ -299,7 +299,7 @@ def _of_things(text: str, found: Sequence[Unit]) -> list[Unit]:
     told = []
     for unit in found:
         line = text.rfind("\n", 0, unit.start) + 1
-        margin = _inset(text, line, len(text)) - line
+        margin = _inset(text, line, unit.end) - line
         while things and margin <= things[-1][0]:
             things.pop()
         told.append(replace(unit, thing=things[-1][1]) if things else unit)

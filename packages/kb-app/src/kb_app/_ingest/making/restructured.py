@@ -31,7 +31,7 @@ _ITEM = re.compile(r"[ \t]*(?:[*+-]|\w{1,3}[.)]|#\.)[ \t]+")
 _LEADS = re.compile(r"\.\. (?:_[^\s:`][^\n:]*:|[a-z][\w:-]*::[ \t]+\S)")
 """A target, or a directive with an argument, that may lead to a title."""
 _SIGNATURE = re.compile(r"(?:[\w:*&<>,\[\] \t]*[ \t*&])?(?P<name>[\w.:~$-]+)[ \t]*\(")
-_LONGEST_SIGNATURE = 80
+_LONGEST_SIGNATURE, _LOOKED_AT = 80, 1000
 
 _ROLE = re.compile(r":[\w:+.-]+:`([^`]*)`|``([^`]+)``|`([^`]+)`_{0,2}|(\*{1,2})([^*\s][^*]*)\4")
 _TARGET = re.compile(r"(.*\S)\s*<[^<>]*>")
@@ -180,7 +180,7 @@ def _has_body(lines: Lines, end: int, indent: int) -> bool:
 
 def _thing(said: str) -> str:
     """Return the name of what a signature describes: of a function, without its parameters."""
-    if match := _SIGNATURE.match(said):
+    if match := _SIGNATURE.match(said[:_LOOKED_AT]):
         return f"{match['name']}()"
     return _plain(" ".join(said.split())[:_LONGEST_SIGNATURE])
 

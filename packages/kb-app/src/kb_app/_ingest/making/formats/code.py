@@ -189,13 +189,13 @@ _UNREAD_MACROS = (
     # Between the parameters of a function and its body: ``void f() LOCKS_EXCLUDED(mu) {``.
     re.compile(
         rb"(?:\)|\b(?:const|override|final|noexcept))"
-        rb"(?P<said>(?:\s+" + _MACRO + rb"[ \t]*\([^(){};]*\))+)"
+        rb"(?P<said>(?:\s+" + _MACRO + rb"[ \t]*\([^(){};]*\)){1,8})"
         rb"(?=\s*(?:\{|:[^:]|override\b|final\b))"
     ),
     # Before the name of a class: ``class CORE_EXPORT Widget : public Object {``.
     re.compile(
         rb"\b(?:class|struct|union)"
-        rb"(?P<said>(?:[ \t]+(?:" + _MACRO + rb"|[A-Z]{2,})(?:\([^(){};]*\))?)+)"
+        rb"(?P<said>(?:[ \t]+(?:" + _MACRO + rb"|[A-Z]{2,})(?:\([^(){};]*\))?){1,8})"
         rb"(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{])"
     ),
 )
