@@ -72,6 +72,7 @@ def test_what_says_something_of_its_own_is_none(text: str, media: str) -> None:
         "if TYPE_CHECKING:\n    from pathlib import Path\n\n__all__ = [\n    'a',\n]",
         "/* Copyright 2024 A. Body\n * Licensed under the terms of the day. */",
         '#include <stdio.h>\n#include "a.h"',
+        '#ifndef A_H\n#define A_H\n\n#include <a>\n\nnamespace a {\nextern "C" {\n}  // extern\n',
         "use std::fmt;\npub use crate::log::Log;\n// shown",
         'package main\n\nimport (\n\t"fmt"\n)',
         "const fs = require('fs');\nimport { a } from './a';",
@@ -86,6 +87,8 @@ def test_a_head_of_code_that_only_imports_is_a_signpost(text: str) -> None:
     [
         '"""What this is for."""\n\nimport json',
         "import json\n\nMOST = 40",
+        "#ifndef A_H\n#define A_H\n#define MOST 40\n#include <a>",
+        "# if it is late: a remark\nimport json",
         "import json\n\nlog = getLogger(__name__)",
         "# We import late: a short command would pay for it.\nimport json",
         "# import what is needed, and no more",

@@ -54,9 +54,12 @@ _IMPORT = lazy_pattern(
         | \#\s*include\b.* | package\s.* | require\b.* | (?:const|let|var)\s.*\brequire\(.*
         | if\s+TYPE_CHECKING: | __all__\b.* | ["'][\w.*/-]+["'],? | [\w.]+(?:\s+as\s+\w+)?,
         | [()\[\]{};]*
+        | \#(?:if|ifdef|ifndef|else|elif|endif|undef|pragma)\b.* | \#\s*define\s+\w+
+        | (?:inline\s+)?namespace\b[^;{}]*\{ | extern\s+"C"\s*\{ | \}+\s*;?\s*(?://|/\*).*
     )\s*""",
     re.VERBOSE,
 )
+"""Lines that import, or stand around that: guards of headers of C, and what they open and close."""
 _COMMENTS = ("#", "//", "/*", "*", "--", ";")
 _TELLS_HEAD = lazy_pattern(
     r"(?im)^\s*(?:from\s.*)?import\b|^\s*(?:pub\s+)?us(?:e|ing)\s|#\s*include|^\s*package\s"
