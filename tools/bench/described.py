@@ -29,7 +29,7 @@ from tables import render_table
 from kb_app import KnowledgeBase
 from kb_app.config import Config, load_config
 from kb_core.answers import AskQuery
-from kb_core.directives import DIRECTIVE, describes
+from kb_core.directives import DIRECTIVE, describes, name_of
 from kb_core.ingest import IngestOptions
 from kb_core.search import SearchQuery
 from kb_core.sentences import units
@@ -37,7 +37,6 @@ from kb_core.sentences import units
 __all__ = ["main", "things_in"]
 
 _HEAD = ("asked", "answered", "first quote", "quoted", "first hit in its file")
-_NAME = re.compile(r"(?:[\w:*&<> ]*[ *&])?([\w.:$-]+)[ ]*\(|(.+)")
 _WORD = re.compile(r"[A-Za-z]{4,}")
 _LEAST, _LATER, _OF_A_QUESTION = 25, slice(1, 4), 3
 _ASKED = ("What does {} do?", "What is {} for?")
@@ -74,10 +73,8 @@ def _described(path: Path, folder: Path, *, later: bool) -> Iterator[Thing]:
         directive = DIRECTIVE.match(text, start, end)
         if directive is None or not describes(directive):
             continue
-        match = _NAME.match(directive["said"])
-        name = (match[1] and f"{match[1]}()") or match[2] if match else ""
         for sentence in sentences[_LATER] if later else sentences[:1]:
-            yield Thing(name.strip(), sentence, path.relative_to(folder).as_posix())
+            yield Thing(name_of(directive), sentence, path.relative_to(folder).as_posix())
 
 
 def _questions(things: Sequence[Thing], *, later: bool) -> Iterator[str]:

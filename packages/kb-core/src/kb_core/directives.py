@@ -13,7 +13,7 @@ import re
 
 from kb_core.values import lazy_pattern
 
-__all__ = ["DIRECTIVE", "TARGET", "describes", "shows_code"]
+__all__ = ["DIRECTIVE", "TARGET", "describes", "name_of", "shows_code"]
 
 DIRECTIVE = lazy_pattern(
     r"(?P<indent>[ \t]*)(?:[*+-][ \t]+)?\.\.[ \t]+(?:(?P<domain>[a-z]+):)?(?P<name>[\w-]+)::"
@@ -22,6 +22,9 @@ DIRECTIVE = lazy_pattern(
 """A whole line that is a directive, perhaps an item of a list."""
 TARGET = lazy_pattern(r"[ \t]*\.\.[ \t]+_[^\n]*:(?:[ \t][^\n]*)?\n?")
 """A whole line that names a place, or what a link leads to."""
+
+_SIGNATURE = lazy_pattern(r"(?:[\w:*&<>,\[\] \t]*[ \t*&])?(?P<name>[\w.:~$-]+)[ \t]*\(")
+_LONGEST, _LOOKED_AT = 80, 1000
 
 _DESCRIBING = frozenset({
     "attribute", "class", "classmethod", "cmdoption", "confval", "coroutinefunction",
@@ -53,3 +56,11 @@ def describes(directive: re.Match[str]) -> bool:
 def shows_code(directive: re.Match[str]) -> bool:
     """Say whether what a match of ``DIRECTIVE`` has below it is code, or drawn."""
     return directive["name"] in _SHOWING
+
+
+def name_of(directive: re.Match[str]) -> str:
+    """Return what a match of ``DIRECTIVE`` describes: of a function, without its parameters."""
+    said: str = directive["said"] or ""
+    if match := _SIGNATURE.match(said[:_LOOKED_AT]):
+        return f"{match['name']}()"
+    return " ".join(said.split())[:_LONGEST]

@@ -78,6 +78,11 @@ class Unit:
     thing: tuple[int, int] | None = None
     """The range of the directive that describes what it is about."""
 
+    @property
+    def over(self) -> tuple[int, int] | None:
+        """What is read before it, of whichever kind."""
+        return self.lead or self.thing
+
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
     """Return the sentences of *text* within a range, in order, without blanks around them."""
@@ -211,21 +216,22 @@ def _block_at(text: str, lines: Sequence[tuple[int, int]], at: int) -> tuple[int
     if kind in _MAY_BE_TITLES and (titled := _titled(text, lines[at : at + 3])):
         return at + titled, "heading"
     at += 1
-    if directive := DIRECTIVE.fullmatch(text, *line):
-        after = _shown(text, lines, at, line) if shows_code(directive) else 0
+    if kind == "directive":
+        directive = DIRECTIVE.fullmatch(text, *line)
+        after = _shown(text, lines, at, line) if directive and shows_code(directive) else 0
         return (after, "code") if after else (at, "heading")
-    if TARGET.fullmatch(text, *line):
-        return at, "heading"
     if fence := _FENCE.match(text, *line):
         while at < len(lines) and not text.startswith(fence[1], _inset(text, *lines[at])):
             at += 1
         return min(at + 1, len(lines)), kind
-    while kind in ("sentence", "item") and at < len(lines) and _goes_on_with(text, lines[at]):
+    while kind in ("sentence", "item") and at < len(lines):
+        if _kind_of(text[slice(*lines[at])]) != "sentence":
+            break
         at += 1
     return at, kind
 
 
-_MAY_BE_TITLES = frozenset({"sentence", "item", "code"})
+_MAY_BE_TITLES = frozenset({"sentence", "item", "code", "directive"})
 """A row of tildes, which may stand over a title, is a fence where it does not."""
 
 
@@ -263,13 +269,6 @@ def _shown(text: str, lines: Sequence[tuple[int, int]], at: int, before: tuple[i
     return after
 
 
-def _goes_on_with(text: str, line: tuple[int, int]) -> bool:
-    is_marked = ".. " in text[slice(*line)] and (
-        DIRECTIVE.fullmatch(text, *line) or TARGET.fullmatch(text, *line)
-    )
-    return _kind_of(text[slice(*line)]) == "sentence" and not is_marked
-
-
 def _lines(text: str) -> list[tuple[int, int]]:
     ends = [found.end() for found in re.finditer(r"\n", text)]
     return [(a, b) for a, b in pairwise([0, *ends, len(text)]) if a < b]
@@ -286,6 +285,8 @@ def _kind_of(line: str) -> str:
         return ""
     if _FENCE.match(line):
         return "code"
+    if ".." in bare and (DIRECTIVE.fullmatch(line) or TARGET.fullmatch(line)):
+        return "directive"
     if bare.startswith("|") or "\t" in bare:
         return "rule" if _RULE.match(line) else "row"
     if _HEADING.match(line):
@@ -304,7 +305,7 @@ def _of_things(text: str, found: Sequence[Unit]) -> list[Unit]:
             things.pop()
         told.append(replace(unit, thing=things[-1][1]) if things else unit)
         directive = DIRECTIVE.match(text, line) if unit.kind == "heading" else None
-        if directive and directive["said"] and describes(directive):
+        if directive and describes(directive):
             things.append((margin, (unit.start, unit.end)))
     return told
 

@@ -261,7 +261,7 @@ def _with_before(chunk: StoredChunk) -> Iterator[tuple[Unit, str]]:
     """Yield the units of a chunk, each with the text of what is read before it."""
     before, text = "", chunk["text"]
     for unit in units_of(chunk):
-        lead = text[slice(*over)] if (over := unit.lead or unit.thing) else ""
+        lead = text[slice(*unit.over)] if unit.over else ""
         yield unit, f"{lead} {before}".strip()
         before = text[unit.start : unit.end]
 
@@ -274,8 +274,7 @@ class _Sentence:
         self.chunk = chunk
         self.unit = unit
         self.text = chunk["text"][unit.start : unit.end]
-        over = unit.lead or unit.thing
-        lead = chunk["text"][slice(*over)] if over else ""
+        lead = chunk["text"][slice(*unit.over)] if unit.over else ""
         self.reading = read(f"{lead} {self.text}".strip(), chunk["lang"])
         self.before = before
         self.terms = frozenset(self.reading.words) | self.reading.names

@@ -240,11 +240,13 @@ def _of_things(pieces: Sequence[Piece], holding: _Holding) -> list[Piece]:
     for piece in pieces:
         is_over = piece.unit.kind == "heading"
         opens = 0.0 if is_over else holding.share(over)
-        if (thing := at.get(piece.unit.thing or (0, 0))) is not None:
-            held, reading = piece.held | thing.held, _as_near(piece.reading, thing.reading)
-            piece = replace(piece, held=held, share=holding.share(held), reading=reading)  # noqa: PLW2901
-        told.append(replace(piece, opens=opens))
-        over = over | piece.held if is_over else frozenset()
+        thing = at.get(piece.unit.thing or (0, 0))
+        held, reading = piece.held, piece.reading
+        if thing is not None:
+            held, reading = held | thing.held, _as_near(reading, thing.reading)
+        share = holding.share(held)
+        told.append(replace(piece, held=held, share=share, reading=reading, opens=opens))
+        over = over | held if is_over else frozenset()
     return told
 
 

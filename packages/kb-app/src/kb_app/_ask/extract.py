@@ -224,7 +224,7 @@ def _joined(evidence: Evidence, units: Sequence[Scored]) -> Extract:
         passage=passage,
         start=first.start,
         end=_end(passage, units[-1].place),
-        lead=first.lead or first.thing,
+        lead=first.over,
         chance=math.fsum(unit.chance for unit in units),
     )
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 
 from kb_app._ingest.making.blocks import Lines, Region
-from kb_core.directives import DIRECTIVE, describes, shows_code
+from kb_core.directives import DIRECTIVE, describes, name_of, shows_code
 
 __all__ = ["find_headings", "is_restructured"]
 
@@ -30,9 +30,6 @@ _MOST_SIGNATURES = 20
 _ITEM = re.compile(r"[ \t]*(?:[*+-]|\w{1,3}[.)]|#\.)[ \t]+")
 _LEADS = re.compile(r"\.\. (?:_[^\s:`][^\n:]*:|[a-z][\w:-]*::[ \t]+\S)")
 """A target, or a directive with an argument, that may lead to a title."""
-_SIGNATURE = re.compile(r"(?:[\w:*&<>,\[\] \t]*[ \t*&])?(?P<name>[\w.:~$-]+)[ \t]*\(")
-_LONGEST_SIGNATURE, _LOOKED_AT = 80, 1000
-
 _ROLE = re.compile(r":[\w:+.-]+:`([^`]*)`|``([^`]+)``|`([^`]+)`_{0,2}|(\*{1,2})([^*\s][^*]*)\4")
 _TARGET = re.compile(r"(.*\S)\s*<[^<>]*>")
 _ESCAPED = re.compile(r"\\(.)")
@@ -102,11 +99,11 @@ class _Reader:
     def _directive(
         self, number: int, indent: int, directive: re.Match[str]
     ) -> Iterator[tuple[Region, str]]:
-        said, end = directive["said"], _signatures_end(self._lines, number, indent)
+        end = _signatures_end(self._lines, number, indent)
         if shows_code(directive):
             self._shown = indent
-        elif said and describes(directive) and _has_body(self._lines, end, indent):
-            yield Region(number, end, "heading", self._level), _thing(said)
+        elif describes(directive) and _has_body(self._lines, end, indent):
+            yield Region(number, end, "heading", self._level), _plain(name_of(directive))
             self._taken = end
             if len(self._described) < _DEEPEST:
                 self._described.append(indent)
@@ -176,13 +173,6 @@ def _has_body(lines: Lines, end: int, indent: int) -> bool:
     while end < len(lines) and lines.is_blank(end):
         end += 1
     return end < len(lines) and _indent(lines.texts[end]) > indent
-
-
-def _thing(said: str) -> str:
-    """Return the name of what a signature describes: of a function, without its parameters."""
-    if match := _SIGNATURE.match(said[:_LOOKED_AT]):
-        return f"{match['name']}()"
-    return _plain(" ".join(said.split())[:_LONGEST_SIGNATURE])
 
 
 def _plain(title: str) -> str:

@@ -135,9 +135,10 @@ def _org(lines: Lines) -> Iterator[tuple[Region, str]]:
 def _said(lines: Lines, extension: str) -> dict[str, object]:
     """Return what a file says of itself at its head, under the keys of front matter."""
     says: dict[str, object] = {}
-    pattern = _SAYING.get(extension)
-    for line in lines.texts[:_HEAD] if pattern else ():
-        match = pattern.fullmatch(line) if pattern else None
+    if (pattern := _SAYING.get(extension)) is None:
+        return says
+    for line in lines.texts[:_HEAD]:
+        match = pattern.fullmatch(line)
         if match is None or (key := _SAYS.get(match[1].lower())) is None:
             continue
         value = match[2].strip()
