@@ -19,6 +19,7 @@ from jsonschema import Draft202012Validator
 
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import KEBAB, InstalledKebab
+from kb_core.disk import remove_folder
 from kb_core.testing import closed_schema
 
 COUNTS = ("new", "updated", "moved", "unchanged", "skipped", "deleted", "errors")
@@ -275,7 +276,7 @@ def test_every_citation_is_the_lines_of_the_file(library: InstalledKebab) -> Non
 
 
 def test_an_index_that_was_deleted_comes_back_without_parsing(library: InstalledKebab) -> None:
-    shutil.rmtree(library.data_dir / "lexical")
+    remove_folder(library.data_dir / "lexical")
     done = subprocess.run([KEBAB, "--config", library.config, "search", "truth"], check=False)
     assert done.returncode == 2
 

@@ -18,6 +18,7 @@ from kb_app._data_dir import DataDir
 from kb_app._ingest.added.assets import Assets
 from kb_app._safety import KEPT, SafetyCopies
 from kb_cli.testing import KebabHere
+from kb_core.disk import remove_folder
 from kb_core.testing import closed_schema
 
 MARK = "zyxomarkerium"
@@ -84,7 +85,7 @@ def test_all_but_the_safety_copies_destroyed_a_repair_and_a_run_bring_it_back(
     before, said = texts(kebab), kebab.json("session", "show", "roses")
     for path in kebab.data_dir.iterdir():
         if path.name != "safety":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            remove_folder(path) if path.is_dir() else path.unlink()
     (kebab.home / "golden.yaml").unlink()
     kebab.run("doctor", "--repair", "--readonly", code=1)
 
@@ -113,7 +114,7 @@ def test_what_was_to_be_replaced_is_kept_where_the_new_bytes_never_arrived(
     kebab.run("export", "--safety")
     for path in kebab.data_dir.iterdir():
         if path.name != "safety":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            remove_folder(path) if path.is_dir() else path.unlink()
 
     report = kebab.json("doctor", "--repair", "--yes")
     kebab.ingest()
@@ -126,7 +127,7 @@ def test_what_was_to_be_replaced_is_kept_where_the_new_bytes_never_arrived(
 def test_a_store_of_noise_is_made_anew_and_nothing_is_lost(kebab: KebabHere) -> None:
     before = texts(kebab)
     (kebab.data_dir / "kebab.duckdb").write_bytes(b"\1noise" * 9_000)
-    shutil.rmtree(kebab.data_dir / "lexical")
+    remove_folder(kebab.data_dir / "lexical")
     shutil.rmtree(kebab.data_dir / "assets")
 
     report = kebab.json("doctor", "--repair", "--yes")
