@@ -14,6 +14,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from kb_app import KnowledgeBase
+from kb_core.media import SearchMode
+from kb_core.search import SearchQuery
+
 ROOT = Path(__file__).resolve().parents[1]
 BENCH = ROOT / "tools" / "bench"
 
@@ -288,6 +292,38 @@ def test_files_are_read_in_the_order_of_how_many_rare_words_they_hold() -> None:
     assert grep.files("Where is the key of the walrus lock?") == ["c.md", "a.md", "b.md"]
     assert grep.files("鍵はどこ 自転車") == ["d.md"]
     assert grep.files("nothing whatsoever") == []
+
+
+def test_what_text_delivers_of_a_document_is_what_the_document_says(
+    collection: Path, tmp_path: Path
+) -> None:
+    ir, delivered = tool("ir"), tool("delivered")
+    whole = replace(
+        tool("beir").load_collection(collection),
+        queries={"q1": "who waits with a lock"},
+    )
+    config = ir.config_of(tmp_path / "kept")
+    ir.prepare(whole, config, suffix=".md", embed=False, refresh=False)
+    names = json.loads((tmp_path / "kept" / ir.NAMES_FILE).read_text("utf-8"))
+
+    with (
+        KnowledgeBase.open(config, readonly=True) as kb,
+        delivered.as_text(kb) as text,
+        delivered.as_text(kb, by_default=True) as lines,
+    ):
+        told = text(SearchQuery(text="who waits with a lock", mode=SearchMode.LEXICAL), 500)
+        forms = {"text": text, "lines": lines}
+        found = delivered.shares(whole, names, forms, mode=SearchMode.LEXICAL, budgets=(5, 500))
+
+    assert {names[path]: said.split() for path, said in told.items()} == {
+        "a/1": ["#", "Locks", "and", "keys", "A", "writer", "waits."]
+    }
+    assert found == {
+        ("text", 5): 0,
+        ("text", 500): 1,
+        ("lines", 5): 0,
+        ("lines", 500): 1,
+    }
 
 
 def test_the_board_keeps_the_rows_of_other_versions() -> None:

@@ -95,8 +95,9 @@ def measure(folder: Path, place: Path, *, queries: int, closely: int) -> Row:
 def _delivered(
     kb: KnowledgeBase, collection: Collection, names: Mapping[str, str], folder: Path
 ) -> dict[str, dict[str, float]]:
-    forms = {"delivered": as_text, "read": reading_files(folder, names)}
-    found = shares(kb, collection, names, forms, mode=SearchMode.HYBRID, budgets=BUDGETS)
+    with as_text(kb) as text:
+        forms = {"delivered": text, "read": reading_files(folder, names)}
+        found = shares(collection, names, forms, mode=SearchMode.HYBRID, budgets=BUDGETS)
     return {form: {str(budget): found[form, budget] for budget in BUDGETS} for form in forms}
 
 

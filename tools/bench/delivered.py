@@ -3,8 +3,9 @@
 A search is asked as a model asks it, within a budget, and counts where the answer holds the
 text of a relevant document: all of a short one, at least ``ENOUGH`` characters of a long one.
 Compared are objects as they are by default (snippets of 220 characters), objects with whole
-passages, text, and files read whole in the order in which ``rg`` finds them, whose own lines
-cost nothing here. The collections are those of ``ir.py``.
+passages, text as a server of MCP gives it for that budget, as much of what it gives by default
+(the lines that tell), and files read whole in the order in which ``rg`` finds them, whose own
+lines cost nothing here. The collections are those of ``ir.py``.
 
 With ``--answers``, of collections whose answers are known, a question counts where one of its
 answers stands in what is delivered of a right document. That is the fairer measure of a part of
@@ -22,42 +23,46 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+from anyio.from_thread import start_blocking_portal
 from beir import Collection, load_collection
 from ir import NAMES_FILE, SOURCE, add_data_option, config_of, prepare
 from machine import ROOT, use_private_cache
+from mcp import Client
 from peers import GrepThenRead
 from tables import render_table
 
 from kb_app import KnowledgeBase
-from kb_core import wire
 from kb_core.errors import InvalidInput
 from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
-from kb_mcp._tool import in_passages
-from kb_mcp.text import SEEN, tokens_of
-from kb_mcp.text.hits import search_text
-from kb_mcp.tools.searching import filling
+from kb_mcp._tool import Form
+from kb_mcp.server import create_server
+from kb_mcp.text import tokens_of
 
-__all__ = ["answers_of", "as_text", "main", "reading_files", "shares"]
+__all__ = ["TEXT", "answers_of", "as_text", "main", "reading_files", "shares"]
 
 DEFAULT_SETS = "cranfield,medline,belebele-en,xquad-en,xquad-zh"
 ENOUGH = 600
 SHARE = 0.8
 """Of a short document: heads and blank lines are not told again."""
 WHOLE = 10_000
-HEAD = re.compile(r"(\S+\.md):\d")
+HEAD = re.compile(r"(\S+\.md)(?=:\d|#| ·)")
+SAID = re.compile(r"(?:\d+ |  )(.*)")
+"""A line that a document wrote: with its number, or indented."""
+ALSO = "\nalso:\n"
+TEXT, LINES = "text", "text, by default"
 READ = "files read"
 
 Delivered: TypeAlias = Mapping[str, str]
 """Text by the path of its document."""
-Ask: TypeAlias = Callable[[KnowledgeBase, SearchQuery, int], Delivered]
+Ask: TypeAlias = Callable[[SearchQuery, int], Delivered]
 
 
 def as_objects(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
@@ -69,32 +74,39 @@ def as_objects(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
     return found
 
 
-def as_whole_objects(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
-    """Return what reaches a model that reads objects and asks for long snippets."""
-    return as_objects(kb, replace(query, snippet_chars=WHOLE), budget)
+@contextmanager
+def as_text(kb: KnowledgeBase, *, by_default: bool = False) -> Iterator[Ask]:
+    """Yield what asks *kb* for text over MCP, within a budget, or for that much of the default."""
+    server = create_server(kb, form=Form.TEXT)
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server)) as client,
+    ):
+
+        def ask(query: SearchQuery, budget: int) -> Delivered:
+            asked: dict[str, str | int] = {"query": query.text, "mode": str(query.mode)}
+            if not by_default:
+                asked["max_tokens"] = budget
+            result = portal.call(client.call_tool, "search", asked)
+            return _told(getattr(result.content[0], "text", ""), budget)
+
+        yield ask
 
 
-def as_text(kb: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
-    """Return what reaches a model that reads text."""
-    asked = in_passages(query)
-    first = wire.search_response(kb.search(asked))
-    response = filling(kb, asked, first, budget - SEEN, ())
+def _told(text: str, budget: int) -> Delivered:
+    """Return what the answer *text* shows of each document, as far as *budget* reaches."""
     found = defaultdict[str, str](str)
     path = ""
-    text = search_text(response, budget - SEEN).text.partition("\nalso:\n")[0]
-    for line in text.splitlines():
-        if head := HEAD.match(line):
+    left = budget
+    for line in text.partition(ALSO)[0].splitlines():
+        left -= tokens_of(f"{line}\n")
+        if left < 0:
+            break
+        if path and (said := SAID.match(line)):
+            found[path] += f"{said[1]}\n"
+        elif head := HEAD.match(line):
             path = head[1]
-        elif line.startswith("  "):
-            found[path] += line[1:]
     return found
-
-
-FORMS: Mapping[str, Ask] = {
-    "objects": as_objects,
-    "objects, whole": as_whole_objects,
-    "text": as_text,
-}
 
 
 def reading_files(folder: Path, names: Iterable[str]) -> Ask:
@@ -102,7 +114,7 @@ def reading_files(folder: Path, names: Iterable[str]) -> Ask:
     texts = {name: (folder / name).read_text("utf-8") for name in names}
     grep = GrepThenRead(texts)
 
-    def ask(_: KnowledgeBase, query: SearchQuery, budget: int) -> Delivered:
+    def ask(query: SearchQuery, budget: int) -> Delivered:
         found = dict[str, str]()
         left = budget
         for path in grep.files(query.text):
@@ -116,8 +128,7 @@ def reading_files(folder: Path, names: Iterable[str]) -> Ask:
     return ask
 
 
-def shares(  # noqa: PLR0913 - what is asked, in which forms, and how it is judged
-    kb: KnowledgeBase,
+def shares(
     collection: Collection,
     names: Mapping[str, str],
     forms: Mapping[str, Ask],
@@ -146,7 +157,7 @@ def shares(  # noqa: PLR0913 - what is asked, in which forms, and how it is judg
         for form, budget in hits:
             hits[form, budget] += any(
                 collection.judged_as(names[path]) in right and is_enough(query, path, told)
-                for path, told in forms[form](kb, search, budget).items()
+                for path, told in forms[form](search, budget).items()
             )
     return {key: times / len(asked) for key, times in hits.items()}
 
@@ -170,11 +181,25 @@ def measure(collection: Collection, options: argparse.Namespace) -> dict[tuple[s
     prepare(collection, config, suffix=".md", embed=mode != SearchMode.LEXICAL, refresh=False)
     home = config.storage.data_dir.parent
     names: dict[str, str] = json.loads((home / NAMES_FILE).read_text("utf-8"))
-    forms = {**FORMS, READ: reading_files(home / SOURCE, names)}
     known = answers_of(options.data / collection.name) if options.answers else {}
     asked = {"mode": mode, "budgets": options.budgets, "answers": known}
-    with KnowledgeBase.open(config, readonly=True) as kb:
-        return shares(kb, collection, names, forms, **asked)
+    with (
+        KnowledgeBase.open(config, readonly=True) as kb,
+        as_text(kb) as text,
+        as_text(kb, by_default=True) as lines,
+    ):
+
+        def whole(query: SearchQuery, budget: int) -> Delivered:
+            return as_objects(kb, replace(query, snippet_chars=WHOLE), budget)
+
+        forms: dict[str, Ask] = {
+            "objects": lambda query, budget: as_objects(kb, query, budget),
+            "objects, whole": whole,
+            TEXT: text,
+            LINES: lines,
+            READ: reading_files(home / SOURCE, names),
+        }
+        return shares(collection, names, forms, **asked)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -189,11 +214,13 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     use_private_cache()
     options.budgets = [int(budget) for budget in options.budgets.split(",")]
-    columns = [(form, budget) for budget in options.budgets for form in (*FORMS, READ)]
-    rows = []
-    for name in options.sets.split(","):
-        found = measure(load_collection(options.data / name, sample=options.queries), options)
-        rows.append((name, *(f"{found.get(column, 0):.3f}" for column in columns)))
+    found = {
+        name: measure(load_collection(options.data / name, sample=options.queries), options)
+        for name in options.sets.split(",")
+    }
+    first = next(iter(found.values()))
+    columns = sorted(first, key=lambda column: column[1])
+    rows = [(name, *(f"{each[column]:.3f}" for column in columns)) for name, each in found.items()]
     print(render_table(("set", *(f"{form} {budget}" for form, budget in columns)), rows))
     return 0
 
