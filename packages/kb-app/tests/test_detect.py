@@ -11,7 +11,7 @@ from kb_app._ingest.judging.kinds import (
     check_medium,
     detect,
     detect_from_bytes,
-    language_of_header,
+    language_of,
 )
 from kb_app._ingest.making.parsing import judge_bytes
 from kb_app._media import MEDIA, Medium
@@ -56,7 +56,11 @@ def said(path: str) -> str:
         ("a.html a.htm a.mhtml", "html/"),
         ("a.css", "code/css"),
         ("a.yaml a.yml", "code/yaml"),
-        ("Dockerfile d/Dockerfile.dev api.dockerfile", "code/dockerfile"),
+        ("Dockerfile d/Dockerfile.dev api.dockerfile Dockerfile.go", "code/dockerfile"),
+        ("d/dockerfile.go", "code/go"),
+        ("Makefile.am justfile", "code/makefile"),
+        ("makefile.py", "code/python"),
+        ("basic.t", "code/perl"),
         ("a.toml Cargo.lock", "code/toml"),
         ("a.json", "code/json"),
         ("a.xml", "code/xml"),
@@ -138,8 +142,6 @@ def test_the_first_bytes_say_what_a_name_does_not(head: bytes, expected: str) ->
     ],
 )
 def test_a_header_is_of_the_language_that_it_is_written_in(data: bytes, expected: str) -> None:
-    assert language_of_header(data) == expected
-
     for path, known in (("a.h", expected), ("a.c", "c")):
         file = SourceFile(source_id="s", path=path, media="code", code_lang="c")
         judged = judge_bytes(file, data or b"\n", Caps())
@@ -147,8 +149,38 @@ def test_a_header_is_of_the_language_that_it_is_written_in(data: bytes, expected
         assert judged.code_lang == known
 
 
+MATLAB = b"% Sums.\nfunction y = total(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "expected"),
+    [
+        ("a.m", MATLAB, "matlab"),
+        ("a.M", b"\xef\xbb\xbf" + b"## By whom.\n##\n\n" * 100 + MATLAB, "matlab"),
+        ("a.m", b"clear all\nx = 1;\n", "matlab"),
+        ("a.m", b"// Rows.\n#import <Foundation/Foundation.h>\n", "objc"),
+        ("a.m", b"\n#include <math.h>\n@implementation Row\n", "objc"),
+        ("a.mm", MATLAB, "objc"),
+        ("a.ts", b"<?xml version='1.0'?>\n<!DOCTYPE TS>\n<TS/>\n", "gettext"),
+        ("a.ts", b"export const a = 1;\n", "typescript"),
+    ],
+)
+def test_a_name_of_several_languages_is_of_the_one_that_the_file_is_in(
+    path: str, data: bytes, expected: str
+) -> None:
+    kind = detect(path)
+    assert kind is not None
+
+    file = SourceFile(source_id="s", path=path, media=kind.media, code_lang=kind.code_lang)
+    judged = judge_bytes(file, data, Caps())
+
+    assert isinstance(judged, SourceFile)
+    assert judged.code_lang == expected
+
+
 @given(st.text(max_size=30), st.binary(max_size=200))
 def test_no_name_and_no_bytes_are_too_strange(name: str, head: bytes) -> None:
     detect(name)
     detect_from_bytes(head)
-    language_of_header(head)
+    for extension, language in (("h", "c"), ("m", "objc"), ("ts", "typescript")):
+        language_of(f"{name}.{extension}", language, head)

@@ -856,6 +856,40 @@ STARLARK_UNITS = [
     "12-12 target server_test",
 ]
 
+RUST_WITHIN = """
+use std::io;
+
+cfg_net! {
+    /// What listens.
+    pub struct Listener {
+        io: u8,
+    }
+
+    impl Listener {
+        cfg_unix! {
+            /// Takes one.
+            pub fn accept(&self) -> u8 {
+                vec! { 1 }[0]
+            }
+        }
+    }
+}
+
+lazy! { a => b }
+
+pub fn last() -> u8 {
+    keep! { fn no() {} }
+}
+"""
+RUST_WITHIN_UNITS = [
+    "1-3 gap",
+    "4-7 struct Listener",
+    "9-10 impl Listener",
+    "11-16 function Listener.accept",
+    "17-19 gap",
+    "21-23 function last",
+]
+
 
 @pytest.mark.parametrize(
     ("code_lang", "source", "expected"),
@@ -866,6 +900,7 @@ STARLARK_UNITS = [
         ("javascript", JAVASCRIPT, JAVASCRIPT_UNITS),
         ("go", GO, GO_UNITS),
         ("rust", RUST, RUST_UNITS),
+        ("rust", RUST_WITHIN, RUST_WITHIN_UNITS),
         ("java", JAVA, JAVA_UNITS),
         ("kotlin", KOTLIN, KOTLIN_UNITS),
         ("c", C, C_UNITS),

@@ -74,7 +74,39 @@ def test_two_resources_of_one_name_are_two_units() -> None:
             None, "M.f", "g"]),
         ("proto", 'syntax = "proto3";\n\n// M.\nmessage M {\n}\nservice S {}\n', [None, "M", "S"]),
         ("graphql", "type Query {\n a: Int\n}\nenum E { A }\n", ["Query", "E"]),
-        ("haskell", "module A where\n\nf :: Int\nf = 1\n", ["A", "f", "f"]),
+        ("haskell", "module A where\n\nf :: Int\nf = 1\n\n-- G.\ng [] = 1\ng (_:_) = 2\n", [
+            "A", "f", "g"]),
+        ("erlang", ("-module(a).\n-record(row, {id}).\n\n%% F.\n-spec f(\n    integer()) -> ok.\n"
+         "f(0) -> ok;\nf(N) ->\n    f(N - 1).\n\n'g h'() ->\n    case x of\n y -> z end.\n"), [
+             "a", "row", "f", "g.h"]),
+        ("elixir", "defmodule A do\n  def f(0), do: 1\n  def f(n), do: n\n  defp g, do: 2\nend\n", [
+            "A", "f", "g"]),
+        ("tcl", ("package require Tcl\n\nproc ::a::f {x} {\n  set y 1\n}\nnamespace eval a {\n"
+         "    proc g {} {\n    }\n}\n"), [None, "a.f", "g"]),
+        ("pascal", ("unit A;\ntype\n  TRow = class(TObject)\n    function Size: Integer;\n  end;\n"
+         "  TKind = (One);\n\nfunction TRow.Size: Integer;\nbegin\nend;\n"), [
+             "A", "TRow", "TRow.Size"]),
+        ("nim", "type\n  Row*[T] = ref object\n    id: int\n\nproc size*(r: Row): int =\n  1\n", [
+            None, "Row", "size"]),
+        ("lua", "M.f = function(x)\nend\nlocal y = f(function() end)\n", ["M.f"]),
+        ("lisp", "(define (f x)\n  1)\n(define ((g a) b) 2)\n(defmethod (setf size) (n)\n  n)\n", [
+            "f", "g", "size"]),
+        ("ocaml", "let rec f x = g x\nand g x = 1\nexternal h : int -> int = \"h\"\n", [
+            "f", "g", "h"]),
+        ("vim", ("function! a#f() abort\nendfunction\nexport def G(): number\nenddef\n"
+         "command! -nargs=1 H call a#f()\naugroup END\n"), ["a#f", "G", "H"]),
+        ("fortran", ("module a\n  type(row) :: x\n  type, extends(base) :: row\n  end type row\n"
+         "contains\n  pure function f(x) result(y)\n  end function f\nend module a\n"), [
+             "a", "row", "f"]),
+        ("matlab", "% F.\nfunction [a, b] = f(x)\nend\n\nfunction g\nend\n", ["f", "g"]),
+        ("batch", "@echo off\nrem Builds.\n:build\n:: no label\ngoto end\n:end\n", [
+            None, "build", "end"]),
+        ("diff", "From a\n\ndiff --git a/x.c b/x.c\n--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n", [
+            None, "x.c"]),
+        ("awk", "BEGIN { x = 1 }\nfunction f(a) {\n}\n", ["BEGIN", "f"]),
+        ("vb", "Public Class Row\n  Private Shared Sub F()\n  End Sub\nEnd Class\n", ["Row", "F"]),
+        ("gdscript", "extends Node\n\n# F.\nfunc f():\n\tpass\nstatic func g():\n\tpass\n", [
+            None, "f", "g"]),
         ("vue", "<template>\n <b/>\n</template>\n\n<script>\nx\n</script>\n", [
             "template", "script"]),
     ],

@@ -37,7 +37,7 @@ __all__ += [
     "check_text",
     "detect",
     "detect_from_bytes",
-    "language_of_header",
+    "language_of",
     "missing_extra",
 ]
 
@@ -85,55 +85,55 @@ _CODE = _table("""
     javascript: js mjs cjs
     jsx: jsx
     go: go
-    java: java
+    java: java pde
     kotlin: kt kts
     c: c h
-    cpp: cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp cu cuh ino
+    cpp: cc cpp cxx c++ cppm ixx hh hpp hxx h++ ipp inl tpp tcc txx cu cuh ino
     csharp: cs csx
     ruby: rb rake gemspec ru podspec
     php: php phtml php5
     swift: swift
     scala: scala sc sbt
-    shell: sh bash zsh ksh fish bats
-    sql: sql ddl psql
-    css: css scss sass less
+    shell: sh bash zsh ksh csh tcsh fish bats
+    sql: sql ddl dml psql pgsql mysql pls plsql pkb pks
+    css: css scss sass less pcss styl
     yaml: yaml yml
     dockerfile: dockerfile containerfile
     toml: toml
     json: json jsonc json5 jsonl ndjson geojson webmanifest
     xml: xml xsd xsl xslt plist wsdl rss atom csproj vbproj fsproj props targets resx xaml
     gradle: gradle
-    makefile: mk mak
+    makefile: mk mak just
     terraform: tf tfvars hcl
     cmake: cmake
-    ini: ini cfg conf properties editorconfig service timer desktop
+    ini: ini cfg cnf conf properties editorconfig service timer socket mount desktop
     objc: m mm
-    lua: lua
-    perl: pl pm
+    lua: lua luau
+    perl: pl pm t raku rakumod
     r: r
     julia: jl
     haskell: hs lhs
     elixir: ex exs
-    erlang: erl hrl
+    erlang: erl hrl escript
     clojure: clj cljs cljc edn
-    lisp: lisp lsp el scm rkt
+    lisp: lisp lsp el scm ss rkt fnl hy
     dart: dart
     ocaml: ml mli
     fsharp: fs fsi fsx
     zig: zig
-    nim: nim
+    nim: nim nims nimble
     groovy: groovy
     powershell: ps1 psm1 psd1
     batch: bat cmd
     vim: vim
     vue: vue
     svelte: svelte
-    proto: proto
+    proto: proto capnp fbs
     graphql: graphql gql
     nix: nix
     starlark: bzl star bazel
-    fortran: f f90 f95 f03 for
-    pascal: pas pp
+    fortran: f f77 f90 f95 f03 f08 for ftn fpp
+    pascal: pas pp dpr lpr
     ada: adb ads
     assembly: s asm
     verilog: v sv svh
@@ -141,7 +141,8 @@ _CODE = _table("""
     solidity: sol
     cython: pxi
     diff: diff patch
-    template: j2 jinja jinja2 tmpl mustache hbs ejs erb twig liquid njk pug jade haml cshtml razor
+    template: j2 jinja jinja2 tmpl gotmpl mustache hbs ejs erb eex heex twig liquid njk pug jade
+    template: haml slim mako ftl jsp aspx cshtml razor
     gettext: po pot strings
     glsl: glsl vert frag comp geom tesc tese
     hlsl: hlsl
@@ -167,7 +168,7 @@ _CODE = _table("""
 
 _NAMES = _table("""
     dockerfile: dockerfile containerfile
-    makefile: makefile gnumakefile
+    makefile: makefile gnumakefile justfile
     cmake: cmakelists.txt
     gomod: go.mod go.work
     gosum: go.sum
@@ -238,12 +239,11 @@ def detect(path: str) -> Kind | None:
         value = _NAMES[name]
         return Kind(Media.TEXT) if value == "text" else Kind(Media.CODE, value)
     stem, dot, extension = name.rpartition(".")
-    if stem.endswith("dockerfile") or stem == "containerfile":
-        return Kind(Media.CODE, "dockerfile")  # Dockerfile.dev
-    if stem in {"makefile", ".env"}:
-        return Kind(Media.CODE, "makefile" if stem == "makefile" else "dotenv")
     if not dot or not stem:
         return None
+    is_named = extension not in _CODE or path[path.rfind("/") + 1].isupper()
+    if is_named and (stem.endswith("dockerfile") or stem in {"containerfile", "makefile", ".env"}):
+        return Kind(Media.CODE, _NAMES.get(stem, "dockerfile"))  # Dockerfile.dev, no makefile.py
     if extension in _CODE:
         return Kind(Media.CODE, _CODE[extension])
     return Kind(Media(_MEDIA[extension])) if extension in _MEDIA else None
@@ -281,12 +281,36 @@ _OF_OBJC = re.compile(rb"^[ \t]*@(?:interface|protocol|class|property)\b", re.MU
 _IMPORTS = re.compile(rb"^[ \t]*#[ \t]*import\b", re.MULTILINE)
 
 
-def language_of_header(data: bytes) -> str:
-    """Return which of the languages whose headers are called ``.h`` that of *data* is in.
+_OF_MATLAB = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?"
+    rb"(?:[ \t]*(?:#(?!import|include|define|if|pragma|undef)[^\n]*)?\r?\n){0,500}[ \t]*"
+    rb"(?:%|classdef\b|function\b|(?:clear|close|clc|pkg|addpath)\b|[\w.]+[ \t]*=)"
+)
+"""How a file of MATLAB or Octave begins, after comments of the latter, and none of Objective-C."""
+
+_TRANSLATIONS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,99}<(?:\?xml\b|!DOCTYPE\s+TS\b)")
+
+
+def language_of(path: str, code_lang: str | None, data: bytes) -> str | None:
+    """Return the language of a file of code, where its name is one of several languages.
 
     Much as GitHub's linguist does: https://github.com/github-linguist/linguist, heuristics.
     """
     begins = data[:_HEADER_BYTES]
+    match path[path.rfind(".") + 1 :].lower():
+        case "h" if code_lang == "c":
+            return _language_of_header(begins)
+        case "m" if code_lang == "objc":
+            return "matlab" if _OF_MATLAB.match(begins) else code_lang
+        case "ts" if (
+            begins.lstrip(b"\xef\xbb\xbf").lstrip().startswith((b"<?xml", b"<!DOCTYPE TS"))
+        ):
+            return "gettext"  # translations, as Qt's are
+        case _:
+            return code_lang
+
+
+def _language_of_header(begins: bytes) -> str:
     if _OF_OBJC.search(begins):
         return "objc"
     if _OF_CPP.search(begins):

@@ -261,7 +261,14 @@ LANGUAGES: dict[str, Language] = {
     ),
 }
 
-CODE_ALIASES = {"jsx": "javascript", "shell": "bash", "cython": "python"}
+CODE_ALIASES = {
+    "cython": "python",
+    "glsl": "c",
+    "hlsl": "c",
+    "jsx": "javascript",
+    "metal": "cpp",
+    "shell": "bash",
+}
 """Languages that another one's grammar reads well enough."""
 
 
@@ -273,6 +280,8 @@ class Header:
     pattern: str
     comment: tuple[str, ...]
     flags: re.RegexFlag
+    has_clauses: bool = False
+    """Whether one function may have several headers, a signature and its clauses, one by one."""
 
     @property
     def line(self) -> re.Pattern[str]:
@@ -280,30 +289,63 @@ class Header:
         return re.compile(self.pattern, self.flags)
 
 
-def _line(kind: str, pattern: str, *comment: str, ignore_case: bool = False) -> Header:
+def _line(
+    kind: str, pattern: str, *comment: str, ignore_case: bool = False, has_clauses: bool = False
+) -> Header:
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
-    return Header(kind, pattern, comment or ("#",), flags)
+    return Header(kind, pattern, comment or ("#",), flags, has_clauses)
 
 
-_LISP = _line("definition", r"\((?:[\w./-]+/)?def[\w*!-]*\s+(?:\^\S+\s+)?(?P<name>[^\s()]+)", ";")
 _SLASHES = ("//", "/*", " *")
+_EQUATION = r"(?P<name>[\w']+)(?:\s*::?\s|.{0,200}=|.{0,200}\bwhere\b)"
+"""A signature, a clause or what follows ``module`` and the like, of Haskell and its relatives."""
 
+_LISP = _line(
+    "definition",
+    r"\((?:(?:[\w./-]+/)?def[\w*!/-]*|struct|ns|module[+*]?)\s+(?:\^\S+\s+)?"
+    r"(?:\(setf\s+|\({0,3})(?P<name>[^\s()]+)",
+    ";",
+)
 _PARTS = _line("section", r"<(?P<name>script|style|template)\b", "<!--")
 
 HEADERS: dict[str, Header] = {
+    "ada": _line("unit", r"\s{0,4}(?P<kind>procedure|function|package(?:\s+body)?|task|protected|"
+                 r"type|subtype)\s+(?:type\s+|body\s+)?(?P<name>[\w.]+)", "--", ignore_case=True),
+    "assembly": _line("label", r"(?P<name>[A-Za-z_][\w$.]{2,120}):", "#", ";", "//", "/*", " *"),
     "astro": _PARTS,
+    "awk": _line("rule", r"(?:(?P<kind>function|func)\s+(?=\w)|(?=BEGIN|END))(?P<name>\w+)"),
+    "batch": _line("label", r":(?P<name>[A-Za-z_][\w-]*)", "rem ", "REM ", "::"),
+    "bicep": _line("resource", r"(?P<kind>resource|module|param|var|output|type|func)\s+"
+                   r"(?P<name>\w+)", "//", "@"),
     "clojure": _LISP,
     "cmake": _line("function", r"(?P<kind>function|macro)\s*\(\s*(?P<name>[\w-]+)",
                    ignore_case=True),
+    "coffeescript": _line("function", r"\s{0,4}(?:(?P<kind>class)\s+(?=\w)|(?=[\w.@]+\s*[=:]\s*"
+                          r"(?:\([^()\n]{0,200}\)\s*)?[-=]>))(?P<name>[\w.@]+)"),
+    "crystal": _line("method", r"\s{0,8}(?:(?:private|protected|abstract)\s+){0,2}(?P<kind>def|"
+                     r"class|module|struct|enum|macro|lib)\s+(?P<name>[\w.:?!=]+)", "#", "@["),
     "dart": _line("class", r"(?:(?:abstract|base|final|sealed|interface|mixin)\s+){0,3}"
                   r"(?P<kind>class|mixin|enum|extension|typedef)\s+(?P<name>\w+)", *_SLASHES, "@"),
+    "diff": _line("file", r"(?:diff --git a/|Index: )(?P<name>\S{1,200})"),
     "dockerfile": _line("stage", r"FROM\s+(?:--\S+\s+){0,3}\S+(?:\s+AS\s+(?P<name>\S+))?",
                         ignore_case=True),
-    "elixir": _line("function", r"\s*(?P<kind>def(?:module|p|macro|macrop|protocol|impl|delegate)?)"
-                    r"\s+(?P<name>[\w.?!]+)", "#", "  @doc", "  @spec"),
-    "erlang": _line("function", r"-(?P<kind>record|type|callback)\(?(?P<name>\w+)", "%"),
+    "elixir": _line("function", r"\s*(?P<kind>def(?:module|p|macro|macrop|protocol|impl|delegate|"
+                    r"guard|guardp)?)\s+(?P<name>[\w.?!]+)", "#", "  @doc", "  @spec",
+                    has_clauses=True),
+    "elm": _line("function", r"(?:(?P<kind>type alias|type|port module|module|port)\s+)?"
+                 r"(?!import\b)" + _EQUATION, "--", "{-", has_clauses=True),
+    "erlang": _line("function", r"(?:-(?P<kind>spec|type|opaque|record|callback|define|module)"
+                    r"[\s(]{1,4}(?:\w+:)?|(?=(?:[a-z]\w*|'[^'\n]{1,99}')\s?\())"
+                    r"(?P<name>\w+|'[^'\n]{1,99}')", "%", "-doc", has_clauses=True),
+    "fortran": _line("unit", r"\s{0,8}(?!end)(?:[a-z]\w*(?:\*\d+|\([^()\n]{0,60}\))?\s+){0,4}?"
+                     r"(?P<kind>subroutine|function|module|submodule|program|interface|"
+                     r"type(?=\s*(?:,[^:\n]{0,80}::|::|\s\w+\s*$)))(?:\s*\([^()\n]{0,60}\))?"
+                     r"(?:\s*,[^:\n]{0,80})?(?:\s*::)?\s+(?P<name>\w+)", "!", "C ", "c ", "*",
+                     ignore_case=True),
     "fsharp": _line("binding", r"(?P<kind>let|type|module)\s+(?:rec\s+|inline\s+){0,2}"
                     r"(?P<name>[\w.']+)", "//", "[<"),
+    "gdscript": _line("function", r"(?:static\s+)?(?P<kind>func|class|class_name|signal|enum)\s+"
+                      r"(?P<name>\w+)", "#", "@"),
     "gradle": _line("block", r"(?P<name>[A-Za-z][\w.]*)\s*(?:\([^()]{0,200}\)\s*)?\{", *_SLASHES),
     "graphql": _line("type", r"(?:extend\s+)?(?P<kind>type|interface|enum|input|union|scalar|query"
                      r"|mutation|subscription|fragment|directive|schema)\s+(?P<name>@?\w+)",
@@ -311,30 +353,45 @@ HEADERS: dict[str, Header] = {
     "groovy": _line("function", r"(?:(?:public|private|static|final|abstract)\s+){0,4}"
                     r"(?P<kind>class|def|trait|interface|enum)\s+(?P<name>\w+)", *_SLASHES, "@"),
     "haskell": _line("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
-                     r"(?P<name>[\w']+)(?:\s*::|.{0,200}=|.{0,200}\bwhere\b)", "--", "{-"),
+                     + _EQUATION, "--", "{-", has_clauses=True),
     "html": _line("section", r"\s{0,20}<(?P<kind>h[1-3]|section|article|main|nav|header|footer|"
                   r"template|script|style)\b[^>]{0,200}?(?:\bid=[\"'](?P<name>[\w-]+))?", "<!--"),
     "ini": _line("section", r"\[(?P<name>[^\]\n]{1,200})\]", "#", ";"),
     "julia": _line("function", r"(?:export\s+)?(?P<kind>function|macro|struct|mutable struct|module"
                    r"|abstract type)\s+(?P<name>[\w.!]+)", "#", '"'),
     "lisp": _LISP,
-    "lua": _line("function", r"(?:local\s+)?function\s+(?P<name>[\w.:]+)", "--"),
+    "lua": _line("function", r"(?:(?:local\s+)?function\s+|(?=(?:local\s+)?[\w.:]+\s*=\s*"
+                 r"function\b)(?:local\s+)?)(?P<name>[\w.:]+)", "--"),
     "makefile": _line("target", r"(?P<name>[^\s:=#][^:=#\n]{0,200}?)\s*::?(?!=)", "#", ".PHONY"),
-    "nim": _line("function", r"(?P<kind>proc|func|method|template|macro|iterator|type)\s+"
-                 r"(?P<name>\w+)", "#"),
+    "matlab": _line("function", r"\s{0,4}(?P<kind>function|classdef)\s+(?:\([^()\n]{0,80}\)\s*)?"
+                    r"(?:[\[\]\w,~ \t.]{1,160}=\s*)?(?P<name>[\w.]+)", "%", "#"),
+    "nim": _line("type", r"(?:(?P<kind>proc|func|method|template|macro|iterator|converter|type)\s+"
+                 r"|(?=\s{2}\w+\*?\s?(?:\[[^\]\n]{0,80}\])?\s?(?:\{\.[^\n]{0,99}?\.\})?\s?=\s*"
+                 r"(?:ref\s+|ptr\s+)?(?:object|enum|distinct|tuple|concept|proc)\b)\s{2})"
+                 r"(?P<name>\w+|`[^`\n]{1,40}`)", "#"),
     "nix": _line("attribute", r"\s{0,2}(?P<name>[\w.-]+)\s*="),
     "objc": _line("method", r"(?:(?P<kind>@interface|@implementation|@protocol)|[-+]\s*\([^)]*\))"
                   r"\s*(?P<name>\w+)", *_SLASHES),
-    "ocaml": _line("binding", r"(?P<kind>let|type|module|val|exception|class)\s+"
-                   r"(?:rec\s+|type\s+){0,2}(?P<name>[\w']+)", "(*"),
-    "pascal": _line("function", r"(?P<kind>function|procedure|constructor|destructor)\s+"
-                    r"(?P<name>[\w.]+)", "//", "{", ignore_case=True),
+    "ocaml": _line("binding", r"(?P<kind>let|and|type|module|val|external|exception|class)\s+"
+                   r"(?:(?:rec|type|nonrec|virtual)\s+|'\w+\s+|\([^()\n]{0,60}\)\s+){0,3}"
+                   r"(?P<name>[\w']+)", "(*"),
+    "pascal": _line("type", r"(?:(?:class\s+)?(?P<kind>function|procedure|constructor|destructor|"
+                    r"operator|program|unit|library)\s+|(?=\s{0,4}\w+(?:<[^>\n]{0,60}>)?\s*=\s*"
+                    r"(?:packed\s+)?(?:class|record|object|interface)\b)\s{0,4})(?P<name>[\w.]+)",
+                    "//", "{", ignore_case=True),
     "perl": _line("function", r"\s{0,4}(?P<kind>sub|package)\s+(?P<name>[\w:]+)"),
     "powershell": _line("function", r"(?P<kind>function|filter|class|enum)\s+(?P<name>[\w:-]+)",
                         "#", "<#", ignore_case=True),
+    "prisma": _line("model", r"(?P<kind>model|enum|type|view|datasource|generator)\s+(?P<name>\w+)",
+                    "//"),
     "proto": _line("message", r"(?P<kind>message|service|enum|extend)\s+(?P<name>[\w.]+)",
                    *_SLASHES),
+    "purescript": _line("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
+                        r"(?!import\b)" + _EQUATION, "--", "{-", has_clauses=True),
+    "qml": _line("function", r"\s{0,8}(?P<kind>function|signal)\s+(?P<name>\w+)", *_SLASHES),
     "r": _line("function", r"(?P<name>[\w.]+)\s*(?:<-|=)\s*function\b"),
+    "rego": _line("rule", r"(?:(?P<kind>package)\s+)?(?!import\b)(?P<name>[a-z_][\w.]*)"
+                  r"(?:\(|\[|\s*(?::?=|\{|if\b|contains\b|$))", has_clauses=True),
     "solidity": _line("contract", r"(?:abstract\s+)?(?P<kind>contract|interface|library|struct|enum"
                       r"|function|event)\s+(?P<name>\w+)", *_SLASHES),
     "sql": _line("statement", r"\s{0,4}(?:create|alter)\s+(?:or\s+replace\s+)?(?:(?:global|local|"
@@ -344,14 +401,27 @@ HEADERS: dict[str, Header] = {
                  r"(?:if\s+not\s+exists\s+|if\s+exists\s+)?(?P<name>[\w.\"`\[\]$]+)",
                  "--", "/*", ignore_case=True),
     "svelte": _PARTS,
+    "tcl": _line("procedure", r"\s{0,8}(?P<kind>proc|method|typemethod|oo::class create|"
+                 r"(?:snit::|itcl::)?(?:type|class|widget)|test)\s+(?P<name>[\w:.-]+)\s+[{\w]"),
     "terraform": _line("block", r"(?P<kind>[a-z_]+)(?P<name>(?:\s+\"[^\"\n]{1,100}\"){0,3})\s*\{",
                        "#", "//"),
+    "thrift": _line("struct", r"(?P<kind>struct|service|enum|exception|union|typedef|const)\s+"
+                    r"(?P<name>[\w.]+)", *_SLASHES, "#"),
     "toml": _line("table", r"\[\[?(?P<name>[^\[\]\n]{1,200})\]"),
-    "verilog": _line("module", r"(?P<kind>module|interface|package|class|program)\s+(?P<name>\w+)",
-                     "//"),
-    "vim": _line("function", r"\s{0,4}(?P<kind>function|command|augroup)!?\s+(?P<name>[\w:#<>]+)",
-                 '"'),
+    "vb": _line("procedure", r"\s{0,8}(?:(?:public|private|friend|protected|static|shared|"
+                r"overrides|overridable|partial|mustinherit|notinheritable)\s+){0,4}(?P<kind>sub|function|"
+                r"property(?:\s+[gls]et)?|class|module|structure|interface|enum)\s+(?P<name>\w+)",
+                "'", ignore_case=True),
+    "verilog": _line("module", r"\s{0,4}(?P<kind>module|interface|package|class|program|task|"
+                     r"function)\s+(?:automatic\s+)?(?:\[[^\]\n]{0,40}\]\s*)?(?P<name>\w+)", "//"),
+    "vhdl": _line("entity", r"\s{0,4}(?P<kind>entity|architecture|package(?:\s+body)?|component|"
+                  r"configuration|function|procedure)\s+(?P<name>\w+)", "--", ignore_case=True),
+    "vim": _line("function", r"\s{0,4}(?:export\s+)?(?P<kind>fu(?:n(?:c(?:tion)?)?)?|def|"
+                 r"com(?:mand)?|aug(?:roup)?)!?\s+(?:-\S+\s+){0,6}(?!END\b)(?P<name>[\w:#<>.]+)",
+                 '"', "#"),
     "vue": _PARTS,
+    "wgsl": _line("function", r"(?:@\w+(?:\([^()\n]{0,60}\))?\s*){0,4}(?P<kind>fn|struct|const|"
+                  r"var(?:<[^>\n]{0,40}>)?)\s+(?P<name>\w+)", "//", "@"),
     "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|\"[^\"\n]{1,100}\"):(?:\s|$)"),
     "zig": _line("function", r"(?:pub\s+|export\s+|inline\s+){0,3}(?:(?P<kind>fn)\s+|const\s+)"
                  r"(?P<name>\w+)", "//"),

@@ -26,7 +26,7 @@ from kb_app._ingest.judging.kinds import (
     check_text,
     detect,
     detect_from_bytes,
-    language_of_header,
+    language_of,
     missing_extra,
 )
 from kb_app._ingest.judging.secrets import check_secret_name, find_secret
@@ -84,8 +84,8 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
     if file.media == Media.HTML and is_template(data):
         file = replace(file, media=Media.CODE, code_lang="html")
-    if file.code_lang == "c" and file.path.lower().endswith(".h"):
-        file = replace(file, code_lang=language_of_header(data))
+    if (language := language_of(file.path, file.code_lang, data)) != file.code_lang:
+        file = replace(file, code_lang=language)
     unfit = check_medium(file.media, file.path)
     # The file may have grown since it was seen.
     unfit = unfit or check_size(len(data), Media(file.media), caps)

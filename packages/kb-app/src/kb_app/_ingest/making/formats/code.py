@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeChunker", "CodeParser"]
 
-_PARSER = "code-3"
+_PARSER = "code-4"
 _CHUNKER = "code-1"
 
 _LONGEST_LINE = 5_000
@@ -70,7 +70,7 @@ class CodeParser:
         tree = None
         if max(map(len, lines.texts)) > _LONGEST_LINE:
             warnings.append(f"code: a line of over {_LONGEST_LINE} characters, cut at blank lines")
-        elif (tree := _parse(_source(content.text, name), language)) is None:
+        elif (tree := _tree(content.text, name, language)) is None:
             warnings.append("code: the grammar took too long, cut at blank lines")
         if tree is None:
             regions = paragraphs(lines, 0, len(lines), "gap")
@@ -215,6 +215,45 @@ def _blanked(match: re.Match[bytes]) -> bytes:
     (start, end), first = match.span("said"), match.start()
     spaces = re.sub(rb"[^\n]", b" ", match["said"])
     return match[0][: start - first] + spaces + match[0][end - first :]
+
+
+_ITEMS = re.compile(
+    rb"\{\s*(?:///?|/\*|#!?\[|[a-z_]\w*!\s*\{|(?:pub|unsafe|async|const|static|extern|fn|struct|enum"
+    rb"|union|impl|trait|mod|use|type)\b)"
+)
+_HOLD_ITEMS = frozenset({"declaration_list", "impl_item", "mod_item", "trait_item"})
+_ROUNDS = 3
+"""How deep macros may be in macros."""
+
+
+def _tree(text: str, name: str, language: Language) -> tree_sitter.Tree | None:
+    """Return the syntax tree; of Rust with the items that stand within macros.
+
+    ``cfg_net! { … }`` is so many signs to the grammar, whatever is in it.
+    """
+    source = _source(text, name)
+    tree = _parse(source, language)
+    for _ in range(_ROUNDS if name == "rust" else 0):
+        if tree is None or not (around := list(_around_items(tree.root_node, source))):
+            break
+        opened = bytearray(source)
+        for start, end in around:
+            opened[start:end] = re.sub(rb"[^\n]", b" ", source[start:end])
+        source = bytes(opened)
+        tree = _parse(source, language)
+    return tree
+
+
+def _around_items(node: tree_sitter.Node, source: bytes) -> Iterator[tuple[int, int]]:
+    """Yield from where to where macros that hold items begin and end."""
+    for child in node.named_children:
+        if child.type in _HOLD_ITEMS:
+            yield from _around_items(child, source)
+        elif child.type == "macro_invocation":
+            body = child.named_children[-1]
+            if _ITEMS.match(source, body.start_byte):
+                yield child.start_byte, body.start_byte + 1
+                yield body.end_byte - 1, child.end_byte
 
 
 def _parse(source: bytes, language: Language) -> tree_sitter.Tree | None:

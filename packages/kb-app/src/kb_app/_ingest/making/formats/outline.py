@@ -1,7 +1,8 @@
 """Code and resources without a grammar: a unit from each header line to the next.
 
 What the header lines look like is in ``kb_app._ingest.making.grammars``. Comments right before a
-header belong to its unit; lines before the first header are a gap. YAML is cut at its
+header belong to its unit; lines before the first header are a gap. A signature and the clauses
+of a function (Erlang, Haskell) are one. YAML is cut at its
 document markers first: a document that says what ``kind`` of resource it is and what its
 name is (Kubernetes) is one unit, ``Kind/namespace/name``.
 """
@@ -19,7 +20,7 @@ from kb_core.ports import Content
 
 __all__ = ["OutlineParser"]
 
-_PARSER = "outline-1"
+_PARSER = "outline-2"
 
 _LONGEST_LINE = 1000
 _SYMBOL_MAX = 120
@@ -54,14 +55,16 @@ def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Regio
         match = match_header(lines.texts[line], 0, _LONGEST_LINE)
         if match is None:
             continue
+        groups = match.groupdict()
+        sort = (groups.get("kind") or header.kind).lower().lstrip("@")
+        called = _clean(groups.get("name") or "", sort) if groups.get("name") else sort
+        if header.has_clauses and called == symbol:
+            continue
         start = line
         while start > at and lines.texts[start - 1].startswith(header.comment):
             start -= 1
         yield from _unit(lines, at, start, symbol, kind)
-        groups = match.groupdict()
-        kind = (groups.get("kind") or header.kind).lower().lstrip("@")
-        symbol = _clean(groups.get("name") or "", kind) if groups.get("name") else kind
-        at = start
+        at, symbol, kind = start, called, sort
     yield from _unit(lines, at, end, symbol, kind)
 
 
@@ -75,7 +78,7 @@ def _unit(
 
 
 def _clean(name: str, kind: str) -> str:
-    parts = name.replace("::", ".").replace(":", ".").split()
+    parts = name.removeprefix("::").replace("::", ".").replace(":", ".").split()
     named = [part.strip("\"'`[]") for part in parts]
     # The labels of a block of Terraform are told apart by what they label.
     return ".".join([kind, *named] if parts[0].startswith('"') and parts else named)[:_SYMBOL_MAX]
