@@ -41,10 +41,10 @@ SETTINGS = Settings(
     [
         ("markdown", None, "markdown-2"),
         ("text", None, "text-3"),
-        ("code", "python", "code-3"),
-        ("code", "jsx", "code-3"),
-        ("code", "shell", "code-3"),
-        ("code", "yaml", "outline-1"),
+        ("code", "python", "code-4"),
+        ("code", "jsx", "code-4"),
+        ("code", "shell", "code-4"),
+        ("code", "yaml", "outline-2"),
         ("code", "json", "text-3"),
         ("code", None, "text-3"),
     ],
@@ -94,7 +94,7 @@ def test_every_medium_has_a_row() -> None:
 def test_code_has_three_parsers() -> None:
     versions = {parser.version for parser in parsers_of("code")}
 
-    assert versions == {"code-3", "outline-1", "text-3"}
+    assert versions == {"code-4", "outline-2", "text-3"}
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_code_has_three_parsers() -> None:
     [
         ("markdown", None, "53b5936db77434e6"),
         ("text", None, "0affcd7f1d96f0b3"),
-        ("code", "python", "bd54e18a54726405"),
-        ("code", "yaml", "35e088074a9661c7"),
+        ("code", "python", "e56e1983ec04dc83"),
+        ("code", "yaml", "2c5e2d2013ec1b50"),
         ("code", "json", "fa6c9c17967687eb"),
     ],
 )
