@@ -15,16 +15,18 @@ from typing import TypeAlias
 
 import pytest
 import tantivy
+from hypothesis import given, strategies as st
 
 from kb_core.errors import IndexCorrupt, IoError, KbError
-from kb_core.records import Control, Publication
+from kb_core.records import ChunkRecord, Control, Publication
 from kb_core.search import Clause, LexicalQuery
 from kb_core.stored import StoredChunk, StoredDoc, StoredFile
-from kb_core.testing.documents import Corpus
+from kb_core.testing.documents import Corpus, document
 from kb_core.testing.fakes import HashEmbedder
 from kb_core.testing.packed import put_instead
 from kb_search.opening import ROWS, control_of, payload_of, translate_errors
 from kb_search.reader import Reader
+from kb_search.schema import chunk_document, chunk_payload, doc_shared
 from kb_search.statistics import Counted
 from kb_search.sums import NAME, begin, leave, living, look, read_sums, verify
 from kb_search.writer import Writer
@@ -281,6 +283,40 @@ def test_sums_that_are_damaged_themselves_count_as_none(copied: Path) -> None:
         assert "damaged" not in ask(copied)
 
 
+SAID = st.none() | st.text(max_size=5)
+
+
+@given(
+    st.builds(
+        ChunkRecord,
+        chunk_id=st.just("a" * 32),
+        ordinal=st.integers(0, 9),
+        start=st.integers(0, 9),
+        end=st.integers(0, 12),
+        text=st.text("aé\n\U0001f9ad\ud800", max_size=4),
+        line_start=st.integers(1, 3),
+        line_end=st.integers(1, 5),
+        token_count=st.just(1),
+        symbol=SAID,
+        part=st.none() | st.integers(1, 2),
+        span=st.none() | st.just({"kind": "page", "page": 1}),
+        flags=st.just(()) | st.just(("instructions",)),
+    ),
+    SAID,
+    SAID,
+)
+def test_what_is_not_stored_of_a_passage_is_told_all_the_same(
+    chunk: ChunkRecord, lang: str | None, repo: str | None
+) -> None:
+    doc = document("a.md", "text", lang=lang, repo=repo)
+    shared = doc_shared(doc, keep_absent=False)
+
+    made = chunk_document(chunk, {}, shared, {"stem": ""}, {})
+
+    whole = chunk_payload(chunk, doc_shared(doc)).decode("utf-8", "surrogatepass")
+    assert payload_of(made, "chunk") == json.loads(whole)
+
+
 def test_postings_that_lead_to_another_record_are_damage() -> None:
     """A flipped bit finds a record without content, or a passage as the control record."""
     with pytest.raises(IndexCorrupt, match="not the one that was looked for"):
@@ -291,7 +327,7 @@ def test_postings_that_lead_to_another_record_are_damage() -> None:
             payload_of(made, "chunk")
     for kind, row in ROWS.items():
         made = tantivy.Document()
-        made.add_bytes("payload", json.dumps(dict.fromkeys(sorted(row)[1:])).encode())
+        made.add_bytes("payload", json.dumps(dict.fromkeys(sorted(row)[:-1])).encode())
         with pytest.raises(IndexCorrupt, match="lacks a field") if row else nullcontext():
             payload_of(made, kind)
     for payload in ({"text": "The walrus sleeps.", "ordinal": 1}, {"vectors": {"a": {"b": 1}}}):

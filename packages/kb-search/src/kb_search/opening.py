@@ -144,7 +144,7 @@ class Mirror:
         return mirrored
 
 
-INDEX_VERSION = f"i12-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i13-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 Part = tuple[tantivy.Schema, tantivy.Searcher]
@@ -339,12 +339,30 @@ def payload_of(document: tantivy.Document, kind: str) -> Any:  # noqa: ANN401 - 
         raise damaged(f"what is stored of a {kind} is no record")
     # Without a look at encodings and white space, which takes as long as the rest.
     row = _decode(bytes(stored).decode("utf-8", "surrogatepass"))[0]
+    if kind == "chunk" and isinstance(row, dict):
+        row = _in_full(row)
     if not isinstance(row, dict) or not row.keys() >= ROWS[kind]:
         raise damaged(f"a record of a {kind} is another one, or lacks a field")
     return row
 
 
 _decode = json.JSONDecoder().raw_decode
+_ABSENT = dict.fromkeys(
+    ("symbol", "part", "span", "lang", "code_lang", "repo", "doc_date", "asset", "container")
+)
+
+
+def _in_full(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a chunk with what is not stored of it: what is absent, and where its text ends."""
+    row = {**_ABSENT, **row}
+    if isinstance(text := row.get("text"), str):
+        for end, start, size in (
+            ("end", "start", len(text)),
+            ("line_end", "line_start", text.count("\n")),
+        ):
+            if end not in row and isinstance(row.get(start), int):
+                row[end] = row[start] + size
+    return row
 
 
 def control_of(payload: Mapping[str, Any]) -> Control:

@@ -234,8 +234,9 @@ def chunk_document(
 ) -> tantivy.Document:
     """Return a chunk as tantivy indexes it.
 
-    *fields* are the ``doc_fields`` of its document, *shared* is ``doc_shared`` of it, *texts* are
-    its ``scored_texts``, *lengths* theirs, and *again* is what it was ``told_again``.
+    *fields* are the ``doc_fields`` of its document, *shared* is what it shares of ``doc_shared``
+    without what is absent, *texts* are its ``scored_texts``, *lengths* theirs, and *again* is
+    what it was ``told_again``.
     """
     is_signpost = texts["stem"].startswith(_SIGNPOST_PADDING)
     # In one call: forty of the engine's take twice as long.
@@ -248,7 +249,7 @@ def chunk_document(
             **texts,
             **{_LENGTH_FIELDS[field]: length for field, length in lengths.items()},
             AGAIN: again,
-            "payload": chunk_payload(chunk, shared),
+            "payload": _stored(chunk, shared),
         }
     )
 
@@ -256,6 +257,17 @@ def chunk_document(
 def chunk_payload(chunk: ChunkRecord, shared: bytes) -> bytes:
     """Return what an index shows of a chunk, as JSON; *shared* is ``doc_shared(doc)``."""
     own = dict(zip(CHUNK_FIELDS, _own_fields(chunk), strict=True))
+    return b"%b,%b" % (shared[:-1], _json(own)[1:])
+
+
+def _stored(chunk: ChunkRecord, shared: bytes) -> bytes:
+    """Return ``chunk_payload`` without what ``opening.payload_of`` knows: nulls and ends."""
+    fields = zip(CHUNK_FIELDS, _own_fields(chunk), strict=True)
+    own = {name: value for name, value in fields if value is not None}
+    if chunk.end == chunk.start + len(chunk.text):
+        del own["end"]
+    if chunk.line_end == chunk.line_start + chunk.text.count("\n"):
+        del own["line_end"]
     return b"%b,%b" % (shared[:-1], _json(own)[1:])
 
 
@@ -347,7 +359,7 @@ def tombstone(kind: str, key: int, rev: int) -> tantivy.Document:
     return made
 
 
-def doc_shared(doc: DocumentRecord) -> bytes:
+def doc_shared(doc: DocumentRecord, *, keep_absent: bool = True) -> bytes:
     """Return what every chunk's payload says of its document, as JSON."""
     fields = {
         "doc_id": doc.doc_id,
@@ -369,6 +381,8 @@ def doc_shared(doc: DocumentRecord) -> bytes:
         "asset": doc.asset,
         "container": doc.container,
     }
+    if not keep_absent:
+        fields = {name: value for name, value in fields.items() if value is not None}
     return _json(fields)
 
 

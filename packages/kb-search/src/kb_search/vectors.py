@@ -129,7 +129,8 @@ _LARGEST_COSINE = 1.05
 _SCALE_BYTES = 4
 _DIGITS = 3
 """Of a question's components, of seven bits and a sign each: nothing of a float32 is lost."""
-_BASE = 2 * LARGEST
+_FINER = np.array([float(2 * LARGEST) ** digit for digit in range(_DIGITS)], np.float64)
+"""By how much the ones of each digit are finer than those of the first."""
 
 _RESCORE_FACTOR = 2
 _RESCORE_MIN = 256
@@ -275,12 +276,11 @@ class VectorView:
         if len(self._dead):
             order = order[~np.isin(picked[order], self._dead)]
         order = order[:limit]
-        pairs = zip(keys[order].tolist(), scores[order].tolist(), strict=True)
-        return [Scored(key, score) for key, score in pairs]
+        return list(map(Scored, keys[order].tolist(), scores[order].tolist()))
 
 
 class _Asked(NamedTuple):
-    """A question: each component as a sum of whole numbers, each ``_BASE`` times finer."""
+    """A question: each component as a sum of whole numbers, each finer than the one before."""
 
     digits: npt.NDArray[np.int8]
     """(``_DIGITS``, dimensions); the first are the question as rows are scanned with it."""
@@ -292,7 +292,7 @@ class _Asked(NamedTuple):
     def of(cls, query: bytes) -> _Asked:
         rest = np.frombuffer(query, "<f4").astype(np.float64)
         step = float(np.abs(rest).max(initial=0)) / LARGEST or 1.0
-        places = step / np.logspace(0, _DIGITS - 1, _DIGITS, base=_BASE)
+        places = step / _FINER
         digits = np.empty((_DIGITS, len(rest)), np.int8)
         for digit, place in zip(digits, places, strict=True):
             digit[:] = np.rint(rest / place)

@@ -367,7 +367,7 @@ class Writer:
         """Add the chunks of *documents*; return their lengths by field."""
         added = []
         for doc in documents:
-            shared, fields = doc_shared(doc), doc_fields(doc)
+            shared, fields = doc_shared(doc, keep_absent=False), doc_fields(doc)
             seen: set[str] = set()
             for chunk in doc.chunks:
                 texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
