@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import lzma
 import os
 import random
 import unicodedata
@@ -194,6 +196,10 @@ def test_a_file_that_may_not_be_read_is_an_io_error(tmp_path: Path) -> None:
         ("a.pdf", b"%PDF-1.4\n", "unreadable"),
         ("paper", b"%PDF-1.4\n", "unreadable"),
         ("blob", bytes(range(256)), "binary"),
+        ("a.zip", b"PK\x03\x04\x14\x00\x00\x00\x08\x00" + bytes(99), "unsupported"),
+        ("a.tar", b"a.txt" + bytes(252) + b"ustar\x0000" + bytes(248), "unsupported"),
+        ("a.txt.gz", gzip.compress(b"The walrus sleeps."), "unsupported"),
+        ("a.bin.xz", lzma.compress(bytes(99)), "unsupported"),
         ("a.md", b"", "empty"),
         ("b.md", b" \n", "empty"),
         ("id_rsa", b"x", "secret_suspected"),

@@ -39,6 +39,7 @@ __all__ += [
     "detect_from_bytes",
     "language_of",
     "missing_extra",
+    "not_text",
 ]
 
 HEAD_BYTES = 8192
@@ -389,9 +390,24 @@ def check_size(size: int, media: Media, caps: Caps) -> Skip | None:
     return None
 
 
+_ARCHIVE = re.compile(
+    rb"PK(?:\x03\x04|\x05\x06)|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|.{257}ustar", re.DOTALL
+)
+_COMPRESSED = re.compile(rb"\x1f\x8b\x08|BZh[1-9]|\xfd7zXZ\x00|\x28\xb5\x2f\xfd")
+
+
+def not_text(data: bytes) -> Skip:
+    """Say why a file of no known name, whose bytes are no text, is left alone."""
+    if _ARCHIVE.match(data):
+        return Skip(SkipReason.UNSUPPORTED, "archives are not opened: unpack it")
+    if _COMPRESSED.match(data):
+        return Skip(SkipReason.UNSUPPORTED, "compressed files are not opened: unpack it")
+    return Skip(SkipReason.BINARY, "not text")
+
+
 def check_bytes(data: bytes) -> Skip | None:
     """Judge the bytes of what should be text."""
-    return Skip(SkipReason.BINARY, "not text") if looks_binary(data[:65536]) else None
+    return not_text(data) if looks_binary(data[:65536]) else None
 
 
 def check_lines(data: bytes, media: Media, caps: Caps) -> Skip | None:

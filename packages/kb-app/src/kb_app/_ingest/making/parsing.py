@@ -28,6 +28,7 @@ from kb_app._ingest.judging.kinds import (
     detect_from_bytes,
     language_of,
     missing_extra,
+    not_text,
 )
 from kb_app._ingest.judging.secrets import check_secret_name, find_secret
 from kb_app._ingest.judging.templates import is_template
@@ -80,7 +81,7 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
     if file.media == UNKNOWN:
         kind = detect_from_bytes(data[:HEAD_BYTES])
         if kind is None:
-            return Skip(SkipReason.BINARY, "not text")
+            return not_text(data)
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
     if file.media == Media.HTML and is_template(data):
         file = replace(file, media=Media.CODE, code_lang="html")
