@@ -81,7 +81,7 @@ class Case:
     """Whether a relevant document is among those that are read."""
     units: tuple[Unit, ...] = ()
     shown: tuple[bool, bool, float] | None = None
-    """Whether the gold answer is in the first sentence, in all, and how many words they have."""
+    """Whether the gold answer is in the first quote, in all, and how many words they have."""
 
 
 @dataclass(slots=True)
@@ -159,7 +159,8 @@ def case_of(
     )
     parts = extract.extracts(evidence)
     text = " ".join(part.text for part in parts)
-    shown = (told[0].is_gold if told else False, _holds(text, gold), extract.words_in(text))
+    first = _holds(parts[0].text, gold) if parts else False
+    shown = (first, _holds(text, gold), extract.words_in(text))
     return Case(*judged, told, shown)
 
 

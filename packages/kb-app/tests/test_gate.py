@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_app._ask.evidence import Evidence, evidence_of
-from kb_app._ask.extract import ranked
+from kb_app._ask.extract import extracts, ranked
 from kb_app._ask.facts import particulars
 from kb_app._ask.gate import Gate, Kind, chance_of, doubts, gate_of, is_measured, kind_of
 from kb_app._ask.kinds import lacks
@@ -91,6 +91,36 @@ def test_who_asks_for_a_name_is_told_what_is_first_said_below_it(text: str, firs
 
     best = ranked(found)[0].piece.unit
     assert text[best.start : best.end] == first
+
+
+class NearBy(Near):
+    """A close reader that knows how near each part is, by its words."""
+
+    def __init__(self, **nearness: float) -> None:
+        self._known = nearness
+
+    def read(
+        self, _query: str, passages: Sequence[Sequence[str]], /, **_: object
+    ) -> list[tuple[PartReading, ...]]:
+        near = [[self._known[part.split()[0].lower()] for part in parts] for parts in passages]
+        return [tuple(PartReading((each,), each) for each in parts) for parts in near]
+
+
+def test_the_likeliest_stands_first_and_the_others_as_they_are_written() -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    chunks = [
+        chunk("Costs of sale fell. Nothing rose. Prices of sale are low."),
+        chunk("Sales are twelve. Shops had none."),
+    ]
+    reader = NearBy(costs=0.88, nothing=0.5, prices=0.87, sales=0.89, shops=0.5)
+    found = evidence_of("what are sales", chunks, [1.0, 0.9], known, reader)
+    assert found is not None
+
+    assert [each.text for each in extracts(found)] == [
+        "Sales are twelve.",
+        "Costs of sale fell.",
+        "Prices of sale are low.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 Every unit but a heading has a score, a weighted sum of how it stands to the question, and the
 softmax of these scores is about the chance of each to hold the answer. Units are taken, best
 first, until that chance is nine in ten; a question whose answer is plain gets one sentence,
-and no more than four are ever shown. They stand in reading order: passages as the list has
-them, and within a passage as it is written.
+and no more than four are ever shown. The likeliest stands first, with those that it stands
+beside, and the others follow in reading order: passages as the list has them, and within a
+passage as it is written.
 
 The weights are those of a listwise softmax regression over development collections with
 known answers; ``tools/bench/answers.py`` fits and measures them.
@@ -99,10 +100,13 @@ class Extract:
 
 
 def extracts(evidence: Evidence) -> list[Extract]:
-    """Return the answer of *evidence*, in reading order; empty where it says nothing."""
-    chosen = sorted(_chosen(ranked(evidence)), key=lambda unit: (unit.passage, unit.place))
-    runs = groupby(enumerate(chosen), key=lambda pair: _run(*pair))
-    return [_joined(evidence, [unit for _, unit in run]) for _, run in runs]
+    """Return the answer of *evidence*, the likeliest first; empty where it says nothing."""
+    chosen = list(_chosen(ranked(evidence)))
+    in_order = sorted(chosen, key=lambda unit: (unit.passage, unit.place))
+    runs = groupby(enumerate(in_order), key=lambda pair: _run(*pair))
+    told = [[unit for _, unit in run] for _, run in runs]
+    told.sort(key=lambda run: chosen[0] not in run)
+    return [_joined(evidence, run) for run in told]
 
 
 def extract_of(evidence: Evidence, unit: Scored) -> Extract:
