@@ -145,6 +145,9 @@ def test_a_bug_shows_its_traceback_only_when_asked() -> None:
     assert "ZeroDivisionError" in loud.stderr
 
 
+AFTER, INSTEAD = "it goes after the command: kebab", "it is a command: kebab"
+
+
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
@@ -158,6 +161,10 @@ def test_a_bug_shows_its_traceback_only_when_asked() -> None:
         (["fetch", "chnk"], "no such command 'chnk'", "did you mean 'chunk'?"),
         (["fetch", "doc"], "missing argument 'DOC'", "kebab fetch doc --help"),
         (["--quite", "stats"], "no such option '--quite'", "did you mean '--quiet'?"),
+        (["fetch", "--in", ".", "a.md"], "no such option '--in'", f"{AFTER} fetch at --in"),
+        (["fetch", "a.md", "--outline"], "no such option '--outline'", f"{INSTEAD} fetch outline"),
+        (["--mode", "vector", "search"], "no such option '--mode'", f"{AFTER} search --mode"),
+        (["--status"], "no such option '--status'", f"{INSTEAD} status"),
         (["stats", "x"], "got unexpected extra argument (x)", "kebab stats --help"),
         (["stats", "--config"], "option '--config' requires an argument", "kebab --help"),
     ],

@@ -88,7 +88,27 @@ def _usage(error: click.UsageError) -> InvalidInput:
         message = error.format_message()
         details = {"field": error.param.name} if error.param else {}
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"{path} --help"
+    if isinstance(error, click.NoSuchOption):
+        hint = _where_it_goes(error) or hint
     return InvalidInput(_lowered(message.rstrip(".")), hint=hint, details=details)
+
+
+def _where_it_goes(error: click.NoSuchOption) -> str | None:
+    """Return the way out where another command has that option, or is called so."""
+    ctx, option = error.ctx, error.option_name
+    for each in (ctx, ctx.parent if ctx else None):
+        if each is None or not isinstance(each.command, click.Group):
+            continue
+        if each is not ctx and each.parent is None:  # of all commands, none is meant
+            continue
+        for name in sorted(each.command.list_commands(each), key=lambda name: name != "search"):
+            whole = f"{each.command_path} {name}"
+            if option == f"--{name}":
+                return f"it is a command: {whole}"
+            command = each.command.get_command(each, name) if each is ctx else None
+            if command and any(option in param.opts for param in command.params):
+                return f"it goes after the command: {whole} {option}"
+    return None
 
 
 def _near_commands(error: click.NoSuchCommand) -> list[str]:
