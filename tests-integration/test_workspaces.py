@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from click.testing import CliRunner, Result
@@ -26,6 +26,7 @@ from kb_app.config import load_config
 from kb_app.workspaces import Workspace, place_of
 from kb_cli._context import CliContext
 from kb_cli.main import cli
+from kb_core.answers import AskQuery
 from kb_core.errors import InvalidInput, KbError, ReadonlyMode
 from kb_core.search import SearchQuery
 from kb_core.testing.fakes import HashEmbedder
@@ -162,6 +163,7 @@ def test_all_that_reads_can_be_asked_of_a_folder(home: Home) -> None:
     assert "src/den.py" in home.run("codebase-search", "beaver den", *place).stdout
     assert home.json("similar", "README.md", *place)["schema_version"] == "search_response.v1"
     assert "README.md" in home.run("explain-miss", "--doc", "README.md", "beaver", *place).stdout
+    assert "An otter sleeps" in home.run("ask", "Where does the otter sleep?", *place).stdout
 
 
 def test_forgetting_names_the_cache_that_may_hold_it_too(home: Home) -> None:
@@ -381,7 +383,7 @@ def warnings_of(home: Home, *words: str) -> str:
     return told.stderr
 
 
-@pytest.mark.parametrize("way", ["--media", "embed", "grep"])
+@pytest.mark.parametrize("way", ["--media", "embed", "grep", "ask"])
 def test_pictures_are_read_once_they_are_asked_for(home: Home, way: str) -> None:
     picture_of("Walrus receipt 12.50", home.folder / "img/receipt.png")
     said = "1 picture or scan waits: a filter by medium reads it, or 'kebab embed --in "
@@ -393,6 +395,10 @@ def test_pictures_are_read_once_they_are_asked_for(home: Home, way: str) -> None
     elif way == "grep":
         found = home.run("grep", "Walrus", "--media", "image", "--in", str(home.folder))
         assert "img/receipt.png" in found.stdout
+    elif way == "ask":
+        asked = ("ask", "What does the walrus receipt say?", "--media", "image")
+        told = home.run(*asked, "--in", str(home.folder), code=1)  # it comes near, by words
+        assert "Walrus receipt 12.50" in told.stderr + told.stdout
     else:
         home.run("embed", "--in", str(home.folder))
     assert home.paths("walrus") == ["img/receipt.png"]
@@ -505,6 +511,10 @@ def test_workspaces_are_listed_and_removed_one_or_all(home: Home) -> None:
     )
 
 
+def _cannot_read() -> NoReturn:
+    raise InvalidInput("a fake model reads nothing closely")
+
+
 @pytest.fixture
 def meaning(home: Home) -> Workspace:
     """A workspace of forty notes, with a fake model."""
@@ -518,7 +528,9 @@ def meaning(home: Home) -> Workspace:
     )
     embedder = HashEmbedder()
     real = parts_of(place.config)
-    parts = replace(real, model=lambda: embedder.model, embedder=lambda: embedder)
+    parts = replace(
+        real, model=lambda: embedder.model, embedder=lambda: embedder, close_reader=_cannot_read
+    )
     made = Workspace(place.config, parts, readonly=True)
     made.settle(place, is_frozen=False, hear=None)
     return made
@@ -544,7 +556,7 @@ def test_what_words_find_gets_its_vectors_first_and_a_look_opens_no_store(
     meaning.close()
 
 
-@pytest.mark.parametrize("ask", ["aggregated", "codebase", "similar"])
+@pytest.mark.parametrize("ask", ["aggregated", "codebase", "similar", "ask", "answer"])
 def test_whatever_asks_by_meaning_has_what_words_find_embedded(
     meaning: Workspace, ask: str
 ) -> None:
@@ -554,6 +566,11 @@ def test_whatever_asks_by_meaning_has_what_words_find_embedded(
         assert "'kebab embed --in " in outcome.degraded[0]
     elif ask == "codebase":
         meaning.codebase_search({"queries": ["otter", " ".join(["x"] * 9000)]})
+    elif ask == "ask":
+        *_, final = meaning.ask(AskQuery(text="What is the otter with?"))
+        assert "'kebab embed --in " in final["answer"]["degraded"][0]
+    elif ask == "answer":
+        assert "'kebab embed --in " in meaning.answer(AskQuery(text="the otter")).degraded[0]
     else:
         found = meaning.similar("n3.md")
         assert found.hits

@@ -54,6 +54,8 @@ from kb_core.search import GrepQuery, SearchQuery
 from kb_core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
+    from kb_app._ask.asking import Asking
+    from kb_core.answers import Answer, AskQuery
     from kb_core.ingest import IngestEvent
     from kb_core.ports import IndexSnapshot
     from kb_core.search import AggregatedResponse, SearchResponse
@@ -265,6 +267,31 @@ class Workspace(KnowledgeBase):
         words = SearchQuery(text=" OR ".join(telling_words(snapshot, chunks)) or origin)
         self._embed_found([words], None, {chunk["chunk_key"] for chunk in chunks})
         return self._told(super().similar(origin, query))
+
+    def ask(
+        self, question: AskQuery, *, stop: threading.Event | None = None
+    ) -> Iterator[types.AnswerEvent]:
+        self._find_for(question, stop)
+        return super().ask(question, stop=stop)
+
+    def answer(
+        self,
+        question: AskQuery,
+        *,
+        stop: threading.Event | None = None,
+        told: Callable[[str], object] | None = None,
+    ) -> Answer:
+        self._find_for(question, stop)
+        return super().answer(question, stop=stop, told=told)
+
+    def _find_for(self, question: AskQuery, stop: threading.Event | None) -> None:
+        self._read_if_asked([question.search()])
+        self._embed_found([question.search()], stop)
+
+    def _asking(self, stop: threading.Event | None) -> Asking:
+        from kb_app._ask.asking import Asking
+
+        return Asking(self._engine(stop), self._config, self._parts, stop, self._told)
 
     def grep(self, query: GrepQuery, *, stop: threading.Event | None = None) -> types.GrepResponse:
         self._read_if_asked([query])

@@ -12,7 +12,7 @@ and then the question with what it names (``chaining``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,6 @@ from kb_app._ask.telling import (
     Watch,
     cited_of,
     judged_line,
-    last,
     narrowed_line,
     near_misses,
     packed_line,
@@ -119,15 +118,24 @@ class _Read:
 
 
 class Asking:
-    """Answers questions at the state of one engine; serves one thread, as that does."""
+    """Answers questions at the state of one engine; serves one thread, as that does.
+
+    *told* adds what is to be said of what was found, such as that passages wait.
+    """
 
     def __init__(
-        self, engine: Engine, config: Config, parts: Parts, stop: Event | None = None
+        self,
+        engine: Engine,
+        config: Config,
+        parts: Parts,
+        stop: Event | None = None,
+        told: Callable[[SearchResponse], SearchResponse] = lambda found: found,
     ) -> None:
         self._engine = engine
         self._config = config
         self._parts = parts
         self._is_stopped = never if stop is None else stop.is_set
+        self._told = told
 
     @property
     def now(self) -> datetime:
@@ -149,11 +157,8 @@ class Asking:
 
     def steps(self, question: AskQuery) -> Iterator[Step]:
         """Search now, and yield what was found, the pieces of the answer, and the answer."""
-        return self._begun(self._search(question))
-
-    def answer(self, question: AskQuery) -> Answer:
-        """Return the answer, or the refusal: what the steps end in."""
-        return last(self.steps(question))
+        asked = self._search(question)
+        return self._begun(replace(asked, response=self._told(asked.response)))
 
     def _begun(self, asked: _Asked) -> Iterator[Step]:
         yield asked.response.hits

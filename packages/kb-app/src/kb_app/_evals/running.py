@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from kb_app._ask.asking import Asking
+from kb_app._ask.telling import last
 from kb_app._data_dir import DataDir
 from kb_app._evals.binding import Bound, bind
 from kb_app._evals.cases import read_cases
@@ -222,8 +223,8 @@ class Running:
                 asked["degraded"] = list(found.response.degraded)
             if self._options.ask:
                 query = AskQuery(text=case.query, mode=variant.mode, filters=case.filters)
-                answer = Asking(engine, self._configured(variant), self._parts, stop).answer(query)
-                told, asked["answer"] = judge_answer(bound, answer)
+                asking = Asking(engine, self._configured(variant), self._parts, stop)
+                told, asked["answer"] = judge_answer(bound, last(asking.steps(query)))
                 asked["figures"] |= told
         except KbError as error:
             asked["error"] = f"{error.code}: {error}"
