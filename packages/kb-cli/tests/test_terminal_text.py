@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import pytest
+from click import unstyle
 from hypothesis import given, strategies as st
 
+from kb_cli._answers import answer_lines
 from kb_cli._text import pad, pairs, shorten, table, width, wrap
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "Nd", "Zs", "Mn"])), st.integers(4, 90))
@@ -48,3 +55,22 @@ def test_tables_stand_in_line_numbers_right_and_text_left() -> None:
     ]
     assert table(("A", "B"), []) == ["A  B"]
     assert pairs([("a", 1), ("long", "x\ny")]) == ["a     1", "long  x y"]
+
+
+def test_items_of_a_list_that_is_quoted_keep_their_lines_and_prose_flows() -> None:
+    quote = "It is so\nby rules:\n- the first\n  of them\n* a second - in short\n12. the last"
+    answer = {
+        "refusal_reason": None,
+        "model": {"provider": "extractive"},
+        "citations": [{"quote": quote, "marker": "[1]", "citation": {"kind": "line"}}],
+    }
+
+    told = answer_lines(cast("types.Answer", answer), 80, places=False)
+
+    assert [unstyle(line) for line in told] == [
+        "It is so by rules:",
+        "- the first of them",
+        "* a second - in short",
+        "12. the last [1]",
+        "",
+    ]

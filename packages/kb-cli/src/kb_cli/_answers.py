@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ _INDENT = "    "
 _FENCES = ("```", "~~~")
 _LINED = ("\t", "|", *_FENCES)
 """What has one of these is read line by line."""
+_ITEM = re.compile(r"\n(?=[ ]{0,12}(?:[-*+•]|\d{1,3}[.)])[ ])")
+"""What parts the items of a list, which do not flow into each other."""
 _QUESTION_COLUMNS = 60
 
 
@@ -69,7 +72,7 @@ def _quoted(cited: Mapping[str, Any], columns: int) -> list[str]:
     """Return the quote in lines: prose flows, rows and code keep theirs, without fences."""
     quote, span = cited["quote"], cited.get("span")
     is_flowing = cited["citation"]["kind"] != "code" and not any(sign in quote for sign in _LINED)
-    lines = [flat(quote)]
+    lines = [flat(part) for part in _ITEM.split(quote)]
     if not is_flowing:
         kept = printable(quote, keep="\n\t").splitlines()
         lines = [line for line in kept if not line.lstrip().startswith(_FENCES)]
