@@ -282,3 +282,62 @@ def test_an_index_that_was_deleted_comes_back_without_parsing(library: Installed
 
     assert counts(library.ingest()) == {"unchanged": 4}
     assert library.paths("truth") == ["store.md"]
+
+
+def test_what_the_disk_refuses_stays_as_it_was_indexed(
+    library: InstalledKebab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    tool = (library.notes / "tool.py").read_text("utf-8")
+    library.write("store.md", "# Store\n\nA walrus sleeps here now.\n")
+    (library.notes / "tool.py").unlink()
+    (library.notes / "tool.py").symlink_to("tool.py")  # which cannot even be looked at
+    with monkeypatch.context() as patched:
+        patched.setattr("kb_app._ingest.making.record.open_inside", refuse)
+        report = library.ingest()
+
+    assert counts(report) == {"unchanged": 2, "errors": 2}
+    assert library.paths("truth derived") == ["store.md"]
+    assert library.paths("parse_http_date") == ["tool.py"]
+
+    (library.notes / "tool.py").unlink()
+    library.write("tool.py", tool)
+    assert counts(library.ingest()) == {"updated": 2, "unchanged": 2}
+    assert library.paths("walrus") == ["store.md"]
+    assert library.paths("parse_http_date") == ["tool.py"]
+
+
+def test_what_kebab_writes_itself_is_no_note(
+    library: InstalledKebab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = library.notes / "kebab-data"
+    config = library.notes / "kebab.toml"
+    words = library.notes / "words.txt"
+    words.write_text("walrus-tusk\n", "utf-8")
+    monkeypatch.setenv("KEBAB_PASSWORDS_FILE", str(words))
+    config.write_text(
+        f'[[sources]]\nid = "n"\nroot = "{library.notes}"\n[storage]\ndata_dir = "{data}"\n'
+        '[embedding]\nmodel = "none"\n[[passwords]]\nvalue = "walrus-tooth"\n',
+        "utf-8",
+    )
+
+    def run(*words: str) -> Any:  # noqa: ANN401 - JSON
+        told = library.run("--config", str(config), "--json", *words).stdout
+        return json.loads(told.splitlines()[-1])
+
+    first, again = run("ingest"), run("ingest")
+
+    assert counts(first) == {"new": 4, "skipped": 3}
+    assert counts(again) == {"unchanged": 4, "skipped": 3}
+    assert run("search", "walrus")["hits"] == []
+
+
+def test_a_run_that_only_removes_says_what_it_removed(library: InstalledKebab) -> None:
+    (library.notes / "store.md").unlink()
+
+    told = library.run("ingest", str(library.notes / "store.md")).stdout
+
+    assert re.match(r"0 files in .*: 1 (?:deleted|removed)", told), told
+    assert "kebab add" not in told

@@ -376,10 +376,10 @@ def _documents(report: IngestReport) -> Iterator[str]:
 def _headline(report: IngestReport, *, is_dry_run: bool) -> str:
     mark = "aborted: " if report.aborted else "dry run: " if is_dry_run else ""
     spent = duration(report.duration_ms / 1000)
-    if not report.scanned:  # no folder was walked: embed, or no source has a file
+    counts = {word: report.counts.get(kind, 0) for kind, word in _KINDS.items()}
+    if not report.scanned and not any(counts.values()):  # embed, or no source has a file
         done = count(report.embedded, "embedding") if report.embedded else "nothing to do"
         return f"{mark}{done} in {spent}"
-    counts = {word: report.counts.get(kind, 0) for kind, word in _KINDS.items()}
     done = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n) or "nothing to do"
     seen = count(report.scanned, "file")
     # An ignored folder is one row, and no file.

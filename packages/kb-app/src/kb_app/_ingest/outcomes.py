@@ -13,7 +13,7 @@ from typing import Any
 from kb_app._ingest.making.record import Made
 from kb_app._ingest.plan import Wanted, skipped_item, unchanged_item
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
-from kb_core.ingest import IngestItem, IngestReport, ItemKind
+from kb_core.ingest import IngestItem, IngestReport, ItemKind, SkipReason
 from kb_core.records import DocumentRecord, FileRecord, FileState
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "refused",
     "same_again",
     "skip",
+    "stays",
     "stored_item",
     "stored_row",
     "with_old_passages",
@@ -266,10 +267,20 @@ def failure(
     return row, item
 
 
+def stays(want: Wanted, made: Made) -> bool:
+    """Say whether what is indexed of a file stays, whatever it is skipped for.
+
+    It does of what was added, and where the disk refused the bytes: that tells nothing of them.
+    """
+    is_unread = made.skipped == SkipReason.UNREADABLE and made.fingerprint is None
+    is_indexed = want.known is not None and want.known.doc_id is not None
+    return want.asset is not None or (is_unread and is_indexed)
+
+
 def unmade(
     want: Wanted, made: Made, settings: Settings, now: datetime
 ) -> tuple[FileRecord, IngestItem]:
-    """Return row and item of what was accepted when it was added, and cannot be made anew.
+    """Return row and item of what was accepted once, and cannot be made anew.
 
     It stays as it is. Bytes that the disk refused are read again by every run until they come.
     """

@@ -342,7 +342,7 @@ class _Writing:
         settings = _settings(want, self._run)
         if made is None:
             row, item = outcomes.failure(want, error or {}, settings, self._now)
-        elif made.skipped is not None and want.asset is not None:
+        elif made.skipped is not None and outcomes.stays(want, made):
             if is_late and made.fingerprint is not None:
                 row, item = outcomes.nothing_more(want, made, self._now)
             else:

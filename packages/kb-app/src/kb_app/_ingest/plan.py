@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
 from kb_app._ingest.judging.secrets import check_secret_name
-from kb_app._ingest.seeing.walk import Seen, Walk, walk
+from kb_app._ingest.seeing.walk import LEADS_NOWHERE, Seen, Walk, walk
 from kb_app._ingest.settings import (
     UNKNOWN,
     Settings,
@@ -252,6 +252,10 @@ def _leave(
     media: str | None = None,
 ) -> None:
     """Record a file that is left alone without being read."""
+    is_unread = reason == SkipReason.UNREADABLE and detail != LEADS_NOWHERE
+    if is_unread and known is not None and known.doc_id:
+        _leave_unread(plan, known, detail)
+        return
     row = FileRecord(
         source_id=plan.source.source_id,
         path=found.path,
@@ -278,6 +282,22 @@ def _leave(
             byte_len=None if found.is_folder else found.size,
         )
     )
+
+
+def _leave_unread(plan: Plan, known: FileRecord, detail: str | None) -> None:
+    """Keep what is indexed of a file that the disk does not tell of now."""
+    row = replace(
+        known,
+        state=FileState.FAILED,
+        reason=None,
+        detail=detail,
+        error_code="io_error",
+        fingerprint=None,
+    )
+    if _differs(known, row):
+        plan.rows.append(row)
+    file = SourceFile(source_id=row.source_id, path=row.path, media=row.media or UNKNOWN)
+    plan.items.append(replace(failed_item(file, row), reason=None))
 
 
 def _differs(known: FileRecord, row: FileRecord) -> bool:

@@ -25,7 +25,7 @@ from kb_app._ingest.judging.kinds import Skip
 from kb_core.ingest import SkipReason
 
 __all__ = ["SECRETS", "SECRETS_VERSION", "Secret", "check_secret_name", "find_secret", "flags_of"]
-__all__ += ["words_of_orders"]
+__all__ += ["find_passwords", "words_of_orders"]
 
 _NAMES = re.compile(
     r"""
@@ -62,7 +62,7 @@ _PATHS = (
 _PUBLIC_ENV = ("example.env", "sample.env", "template.env", "default.env", "defaults.env")
 
 
-SECRETS_VERSION = "s2"
+SECRETS_VERSION = "s3"
 """With another one, what was indexed is judged again."""
 
 
@@ -211,6 +211,18 @@ _ORDERS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+
+
+_OUR_PASSWORDS = re.compile(r"^\[\[passwords\]\]", re.MULTILINE)
+
+
+def find_passwords(path: str, text: str) -> Skip | None:
+    """Judge what may be a configuration of kebab: passwords that it names stay out of any index."""
+    found = _OUR_PASSWORDS.search(text) if path.lower().endswith(".toml") else None
+    if found is None:
+        return None
+    line = text.count("\n", 0, found.start()) + 1
+    return Skip(SkipReason.SECRET_SUSPECTED, f"passwords for kebab, line {line}")
 
 
 def check_secret_name(path: str) -> Skip | None:

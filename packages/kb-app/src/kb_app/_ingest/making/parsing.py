@@ -30,7 +30,7 @@ from kb_app._ingest.judging.kinds import (
     missing_extra,
     not_text,
 )
-from kb_app._ingest.judging.secrets import check_secret_name, find_secret
+from kb_app._ingest.judging.secrets import check_secret_name, find_passwords, find_secret
 from kb_app._ingest.judging.templates import is_template
 from kb_app._ingest.settings import UNKNOWN, Settings
 from kb_app._media import later_of, medium_of, parser_for
@@ -99,7 +99,7 @@ def judge_text(file: SourceFile, text: str, settings: Settings) -> Skip | None:
     """Say why what a file says is left alone, if it is; *file* has its true medium."""
     skip = check_text(text, file.path, Media(file.media), file.code_lang, settings.caps)
     if skip is None and not settings.allow_secrets:
-        skip = find_secret(text)
+        skip = find_passwords(file.path, text) or find_secret(text)
     return skip
 
 

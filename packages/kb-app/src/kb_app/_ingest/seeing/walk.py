@@ -27,17 +27,23 @@ from typing import Literal, TypeAlias
 
 from kb_app._ingest.seeing.files import relative_parts, spell
 from kb_app._ingest.seeing.ignore import IGNORE_FILES, IncludeRules, Scope, root_scope
+from kb_app.paths import cache_dir, environment, state_dir
 from kb_core.clock import clamp_ns
 from kb_core.ingest import SkipReason
 from kb_core.text import nfc
 from kb_core.values import dataclass, field
 
-__all__ = ["Fate", "Seen", "Walk", "walk"]
+__all__ = ["LEADS_NOWHERE", "Fate", "Seen", "Walk", "walk"]
 
 Fate: TypeAlias = Literal["gone", "ignored", "unknown"]
 _Narrow: TypeAlias = "dict[str, _Narrow]"
 
+LEADS_NOWHERE = "link leads nowhere"
+"""Why a link is not readable whose target is gone; any other refusal tells nothing of a file."""
 _NEVER = {".git", ".git/"}
+_OUR_STORE = "kebab.duckdb"
+"""Is in every data directory, of this knowledge base and of others."""
+_OURS = "what kebab writes itself"
 _INFO_EXCLUDE = ".git/info/exclude"
 
 _KINDS = {
@@ -89,6 +95,9 @@ def walk(
 ) -> Walk:
     """Walk the source at *root*; of it only what is at or below the *narrow* paths, if any.
 
+    What kebab writes itself is left alone whatever the rules say, since every run would find it
+    changed, and so is the file of passwords that the environment names.
+
     Raises ``InvalidInput`` for a narrow path that leads out of the root.
     """
     root = os.path.realpath(root)
@@ -113,6 +122,9 @@ class Walk:
         """Folders, ``""`` for the root, of which every name is known."""
         self.folders: set[str] = set()
         """The same ones, as absolute paths of the disk."""
+        environ = environment()
+        self._ours = {os.path.realpath(of(environ)) for of in (cache_dir, state_dir)}
+        self._passwords = os.path.realpath(environ.get("KEBAB_PASSWORDS_FILE") or os.devnull)
         self.root_exists = os.path.isdir(root)
         self.device = os.stat(root).st_dev if self.root_exists else 0
 
@@ -159,6 +171,9 @@ class Walk:
             yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, _why(error))
             return
         names = [entry.name for entry in entries]
+        if _OUR_STORE in names or here.rstrip("/") in self._ours:
+            yield self._left(folder.path, folder.disk, SkipReason.IGNORED, _OURS)
+            return
         if folder.path and not folder.kept and "pyvenv.cfg" in names:
             yield self._left(folder.path, folder.disk, SkipReason.IGNORED, "virtual environment")
             return
@@ -222,12 +237,14 @@ class Walk:
         except FileNotFoundError:
             if not entry.is_symlink():
                 return ()  # it went away meanwhile
-            return (self._left(path, disk, SkipReason.UNREADABLE, "link leads nowhere"),)
+            return (self._left(path, disk, SkipReason.UNREADABLE, LEADS_NOWHERE),)
         except OSError as error:
             return (self._left(path, disk, SkipReason.UNREADABLE, _why(error)),)
         if not stat.S_ISREG(found.st_mode):
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a file")
             return (self._left(path, disk, SkipReason.UNSUPPORTED, kind),)
+        if os.path.join(self._root, disk) == self._passwords:
+            return (self._left(path, disk, SkipReason.SECRET_SUSPECTED, "a file of passwords"),)
         raw = None if path == disk else os.fsencode(disk).hex()
         modified = clamp_ns(found.st_mtime_ns)
         return (Seen(self._source_id, path, raw, found.st_size, modified, found.st_dev),)
@@ -308,7 +325,8 @@ class _Links:
         included = self._include.wanted(name + "/", path, parent=parent[1])
         if rule is not None and rule.ignores:
             return None
-        if rule is None and os.path.exists(here + "pyvenv.cfg"):
+        marks = (_OUR_STORE,) if rule is not None else (_OUR_STORE, "pyvenv.cfg")
+        if any(os.path.exists(here + mark) for mark in marks):
             return None
         if not included and not self._include.may_hold(path):
             return None
