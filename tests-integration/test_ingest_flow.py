@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from kb_app._wiring import open_session
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import KEBAB, InstalledKebab
 from kb_core.disk import remove_folder
@@ -341,3 +342,19 @@ def test_a_run_that_only_removes_says_what_it_removed(library: InstalledKebab) -
 
     assert re.match(r"0 files in .*: 1 (?:deleted|removed)", told), told
     assert "kebab add" not in told
+
+
+def test_before_a_first_run_has_finished_nothing_is_indexed(tmp_path: Path) -> None:
+    kebab = KebabHere(tmp_path)
+    kebab.write("store.md", "# Store\n\nThe store is the truth.\n")
+    with open_session(kebab.data_dir, lock_wait_secs=1):
+        pass  # as a run that was killed before it stored anything
+
+    for words in (("search", "store"), ("fetch", "store.md"), ("ask", "what is the store?")):
+        told = kebab.run("--json", *words, code=2)
+        assert json.loads(told.stderr)["code"] == "not_indexed"
+    assert kebab.json("stats")["doc_count"] == 0
+
+    (kebab.notes / "store.md").unlink()
+    kebab.ingest()
+    assert kebab.paths("store") == []

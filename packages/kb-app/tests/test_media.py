@@ -100,11 +100,11 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "53b5936db77434e6"),
-        ("text", None, "0affcd7f1d96f0b3"),
-        ("code", "python", "e56e1983ec04dc83"),
-        ("code", "yaml", "2c5e2d2013ec1b50"),
-        ("code", "json", "fa6c9c17967687eb"),
+        ("markdown", None, "3780b752b9d4e336"),
+        ("text", None, "45f20dc6a3431f40"),
+        ("code", "python", "ad66a8a6b43cb417"),
+        ("code", "yaml", "f9fc991d6a30c8b4"),
+        ("code", "json", "528f21703985d02a"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

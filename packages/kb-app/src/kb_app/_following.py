@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kb_core.errors import NotIndexed
 from kb_core.values import replace
 
 if TYPE_CHECKING:
@@ -17,9 +18,25 @@ if TYPE_CHECKING:
     from kb_app._watching.following import Look
     from kb_app.config import Config
     from kb_core.ingest import IngestEvent, IngestOptions
+    from kb_core.ports import IndexSnapshot
     from kb_core.wire import types
 
-__all__ = ["Following"]
+__all__ = ["Following", "answerable"]
+
+
+def answerable(snapshot: IndexSnapshot) -> IndexSnapshot:
+    """Return *snapshot*; ``NotIndexed`` where nothing is in it, and no run has ever finished.
+
+    Nobody may take what is not read yet, or was interrupted, for a knowledge base that is empty.
+    """
+    stats = snapshot.control.stats
+    runs = stats.get("runs")
+    if runs is None or stats.get("doc_count") or any(run["kind"] != "embed" for run in runs):
+        return snapshot
+    raise NotIndexed(
+        "nothing is indexed yet: the first run has not finished",
+        hint="run 'kebab ingest'; 'kebab status' says whether it is running",
+    )
 
 
 class Following:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kb_app._answering import Answering
 from kb_app._by_models import ByModels
-from kb_app._following import Following
+from kb_app._following import Following, answerable
 from kb_app._keeping import Keeping
 from kb_app._measuring import Measuring
 from kb_app._pinned import is_pinned, refuse_pinned, seen_sources
@@ -440,7 +440,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
     def _snapshot(self) -> IndexSnapshot:
         try:
-            return self._reader.snapshot()
+            return answerable(self._reader.snapshot())
         except NotIndexed as error:
             raise self._lost(error) or error from None
 
