@@ -439,6 +439,26 @@ def test_a_response_of_a_search_is_verified_from_standard_input(kebab: Installed
     ]
 
 
+def test_a_page_whose_file_changed_or_went_is_not_unchanged(kebab: InstalledKebab) -> None:
+    page = kebab.write("page.html", "<html><body><p>The walrus sleeps.</p></body></html>")
+    kebab.write("other.md", "# Other\n\nSomething else.\n")
+    kebab.ingest()
+    (hit,) = kebab.json("search", "walrus")["hits"]
+
+    def verified(code: int = 0) -> tuple[str, str]:
+        given = json.dumps(hit["citation"])
+        (check,) = kebab.json("cite", "verify", "-", given=given, code=code)["checks"]
+        return check["status"], check["checked"]
+
+    assert verified() == ("unchanged", "index")
+    os.utime(page, ns=(0, 0))
+    assert verified() == ("unchanged", "index")
+    page.write_text("<html><body><p>The otter wakes.</p></body></html>", "utf-8")
+    assert verified(3) == ("changed", "file")
+    page.unlink()
+    assert verified(3) == ("gone", "file")
+
+
 def test_nothing_is_written_by_citing(kebab: InstalledKebab) -> None:
     kebab.write("a.md", f"# A\n\n{ROBOTS}\n")
     assert (

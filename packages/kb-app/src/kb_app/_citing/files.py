@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from kb_app._ingest.added.assets import given_medium
 from kb_app._ingest.judging.decode import FileContent
@@ -25,6 +26,7 @@ from kb_app._search.hits import file_of
 from kb_app.config import Config
 from kb_core.errors import IoError
 from kb_core.filters import And, OneOf
+from kb_core.ids import bytes_hash
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.values import dataclass
 
@@ -181,6 +183,28 @@ class Files:
         where = And((OneOf("source_id", (doc["source_id"],)), OneOf("path", (file,))))
         rows = self._snapshot.files(where)
         return location(root, file, rows[0].get("raw_path") if rows else None)
+
+    def became_of(self, doc: StoredDoc) -> Literal["changed", "gone"] | None:
+        """Say what became of a document's file since it was indexed.
+
+        ``None`` of one that is as it was, of a copy of ours, and where nothing is seen of it.
+        """
+        root = self._root(doc["source_id"])
+        if doc.get("asset") or not is_reachable(root or ""):
+            return None
+        where = (OneOf("source_id", (doc["source_id"],)), OneOf("path", (file_of(doc),)))
+        row = next(iter(self._snapshot.files(And(where))), None)
+        try:
+            found = os.stat(self.path_of(doc) or "")  # noqa: PTH116 - of a name as bytes spell it
+            if row is None or (found.st_size, found.st_mtime_ns) == (row["size"], row["mtime_ns"]):
+                return None
+            return None if bytes_hash(self.data(doc)) == row["bytes_hash"] else "changed"
+        except (FileNotFoundError, NotADirectoryError):
+            return "gone"
+        except OSError:
+            return None
+        except IoError:  # too large, or to be left alone by now
+            return "changed"
 
     def data(self, doc: StoredDoc) -> bytes:
         """Return the bytes of a document's file as it is now, or that which it is within.

@@ -224,6 +224,7 @@ def _found(doc: StoredDoc, lines: Lines) -> Found:
     return Found(place, doc["source_id"])
 
 
+_READ_AGAIN = "the file has changed since it was indexed, and 'kebab ingest' reads it again"
 _BETTER: dict[Status, int] = {"unchanged": 0, "moved": 1, "changed": 2, "gone": 3}
 
 
@@ -292,6 +293,17 @@ class _Verifier:
         span = given.citation.span
         if isinstance(span, LineSpan | CodeSpan) and has_lines(doc):
             return self._lines(given, doc, (span.start, span.end))
+        became = self._files.became_of(doc)
+        if became == "gone":
+            check = _Check("gone", doc, is_file=True, detail="the file is not there any more")
+            return self._by_hash(given, check)
+        check = self._indexed(given, doc)
+        if became is None or check.status == "gone":
+            return check
+        return replace(check, status="changed", now=None, is_file=True, detail=_READ_AGAIN)
+
+    def _indexed(self, given: Cited, doc: StoredDoc) -> _Check:
+        """Judge what is cited of a document that has no lines, by what is indexed of it."""
         chunks: Sequence[StoredChunk] = chunks_at(self._snapshot, doc, given.citation)
         if given.content_hash is None:
             return _Check("unchanged" if chunks else "gone", doc)
