@@ -106,3 +106,23 @@ def test_lesson_8_reset_works_on_the_configuration_that_was_named(tmp_path: Path
     assert kb.config.file == file
     assert kb.config.storage.data_dir == tmp_path / "other" / "kebab-data"
     assert kb.config.storage.data_dir != file.parent, "data and configuration do not share a folder"
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--all"], "reset --all --yes"),
+        (["--workspace", "/a b/it's"], """reset --workspace '/a b/it'"'"'s' --yes"""),
+    ],
+)
+def test_a_hint_deletes_from_the_knowledge_base_that_was_asked(
+    tmp_path: Path, words: list[str], hint: str
+) -> None:
+    config = tmp_path / "my kb.toml"
+    config.write_text("[sources]\n" if not words else "", "utf-8")
+
+    refused = run("--config", str(config), "reset", *words, kb=full())
+    plain = run("reset", *words, kb=full())
+
+    assert f"  hint: kebab --config '{config}' {hint}\n" in refused.stderr
+    assert f"  hint: kebab {hint}\n" in plain.stderr

@@ -200,7 +200,23 @@ class CliContext:
         """Tell a person something that is not the result; programs read the result only."""
         if not self.quiet and not self.as_json:
             for line in lines:
-                echo(line, err=True, color=self.color)
+                echo(self.named(line), err=True, color=self.color)
+
+    def named(self, text: str) -> str:
+        """Return *text* whose commands are for this knowledge base: each with its ``--config``.
+
+        Copied without it, a command that deletes would delete from another one.
+        """
+        if self.config_option is None or "kebab " not in text:
+            return text
+        import re
+        import shlex
+
+        from kb_cli._catalog import COMMANDS
+
+        command = rf"\bkebab (?=(?:{'|'.join(COMMANDS)}|mcp|tui)\b)"
+        ours = f"kebab --config {shlex.quote(self.config_option)} "
+        return re.sub(command, lambda _: ours, text)
 
     def warn(self, *lines: str) -> None:
         """Tell a person what is not as it should be."""

@@ -38,6 +38,8 @@ def show(error: Exception, cli: CliContext) -> int:
 
     known = _translated(error)
     told = wire.error(known)
+    told["message"] = cli.named(told["message"])
+    told["hint"] = told["hint"] and cli.named(told["hint"])
     if cli.as_json:
         click.echo(wire.dumps(told), err=True)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -282,9 +283,10 @@ def reset(
     given += ["workspace"] if workspace is not None else []
     scope = _only_scope(given + (["workspaces"] if workspaces else []))
     if not yes and (cli.as_json or not cli.can_ask()):
+        wanted = [f"--{scope}", *([] if workspace is None else [workspace])]
         raise InvalidInput(
             "nobody can be asked here whether to delete",
-            hint=f"kebab reset --{scope}{'' if workspace is None else ' ' + workspace} --yes",
+            hint=f"kebab reset {shlex.join(wanted)} --yes",
             details={"field": "yes"},
         )
     if scope.startswith("workspace"):
