@@ -89,7 +89,10 @@ def test_without_its_extra_it_is_skipped_until_that_is_installed(
     told = installed.run("status").stdout
 
     assert report["skipped_by_reason"] == {"missing_extra:books": 1}
-    assert "book needs the extra 'books': pip install 'kb-app[books]'" in " ".join(told.split())
+    assert (
+        "book needs the extra 'books': in kebab's folder: pip install 'packages/kb-cli[books]'"
+        in " ".join(told.split())
+    )
     assert installed.ingest()["skipped"] == 1
 
     (parts / "made_up_library.py").touch()

@@ -390,6 +390,9 @@ def test_a_page_is_its_chunks(media: World) -> None:
     with media.kb() as kb:
         first, second = kb.cite("paper.pdf#page=1"), kb.cite("paper.pdf#page=2")
         talk = kb.cite("talk.mp3#t=0:01.000,0:02.000")
+        part = kb.cite("talk.mp3#t=0:01.500,0:09.000")
+        with pytest.raises(SpanNotSupported, match="has no text at 't="):
+            kb.cite("talk.mp3#t=0:02.000,0:09.000")
         with pytest.raises(SpanNotSupported, match="has no text at 'page=9'"):
             kb.cite("paper.pdf#page=9")
         with pytest.raises(SpanNotSupported, match="has no lines"):
@@ -399,7 +402,7 @@ def test_a_page_is_its_chunks(media: World) -> None:
     assert first["chunk"]["text"] == "First page."
     assert [chunk["text"] for chunk in first["context_after"]] == ["Still the first."]
     assert (second["chunk"]["text"], second["context_after"]) == ("Second page.", [])
-    assert talk["chunk"]["text"] == "Hello."
+    assert talk["chunk"]["text"] == part["chunk"]["text"] == "Hello."
 
 
 def test_a_page_is_verified_against_the_index(media: World) -> None:

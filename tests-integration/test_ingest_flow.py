@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -358,3 +359,49 @@ def test_before_a_first_run_has_finished_nothing_is_indexed(tmp_path: Path) -> N
     (kebab.notes / "store.md").unlink()
     kebab.ingest()
     assert kebab.paths("store") == []
+
+
+def test_a_path_is_filtered_by_in_either_of_its_spellings(library: InstalledKebab) -> None:
+    library.write("ko/노트.md", "# 노트\n\nA walrus sleeps.\n")
+    library.ingest()
+    spelled = unicodedata.normalize("NFD", "ko/노트.md")
+
+    assert library.paths("walrus", "--path-glob", spelled) == ["ko/노트.md"]
+
+
+@pytest.mark.parametrize("media", ["", " , "])
+def test_a_filter_by_nothing_is_refused(library: InstalledKebab, media: str) -> None:
+    told = library.run("search", "store", "--media", media, code=2)
+
+    assert "media '' is not a value" in told.stderr
+
+
+def test_bytes_that_are_no_text_are_no_damage(library: InstalledKebab) -> None:
+    strange = os.fsdecode(b"x\xff.md")
+
+    missed = library.json("explain-miss", "foo", "--doc", strange)
+    cited = library.run("--json", "cite", "store.md#L1", "--source", strange, code=2)
+
+    assert missed["verdict"] == "not_in_ledger"
+    assert json.loads(cited.stderr)["code"] == "doc_not_found"
+
+
+def test_a_picture_of_a_place_is_written_over_no_file_of_the_person(
+    library: InstalledKebab,
+) -> None:
+    store = library.notes / "store.md"
+    text = store.read_text("utf-8")
+
+    told = library.run("cite", "store.md#L1", "--image", str(store), code=2)
+
+    assert "is there already, and no picture that kebab drew" in told.stderr
+    assert store.read_text("utf-8") == text
+
+
+def test_what_is_fetched_is_as_it_stands(library: InstalledKebab) -> None:
+    library.write("log.md", "# Log\n\n\x1b[31mred\x1b[0m walrus\n")
+    library.ingest()
+
+    told = library.run("fetch", "span", "log.md", "3", "99").stdout
+
+    assert told == "[log.md § L3-L3]\n\x1b[31mred\x1b[0m walrus\n"

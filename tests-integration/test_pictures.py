@@ -77,9 +77,11 @@ def test_without_the_extra_it_says_how_to_install_it_and_then_reads_them(
         told = {check["name"]: check for check in kebab.json("doctor")["checks"]}
 
     assert report["skipped_by_reason"] == {"missing_extra:ocr": 1}
-    detail = "image needs the extra 'ocr': pip install 'kb-app[ocr]'"
+    detail = "image needs the extra 'ocr': in kebab's folder: pip install 'packages/kb-cli[ocr]'"
     assert rows(kebab)["board.png"]["detail"] == detail
-    assert told["text recognition"]["hint"] == "pip install 'kb-app[ocr]'"
+    assert (
+        told["text recognition"]["hint"] == "in kebab's folder: pip install 'packages/kb-cli[ocr]'"
+    )
     assert kebab.json("search", "lighthouse")["hits"][0]["citation"]["uri"] == "plan.svg#L1"
 
     assert kebab.ingest()["new"] == 1

@@ -203,7 +203,10 @@ def test_a_medium_without_its_extra_says_how_to_install_it(
         row = Medium(parser="made_up:Unpacked", extra=Extra("ocr", modules))
         monkeypatch.setitem(MEDIA, Media.IMAGE, row)
         installed = len(modules) == 1
-        told = Skip("missing_extra:ocr", "image needs the extra 'ocr': pip install 'kb-app[ocr]'")
+        told = Skip(
+            "missing_extra:ocr",
+            "image needs the extra 'ocr': in kebab's folder: pip install 'packages/kb-cli[ocr]'",
+        )
 
         assert check_medium(Media.IMAGE) == (None if installed else told)
 

@@ -80,7 +80,7 @@ def test_without_the_extra_it_is_said_what_to_install(
 
     assert refused is not None
     assert refused[0] == "missing_extra:office"
-    assert refused[1].endswith("pip install 'kb-app[office]'")
+    assert refused[1].endswith("pip install 'packages/kb-cli[office]'")
 
 
 def test_installing_it_makes_these_files_wanted_again_and_no_others(

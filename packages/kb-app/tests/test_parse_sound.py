@@ -200,7 +200,7 @@ def test_a_film_whose_sound_cannot_be_read_keeps_what_its_tags_say(
     )
 
     assert (document.text, document.refused) == ("Wale", None)
-    assert "pip install 'kb-app[video]'" in document.warnings[0]
+    assert "pip install 'packages/kb-cli[video]'" in document.warnings[0]
 
 
 def test_a_decoder_of_films_that_was_installed_since_has_them_made_again(

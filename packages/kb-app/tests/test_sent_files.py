@@ -100,4 +100,4 @@ def test_without_the_extra_one_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(MissingExtra, match="needs the extra 'ray'") as raised, joined("", 1):
         logging.getLogger("ray").error("not reached")
 
-    assert "pip install 'kb-app[ray]'" in str(raised.value.hint)
+    assert "pip install 'packages/kb-cli[ray]'" in str(raised.value.hint)

@@ -73,8 +73,8 @@ class Extra:
 
     @property
     def install(self) -> str:
-        """The command that installs it."""
-        return f"pip install 'kb-app[{self.name}]'"
+        """The command that installs it, where kebab was installed from: no index has kebab."""
+        return f"in kebab's folder: pip install 'packages/kb-cli[{self.name}]'"
 
 
 @dataclass(frozen=True, slots=True)

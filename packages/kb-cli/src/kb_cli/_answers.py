@@ -19,7 +19,7 @@ __all__ = ["answer_lines", "conversation_rows", "explanation", "session_lines"]
 _HINTS = {
     "no_chunks": 'search more widely: fewer filters, other words; or kebab search "…"',
     "score_gate": "the passages that come nearest are below",
-    "no_model": "kebab config: set [ask] provider to extractive",
+    "no_model": 'set [ask] provider = "extractive" in the configuration, or KEBAB_ASK_PROVIDER',
 }
 _INDENT = "    "
 _FENCES = ("```", "~~~")

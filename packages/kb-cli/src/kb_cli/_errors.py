@@ -67,6 +67,8 @@ def _translated(error: Exception) -> Exception:
         return _usage(error)
     if isinstance(error, click.ClickException):
         return InvalidInput(_lowered(error.format_message()))
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return InvalidInput(f"{error.object!r} holds bytes that are not UTF-8")
     if isinstance(error, OSError) and error.errno is not None:
         number = errno.errorcode.get(error.errno)
         return IoError(_reason(error), hint=disk_hint(error.errno), details={"errno": number})

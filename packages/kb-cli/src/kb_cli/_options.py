@@ -127,8 +127,10 @@ def filters_of(given: dict[str, Any]) -> Any:  # noqa: ANN401 - SearchFilters, i
 
 
 def _parted(values: tuple[str, ...]) -> tuple[str, ...]:
-    words = (word.strip() for value in values for word in value.split(","))
-    return tuple(word for word in words if word)
+    parts = ([word.strip() for word in value.split(",") if word.strip()] for value in values)
+    # One that names nothing stays as it is: the filter refuses it.
+    pairs = zip(values, parts, strict=True)
+    return tuple(word for value, words in pairs for word in words or [value.strip(", ")])
 
 
 def cases_option(function: Callable[..., None]) -> Callable[..., None]:

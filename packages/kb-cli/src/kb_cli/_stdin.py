@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
-__all__ = ["NotJson", "binary", "parsed"]
+__all__ = ["NotJson", "binary", "parsed", "stream"]
 
 
 class NotJson(ValueError):
     """The text cannot be read as JSON; says why, and where."""
 
 
+def stream() -> BinaryIO:
+    """Return standard input as bytes; where there is none, nothing is in it."""
+    return io.BytesIO() if sys.stdin is None else sys.stdin.buffer
+
+
 def binary() -> bytes:
-    """Return all that is on standard input; without one, nothing is."""
-    return b"" if sys.stdin is None else sys.stdin.buffer.read()
+    """Return all that is on standard input."""
+    return stream().read()
 
 
 def parsed(data: bytes) -> object:

@@ -128,8 +128,8 @@ def require_library() -> None:
     if find_spec("cyllama") is None:
         raise MissingExtra(
             "[ask] provider = 'gguf' needs the extra 'gguf', which is not installed",
-            hint="pip install 'kb-app[gguf]', or serve the file with Ollama or llama.cpp and set "
-            "provider = 'ollama' or 'openai'",
+            hint="in kebab's folder pip install 'packages/kb-cli[gguf]', or serve the file with "
+            "Ollama or llama.cpp and set provider = 'ollama' or 'openai'",
         )
 
 

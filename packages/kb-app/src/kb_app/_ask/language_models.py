@@ -62,7 +62,9 @@ def language_model(
     if not ask.model:
         raise ConfigInvalid(
             f"[ask] model is empty, and provider = {ask.provider!r} has no default",
-            hint="set [ask] model to the name of a model that the server has",
+            hint="set [ask] model to the path of a GGUF file"
+            if ask.provider == "gguf"
+            else "set [ask] model to the name of a model that the server has",
             details={"key": "ask.model"},
         )
     sampling = Sampling(

@@ -98,7 +98,7 @@ def _not_indexed(snapshot: IndexSnapshot, text: str) -> Json:
             "doc_path": path,
         }
     state = FileState(file["state"]).value
-    why = " ".join(str(file[name]) for name in ("reason", "detail") if file.get(name))
+    why = ": ".join(str(file[name]) for name in ("reason", "detail") if file.get(name))
     return {
         "verdict": "not_indexed",
         "summary": f"{path!r} is {state}{f': {why}' if why else ''}",
@@ -164,7 +164,7 @@ def _fused(engine: Engine, ranking: RankedList, keys: set[int]) -> tuple[Row, in
 
 def _verdict(case: _Case) -> tuple[str, str]:
     query = case.query
-    if not case.passing:
+    if not case.passing and case.filters:
         blocking = [_told(each) for each in case.filters if not each["passes"]]
         what = ", ".join(blocking) or "the filters together"
         return "filtered_out", f"kept out by {what}"

@@ -29,6 +29,7 @@ from kb_core.filters import (
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import SearchFilters
+from kb_core.text import nfc
 from kb_core.values import lazy_pattern
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ def glob_of(name: str, pattern: str) -> Glob:
             if first > last:
                 what = f"a path pattern: in [{inside}], {first!r} comes after {last!r}"
                 raise _bad(name, pattern, what)
-    return Glob(pattern)
+    return Glob(nfc(pattern))
 
 
 def _globs(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> tuple[Glob, ...]:

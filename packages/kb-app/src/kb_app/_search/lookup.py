@@ -21,7 +21,9 @@ from kb_core.citations import (
     Citation,
     CodeSpan,
     LineSpan,
+    RegionSpan,
     Span,
+    TimeSpan,
     citation_of,
     parse_citation,
 )
@@ -86,6 +88,8 @@ def find(
         )
     if is_id_prefix(text) and (named := _by_id(snapshot, text, field)):
         return named
+    if not is_utf8(source or ""):
+        return None  # no source is called so
     readings = [(place, path) for path, place in _readings(text) if is_utf8(path)]
     for place, path in readings:
         if docs := _documents(snapshot, path, source):
@@ -161,7 +165,8 @@ def paths_named(snapshot: IndexSnapshot, text: str) -> list[str]:
     """
     if is_id_prefix(text) and (named := _by_id(snapshot, text, "doc")):
         return [named.doc["path"]]
-    places = [at for path, _ in _readings(text) for at in places_of(snapshot, path, None)]
+    readings = (path for path, _ in _readings(text) if is_utf8(path))
+    places = [at for path in readings for at in places_of(snapshot, path, None)]
     return list(dict.fromkeys(name for _, path in places for name in spellings(path)))
 
 
@@ -187,26 +192,33 @@ def spellings(path: str) -> list[str]:
 def chunks_at(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Sequence[StoredChunk]:
     """Return the chunks of *doc* at the place of *citation*, as far as its URI tells.
 
-    Cells may be any: where no chunk is of these, it is those that have some of them.
+    Cells, times and parts of a picture may be any: where no chunk is of these, it is those that
+    have some of them.
     """
     span = citation.bare().span
     cited = [(c, citation_of(c).bare().span) for c in snapshot.doc_chunks(doc["doc_id"])]
     found = [chunk for chunk, there in cited if there == span]
-    if isinstance(span, CellSpan) and not found:
-        return [chunk for chunk, there in cited if _meet(there, span)]
-    return found
+    return found or [chunk for chunk, there in cited if _meet(there, span)]
 
 
-def _meet(one: Span, other: CellSpan) -> bool:
-    """Say whether two ranges of one sheet have a cell in common."""
-    if not isinstance(one, CellSpan):
-        return False
-    (left, top, right, bottom), (left_b, top_b, right_b, bottom_b) = one.edges, other.edges
-    return (
-        one.sheet == other.sheet
-        and max(left, left_b) <= min(right, right_b)
-        and max(top, top_b) <= min(bottom, bottom_b)
-    )
+def _meet(one: Span, other: Span) -> bool:
+    """Say whether two places of one kind have something in common."""
+    match one, other:
+        case CellSpan(sheet), CellSpan(other_sheet):
+            return sheet == other_sheet and _overlap(one.edges, other.edges)
+        case RegionSpan(x, y, w, h), RegionSpan(x_b, y_b, w_b, h_b):
+            box, box_b = (x, y, x + w - 1, y + h - 1), (x_b, y_b, x_b + w_b - 1, y_b + h_b - 1)
+            return _overlap(box, box_b)
+        case TimeSpan(start, end), TimeSpan(start_b, end_b):
+            return max(start, start_b) < min(end, end_b)
+        case _:
+            return False
+
+
+def _overlap(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> bool:
+    """Say whether two rectangles, as first and last column and row, have a cell in common."""
+    (left, top, right, bottom), (left_b, top_b, right_b, bottom_b) = one, other
+    return max(left, left_b) <= min(right, right_b) and max(top, top_b) <= min(bottom, bottom_b)
 
 
 def _over(chunks: Sequence[StoredChunk], citation: Citation) -> Sequence[StoredChunk]:

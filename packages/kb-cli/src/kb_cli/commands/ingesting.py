@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 from kb_cli._context import CliContext
 from kb_cli._declared import OneOf, Real, Whole, argument, command, completed_by, option
 from kb_cli._options import in_option
+from kb_cli._stdin import stream
 from kb_core.errors import InvalidInput
 
 __all__ = ["embed", "ingest", "ingest_file", "ingest_stdin", "watch"]
@@ -173,7 +173,7 @@ def _read_stdin(cli: CliContext, max_mb: int) -> str:
     if cli.can_ask():
         cli.note("reading from the terminal; Ctrl-D on a line of its own ends the text")
     most = max_mb * 1_000_000
-    data = sys.stdin.buffer.read(most + 1)
+    data = stream().read(most + 1)
     if len(data) > most:
         raise InvalidInput(
             f"standard input holds more than {max_mb:,} MB",

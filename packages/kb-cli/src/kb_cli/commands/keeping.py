@@ -9,6 +9,7 @@ from kb_app.shown import bytes_text, count, flat, printable
 from kb_cli._context import CliContext, Shown
 from kb_cli._declared import OneOf, argument, command, completed_by, option, subgroup
 from kb_cli._follow import passages_taken
+from kb_cli._stdin import stream
 from kb_cli._text import echo, pairs
 from kb_core.errors import InvalidInput
 
@@ -131,7 +132,7 @@ def import_(
     """
     if not dry_run:
         cli.writes("import")
-    origin = sys.stdin.buffer if file == _STREAM else file
+    origin = stream() if file == _STREAM else file
     with cli.open() as kb:
         report = kb.import_archive(origin, replace=replace, dry_run=dry_run, sources_to=sources_to)
     cli.show(report, _import_lines)

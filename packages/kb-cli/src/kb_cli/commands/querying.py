@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from collections.abc import Iterator, Sequence
 
 from kb_app.shown import count, printable
 from kb_cli._context import CliContext, Shown
 from kb_cli._declared import Real, Whole, argument, command, option
+from kb_cli._stdin import binary
 from kb_cli._text import echo, table
 from kb_core.errors import InvalidInput
 
@@ -49,7 +49,7 @@ def sql(
             details={"field": "csv"},
         )
     if statement == "-":
-        statement = sys.stdin.read()
+        statement = binary().decode("utf-8", "replace")
     with cli.open(readonly=True) as kb:
         found = kb.sql(statement, limit=limit, seconds=timeout)
     if jsonl:

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cite", "fetch"]
 
+_PNG = b"\x89PNG\r\n\x1a\n"
 _TOKENS = option(
     "--max-tokens",
     metavar="N",
@@ -249,6 +251,7 @@ def cite(
         _open(cli, place, only_says=only_says)
     elif image is not None:
         with cli.open() as kb:
+            _refuse_over(kb.locate(_only(words), source=source).path, image)
             drawn = kb.draw(_only(words), source=source)
         _write(cli, drawn, image)
     else:
@@ -287,6 +290,18 @@ def _refuse(words: tuple[str, ...], *, opens: bool, only_says: bool, image: Path
             hint="kebab cite 'notes/a.md#L12-L34' --open",
             details={"field": option},
         )
+
+
+def _refuse_over(cited: str, file: Path) -> None:
+    """Refuse to write a picture over what is cited, or over what is no picture."""
+    with suppress(OSError):
+        begins = file.read_bytes()[: len(_PNG)] if file.is_file() else _PNG
+        if begins != _PNG or (file.exists() and file.samefile(cited)):
+            raise InvalidInput(
+                f"'{file}' is there already, and no picture that kebab drew",
+                hint="give another name: --image page.png",
+                details={"field": "image", "value": str(file)},
+            )
 
 
 def _write(cli: CliContext, drawn: Picture, file: Path) -> None:
@@ -398,7 +413,8 @@ def _show(cli: CliContext, result: Shown) -> None:
         return
     for text in _parts(result):
         # Verbatim into a file or a pipe; a terminal must not obey what a document says.
-        echo(printable(text, keep="\n\t") if sys.stdout.isatty() else text)
+        is_shown = sys.stdout.isatty()
+        echo(printable(text, keep="\n\t") if is_shown else text, color=not is_shown)
     if result["truncated"]:
         cli.note(
             f"cut: {count(result.get('omitted_chars', 0), 'character')} left out; "
@@ -419,12 +435,17 @@ def _when(chunk: Shown) -> str:
     return f" {moment(place['start_ms'])}-{moment(place['end_ms'])}"
 
 
+def _lines(result: Shown) -> str:
+    """Return which lines it is, of a span: as many as there are of those that were asked for."""
+    if "line_start" not in result:
+        return ""
+    first = result["line_start"]
+    return f" § L{first}-L{max(first, result.get('effective_end', first))}"
+
+
 def _parts(result: Shown) -> Iterator[str]:
     if result["kind"] != "chunk":
-        lines = (
-            f" § L{result['line_start']}-L{result['line_end']}" if "line_start" in result else ""
-        )
-        yield f"[{printable(result['doc_path'])}{lines}]"
+        yield f"[{printable(result['doc_path'])}{_lines(result)}]"
         yield result["text"].removesuffix("\n")
         return
     chunk = result["chunk"]
@@ -436,5 +457,6 @@ def _parts(result: Shown) -> Iterator[str]:
         yield chunk["text"].removesuffix("\n")
         return
     for name, chunks in (("before", before), ("target", [chunk]), ("after", after)):
-        yield f"=== {name} ==="
+        if chunks:
+            yield f"=== {name} ==="
         yield from (each["text"].removesuffix("\n") for each in chunks)

@@ -327,7 +327,8 @@ def _translated(place: Place) -> Iterator[None]:
     except ImportError as error:
         raise MissingExtra(
             "the extra 'milvus' is not installed",
-            hint="pip install 'kb-search[milvus]', or set index.engine to embedded",
+            hint="in kebab's folder pip install 'packages/kb-cli[milvus]', "
+            "or set index.engine to embedded",
             details={"extra": "milvus"},
         ) from error
     try:

