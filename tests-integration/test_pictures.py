@@ -213,3 +213,23 @@ def test_a_picture_is_found_by_what_a_model_says_that_it_shows_once_one_is_named
     assert (hit["citation"]["kind"], hit["citation"]["model"]) == ("caption", "m")
     assert kebab.json("cite", "verify", "barn.png#caption")["summary"]["unchanged"] == 1
     assert told["caption server"]["detail"] == f"pictures are sent to {address}"
+
+
+def test_what_was_read_in_a_picture_stays_found_while_it_is_read_again(
+    kebab: InstalledKebab,
+) -> None:
+    (kebab.notes / "board.png").write_bytes(picture("lighthouse keeper"))
+    kebab.ingest()
+    assert kebab.paths("lighthouse") == ["board.png"]
+
+    for _ in range(2):
+        kebab.ingest("--force-reingest", "--no-ocr")
+        assert kebab.paths("lighthouse") == ["board.png"]
+        assert rows(kebab)["board.png"]["state"] == "pending"
+    kebab.ingest()
+    assert rows(kebab)["board.png"]["state"] == "indexed"
+    assert kebab.paths("lighthouse") == ["board.png"]
+
+    (kebab.notes / "board.png").write_bytes(picture("walrus tusk"))
+    kebab.ingest("--no-ocr")
+    assert kebab.paths("lighthouse") == []

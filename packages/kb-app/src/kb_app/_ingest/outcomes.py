@@ -20,6 +20,7 @@ __all__ = [
     "Tally",
     "deleted_item",
     "failure",
+    "knows_more",
     "moved_away",
     "nothing_more",
     "refused",
@@ -265,6 +266,21 @@ def failure(
         error={"code": code, "message": message},
     )
     return row, item
+
+
+def knows_more(want: Wanted, made: Made) -> bool:
+    """Say whether what is indexed of these bytes has what *made* still waits for.
+
+    It stays until the later phase has gone over it: nothing is found less for being read again.
+    """
+    known = want.known
+    return (
+        made.waits_for is not None
+        and known is not None
+        and known.doc_id == made.documents[0].doc_id
+        and known.bytes_hash == made.bytes_hash
+        and (known.state is FileState.INDEXED or known.fingerprint == made.fingerprint)
+    )
 
 
 def stays(want: Wanted, made: Made) -> bool:

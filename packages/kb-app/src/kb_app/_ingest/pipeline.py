@@ -21,7 +21,7 @@ from kb_app._ingest.fates import apart, rows_beside, taking_back
 from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pace import Pace
-from kb_app._ingest.plan import Plan, Wanted, has_these_settings, source_row
+from kb_app._ingest.plan import Plan, Wanted, has_these_settings, source_row, unchanged_item
 from kb_app._ingest.seeing.repository import RepositoryFinder
 from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.workers.worker import error_of
@@ -338,7 +338,8 @@ class _Writing:
             for name, millis in made.phases_ms.items():
                 named = late if late and name == "parse" else name
                 self._run.tally.phase_secs[named] += millis / 1000
-            return self._store(want, made)
+            keeps = not is_late and outcomes.knows_more(want, made)
+            return self._keep(want, made) if keeps else self._store(want, made)
         settings = _settings(want, self._run)
         if made is None:
             row, item = outcomes.failure(want, error or {}, settings, self._now)
@@ -356,6 +357,12 @@ class _Writing:
             row, item = outcomes.same_again(want, made)
         self._batch.files.append(row)
         return item
+
+    def _keep(self, want: Wanted, made: Made) -> IngestItem:
+        """Leave what is indexed as it is until the phase that *made* waits for."""
+        first = made.documents[0]
+        self._batch.files.append(outcomes.stored_row(want, made, first, self._now))
+        return unchanged_item(made.file, first.doc_id)
 
     def _store(self, want: Wanted, made: Made) -> IngestItem:
         first = made.documents[0]
