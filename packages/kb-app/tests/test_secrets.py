@@ -17,6 +17,7 @@ from kb_app._ingest import settings
 from kb_app._ingest.judging import secrets
 from kb_app._ingest.judging.kinds import Caps, detect
 from kb_app._ingest.judging.secrets import SECRETS, check_secret_name, find_secret
+from kb_app.testing.injections import INJECTIONS
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.ingest import SkipReason
 
@@ -216,3 +217,19 @@ def test_the_standard_library_holds_no_secrets() -> None:
 
     print(f"{size / spent / 1e6:.0f} MB/s")
     assert found == []
+
+
+@pytest.mark.parametrize("lang", ["en", "de", "es", "ko", "ja", "zh"])
+def test_orders_are_told_in_six_languages_and_what_speaks_of_them_is_not(lang: str) -> None:
+    texts = [each.text for each in INJECTIONS if each.lang == lang]
+
+    flagged = [text for text in texts if secrets.flags_of(text, secrets.words_of_orders(text))]
+
+    assert len(flagged) >= 4, flagged
+    for plain in (
+        "You may ignore rules that are older.",
+        "Die Anweisungen oben gelten weiter.",
+        "위의 규칙을 따르세요.",
+        "England: \U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+    ):
+        assert secrets.flags_of(plain) == ()

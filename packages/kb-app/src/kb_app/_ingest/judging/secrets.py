@@ -194,23 +194,57 @@ _MIN_DISTINCT = 9
 _BORDER = r"\b"
 _WORD = re.compile(r"\w")
 
-_SAID_IN_ORDERS = (
-    *("ignore", "disregard", "forget", "override", "are now", "are\nnow", "prompt"),
-    *("im_start", "system", "endoftext", "inst]"),
+_EARLIER = (
+    r"\s+(?:all\s+|any\s+|the\s+|your\s+|my\s+)*"
+    r"(?:previous|prior|above|earlier|preceding|existing)\s+"
+    r"(?:instructions?|prompts?|rules|messages?|context|directions?)\b"
 )
-"""One of these is in whatever the pattern finds; most texts hold none."""
-_ORDERS = re.compile(
-    r"""
-    \b(?:ignore|disregard|forget|override)\s+(?:all\s+|any\s+|the\s+|your\s+|my\s+)*
-      (?:previous|prior|above|earlier|preceding|existing)\s+
-      (?:instructions?|prompts?|rules|messages?|context|directions?)
-  | \byou\s+are\snow\s+(?:a|an|in|the)\b.{0,40}\b(?:assistant|model|mode|ai|agent)\b
-  | \b(?:reveal|print|repeat|show)\s+(?:me\s+)?(?:your|the)\s+(?:system|hidden|initial)\s+prompt\b
-  | <\|?(?:im_start|system|endoftext)\|?>
-  | \[/?INST\]
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+_ARE_NOW = r"\byou\s+are\snow\s+(?:a|an|in|the)\b.{0,40}\b(?:assistant|model|mode|ai|agent)\b"
+_TO_MODELS = r"\b(?:note|notice|message|instructions?)\s+(?:to|for)\s+(?:all\s+)?(?:ai|llms?)\b"
+_TURNS = r"<\|?(?:im_start|im_end|system|endoftext|start_header_id|end_header_id|eot_id)\|?>"
+_ORDERS = {
+    **{verb: rf"\b{verb}{_EARLIER}" for verb in ("ignore", "disregard", "forget", "override")},
+    "s above": r"\b(?:rules|instructions)\s+above\s+(?:are|no\s+longer)\s+"
+    r"(?:cancell?ed|void|apply)\b",
+    "are now": _ARE_NOW,
+    "are\nnow": _ARE_NOW,
+    " prompt": r"\b(?:reveal|print|repeat|show)\s+(?:me\s+)?(?:your|the)\s+"
+    r"(?:system|hidden|initial)\s+prompt\b",
+    "new task": r"\bnew\s+task\s+for\s+the\s+(?:assistant|model|ai|agent)\b",
+    " to ai": _TO_MODELS,
+    " for ai": _TO_MODELS,
+    " to llm": _TO_MODELS,
+    " for llm": _TO_MODELS,
+    "dear ": r"\bdear\s+(?:language\s+model|ai|assistant)\b",
+    "anweisungen": r"\b(?:vergiss|vergesst|ignoriere?t?|missachtet?)\s+(?:alle\s+|die\s+|deine\s+)*"
+    r"(?:bisherigen|vorherigen|obigen|früheren)\s+anweisungen\b",
+    "regeln oben": r"\bregeln\s+oben\s+gelten\s+nicht\b",
+    "für ki": r"\b(?:hinweis|nachricht|anweisung)\s+für\s+ki\b",
+    "instrucciones": r"\b(?:ignora|olvid)\w{0,2}\s+(?:todas\s+)?(?:las\s+|tus\s+)*instrucciones\s+"
+    r"(?:anteriores|previas)\b",
+    "reglas de arriba": r"\breglas\s+de\s+arriba\s+ya\s+no\s+valen\b",
+    "de ia": r"\b(?:aviso|nota|mensaje)\s+para\s+(?:los\s+)?(?:asistentes|modelos)\s+de\s+ia\b",
+    "précédentes": r"\b(?:ignore[rz]?|oublie[rz]?)\s+(?:toutes\s+)?(?:les\s+|tes\s+|vos\s+)*"
+    r"(?:instructions|consignes|règles)\s+précédentes\b",
+    "무시": r"(?:이전|위)의?\s?(?:모든\s?)?(?:지시|명령|규칙)\S{0,3}\s?무시",
+    "취소": r"(?:이전|위)의?\s?(?:모든\s?)?(?:지시|명령|규칙)\S{0,3}\s?취소",
+    "에게": r"\b(?:ai|인공지능)\s?(?:도우미|비서|모델)에게",
+    "無視": r"(?:これまで|以前|上記?|前)の(?:すべての)?(?:指示|命令|規則)[をは](?:すべて)?無視",
+    "取り消": r"(?:これまで|以前|上記?|前)の(?:すべての)?(?:指示|命令|規則)[をは](?:すべて)?取り消",
+    "アシスタントへ": r"\bai(?:アシスタント|モデル)へ",
+    "忽略": r"忽略(?:之前|以上|先前|前面)的?(?:所有|一切)?(?:指令|指示|规则|提示)",
+    "以上": r"以上(?:所有)?(?:规则|指令)(?:已经?|都)?(?:取消|作废|无效)",
+    "智能": r"[致给](?:ai|人工智能)(?:助手|模型)",
+    "|>": _TURNS,
+    "<system>": _TURNS,
+    "_of_turn": r"<(?:start|end)_of_turn>",
+    "｜": r"<｜(?:user|assistant)｜>",
+    "inst]": r"\[/?inst\]",
+    "<<sys": r"<</?sys>>",
+    # Letters that no reader sees, more of them than the flag of a country has.
+    "\U000e0020": "[\U000e0020-\U000e007e]{8}",
+}
+"""By words that are in whatever it finds, what looks like orders to a model, in small letters."""
 
 
 _OUR_PASSWORDS = re.compile(r"^\[\[passwords\]\]", re.MULTILINE)
@@ -261,10 +295,10 @@ def _is_placeholder(token: str) -> bool:
 def words_of_orders(text: str) -> tuple[str, ...]:
     """Return the words in *text* that orders to a model have, for ``flags_of`` its parts."""
     small = text.lower()
-    return tuple(word for word in _SAID_IN_ORDERS if word in small)
+    return tuple(word for word in _ORDERS if word in small)
 
 
-def flags_of(text: str, words: Sequence[str] = _SAID_IN_ORDERS) -> tuple[str, ...]:
+def flags_of(text: str, words: Sequence[str] = tuple(_ORDERS)) -> tuple[str, ...]:
     """Return ``("instructions",)`` where *text* looks like orders to a model.
 
     *words* are what ``words_of_orders`` finds in all that *text* is a part of.
@@ -272,5 +306,5 @@ def flags_of(text: str, words: Sequence[str] = _SAID_IN_ORDERS) -> tuple[str, ..
     if not words:
         return ()
     small = text.lower()
-    told = any(word in small for word in words) and _ORDERS.search(text)
+    told = any(word in small and re.search(_ORDERS[word], small) for word in words)
     return ("instructions",) if told else ()
