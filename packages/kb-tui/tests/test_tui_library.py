@@ -11,6 +11,7 @@ from textual.widgets import Input
 from kb_core.errors import InvalidInput
 from kb_core.search import SearchFilters
 from kb_core.testing.documents import document, file_row
+from kb_tui import popups
 from kb_tui.popups import AddFolder, folders_below
 from kb_tui.testing import TuiKnowledgeBase, app_of, has_drawn, idle, on_screen, until
 from kb_tui.widgets.lists import PagedTable, RowTable
@@ -188,6 +189,53 @@ async def test_words_of_a_filter_are_looked_for_in_all_documents(
 
         assert [row["doc_path"] for row in table.rows][-2:] == ["1399.md", "1499.md"]
         assert asked[1:] == [(0, 1000), (1000, 1000)]
+
+
+async def test_tab_waits_for_the_folders_of_what_stands_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of the text before is in sight until then, and names other folders."""
+    for name in ("alpha", "beta"):
+        (tmp_path / name).mkdir()
+    release = Event()
+
+    def slowly(text: str) -> list[str]:
+        assert not text.endswith("/b") or release.wait(30)
+        return folders_below(text)
+
+    monkeypatch.setattr(popups, "folders_below", slowly)
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "a")
+        await until(pilot, lambda: isinstance(app.screen, AddFolder))
+        field = app.screen.query_one(Input)
+        field.value = f"{tmp_path}/"
+        field.cursor_position = len(field.value)
+        await until(pilot, lambda: "alpha/" in on_screen(app))
+        await pilot.press("b", "tab")
+        assert field.value == f"{tmp_path}/b"
+        release.set()
+        await until(pilot, lambda: field.value == f"{tmp_path}/beta/")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("/tmp/x", "/tmp/x"), ("~/x", "~/x"), ("x", "~/x"), ("/", "/")],
+)
+async def test_a_whole_path_takes_the_place_of_the_home_that_stands_there(
+    typed: str, meant: str
+) -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "a")
+        await until(pilot, lambda: isinstance(app.screen, AddFolder))
+        field = app.screen.query_one(Input)
+        field.insert_text_at_cursor(typed)
+        await until(pilot, lambda: field.value == meant)
+
+        assert field.cursor_position == len(meant)
 
 
 def test_folders_are_written_as_they_were_begun(

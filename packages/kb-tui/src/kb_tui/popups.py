@@ -42,6 +42,7 @@ __all__ = [
 
 _FOLDER_HINT = "all of a folder is indexed, but for what is ignored"
 _MOST_FOLDERS = 200
+_HOME = "~/"
 _KINDS = 4
 """Kinds of files to name."""
 
@@ -204,12 +205,21 @@ class AddFolder(ModalScreen[str | None]):
         super().__init__()
         self._kb = kb
         self._told_of = ""
+        self._listed_for: str | None = None
+        """What the list completes."""
+        self._to_complete: str | None = None
+        """What Tab was pressed after, before its list was there."""
+
+    @property
+    def _text(self) -> str:
+        """The path that is asked for."""
+        return as_meant(self.query_one(Input).value)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Add a folder"
             box.border_subtitle = "Tab completes, ↓ ↑ choose, Enter adds, Esc leaves it"
-            yield Field("~/", placeholder="~/notes", compact=True, select_on_focus=False)
+            yield Field(_HOME, placeholder="~/notes", compact=True, select_on_focus=False)
             yield Static(_FOLDER_HINT, id="said")
             yield Names()
 
@@ -219,29 +229,43 @@ class AddFolder(ModalScreen[str | None]):
         field.cursor_position = len(field.value)
 
     @on(Input.Changed)
-    def _look(self, event: Input.Changed) -> None:
-        text, self._told_of = event.value, ""
+    def _look(self) -> None:
+        text, self._told_of = self._text, ""
+        self._write(text)
+        if text != self._to_complete:
+            self._to_complete = None
         self.query_one("#said", Static).update(_FOLDER_HINT)
         work = partial(self._complete, text)
         self.run_worker(work, group="look", exclusive=True, thread=True)
+
+    def _write(self, text: str) -> None:
+        """Put *text* into the field, where it says something else, with the cursor where it is."""
+        field = self.query_one(Input)
+        if text != field.value:
+            behind = len(field.value) - field.cursor_position
+            field.value = text
+            field.cursor_position = len(text) - behind
 
     def _complete(self, text: str) -> None:
         self.post_message(self.Looked(text, folders_below(text)))
 
     @on(Looked)
     def _show_looked(self, event: Looked) -> None:
-        if event.text != self.query_one(Input).value:
+        if event.text != self._text:
             return
         if event.said:
             self.query_one("#said", Static).update(Content(event.said))
             self._told_of = "" if event.refused else event.text
         else:
             self.query_one(Names).show(event.folders, "no folder begins so")
+            self._listed_for = event.text
+            if self._to_complete == event.text:
+                self._take()
 
     @on(Input.Submitted)
     def _submit(self) -> None:
         """Say what is in the folder; the second time, take it."""
-        text = self.query_one(Input).value
+        text = self._text
         if not text.strip():
             return
         if text == self._told_of:
@@ -259,9 +283,16 @@ class AddFolder(ModalScreen[str | None]):
             said, refused = str(error), True
         self.post_message(self.Looked(text, [], visible(said), refused=refused))
 
-    @on(ChoiceList.Opened)
     def action_complete(self) -> None:
-        """Put the chosen folder into the field."""
+        """Put the chosen folder into the field, once the list is that of what stands there."""
+        if self._text == self._listed_for:
+            self._take()
+        else:
+            self._to_complete = self._text
+
+    @on(ChoiceList.Opened)
+    def _take(self) -> None:
+        self._to_complete = None
         chosen = self.query_one(Names).name_chosen
         if chosen is not None:
             field = self.query_one(Input)
@@ -295,6 +326,11 @@ class Names(ChoiceList):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         return max(1, self.count)
+
+
+def as_meant(text: str) -> str:
+    """Return the path that is meant where a whole one was typed after the ``~/`` that is there."""
+    return text.removeprefix(_HOME) if text.startswith((f"{_HOME}/", _HOME * 2)) else text
 
 
 def folders_below(text: str) -> list[str]:
