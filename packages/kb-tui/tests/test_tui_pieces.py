@@ -19,7 +19,8 @@ from kb_tui._filters import Facet, facets_of, parse_filter, toggled
 from kb_tui._pane import next_page
 from kb_tui._runner import details, summary
 from kb_tui._themes import DARK, LIGHT, theme_name
-from kb_tui.testing import KOREAN
+from kb_tui.app import run
+from kb_tui.testing import KOREAN, TuiKnowledgeBase
 from kb_tui.widgets.lists import columns, fit
 
 KINDS = (
@@ -257,3 +258,20 @@ def test_a_page_is_of_the_list_that_is_shown_or_the_list_is_begun_again(
     else:
         assert len(found) >= min(size, loaded + k, 100)
     assert (more.found.next_cursor is None) == (first + len(found) >= size)
+
+
+# ------------------------------------------------------------------- terminal
+
+
+@pytest.mark.parametrize(
+    ("missing", "term"), [({0}, "xterm"), ({1}, "xterm"), ({2}, "xterm"), (set(), "dumb")]
+)
+def test_without_a_terminal_it_ends_before_anything_is_drawn(
+    missing: set[int], term: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.isatty", lambda stream: stream not in missing)
+    monkeypatch.setenv("TERM", term)
+    with pytest.raises(InvalidInput, match="needs a terminal") as refusal:
+        run(TuiKnowledgeBase())
+
+    assert "kebab search" in str(refusal.value.hint)

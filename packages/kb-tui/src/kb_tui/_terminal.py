@@ -25,10 +25,11 @@ from types import FrameType
 from textual.message import Message
 
 from kb_app.editors import FilePlace
-from kb_core.errors import IoError
+from kb_core.errors import InvalidInput, IoError
 
 __all__ = [
     "OpenPlace",
+    "check_terminal",
     "forget_exported_size",
     "leave_on_signals",
     "needs_terminal",
@@ -38,6 +39,19 @@ __all__ = [
 ]
 
 _STANDARD = (0, 1, 2)
+
+
+def check_terminal(environ: Mapping[str, str]) -> None:
+    """Raise ``InvalidInput`` unless there is a terminal to draw on, and to read keys from.
+
+    Without one the screen would be written into a file or a pipe, and no key would end it.
+    """
+    if all(map(os.isatty, _STANDARD)) and environ.get("TERM") != "dumb":
+        return
+    raise InvalidInput(
+        "the terminal interface needs a terminal",
+        hint='kebab search "..." answers without one',
+    )
 
 
 def forget_exported_size() -> None:

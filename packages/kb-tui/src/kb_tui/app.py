@@ -28,6 +28,7 @@ from kb_tui._pane import GoTo, InspectTarget, Pane, Shared
 from kb_tui._runner import IngestRunner, SourceFollower, brief_outcome, outcome, summary
 from kb_tui._terminal import (
     OpenPlace,
+    check_terminal,
     forget_exported_size,
     leave_on_signals,
     needs_terminal,
@@ -313,7 +314,8 @@ async def _has_taken(field: Input) -> None:
 
 
 def run(kb: KnowledgeBase) -> None:
-    """Show the knowledge base until the person quits."""
+    """Show the knowledge base until the person quits; ``InvalidInput`` without a terminal."""
+    check_terminal(os.environ)
     forget_exported_size()
     app = KbTui(kb)
     with _log_off_screen():
