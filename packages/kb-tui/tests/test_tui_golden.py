@@ -16,7 +16,9 @@ from textual.widgets import Input
 
 from kb_app.jobs import Jobs, PastRun, RunningJob
 from kb_core.errors import NotIndexed
+from kb_tui._keys import cheat_sheet
 from kb_tui.app import KbTui
+from kb_tui.popups import CheatSheet
 from kb_tui.screens.search import SearchPane
 from kb_tui.testing import TuiKnowledgeBase, app_of, check_golden, idle, on_screen, search, until
 
@@ -195,6 +197,23 @@ def _fail(error: Exception, _call: str) -> None:
     raise error
 
 
+@pytest.mark.parametrize("pane", "12345")
+async def test_help_that_scrolls_shows_the_end_of_every_line(pane: str) -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 12)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", pane, "f1")
+        await until(pilot, lambda: isinstance(app.screen, CheatSheet))
+        wanted = cheat_sheet(app.pane.keys, has_modes=app.pane.IS_TYPING).split("\n")
+        seen = []
+        for _ in wanted:
+            seen.append(on_screen(app))
+            await pilot.press("j")
+
+        screens = "".join(seen)
+        assert [line for line in wanted if f"┃  {line}" not in screens] == []
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_command_palette(size: tuple[int, int]) -> None:
     app = app_of(TuiKnowledgeBase())
@@ -206,6 +225,19 @@ async def test_the_command_palette(size: tuple[int, int]) -> None:
         screen = on_screen(app)
         assert "Copy the citation" in screen
         assert "copy the citation (y)" in screen
+
+
+async def test_every_command_of_the_palette_says_what_it_does_and_by_which_key() -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test() as pilot:
+        await idle(pilot)
+        for pane in "12345":
+            await pilot.press("escape", pane)
+            offered = [*app.get_system_commands(app.screen)]
+            told = [command.help for command in offered]
+
+            assert not [said for said in told if said.startswith(" ") or "()" in said]
+            assert len(set(told)) == len(told)
 
 
 async def test_both_themes_show_the_same_text() -> None:

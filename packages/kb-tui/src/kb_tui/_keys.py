@@ -331,7 +331,7 @@ SEARCH = (
     Key(
         names="v",
         shown="v",
-        does="the page or picture as it looks, or what it says",
+        does="page or picture as it looks, or what it says",
         action="view",
         command="Pages: as they look, or what they say",
     ),
@@ -346,14 +346,16 @@ SEARCH = (
     ),
     Key(
         names="plus",
-        shown="+ -",
-        does="this hit answers, or does not: kept as feedback",
+        shown="+",
+        does="this hit answers: kept as feedback",
         action="judge('good')",
         command="Feedback: this hit answers",
         writes=True,
     ),
     Key(
         names="minus",
+        shown="-",
+        does="this hit does not answer: kept as feedback",
         action="judge('bad')",
         command="Feedback: this hit does not answer",
         writes=True,

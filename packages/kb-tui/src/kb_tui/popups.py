@@ -68,7 +68,7 @@ class Popup(ModalScreen[None]):
         width: auto; min-width: 40; max-width: 76; height: auto; max-height: 90%;
         border: heavy $primary; padding: 0 2; background: $surface;
     }
-    Popup Static { width: auto; max-width: 70; }
+    Popup Static { width: auto; max-width: 68; }
     """
 
     def __init__(self, title: str, text: str) -> None:
