@@ -292,3 +292,30 @@ async def test_the_run_of_another_process_shows_its_bar() -> None:
 
         assert "indexing  [#####...............]  25%  1/4" in on_screen(app)
         assert "parse a.md" in on_screen(app)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "said"),
+    [
+        ("ingest-stdin", 0, "< 1 s"),
+        ("ingest-file", 9, "9 s"),
+        ("ingest", 10, "10 s"),
+        ("embed", 185, "3:05 min"),
+        ("ingest", None, "nothing to do"),
+    ],
+)
+async def test_a_past_run_is_named_whole_and_took_what_its_whole_seconds_tell(
+    kind: str, seconds: int | None, said: str
+) -> None:
+    kb = TuiKnowledgeBase()
+    run = PastRun(kind=kind, state="completed", started_at=0, finished_at=seconds)
+    kb.jobs_told = Jobs(None, (run,))
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "5")
+        await until(pilot, lambda: "completed" in on_screen(app))
+        row = next(row for row in on_screen(app).split("\n") if "completed" in row)
+        cells = [cell.strip() for cell in row.strip("┃▌ ").split("  ") if cell]
+
+        assert (cells[1], cells[3]) == (kind, said)

@@ -27,6 +27,8 @@ _NONE_RUNS = "no job is running: r begins an ingest"
 _NONE_RAN = "nothing was ever ingested here"
 _LOOK_EVERY_S = 1.0
 _CELLS = 20
+_KIND = 6
+_MINUTE = 60
 _DOING = {"scan": "scanning", "asset": "indexing", "committed": "indexing", "embed": "embedding"}
 """What a run does when its last event begins so."""
 
@@ -41,7 +43,7 @@ class RunTable(RowTable[PastRun]):
     def columns_for(self, width: int) -> list[Column[PastRun]]:  # noqa: ARG002
         return [
             Column("began", 16, lambda r: local_time(from_epoch(r.started_at).isoformat())),
-            Column("run", 6, lambda r: r.kind),
+            Column("run", max([_KIND, *(len(r.kind) for r in self.rows)]), lambda r: r.kind),
             Column("ended", 11, lambda r: r.state),
             Column("took", -9, _took),
             Column("files", 0, _counts),
@@ -49,7 +51,13 @@ class RunTable(RowTable[PastRun]):
 
 
 def _took(run: PastRun) -> str:
-    return "" if run.finished_at is None else brief_duration(run.finished_at - run.started_at)
+    """Return how long it took, as far as that is known: its times are whole seconds."""
+    if run.finished_at is None:
+        return ""
+    seconds = run.finished_at - run.started_at
+    if seconds >= _MINUTE:
+        return brief_duration(seconds)
+    return f"{seconds} s" if seconds > 0 else "< 1 s"
 
 
 def _counts(run: PastRun) -> str:
