@@ -22,6 +22,7 @@ import anyio
 import mcp_types as types
 import pytest
 from jsonschema import Draft202012Validator
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from kb_app.config import Config, Source
@@ -31,7 +32,8 @@ from kb_core import wire
 from kb_core.errors import InvalidInput, KbError, NotIndexed
 from kb_core.search import GrepQuery, SearchFilters, SearchQuery, Trace
 from kb_core.testing import closed_schema
-from kb_mcp._tool import Call, Tool
+from kb_mcp._tool import Call, Form, Tool
+from kb_mcp.server import create_server
 from kb_mcp.testing import KOREAN, Mode, call, client_of, knowledge_base
 from kb_mcp.tools import TOOLS
 
@@ -146,15 +148,27 @@ def test_a_tool_says_when_to_use_it_and_when_not(name: str) -> None:
     assert "Do not use it" in description
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_annotations_are_true_to_the_tool(name: str) -> None:
-    """What writes replaces what was there, and twice is once; nothing leaves the machine."""
-    hints = TOOLS[name].definition.annotations
-    writes = name in WRITING
+@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("readonly", [False, True])
+async def test_annotations_are_true_to_the_tool(form: Form, *, readonly: bool) -> None:
+    """What writes may replace what was there, and nothing leaves the machine.
 
-    assert hints is not None
-    assert (hints.read_only_hint, hints.idempotent_hint) == (not writes, True)
-    assert (hints.destructive_hint, hints.open_world_hint) == (writes, False)
+    A conversation is kept where that may be, and a text may be a new file each time.
+    """
+    server = create_server(knowledge_base(readonly=readonly), form=form, offer=["all"])
+    async with Client(server) as client:
+        listed = (await client.list_tools()).tools
+
+    assert listed
+    for tool in listed:
+        hints, writes = tool.annotations, tool.name in WRITING
+        keeps = tool.name == "ask" and not readonly
+        assert hints is not None
+        assert hints.read_only_hint is not (writes or keeps)
+        if hints.read_only_hint and form is Form.TEXT:
+            continue  # the rest follows from it
+        assert hints.idempotent_hint is not (keeps or tool.name == "ingest_stdin")
+        assert (hints.destructive_hint, hints.open_world_hint) == (writes, False)
 
 
 def inputs_of(name: str) -> dict[str, Any]:

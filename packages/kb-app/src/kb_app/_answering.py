@@ -43,6 +43,11 @@ class Answering:
     def _keeps(self) -> bool:
         """Whether what a person says may be written."""
 
+    @property
+    def keeps(self) -> bool:
+        """Whether conversations are kept: a workspace, which is read-only, has a place for them."""
+        return self._keeps
+
     def ask(self, question: AskQuery, *, stop: Event | None = None) -> Iterator[types.AnswerEvent]:
         """Answer *question*; yield answer_event.v1, of which the last is the one ``final``.
 

@@ -26,6 +26,7 @@ from kb_mcp._memory import Given, Memory
 from kb_mcp.text import SEEN
 
 __all__ = [
+    "ADDS",
     "READ_ONLY",
     "REPLACES",
     "SEVERAL",
@@ -38,10 +39,10 @@ __all__ = [
     "Progress",
     "Tool",
     "as_asked",
+    "as_listed",
     "at_least",
     "each_of",
     "in_passages",
-    "in_text",
     "input_schema",
     "outline",
     "output_schema",
@@ -62,6 +63,15 @@ REPLACES = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
 """It writes, in place of what was there under the same name; twice is once."""
+
+ADDS = types.ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+)
+"""It writes, perhaps in place of what was there, perhaps beside it: twice may be two."""
+
+_KEEPS = types.ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
 
 _SAID_AGAIN = 80
 LEAST_TOKENS = 100
@@ -123,6 +133,9 @@ class Tool:
     the tool then, and ``shown`` what of the input, each with as much as has to be said of it;
     the rest may be given all the same. ``also`` is what only text takes, and none of the input
     is required beside it. ``seldom`` says that text offers the tool only where it is named.
+
+    What ``keeps`` something of a call does so where it may: read-only it answers as well, and
+    keeps nothing.
     """
 
     definition: types.Tool
@@ -133,6 +146,7 @@ class Tool:
     shown: Mapping[str, str] = field(default_factory=dict)
     also: Mapping[str, Any] = field(default_factory=dict)
     seldom: bool = False
+    keeps: bool = False
 
     @property
     def name(self) -> str:
@@ -159,7 +173,17 @@ _COMMON = {"seen": {"type": "string"}, "max_tokens": {"type": "integer"}}
 _FILTERS = frozenset(row.name for row in FILTERS)
 
 
-def in_text(tool: Tool) -> types.Tool:
+def as_listed(tool: Tool, form: Form, *, may_keep: bool) -> types.Tool:
+    """Return the definition of a tool as a server shows it that answers in *form*.
+
+    A tool that keeps something of its calls is no reading one where what answers *may keep* it.
+    """
+    shown = _in_text(tool) if form is Form.TEXT else tool.definition
+    keeps = tool.keeps and may_keep
+    return shown.model_copy(update={"annotations": _KEEPS}) if keeps else shown
+
+
+def _in_text(tool: Tool) -> types.Tool:
     """Return the definition of a tool as a server shows it that answers with text.
 
     A model pays for the list of tools before it asks anything. So there are no output schemas,

@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -51,7 +51,7 @@ from kb_mcp._log import LogAside
 from kb_mcp._memory import Memory
 from kb_mcp._results import failure
 from kb_mcp._roots import Roots
-from kb_mcp._tool import Call, Form, Tool, in_text
+from kb_mcp._tool import Call, Form, Tool, as_listed
 from kb_mcp.tools import TOOLS, allowed, offered, refusal, usual
 
 __all__ = ["create_server", "serve"]
@@ -81,10 +81,10 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """The tools that answer, by name, and those of them that a host is shown."""
+    """The tools that answer, by name, and those of them that a host is shown, as it sees them."""
 
     answering: Mapping[str, Tool]
-    listed: Sequence[Tool]
+    listed: list[types.Tool]
 
 
 def create_server(  # noqa: PLR0913 - the options of a server
@@ -107,9 +107,10 @@ def create_server(  # noqa: PLR0913 - the options of a server
     """
     threads, roots = threads or Threads(), roots or Roots(kb, is_wanted=False)
     readonly = readonly or kb.readonly or roots.is_wanted
+    listed = offered(tools, offer or usual(form), readonly=readonly)
     offering = Offering(
         {tool.name: tool for tool in offered(tools, ("all",), readonly=readonly)},
-        offered(tools, offer or usual(form), readonly=readonly),
+        [as_listed(tool, form, may_keep=kb.keeps or roots.is_wanted) for tool in listed],
     )
     server: Server[Any] = Server(
         "kebab",
@@ -142,12 +143,9 @@ def _tool_handlers(
     answers: Answers,
 ) -> dict[str, Any]:
     form = answers.form
-    definitions = [tool.definition for tool in offering.listed]
-    if form is Form.TEXT:
-        definitions = [in_text(tool) for tool in offering.listed]
 
     async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=definitions)
+        return types.ListToolsResult(tools=offering.listed)
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(params.name)

@@ -14,7 +14,7 @@ from kb_app.wire_models import Input, OneOrMore, Text, choice, read
 from kb_core import wire
 from kb_core.ingest import IngestEvent
 from kb_core.media import Media
-from kb_mcp._tool import REPLACES, TEXTS, Answer, Call, Tool, input_schema, outline
+from kb_mcp._tool import ADDS, REPLACES, TEXTS, Answer, Call, Tool, input_schema, outline
 from kb_mcp.text.reports import ingest_text
 
 __all__ = ["FEEDBACK", "INGEST_FILE", "INGEST_STDIN", "IngestFileInput", "IngestTextInput"]
@@ -113,7 +113,7 @@ INGEST_STDIN = Tool(
         ),
         input_schema=input_schema(IngestTextInput),
         output_schema=outline("ingest_report"),
-        annotations=REPLACES,
+        annotations=ADDS,
     ),
     call=_ingest_stdin,
     tell=lambda call: ingest_text(_ingest_stdin(call), call.max_tokens),

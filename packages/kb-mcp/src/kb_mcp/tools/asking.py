@@ -118,4 +118,5 @@ ASK = Tool(
     ),
     also=SEVERAL,
     shown={"path_glob": "", "source": "", "session": "", "max_tokens": ""},
+    keeps=True,
 )
