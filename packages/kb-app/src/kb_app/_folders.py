@@ -22,10 +22,13 @@ _MB_A_MINUTE = 40
 _SPECIAL = re.compile(r"([\\*?\[\]!# ])")
 
 
-def real_folder(path: Path) -> Path:
-    """Return where the folder, or file, *path* really is; ``InvalidInput`` if it cannot be read."""
+def real_folder(path: Path, named_by: str = "--in") -> Path:
+    """Return where the folder, or file, *path* really is; ``InvalidInput`` if it cannot be read.
+
+    *named_by* is what the person, or a host, named it by.
+    """
     real = Path(os.path.realpath(path))
-    problem, hint = "", "--in takes a folder, or a file"
+    problem, hint = "", f"{named_by} names a folder, or a file"
     try:
         if real.is_dir():
             with os.scandir(real):
@@ -38,7 +41,8 @@ def real_folder(path: Path) -> Path:
         problem, hint = f"'{path}' cannot be read: permission denied", ""
     except OSError as error:
         problem, hint = f"'{path}' cannot be read: {error.strerror}", ""
-    raise InvalidInput(problem, hint=hint or None, details={"field": "in", "value": str(path)})
+    field = named_by.removeprefix("--")
+    raise InvalidInput(problem, hint=hint or None, details={"field": field, "value": str(path)})
 
 
 def source_of(path: Path, config: Config, environ: Mapping[str, str], taken: set[str]) -> Source:

@@ -124,30 +124,33 @@ class Place:
         return all_of([OneOf("source_id", (self.source.id,)), below])
 
 
-def place_of(config: Config, folder: str, *, environ: Mapping[str, str] | None = None) -> Place:
+def place_of(
+    config: Config, folder: str, *, environ: Mapping[str, str] | None = None, named_by: str = "--in"
+) -> Place:
     """Return where *folder*, as a person wrote it, is answered from; a file stands for itself."""
     environ = paths.environment() if environ is None else environ
     try:
         path = paths.from_argument(folder, environ)
     except ValueError as error:
-        raise InvalidInput(str(error), details={"field": "in", "value": folder}) from error
-    return place_of_folders(config, [path], environ=environ)
+        named = {"field": named_by.removeprefix("--"), "value": folder}
+        raise InvalidInput(str(error), details=named) from error
+    return place_of_folders(config, [path], environ=environ, named_by=named_by)
 
 
 def over_folders(kb: KnowledgeBase, folders: Sequence[str]) -> KnowledgeBase:
     """Return what answers for these absolute folders instead of *kb*; they need not be there."""
     config = kb._config  # noqa: SLF001 - the one that it was opened with
-    there = [path for path in map(Path, folders) if path.exists()]
-    place = place_of_folders(config, there or [Path(folders[0])], environ=paths.environment())
+    there = [path for path in map(Path, folders) if path.exists()] or [Path(folders[0])]
+    place = place_of_folders(config, there, environ=paths.environment(), named_by="a root")
     # Who offers no tool that writes may still keep a cache.
     return place.open(readonly=kb.readonly and not config.mcp.readonly)
 
 
 def place_of_folders(
-    config: Config, folders: Sequence[Path], *, environ: Mapping[str, str]
+    config: Config, folders: Sequence[Path], *, environ: Mapping[str, str], named_by: str = "--in"
 ) -> Place:
     """Return where these folders are answered from; several are one workspace."""
-    real = tuple(dict.fromkeys(map(real_folder, folders)))
+    real = tuple(dict.fromkeys(real_folder(folder, named_by) for folder in folders))
     if len(real) == 1:
         for source in seen_sources(config).sources:
             top = Path(os.path.realpath(source.root))

@@ -89,6 +89,8 @@ class CliContext:
     config_option: str | None = None
     folder: str | None = None
     """The folder that is asked instead of the knowledge base."""
+    folder_option: str = "--in"
+    """What it was named by."""
     as_json: bool = False
     readonly: bool = False
     quiet: bool = False
@@ -120,7 +122,9 @@ class CliContext:
             if self.folder is not None:
                 from kb_app.workspaces import place_of
 
-                self._place = place_of(self._config, self.folder, environ=self.environ)
+                self._place = place_of(
+                    self._config, self.folder, environ=self.environ, named_by=self.folder_option
+                )
                 self._config = self._place.config
         return self._config
 

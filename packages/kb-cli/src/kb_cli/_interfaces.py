@@ -45,7 +45,7 @@ class Interface:
         """Return the command that opens the knowledge base and hands over."""
 
         def run(cli: CliContext, /, **options: Any) -> None:  # noqa: ANN401 - of the interface
-            cli.folder = options.pop(_FOLDER, None)
+            cli.folder, cli.folder_option = options.pop(_FOLDER, None), f"--{_FOLDER}"
             start = _load(self.target)
             # `mcp.readonly = true` makes `kebab mcp` read-only; so for any of that name.
             section = getattr(cli.config, self.name, None)
