@@ -168,7 +168,11 @@ def test_the_token_is_made_once_and_is_its_owners_alone(served: Served) -> None:
         ({"origin": "null"}, 403),
         ({"origin": ""}, 403),
         ({"origin": "http://127.0.0.1.evil.example"}, 403),
-        ({"origin": "http://localhost:3000"}, 200),
+        ({"origin": "http://localhost:3000"}, 403),
+        ({"origin": "http://localhost"}, 403),
+        ({"origin": "https://localhost:{port}"}, 403),
+        ({"origin": "http://localhost:x"}, 403),
+        ({"origin": "http://localhost:{port}"}, 200),
         ({"host": "localhost:1"}, 200),
         ({"host": "[::1]:1"}, 200),
         ({"authorization": "bearer  {token}"}, 200),
@@ -177,7 +181,8 @@ def test_the_token_is_made_once_and_is_its_owners_alone(served: Served) -> None:
 def test_only_who_has_the_token_and_is_no_page_of_elsewhere_gets_in(
     served: Served, headers: dict[str, str], status: int
 ) -> None:
-    encoded = {k: v.format(token=served.token) for k, v in headers.items()}
+    port = served.url.rpartition(":")[2].partition("/")[0]
+    encoded = {k: v.format(token=served.token, port=port) for k, v in headers.items()}
     own = {"authorization": f"Bearer {served.token}"}
     raw = [(k.encode(), v.encode("latin-1")) for k, v in (own | HEADERS | encoded).items()]
     answer = httpx2.post(served.url, content=json.dumps(HELLO), headers=raw, timeout=60)
@@ -304,6 +309,8 @@ def test_the_token_goes_with_everything_and_with_nothing_less(kebab: KebabHere) 
         (["--http", "127.0.0.1:99999"], {}, "HOST:PORT"),
         (["--http", "http://127.0.0.1"], {}, "HOST:PORT"),
         (["--http", "127.0.0.1:0"], {"KEBAB_MCP_TOKEN": "short"}, "32 to 1024"),
+        (["--http", "127.0.0.1:0"], {"KEBAB_MCP_TOKEN": "short"}, "unset it, or set a longer one"),
+        (["--workspace", "/nonexistent"], {}, "--workspace names a folder"),
         (["--allow-writing"], {}, "--http"),
     ],
 )

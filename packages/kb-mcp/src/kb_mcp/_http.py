@@ -45,7 +45,10 @@ TOKEN_VARIABLE = "KEBAB_MCP_TOKEN"  # noqa: S105 - the name of one
 _TOKEN_LENGTH = 32, 1024
 """Characters of a token: what cannot be guessed, and what a header may hold."""
 
+_ANEW = "delete the file, and the next start makes one"
+
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_HTTP_PORT = 80
 _GRACE_S = 10
 """How long the end of the server waits for requests that are being answered."""
 _ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -118,10 +121,10 @@ def token_of(file: Path, environ: Mapping[str, str]) -> tuple[str, bool]:
     Raises ``InvalidInput`` for one that can be guessed or not be sent, and ``IoError``.
     """
     if given := environ.get(TOKEN_VARIABLE, ""):
-        return _checked(given, f"${TOKEN_VARIABLE}"), False
+        return _checked(given, f"${TOKEN_VARIABLE}", "unset it, or set a longer one"), False
     try:
         with suppress(FileNotFoundError):
-            return _checked(file.read_text("ascii").strip(), str(file)), False
+            return _checked(file.read_text("ascii").strip(), str(file), _ANEW), False
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         made = secrets.token_urlsafe(32)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -130,19 +133,19 @@ def token_of(file: Path, environ: Mapping[str, str]) -> tuple[str, bool]:
     except FileExistsError:  # another server was quicker, and has not written it yet, perhaps
         raise _unreadable(file, "it is being made") from None
     except UnicodeDecodeError:
-        return _checked("", str(file)), False
+        return _checked("", str(file), _ANEW), False
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
     return made, True
 
 
-def _checked(token: str, where: str) -> str:
+def _checked(token: str, where: str, way_out: str) -> str:
     least, most = _TOKEN_LENGTH
     if least <= len(token) <= most and token.isascii() and token.isprintable() and " " not in token:
         return token
     raise InvalidInput(
         f"the token in {where} has to be {least} to {most} printable characters without spaces",
-        hint="delete the file, and the next start makes one; or: openssl rand -hex 32",
+        hint=f"{way_out}; or: openssl rand -hex 32",
         details={"field": "token"},
     )
 
@@ -158,8 +161,8 @@ def _unreadable(file: Path, why: str) -> IoError:
 class _Guard:
     """Lets through to *app* what may ask: by name, origin and token, in this order."""
 
-    def __init__(self, app: ASGIApp, token: str, names: frozenset[str]) -> None:
-        self._app, self._token, self._names = app, token.encode(), names
+    def __init__(self, app: ASGIApp, token: str, names: frozenset[str], port: int) -> None:
+        self._app, self._token, self._names, self._port = app, token.encode(), names, port
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope)
@@ -179,7 +182,7 @@ class _Guard:
         ours = self._names | {str((scope.get("server") or ("",))[0]).lower()}
         if _name_in(f"//{headers.get('host', '')}") not in ours:
             return 421, "this server has another name: the Host header says whom it is for"
-        if "origin" in headers and _name_in(headers["origin"]) not in ours:
+        if "origin" in headers and not _is_at(headers["origin"], ours, self._port):
             return 403, "pages of another origin may not ask this server"
         scheme, _, given = headers.get("authorization", "").partition(" ")
         # latin-1 is what headers are; as bytes, since text is compared in ASCII only
@@ -195,6 +198,15 @@ def _name_in(address: str) -> str | None:
     return None
 
 
+def _is_at(origin: str, names: frozenset[str], port: int) -> bool:
+    """Say whether an origin is that of a server at *port*, which has no encryption."""
+    with suppress(ValueError):
+        parts = urlsplit(origin)
+        at = _HTTP_PORT if parts.port is None else parts.port
+        return parts.scheme == "http" and parts.hostname in names and at == port
+    return False
+
+
 def create_app(
     server: Server[Any], token: str, place: Place, at_end: Callable[[], object] = lambda: None
 ) -> Starlette:
@@ -204,7 +216,8 @@ def create_app(
     """
     sessions = StreamableHTTPSessionManager(server)
     names = {*_LOOPBACK} if place.is_local else {*_LOOPBACK, *_names_of_this_machine()}
-    guard = _Guard(sessions.handle_request, token, frozenset(names | {place.host.lower()}))
+    names |= {place.host.lower()}
+    guard = _Guard(sessions.handle_request, token, frozenset(names), place.port)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
