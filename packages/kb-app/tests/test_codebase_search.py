@@ -49,8 +49,6 @@ def test_a_request_has_three_forms_that_mean_the_same() -> None:
         {"queries": [], "query": "error handling", "path": "src"},
         {"queries": ["error handling", {"query": "error handling", "path": "src"}], "path": "src"},
         {"queries": ["error handling", "", " ", None, {"query": ""}, {}], "path": "src"},
-        {"queries": ["error handling"], "path": "src", "maxResults": 0},
-        {"queries": ["error handling"], "path": "src", "maxResults": "0"},
     ]
 
     wanted = CodebaseRequest((CodebaseQuery("error handling", "src"),), 20)
@@ -125,6 +123,8 @@ def test_seed_codebase_nothing_to_search_for(given: dict[str, Any]) -> None:
         ({"query": "a", "path": ["x"]}, 'path ["x"] is not a folder', None),
         ({"query": "a", "quary": "b"}, "unknown parameter 'quary'", "did you mean 'query'?"),
         ({"query": "a", "maxResults": -1}, "maxResults -1 is not", None),
+        ({"query": "a", "maxResults": 0}, "from 1 to 100", None),
+        ({"query": "a", "maxResults": "0"}, "from 1 to 100", None),
         ({"query": "a", "maxResults": "many"}, "maxResults 'many' is not", None),
         ({"query": "a", "maxResults": "9" * 5000}, "is not a whole number", None),
         ({"queries": 5}, "queries 5 is not a list of queries", None),

@@ -127,7 +127,7 @@ def read_request(given: Mapping[str, Any], *, max_results: int) -> CodebaseReque
 
     ``queries`` win over ``query``, and an empty list counts as missing. What is null or
     blank is ignored. A query's own ``path`` wins over the common one. *max_results* is for
-    those that name no ``maxResults``, or 0.
+    those that name no ``maxResults``.
     """
     _check_names(given, _NAMES, "")
     common = _path(given.get("path"), "path")
@@ -222,7 +222,7 @@ def _whole(value: object, otherwise: int) -> int:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if value is None or (value == 0 and not isinstance(value, bool)):
+    if value is None:
         return otherwise
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_RESULTS:
         raise _bad("maxResults", value, f"a whole number from 1 to {_MOST_RESULTS}")
