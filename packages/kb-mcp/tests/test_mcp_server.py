@@ -394,6 +394,11 @@ async def test_every_tool_refuses_what_it_does_not_know(tool: str) -> None:
         ({"kind": "chunk", "chunk_id": CHUNK}, ("fetch_chunk", CHUNK, 0)),
         ({"kind": "chunk", "chunk_id": CHUNK, "context": 2**70}, ("fetch_chunk", CHUNK, 2**70)),
         ({"kind": "chunk", "chunk_id": CHUNK, "max_tokens": None}, ("fetch_chunk", CHUNK, 0)),
+        ({"kind": "chunk", "chunk_id": CHUNK, "context": 0}, ("fetch_chunk", CHUNK, 0)),
+        (
+            {"kind": "doc", "doc_id": KOREAN.doc_id, "context": 0},
+            ("fetch_doc", KOREAN.doc_id, None),
+        ),
         ({"kind": "doc", "doc_id": KOREAN.doc_id}, ("fetch_doc", KOREAN.doc_id, None)),
         (
             {"kind": "doc", "doc_id": KOREAN.doc_id, "max_tokens": 9.0},
@@ -522,6 +527,23 @@ async def test_fetch_tells_what_its_kind_takes(
 
     assert (body["code"], body["message"], body["hint"]) == ("invalid_input", message, hint)
     assert kb.asked == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ({"kind": "span", "doc_id": KOREAN.doc_id, "line_start": 0, "line_end": 1}, "0 to 1"),
+        ({"kind": "span", "doc_id": KOREAN.doc_id, "line_start": 1, "line_end": 0}, "1 to 0"),
+        ({"path": KOREAN.path, "line_start": 0}, "0 to 0"),
+        ({"path": KOREAN.path, "line_start": 1, "line_end": 0}, "1 to 0"),
+        ({"path": KOREAN.path, "line_end": 0}, "1 to 0"),
+    ],
+)
+async def test_a_line_0_is_given_and_is_no_line(arguments: dict[str, Any], lines: str) -> None:
+    body = payload(await call(knowledge_base(), "fetch", arguments), "error")
+
+    assert (body["code"], body["message"]) == ("invalid_input", f"lines {lines} are not a span")
+    assert "lines count from 1" in body["hint"]
 
 
 async def test_grep_passes_on_what_is_looked_for_and_where() -> None:

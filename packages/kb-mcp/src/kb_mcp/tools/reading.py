@@ -122,9 +122,10 @@ _PLACE = ("path", "lines", "citation", "chunk", "context")
 
 
 def _given(asked: FetchInput) -> set[str]:
-    return {
-        name for name in asked.model_fields_set if getattr(asked, name) not in (None, [], False)
-    }
+    """Return what says something; 0 does, but for no context, which there is anyway."""
+    said = {name: getattr(asked, name) for name in asked.model_fields_set}
+    empty = {name for name, value in said.items() if value in (None, []) or value is False}
+    return said.keys() - empty - (set() if asked.context else {"context"})
 
 
 def _check(kind: FetchKind, asked: FetchInput) -> None:
@@ -188,8 +189,9 @@ def _place_of(asked: FetchInput) -> dict[str, Any]:
     for own, name in (("doc_id", "path"), ("chunk_id", "chunk")):
         if own in given:
             place.setdefault(name, getattr(asked, own))
-    if asked.line_start is not None:
-        place.setdefault("lines", [asked.line_start, asked.line_end or asked.line_start])
+    first, last = asked.line_start, asked.line_end
+    if first is not None or last is not None:
+        place.setdefault("lines", [1 if first is None else first, first if last is None else last])
     return place
 
 
