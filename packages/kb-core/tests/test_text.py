@@ -13,6 +13,7 @@ from kb_core.text import (
     is_grapheme_boundary,
     nfc,
     normalize_newlines,
+    quoted,
     snap_to_grapheme,
 )
 
@@ -149,3 +150,17 @@ def test_snapping_finds_a_boundary_after_the_floor(text: str, data: st.DataObjec
 
     assert is_grapheme_boundary(text, cut)
     assert cut > floor or cut == len(text) or (cut == floor == 0 == at) or cut == at == floor
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (r"\d+", r"'\d+'"),
+        (r"a\\b", r"'a\\b'"),
+        ("it's", '"it\'s"'),
+        ("한\n", r"'한\n'"),
+        ("\x1b", r"'\x1b'"),
+    ],
+)
+def test_what_somebody_wrote_is_said_again_as_it_was_written(text: str, said: str) -> None:
+    assert quoted(text) == said

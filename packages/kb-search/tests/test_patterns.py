@@ -252,6 +252,7 @@ def test_lines_of_small_texts_are_counted_as_editors_do(text: str) -> None:
         ("(?P=x)", "has '"),
         (r"(a)\1", r"has \\1"),
         (r"\k", r"has \\k"),
+        (r"\d(?=a)", r"pattern '\\d\(\?=a\)' has '\(\?=a'"),
         ("a\\", "ends with a backslash"),
         ("(?x)a", "the flag x"),
         ("[z-a]", "a range from 'z'"),

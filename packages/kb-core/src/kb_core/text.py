@@ -25,6 +25,7 @@ __all__ = [
     "is_grapheme_boundary",
     "nfc",
     "normalize_newlines",
+    "quoted",
     "read_json",
     "snap_to_grapheme",
 ]
@@ -55,6 +56,11 @@ _HANGUL_L = (range(0x1100, 0x1160), range(0xA960, 0xA97D))
 _HANGUL_V = (range(0x1160, 0x11A8), range(0xD7B0, 0xD7C7))
 _HANGUL_T = (range(0x11A8, 0x1200), range(0xD7CB, 0xD7FC))
 _HANGUL_SYLLABLE = range(0xAC00, 0xD7A4)
+
+
+def quoted(text: str) -> str:
+    r"""Return *text* between quotation marks as it was written, ``'\d+'``; on one line."""
+    return repr(text).replace("\\\\", "\\")
 
 
 def nfc(text: str) -> str:

@@ -16,6 +16,7 @@ from tantivy import Occur, Query
 
 from kb_core.errors import InvalidInput
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
+from kb_core.text import quoted
 from kb_search.analysis import analyze
 
 __all__ = [
@@ -106,7 +107,7 @@ def refuse_glob(pattern: str, problem: str) -> InvalidInput:
     too_large = "size limit" in problem or "too large" in problem
     expected = "as simple as it has to be" if too_large else "a path pattern"
     return InvalidInput(
-        f"path_glob {shown!r} is not {expected}",
+        f"path_glob {quoted(shown)} is not {expected}",
         hint="use fewer of * ? [ ]" if too_large else "a pattern looks like 'docs/**/*.md'",
         details={"field": "path_glob", "value": shown, "expected": expected},
     )

@@ -11,6 +11,7 @@ import re
 from typing import Literal
 
 from kb_core.errors import InvalidInput
+from kb_core.text import quoted
 from kb_core.values import dataclass, field, replace
 
 __all__ = [
@@ -170,7 +171,7 @@ class _Parser:
             found = _GROUP.match(self._text, self._at)
             if found is None:
                 raise self._wrong(
-                    f"has {self._text[self._at : self._at + 4]!r}",
+                    f"has {quoted(self._text[self._at : self._at + 4])}",
                     "look-around and the like cannot be searched for in linear time: look for "
                     "the part that they stand beside",
                 )
@@ -273,7 +274,8 @@ class _Parser:
         high = self._one()
         if isinstance(high, tuple) or high < low:
             raise self._wrong(
-                f"has a range from {low!r} that ends before it", "write the lower character first"
+                f"has a range from {quoted(low)} that ends before it",
+                "write the lower character first",
             )
         both = low.isascii() and high.isascii() and low.isalnum() and high.isalnum()
         same = low.isdigit() == high.isdigit() and low.isupper() == high.isupper()
@@ -332,7 +334,7 @@ def bad_pattern(text: str, what: str, hint: str) -> InvalidInput:
     """Return the error that says *what* is wrong with a pattern, and the way out."""
     shown = text if len(text) <= 60 else f"{text[:60]}…"  # noqa: PLR2004 - enough to know it by
     return InvalidInput(
-        f"pattern {shown!r} {what}", hint=hint, details={"field": "pattern", "value": shown}
+        f"pattern {quoted(shown)} {what}", hint=hint, details={"field": "pattern", "value": shown}
     )
 
 

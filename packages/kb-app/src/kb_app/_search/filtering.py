@@ -29,7 +29,7 @@ from kb_core.filters import (
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import SearchFilters
-from kb_core.text import nfc
+from kb_core.text import nfc, quoted
 from kb_core.values import lazy_pattern
 
 if TYPE_CHECKING:
@@ -159,10 +159,10 @@ def _unknown(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> str:
 
 
 def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
-    said = f"{row.name} {pattern!r} matches no path"
+    said = f"{row.name} {quoted(pattern)} matches no path"
     deeper = f"**/{pattern.lstrip('/')}"
     if _is_known(row, deeper, snapshot):
-        return f"{said}; did you mean {deeper!r}?"
+        return f"{said}; did you mean {quoted(deeper)}?"
     docs: Sequence[Mapping[str, Any]] = snapshot.docs(None)
     first = (doc["path"].partition("/") for doc in docs)
     known = sorted({f"{name}{slash}" for name, slash, _ in first})
@@ -322,6 +322,6 @@ def _doc_id(row: FilterSpec, given: str, snapshot: IndexSnapshot) -> str:
 
 def _bad(name: str, value: str, expected: str) -> InvalidInput:
     return InvalidInput(
-        f"{name} {value!r} is not {expected}",
+        f"{name} {quoted(value)} is not {expected}",
         details={"field": name, "value": value, "expected": expected},
     )

@@ -93,7 +93,9 @@ def visible(text: str, *, keep: str = "") -> str:
 def as_given(value: object) -> str:
     """Return a value as a person or a model wrote it: ``'text'``, ``true``, ``null``, ``[1]``."""
     if isinstance(value, str):
-        return repr(value)
+        from kb_core.text import quoted
+
+        return quoted(value)
     import json  # only a mistake needs it
 
     return json.dumps(value, ensure_ascii=False, default=str)
