@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from mcp import Client
 
-from kb_app.shown import is_hidden, printable
+from kb_app.shown import count, is_hidden, printable
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
 from kb_core.errors import InvalidInput
@@ -27,10 +27,11 @@ from kb_mcp import OPTIONS
 from kb_mcp._memory import Given, Memory
 from kb_mcp._tool import Form, in_passages
 from kb_mcp.server import create_server, serve
-from kb_mcp.testing import KOREAN, client_of, knowledge_base, told
+from kb_mcp.testing import KOREAN, call, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
 from kb_mcp.text.lines import grep_text
+from kb_mcp.text.reports import schema_text
 from kb_mcp.tools import TOOLS, offered
 
 
@@ -664,13 +665,23 @@ async def test_a_list_that_is_cut_says_where_it_goes_on() -> None:
     while True:
         text = await told(kb, "list_docs", {"offset": offset, "limit": 1000})
         seen += re.findall(r"^  (\d+\.md)", text, re.MULTILINE)
-        found = re.search(r"^… ([\d,]+) more documents: offset (\d+)$", text, re.MULTILINE)
+        found = re.search(r"^… ([\d,]+) more documents?: offset (\d+)$", text, re.MULTILINE)
         if found is None:
             break
         offset = int(found[2])
         assert offset == len(seen)
 
     assert seen == [f"{n:03}.md" for n in range(200)]
+
+
+async def test_what_it_cannot_do_is_said_where_there_is_anything() -> None:
+    body = (await call(knowledge_base(), "schema", {})).structured_content
+    assert body is not None
+    for able in (False, True):
+        text = schema_text({**body, "capabilities": {"hybrid": able, "lexical": True}})
+
+        assert ("\nit cannot: hybrid\n" in text) is not able
+        assert ("it cannot" in text) is not able
 
 
 async def test_queries_answered_apart_stand_under_their_own_heads() -> None:
@@ -763,9 +774,24 @@ def test_an_answer_of_lines_is_within_its_budget_and_counts_the_rest(
     counted = re.findall(r"^src/file(\d+)\.py · (\d+) lines?$", text, re.MULTILINE)
     assert all(counts[int(at)] == int(lines) for at, lines in counted)
     assert (shown < sum(counts[: len(files)])) == bool(counted)
-    assert (f"… {len(counts) - len(files)} more files" in text) == (len(files) < len(counts))
+    rest = len(counts) - len(files)
+    assert (f"… {count(rest, 'more file')}: " in text) == (rest > 0)
     if tokens_of(grep_text(_matching(*counts), 100_000)) <= max_tokens // 4:
         assert shown == sum(counts)
+
+
+def test_one_file_more_is_one() -> None:
+    found = _matching(1, total_files=2, total_lines=2)
+
+    assert grep_text(found).endswith(
+        "… 1 more file: give path or a filter, files_only, or max_tokens"
+    )
+
+
+async def test_a_pattern_is_said_again_as_it_was_written() -> None:
+    text = await told(knowledge_base(), "grep", {"pattern": r"\w+\(("})
+
+    assert text.startswith(r"error invalid_input: pattern '\w+\((' has a ( that nothing closes")
 
 
 def test_of_many_lines_some_of_each_file_are_told() -> None:

@@ -259,7 +259,7 @@ def _status_lines(status: Shown) -> Iterator[str]:
     if rows := [_row(file) for file in status["files"]]:
         yield from table(("STATE", "CHANGED", "SIZE", "SOURCE", "PATH", "WHY"), rows)
         if more := status.get("total", len(rows)) - len(rows):
-            yield f"and {more:,} more files: name some, or a --state"
+            yield f"and {count(more, 'more file')}: name some, or a --state"
     yield from _coverage(status["coverage"])
     yield from _freshness(status.get("freshness", {}))
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from kb_app.shown import flat, printable
+from kb_app.shown import count, flat, printable
 from kb_core.search import CHARS_PER_TOKEN
 
 __all__ = [
@@ -197,7 +197,8 @@ def plain(body: Mapping[str, Any], max_tokens: int | None = None) -> str:
     lines = list(_lines(known, ""))
 
     def more(shown: int) -> str:
-        return f"… {len(lines) - shown} more lines: give max_tokens" if shown < len(lines) else ""
+        rest = count(len(lines) - shown, "more line")
+        return f"… {rest}: give max_tokens" if shown < len(lines) else ""
 
     return listing([], lines, more, max_tokens or BUDGET)
 

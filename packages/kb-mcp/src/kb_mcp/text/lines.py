@@ -32,7 +32,9 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _BUDGET = 1_250
 """Tokens of an answer for which nothing else was asked: lines alone say little, each."""
-_OVER = "… {} more files: give path or a filter, files_only, or max_tokens"
+_OVER = "… {}: give path or a filter, files_only, or max_tokens"
+_COUNTED = 15
+"""Characters of how many files there are more, at most."""
 _LONGEST_LINES = (400, 240)
 _LONGEST_LINE = 160
 """Characters that are shown of a line: the most with which all lines take half of the room."""
@@ -58,7 +60,7 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     room = (max_tokens or _BUDGET) * CHARS_PER_TOKEN
     said = [_found(found), *(f"warning: {short(one, 300)}" for one in found.get("warnings", ()))]
     first = few(said, room // 3)
-    room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + 4
+    room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + _COUNTED
     files, naming = _without_naming(found["files"])
     named_alone = len(found["files"]) - len(files)
     said_at_end = [_in_a_line(_NAMED, naming)] if naming else []
@@ -88,7 +90,7 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
         room -= sum(weight(line) + 1 for line in lines)
     parts += said_at_end
     if rest := found["total_files"] - named_alone - listed:
-        parts.append(_OVER.format(rest))
+        parts.append(_OVER.format(count(rest, "more file")))
     return "\n".join(parts)
 
 

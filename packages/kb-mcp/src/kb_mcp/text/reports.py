@@ -223,7 +223,7 @@ def documents_text(found: _Json, offset: int = 0, max_tokens: int | None = None)
     if not items:
         first = ["no document" if not total else f"no document from {offset} on; {total} in all"]
     first += [f"warning: {short(said, 300)}" for said in found.get("warnings", ())[:3]]
-    return listing(first, rows, _from(offset, total, "documents"), max_tokens)
+    return listing(first, rows, _from(offset, total, "document"), max_tokens)
 
 
 def _by_folder(items: Sequence[_Json], total: int) -> list[str]:
@@ -260,7 +260,7 @@ def _document(doc: _Json, *, in_full: bool) -> str:
 def _from(offset: int, total: int, what: str) -> Any:  # noqa: ANN401 - a function
     def more(shown: int) -> str:
         rest = total - offset - shown
-        return f"… {rest:,} more {what}: offset {offset + shown}" if rest > 0 else ""
+        return f"… {count(rest, f'more {what}')}: offset {offset + shown}" if rest > 0 else ""
 
     return more
 
@@ -282,7 +282,7 @@ def files_text(found: _Json, offset: int = 0, max_tokens: int | None = None) -> 
     total = found.get("total", len(files))
     if total != totals["files"]:
         first.append(f"{total:,} match")
-    return listing(first, [_file(row) for row in files], _from(offset, total, "files"), max_tokens)
+    return listing(first, [_file(row) for row in files], _from(offset, total, "file"), max_tokens)
 
 
 def _embedded(totals: _Json) -> str:
@@ -333,7 +333,7 @@ def schema_text(found: _Json, max_tokens: int | None = None) -> str:
     if stats["stale_doc_count"]:
         rows.append(f"stale: {stats['stale_doc_count']:,}, not verified for too long")
     missing = [name for name, there in found["capabilities"].items() if not there]
-    rows.append(f"it cannot: {', '.join(missing)}")
+    rows += [f"it cannot: {', '.join(missing)}"] if missing else []
     rows.append(f"embedding: {found['models']['embedding'] or 'none, so it finds by words alone'}")
     return listing(first, rows, lambda _: "", max_tokens)
 
@@ -358,7 +358,7 @@ def verified_text(found: _Json, max_tokens: int | None = None) -> str:
     said = ", ".join(f"{summary[state]} {state}" for state in states if summary[state])
     first = [f"{count(summary['total'], 'citation')}: {said}"]
     rows = ["\n".join(_verified(check)) for check in found["checks"]]
-    return listing(first, rows, _unseen(len(rows), "citations"), max_tokens or BUDGET)
+    return listing(first, rows, _unseen(len(rows), "citation"), max_tokens or BUDGET)
 
 
 def _verified(check: _Json) -> Iterator[str]:
@@ -382,7 +382,7 @@ def ingest_text(found: _Json, max_tokens: int | None = None) -> str:
     ]
     rows = ["\n".join(_item(item)) for item in found.get("items") or ()]
     rows += [f"warning: {short(warning, 300)}" for warning in found.get("warnings", ())]
-    return listing(first, rows, _unseen(len(rows), "files"), max_tokens)
+    return listing(first, rows, _unseen(len(rows), "file"), max_tokens)
 
 
 def _item(item: _Json) -> Iterator[str]:
@@ -397,7 +397,8 @@ def _item(item: _Json) -> Iterator[str]:
 
 def _unseen(total: int, what: str) -> Any:  # noqa: ANN401 - a function
     def more(shown: int) -> str:
-        return f"… {total - shown} more {what}: give max_tokens" if shown < total else ""
+        rest = count(total - shown, f"more {what}")
+        return f"… {rest}: give max_tokens" if shown < total else ""
 
     return more
 
