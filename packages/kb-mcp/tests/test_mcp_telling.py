@@ -525,3 +525,26 @@ async def test_a_folder_is_named_once_unless_the_list_is_cut() -> None:
     cut = re.findall(r"offset (\d+)$", part)
     assert part.count("  ") == int(cut[0])
     assert f"  {int(cut[0]) - 1:03}.md" in part or f"/{int(cut[0]) - 1:03}/" in part
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"path": "said.md"},
+        {"path": "said.md", "lines": "1-2"},
+        {"path": "said.md", "outline": True},
+        {"places": ["said.md:1"]},
+        {"places": ["said.md"], "outline": True},
+        {"kind": "chunk"},
+    ],
+)
+async def test_what_a_model_wrote_is_fetched_as_that(asked: dict[str, Any]) -> None:
+    text = "# Otters\n\nOtters dig.\n"
+    for trust in ("generated", "primary"):
+        note = document("said.md", text, trust_level=trust)
+        kb = knowledge_base(note)
+        chunk = {"chunk_id": note.chunks[0].chunk_id} if asked.get("kind") else {}
+        head = (await told(kb, "fetch", {**asked, **chunk})).split("\n")[0]
+
+        assert head.startswith("said.md")
+        assert (" · generated" in head) is (trust == "generated")

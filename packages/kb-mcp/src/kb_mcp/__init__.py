@@ -5,8 +5,8 @@ nor pydantic, so that a program may look at what is installed without paying for
 
 **Invariant:** a tool asks the facade, once, and shows what it said. It never ranks or
 filters anything itself, and lets no model write where that is refused.
-**Invariant:** an answer has one form. As text it is made of the wire object alone, by the
-pure functions of ``kb_mcp.text``.
+**Invariant:** an answer has one form. As text it is made of the wire object, and of what the
+facade says besides of the same documents, by the pure functions of ``kb_mcp.text``.
 """
 
 from __future__ import annotations

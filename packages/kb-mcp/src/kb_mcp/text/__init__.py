@@ -22,6 +22,7 @@ from itertools import accumulate
 from typing import Any
 
 from kb_app.shown import count, flat, printable
+from kb_core.media import TrustLevel
 from kb_core.search import CHARS_PER_TOKEN
 
 __all__ = [
@@ -113,7 +114,9 @@ def numbered_head(number: int, question: str) -> str:
 
 
 def marks_of(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what has to be known of a text before it is believed: its age, and its flags."""
+    """Yield what has to be known of a text before it is believed: whose, how old, its flags."""
+    if found.get("trust_level") == TrustLevel.GENERATED.value:
+        yield "generated"
     if found["stale"]:
         yield "stale"
     yield from (_FLAGS.get(flag, short(flag)) for flag in found.get("flags", ()))

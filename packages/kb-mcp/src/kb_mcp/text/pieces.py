@@ -218,8 +218,6 @@ class Page:
             yield f"{len(hit['matched_queries'])} queries"
         if more := hit.get("more_in_doc"):
             yield f"+{more} more in it"
-        if hit["trust_level"] == "generated":
-            yield "generated"
         yield from marks_of(hit)
 
 

@@ -201,7 +201,7 @@ def _as_hit(chunk: _Json, found: _Json) -> _Json:
         "heading_path": chunk["heading_path"],
         "title": "",
         "source_id": "",
-        "trust_level": "",
+        "trust_level": found.get("trust_level", ""),
         "doc_path": found["doc_path"],
         "chunk_id": chunk["chunk_id"],
         "doc_id": found["doc_id"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -226,7 +227,7 @@ def _tell_fetch(call: Call) -> str:
     is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
     # Each place may take all of it: which of them are shown is decided once they are known.
     asked = dict(given) if is_short else {**given, "max_tokens": most * max(1, many)}
-    found = _fetch(replace(call, arguments=asked))
+    found = _with_trust(call, _fetch(replace(call, arguments=asked)))
     if call.max_tokens is None and _is_whole(given, found) and _is_cut(found, most):
         found = _outline_of(call, found)
     text = fetched_text(found, most)
@@ -241,10 +242,24 @@ def _outlines(call: Call, places: Sequence[Any]) -> str:
     for place in places:
         name = place.get("path", place.get("citation", "")) if isinstance(place, Mapping) else place
         try:
-            told.append(fetched_text(call.kb.outline(str(name)), most // len(places)))
+            found = _with_trust(call, call.kb.outline(str(name)))
+            told.append(fetched_text(found, most // len(places)))
         except KbError as error:
             told.append(error_text(wire.error(error)))
     return "\n".join(told)
+
+
+def _with_trust(call: Call, found: Answer) -> Answer:
+    """Return what was fetched with how far each document is trusted, which its object lacks."""
+    if "results" in found:
+        results = [
+            {**one, "result": one["result"] and _with_trust(call, one["result"])}
+            for one in found["results"]
+        ]
+        return {**found, "results": results}
+    with suppress(KbError):  # it may be gone by now
+        return {**found, "trust_level": call.kb.inspect_doc(found["doc_id"])["trust_level"]}
+    return found
 
 
 def _is_whole(given: Mapping[str, Any], found: Answer) -> bool:
@@ -262,7 +277,7 @@ def _is_cut(found: Answer, most: int) -> bool:
 
 def _outline_of(call: Call, found: Answer) -> Answer:
     """Return the outline of a document that is too long to be shown, if it has one."""
-    outline = call.kb.outline(found["doc_id"])
+    outline = _with_trust(call, call.kb.outline(found["doc_id"]))
     return {**outline, "instead": True} if outline["entries"] else found
 
 
