@@ -19,6 +19,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kb_app._wiring import open_session
+from kb_app.testing.papers import paper, plain_page
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import KEBAB, InstalledKebab
 from kb_core.disk import remove_folder
@@ -405,3 +406,20 @@ def test_what_is_fetched_is_as_it_stands(library: InstalledKebab) -> None:
     told = library.run("fetch", "span", "log.md", "3", "99").stdout
 
     assert told == "[log.md § L3-L3]\n\x1b[31mred\x1b[0m walrus\n"
+
+
+def test_bookmarks_of_a_pdf_are_its_outline_though_no_page_says_their_names(
+    library: InstalledKebab,
+) -> None:
+    first, second = plain_page("Cumin and salt."), plain_page("Onions and leeks.")
+    book = paper(first, second, outline=[("Spice", 0), ("Vegetables", 1)])
+    (library.notes / "book.pdf").write_bytes(book)
+    library.ingest()
+
+    entries = library.json("fetch", "outline", "book.pdf")["entries"]
+
+    assert [(entry["name"], entry["uri"]) for entry in entries] == [
+        ("Spice", "book.pdf#page=1"),
+        ("Vegetables", "book.pdf#page=2"),
+    ]
+    assert "Onions" in library.run("fetch", "book.pdf#Vegetables").stdout

@@ -156,7 +156,7 @@ def test_a_file_that_is_no_database_is_corrupt_and_the_hint_says_what_to_do(
     with pytest.raises(StoreCorrupt) as caught:
         Store.open(path)
 
-    assert "move the file away and run 'kebab ingest'" in (caught.value.hint or "")
+    assert "'kebab doctor --repair' shows what it would do" in (caught.value.hint or "")
     assert isinstance(caught.value.__cause__, duckdb.Error)
     assert path.read_bytes() == content
 

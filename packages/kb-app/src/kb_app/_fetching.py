@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from kb_app import _reading
@@ -391,6 +392,8 @@ def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_En
     """Yield headings and symbols in order; each reaches as far as what is inside it."""
     heads = [block for block in doc["blocks"] if block["kind"] == "heading" or block.get("symbol")]
     by_lines = has_lines(doc)
+    if not heads and not by_lines:
+        yield from _entries_by_passages(snapshot, doc)
     places = [] if by_lines else _places(snapshot, doc)
     starts = [place for place, _ in places]
     lines = LineIndex(text)
@@ -410,6 +413,23 @@ def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_En
         elif before := bisect_right(starts, start):
             fields["uri"] = places[before - 1][1]
         yield _Entry(_level(head), end - start, fields, head.get("symbol") or "")
+
+
+def _entries_by_passages(snapshot: IndexSnapshot, doc: StoredDoc) -> Iterator[_Entry]:
+    """Yield the headings that passages stand under, where none of them is in the text itself.
+
+    A bookmark of a PDF need not be called as anything on its page.
+    """
+    before: tuple[str, ...] = ()
+    for chunk in snapshot.doc_chunks(doc["doc_id"]):
+        path = tuple(chunk["heading_path"])
+        shared = takewhile(lambda pair: pair[0] == pair[1], zip(before, path, strict=False))
+        same = len(list(shared))
+        for level, name in enumerate(path[same:], start=same + 1):
+            fields: types.OutlineEntries = {"level": level, "name": name}
+            fields["uri"] = citation_of(chunk).uri
+            yield _Entry(level, chunk["end"] - chunk["start"], fields, "")
+        before = path
 
 
 def _closing(heads: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -208,7 +208,7 @@ def _area(path: str) -> str:
     """Return what suffers where a file is damaged: ``all``, if nothing can do without."""
     folder, _, name = path.rpartition("/")
     if name == ".managed.json":
-        return "nothing"  # what is read; a writer needs it
+        return "writing"  # nothing that is read needs it
     if folder == "vectors":
         return f"vectors/{name.rpartition('.')[0]}."
     if folder == "lexical/records":

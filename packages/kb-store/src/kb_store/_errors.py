@@ -34,8 +34,8 @@ _HOLDER = re.compile(r"\(PID (\d+)\)")
 _UNUSABLE_CLASSES = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 
 _CORRUPT_HINT = (
-    "move the file away and run 'kebab ingest': it builds the store again from your files and "
-    "from what was added; or put a copy of the whole data directory back"
+    "'kebab doctor --repair' shows what it would do: it sets the file aside and makes the store "
+    "again of what the index holds; or put a copy of the whole data directory back"
 )
 
 
