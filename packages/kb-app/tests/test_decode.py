@@ -83,6 +83,34 @@ def test_older_encodings_are_recognised(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)).text == text
 
 
+WORDS = {
+    "cp949": "한국 서울 회의 이름 주소 전화 시간 학교 문서 파일 가격 합계 고객 주문 완료 검색",
+    "cp932": "日本 東京 会議 名前 住所 電話 文書 設定 ファイル 削除 価格 合計 注文 完了 はい",
+    "euc_jp": "日本 東京 会議 名前 住所 時間 学校 文書 設定 ファイル 削除 価格 合計 注文 完了 はい",
+    "gb18030": "中国 北京 会议 名称 地址 电话 时间 文档 设置 文件 删除 合计 完成 搜索 保存",
+    "big5": "台灣 台北 會議 名稱 地址 電話 時間 學校 設定 檔案 刪除 價格 使用者 完成 搜尋",
+    "cp1251": "Россия Москва встреча имя адрес время школа документ удалить цена заказ",
+    "koi8_r": "Россия Москва встреча имя адрес время школа документ удалить цена заказ",
+    "cp1253": "Ελλάδα Αθήνα όνομα διεύθυνση τηλέφωνο αρχείο",
+    "cp1252": "Müller Nîmes niño É à © ½ 5€ 10µm x² Größe Söhne São",
+}
+
+
+@pytest.mark.parametrize("encoding", WORDS)
+def test_one_word_is_enough(encoding: str) -> None:
+    """Of a line such as ``name=…`` the rest is ASCII; no language was told by so little."""
+    for word in WORDS[encoding].split():
+        text = f"name={word}\n"
+        assert decode(text.encode(encoding)).text == text
+
+
+@given(st.binary(max_size=40))
+def test_what_has_no_nul_and_no_mark_is_never_taken_for_utf16(data: bytes) -> None:
+    data = b"key=" + data.replace(b"\0", b"0")
+
+    assert not decode(data).encoding.replace("_", "-").startswith(("utf-16", "utf-32", "utf-7"))
+
+
 def test_a_flaw_in_utf8_costs_a_character_not_the_text() -> None:
     decoded = decode("Größe und Maß: ".encode() * 20 + b"\xff\xfe end")
 

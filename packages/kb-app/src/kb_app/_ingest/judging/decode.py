@@ -1,8 +1,9 @@
 """Decoding: bytes to text, whatever the encoding, and never no text.
 
 In order: a byte order mark; UTF-8 without a flaw; UTF-16, UTF-32 and ISO-2022 by their
-look; UTF-8 with a few flaws, which are replaced; else the encoding that
-``charset_normalizer`` finds in a bounded sample, for the whole file. The mark is removed and
+look; UTF-8 with a few flaws, which are replaced; of a few words the encoding in which they
+make sense; else the one that ``charset_normalizer`` finds in a bounded sample, for the whole
+file. The mark is removed and
 CRLF becomes LF (ruling R6); every other character stays, NUL included. Where bytes had to
 be replaced by U+FFFD, ``warnings`` says how many. What is text at all is told here, too.
 """
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kb_app._ingest.judging.few_words import LATIN, likeliest
 from kb_core.text import normalize_newlines
 from kb_core.values import dataclass, replace
 
@@ -41,7 +43,7 @@ _FLAWS_MAX = 0.1
 _SAMPLE = 32_768
 _NOT_ASCII_LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
 
-_ANY_LANGUAGE = frozenset("«»“”‘’„‚–—…•€§°\xa0\xad")
+_ANY_LANGUAGE = frozenset("«»“”‘’„‚–—…•€§°©®±×÷µ·½²\xa0\xad")
 _WESTERN = tuple(
     frozenset(letters)
     for letters in (
@@ -64,6 +66,11 @@ _EAST_ASIAN = [
     "shift_jisx0213",
 ]  # fmt: skip
 
+_TOLD_ELSEWHERE = [
+    "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le", "utf_7",
+    "cp1006",
+]  # fmt: skip
+"""What was recognised by its NUL or its mark, is all ASCII, or is what nobody writes in."""
 
 _WHITE_OR_USUAL = frozenset(b"\t\n\r\f\v\b\x1b")
 _CONTROLS = bytes(b for b in range(32) if b not in _WHITE_OR_USUAL) + b"\x7f"
@@ -156,6 +163,9 @@ def _damaged_utf8(data: bytes) -> str | None:
 def _guess(data: bytes) -> str:
     """Return the likeliest encoding of what is not Unicode."""
     sample = _sample(data)
+    few = likeliest(sample)
+    if few not in {None, LATIN}:
+        return few
     if _is_western(sample):
         return "cp1252"
     for encoding in ("euc_jp", "cp932"):
@@ -164,7 +174,9 @@ def _guess(data: bytes) -> str:
     # charset_normalizer takes 50 ms to import; most files are UTF-8.
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample, cp_exclusion=[] if _is_dense(sample) else _EAST_ASIAN).best()
+    is_east_asian = few is None and _is_dense(sample)
+    excluded = _TOLD_ELSEWHERE if is_east_asian else _TOLD_ELSEWHERE + _EAST_ASIAN
+    best = from_bytes(sample, cp_exclusion=excluded).best()
     return "cp1252" if best is None or best.encoding == "ascii" else best.encoding
 
 
