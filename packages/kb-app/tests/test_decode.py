@@ -111,6 +111,33 @@ def test_what_has_no_nul_and_no_mark_is_never_taken_for_utf16(data: bytes) -> No
     assert not decode(data).encoding.replace("_", "-").startswith(("utf-16", "utf-32", "utf-7"))
 
 
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        ('<?xml version="1.0" encoding="ISO-8859-15"?>\n<p>Œuvre à 5 €</p>\n', "iso8859-15"),
+        ("<?xml version='1.0' encoding='ISO-8859-2'?>\n<p>Źrebię</p>\n", "iso8859-2"),
+        ("# -*- coding: euc-kr -*-\nX = '펲'\n", "cp949"),
+        ("#!/usr/bin/python\n# vim: set fileencoding=iso-8859-7 :\nX = 'Ώ'\n", "iso8859-7"),
+    ],
+)
+def test_what_a_text_says_of_its_encoding_is_believed(head: str, encoding: str) -> None:
+    assert decode(head.encode(encoding)).text == head
+
+
+@pytest.mark.parametrize("said", ["utf-16", "no-such", "rot13", "undefined", "utf-8"])
+def test_what_cannot_be_the_encoding_is_not_believed(said: str) -> None:
+    text = f"# coding: {said}\nX = 'Größe'\n"
+
+    assert decode(text.encode("cp1252")).text == text
+    assert decode(text.encode()).text == text
+
+
+def test_an_encoding_is_said_at_the_top_only() -> None:
+    text = "\n\n# coding: koi8-r\nGröße\n"
+
+    assert decode(text.encode("cp1252")).text == text
+
+
 def test_a_flaw_in_utf8_costs_a_character_not_the_text() -> None:
     decoded = decode("Größe und Maß: ".encode() * 20 + b"\xff\xfe end")
 

@@ -100,11 +100,11 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "3780b752b9d4e336"),
-        ("text", None, "45f20dc6a3431f40"),
-        ("code", "python", "ad66a8a6b43cb417"),
-        ("code", "yaml", "f9fc991d6a30c8b4"),
-        ("code", "json", "528f21703985d02a"),
+        ("markdown", None, "9e3ff56d0aed897b"),
+        ("text", None, "78209533858e1a9c"),
+        ("code", "python", "147e554032f8cf7f"),
+        ("code", "yaml", "16f265d1b20b52e3"),
+        ("code", "json", "2f6af17717070bb1"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._data_dir import DataDir
 from kb_app._forgotten import NOTHING_FORGOTTEN, Forgotten, read_forgotten
+from kb_app._ingest.judging.decode import DECODING_VERSION
 from kb_app._ingest.judging.kinds import LINED, PAGES_OR_CODE, TOLD_BY_BYTES, Caps, check_medium
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
@@ -395,9 +396,14 @@ def _hash(  # noqa: PLR0913 - each shapes the output
             **({"extras": extras} if extras else {}),
             **({"options": options} if options else {}),
             "secrets": None if allow_secrets else SECRETS_VERSION,
+            **({"decoding": DECODING_VERSION} if any(map(_is_text, kinds)) else {}),
             **_further(kinds, limits[1]),
         }
     )
+
+
+def _is_text(media: str) -> bool:
+    return medium_of(media).is_text
 
 
 def _told_caps(caps: Caps) -> Mapping[str, object]:

@@ -1,9 +1,9 @@
 """Decoding: bytes to text, whatever the encoding, and never no text.
 
 In order: a byte order mark; UTF-8 without a flaw; UTF-16, UTF-32 and ISO-2022 by their
-look; UTF-8 with a few flaws, which are replaced; of a few words the encoding in which they
-make sense; else the one that ``charset_normalizer`` finds in a bounded sample, for the whole
-file. The mark is removed and
+look; what XML or a source says of itself, if it can be; UTF-8 with a few flaws, which are
+replaced; of a few words the encoding in which they make sense; else the one that
+``charset_normalizer`` finds in a bounded sample, for the whole file. The mark is removed and
 CRLF becomes LF (ruling R6); every other character stays, NUL included. Where bytes had to
 be replaced by U+FFFD, ``warnings`` says how many. What is text at all is told here, too.
 """
@@ -24,7 +24,20 @@ if TYPE_CHECKING:
     from kb_app._costly import Costly
     from kb_core.ports import Results
 
-__all__ = ["Decoded", "FileContent", "decode", "decode_as", "looks_binary"]
+__all__ = [
+    "CHARSETS",
+    "DECODING_VERSION",
+    "UNICODE",
+    "XML_ENCODING",
+    "Decoded",
+    "FileContent",
+    "decode",
+    "decode_as",
+    "looks_binary",
+]
+
+DECODING_VERSION = "d2"
+"""Which encoding is found for what bytes."""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -37,6 +50,17 @@ _ISO_2022 = (
     (re.compile(rb"\x1b\$(?:[@B]|\([@BD])|\x1b\([IJ]"), "iso2022_jp_2"),
     (re.compile(rb"\x1b\$\)C"), "iso2022_kr"),
 )
+_HEAD = 4_096
+XML_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
+_COMMENTED = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([\w.-]{2,40})")
+"""How a source says its encoding, in a comment on one of its first two lines: PEP 263."""
+CHARSETS = {"euc-kr": "cp949", "ks_c_5601-1987": "cp949", "iso-8859-1": "cp1252",
+            "latin1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252", "gb2312": "gb18030",
+            "gbk": "gb18030", "shift_jis": "cp932", "shift-jis": "cp932", "x-sjis": "cp932",
+            "iso-8859-9": "cp1254", "tis-620": "cp874", "windows-31j": "cp932"}  # fmt: skip
+"""What browsers read these as."""
+UNICODE = ("utf", "unicode", "raw", "idna", "punycode")
+"""Names of what the bytes tell by themselves, or of what no text is written in."""
 _FLAWS_MAX = 0.1
 """Flaws per well-formed sequence of UTF-8 up to which a text is UTF-8 that was damaged."""
 
@@ -131,7 +155,8 @@ def decode(data: bytes) -> Decoded:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return decode_as(data, _utf16_or_32(data) or _damaged_utf8(data) or _guess(data))
+        told = _utf16_or_32(data) or _declared(data) or _damaged_utf8(data)
+        return decode_as(data, told or _guess(data))
     if "\0" in text and (wide := _utf16_or_32(data)):
         return decode_as(data, wide)
     if "\x1b" in text:
@@ -150,6 +175,20 @@ def decode_as(data: bytes, encoding: str) -> Decoded:
     replaced = max(1, text.count("\ufffd"))
     warning = f"encoding: {replaced} places were not {encoding} and were replaced"
     return Decoded(normalize_newlines(text), encoding, (warning,))
+
+
+def _declared(data: bytes) -> str | None:
+    """Return the encoding that *data* says it is in, where it is, as XML and sources say it."""
+    said = XML_ENCODING.match(data[:_HEAD]) or _COMMENTED.match(data[:_HEAD])
+    label = said[1].decode("ascii", "replace").lower() if said else ""
+    name = CHARSETS.get(label, label)
+    if not name or name.startswith(UNICODE):
+        return None
+    try:
+        data.decode(name)
+    except (LookupError, ValueError):
+        return None
+    return name
 
 
 def _damaged_utf8(data: bytes) -> str | None:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from kb_app._ingest.judging.decode import FileContent, decode_as
+from kb_app._ingest.judging.decode import CHARSETS, UNICODE, XML_ENCODING, FileContent, decode_as
 from kb_app._ingest.making.languages import detect_language
 from kb_app._ingest.making.main_text import Main, main_text
 from kb_app._ingest.making.markup import Element, Markup, read_markup
@@ -33,14 +33,6 @@ __all__ = ["HtmlParser"]
 _PARSER = "html-4"
 _HEAD = 4_096
 _CHARSET = re.compile(rb"<meta\b[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
-_XML = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
-_CHARSETS = {"euc-kr": "cp949", "ks_c_5601-1987": "cp949", "iso-8859-1": "cp1252",
-             "latin1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252", "gb2312": "gb18030",
-             "gbk": "gb18030", "shift_jis": "cp932", "shift-jis": "cp932", "x-sjis": "cp932",
-             "iso-8859-9": "cp1254", "tis-620": "cp874", "windows-31j": "cp932"}  # fmt: skip
-"""What browsers read these as."""
-_UNICODE = ("utf", "unicode", "raw", "idna", "punycode")
-"""Names of what the bytes tell by themselves, or of what no page is written in."""
 _MAILED = (".mht", ".mhtml")
 _PARTED = re.compile(r"\s+[-–—|·:»]\s+")
 """What stands in a title between a page and its site."""
@@ -89,9 +81,9 @@ class HtmlParser:
 def _source(content: Content) -> tuple[str, tuple[str, ...]]:
     """Return the page as text, with LF for line ends."""
     data = content.data
-    declared = _XML.match(data[:_HEAD]) or _CHARSET.search(data[:_HEAD])
-    name = _CHARSETS.get(label := declared[1].decode("ascii").lower(), label) if declared else ""
-    if not name or _is_unicode(data) or name.startswith(_UNICODE):
+    declared = XML_ENCODING.match(data[:_HEAD]) or _CHARSET.search(data[:_HEAD])
+    name = CHARSETS.get(label := declared[1].decode("ascii").lower(), label) if declared else ""
+    if not name or _is_unicode(data) or name.startswith(UNICODE):
         return content.text, content.warnings
     try:
         decoded = decode_as(data, name)
