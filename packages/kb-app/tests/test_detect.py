@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -184,3 +187,55 @@ def test_no_name_and_no_bytes_are_too_strange(name: str, head: bytes) -> None:
     detect_from_bytes(head)
     for extension, language in (("h", "c"), ("m", "objc"), ("ts", "typescript")):
         language_of(f"{name}.{extension}", language, head)
+
+
+def zipped(*names: str, mimetype: str = "") -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        if mimetype:
+            archive.writestr("mimetype", mimetype, zipfile.ZIP_STORED)
+        for name in names:
+            archive.writestr(name, "The walrus sleeps.")
+    return out.getvalue()
+
+
+WORD = zipped("[Content_Types].xml", "_rels/.rels", "word/document.xml")
+BOOK = zipped("META-INF/container.xml", mimetype="application/epub+zip")
+ARCHIVED = "unsupported: archives are not opened: unpack it"
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "expected"),
+    [
+        ("report", WORD, "office"),
+        ("report.2026-11-26", WORD, "office"),
+        ("report.zip", WORD, ARCHIVED),
+        ("sheet", zipped("_rels/.rels", "xl/workbook.xml"), "office"),
+        ("slides", zipped("[Content_Types].xml", "ppt/presentation.xml"), "office"),
+        ("text", zipped(mimetype="application/vnd.oasis.opendocument.text"), "office"),
+        ("novel", BOOK, "book"),
+        ("novel.ZIP", BOOK, ARCHIVED),
+        ("sources", zipped("src/word/a.c", "[Content_Types].xml"), ARCHIVED),
+        ("a.txt", b"%PDF-1.7\n" + bytes(99), "binary: not text: it begins like a PDF; rename it"),
+        ("a.md", WORD, "binary: not text: it begins like an office file; rename it"),
+        (
+            "a.py",
+            b"\x89PNG\r\n" + bytes(9),
+            "binary: not text: it begins like a picture; rename it",
+        ),
+        ("a.txt", zipped("a.c"), ARCHIVED),
+        ("a.txt", bytes(99), "binary: not text"),
+    ],
+)
+def test_a_file_without_its_name_is_read_as_what_it_begins_like(
+    path: str, data: bytes, expected: str
+) -> None:
+    kind = detect(path)
+    lang = kind.code_lang if kind else None
+    file = SourceFile(
+        source_id="s", path=path, media=kind.media if kind else "unknown", code_lang=lang
+    )
+    judged = judge_bytes(file, data, Caps())
+
+    told = f"{judged.reason}: {judged.detail}" if isinstance(judged, Skip) else judged.media
+    assert told == expected

@@ -207,7 +207,9 @@ def test_a_part_that_is_damaged_costs_itself_and_a_warning() -> None:
          "encrypted", "password"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "WordDocument".encode("utf-16-le"),
          "unsupported", "save it as .docx"),
-        (b"just text", "unreadable", "no archive"),
+        (b"just text", "unreadable", "it is no Word file, but text"),
+        (b"\1\2\3\0" * 9, "unreadable", "it is no Word file"),
+        (b"%PDF-1.7\n\x81\0", "unsupported", "it is a PDF, called .docx; rename it"),
         (archive({"readme.txt": "x"}), "unsupported", "no file of an office program"),
         (docx("<w:p>" * 5_000 + "</w:p>" * 5_000), "unreadable", "nested too deeply"),
         (docx("<w:p>"), "unreadable", "word/document.xml in it is no XML"),
@@ -275,3 +277,21 @@ def test_the_hostile_samples_are_refused_for_one_reason(name: str, reason: str, 
     assert refused is not None
     assert refused[0] == reason
     assert says in refused[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason", "says"),
+    [
+        ("a.rtf", b"{\\rtf1\\ansi Walrus}", "unsupported", "a text in RTF; save it as .docx"),
+        ("a.doc", b"{\\rtf1\\ansi Walrus}", "unsupported", "a text in RTF; save it as .docx"),
+        ("a.xls", b"<html><table>", "unsupported", "it is HTML, called .xls; rename it"),
+        ("a.XLS", b"a\tb\n1\t2\n", "unsupported", "it is text, called .xls; rename it"),
+        ("a.xls", "a\tb\n".encode("utf-16"), "unsupported", "it is text, called .xls; rename it"),
+        ("a.pptx", b"slides", "unreadable", "it is no PowerPoint file, but text"),
+        ("a.odt", b"\0\1\2\3", "unreadable", "it is no OpenDocument file"),
+    ],
+)
+def test_a_file_that_is_called_what_it_is_not_says_what_it_is(
+    name: str, data: bytes, reason: str, says: str
+) -> None:
+    assert parse(data, name).refused == (reason, says)

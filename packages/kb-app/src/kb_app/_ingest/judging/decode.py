@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kb_app._ingest.judging.few_words import LATIN, likeliest
 from kb_core.text import normalize_newlines
 from kb_core.values import dataclass, replace
 
@@ -201,6 +200,8 @@ def _damaged_utf8(data: bytes) -> str | None:
 
 def _guess(data: bytes) -> str:
     """Return the likeliest encoding of what is not Unicode."""
+    from kb_app._ingest.judging.few_words import LATIN, likeliest  # most files are UTF-8
+
     sample = _sample(data)
     few = likeliest(sample)
     if few not in {None, LATIN}:
@@ -210,8 +211,7 @@ def _guess(data: bytes) -> str:
     for encoding in ("euc_jp", "cp932"):
         if _has_kana(sample, encoding):
             return encoding
-    # charset_normalizer takes 50 ms to import; most files are UTF-8.
-    from charset_normalizer import from_bytes
+    from charset_normalizer import from_bytes  # takes 50 ms
 
     is_east_asian = few is None and _is_dense(sample)
     excluded = _TOLD_ELSEWHERE if is_east_asian else _TOLD_ELSEWHERE + _EAST_ASIAN

@@ -28,6 +28,7 @@ __all__ = [
     "Caps",
     "Kind",
     "Skip",
+    "begins_like",
     "check_bytes",
     "check_medium",
 ]
@@ -216,6 +217,27 @@ _MAGIC = (
     (b"fLaC", Media.AUDIO),
     (b"ID3", Media.AUDIO),
 )
+_IN_ZIP = (
+    (re.compile(rb"PK\x03\x04.{26}mimetype.{0,64}?application/epub\+zip", re.DOTALL), Media.BOOK),
+    (
+        re.compile(
+            rb"PK\x03\x04.{26}mimetype.{0,64}?application/vnd\.oasis\.opendocument"
+            rb"|(?=PK\x03\x04).*?PK\x03\x04.{26}(?:word|ppt|xl)/",
+            re.DOTALL,
+        ),
+        Media.OFFICE,
+    ),
+)
+"""Archives of electronic books and of office programs, by their first members."""
+_ARCHIVES = (".zip", ".jar")
+"""Names of what stays an archive, whatever is in it."""
+_LIKE = {
+    Media.PDF: "a PDF",
+    Media.IMAGE: "a picture",
+    Media.AUDIO: "a recording",
+    Media.BOOK: "a book",
+    Media.OFFICE: "an office file",
+}
 _SVG = re.compile(
     rb"(?:\xef\xbb\xbf)?\s{0,200}(?:<\?xml[^>]{0,400}>\s{0,200})?"
     rb"(?:<!(?:--.{0,2000}?--|DOCTYPE[^>]{0,400})>\s{0,200}){0,4}<svg\b",
@@ -227,7 +249,7 @@ _HTML = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
-TOLD_BY_BYTES = (Media.TEXT, Media.CODE, Media.HTML, *dict.fromkeys(media for _, media in _MAGIC))
+TOLD_BY_BYTES = (Media.TEXT, Media.CODE, Media.HTML, *_LIKE)
 """What a file may turn out to be whose name says nothing."""
 PAGES_OR_CODE = (Media.HTML, Media.CODE)
 """What a file that is called HTML may be: a page, or a template of pages."""
@@ -250,11 +272,10 @@ def detect(path: str) -> Kind | None:
     return Kind(Media(_MEDIA[extension])) if extension in _MEDIA else None
 
 
-def detect_from_bytes(head: bytes) -> Kind | None:
+def detect_from_bytes(head: bytes, path: str = "") -> Kind | None:
     """Return what a file that begins with *head* is made of; ``None`` if it is binary."""
-    for magic, media in _MAGIC:
-        if head.startswith(magic):
-            return Kind(media)
+    if (media := _begun(head)) and not path.lower().endswith(_ARCHIVES):
+        return Kind(media)
     if _SVG.match(head):
         return Kind(Media.IMAGE)
     if _HTML.match(head):
@@ -264,6 +285,22 @@ def detect_from_bytes(head: bytes) -> Kind | None:
         if program in _INTERPRETERS:
             return Kind(Media.CODE, _INTERPRETERS[program])
     return None if looks_binary(head) else Kind(Media.TEXT)
+
+
+def _begun(head: bytes) -> Media | None:
+    """Return the medium that only such a file begins like."""
+    for magic, media in _MAGIC:
+        if head.startswith(magic):
+            return media
+    return next((media for pattern, media in _IN_ZIP if pattern.match(head)), None)
+
+
+def begins_like(data: bytes) -> str:
+    """Return what a file begins like that has a name of another kind; empty if like nothing."""
+    media = _begun(data[:HEAD_BYTES])
+    if media is None and _HTML.match(data[:HEAD_BYTES]):
+        return "HTML"
+    return _LIKE[media] if media else ""
 
 
 _HEADER_BYTES = 200_000
@@ -407,7 +444,11 @@ def not_text(data: bytes) -> Skip:
 
 def check_bytes(data: bytes) -> Skip | None:
     """Judge the bytes of what should be text."""
-    return not_text(data) if looks_binary(data[:65536]) else None
+    if not looks_binary(data[:65536]):
+        return None
+    if like := begins_like(data):
+        return Skip(SkipReason.BINARY, f"not text: it begins like {like}; rename it")
+    return not_text(data)
 
 
 def check_lines(data: bytes, media: Media, caps: Caps) -> Skip | None:

@@ -79,7 +79,7 @@ _NOTHING: Mapping[str, str] = {}
 def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
     """Return the file with its true medium, or why it is left alone."""
     if file.media == UNKNOWN:
-        kind = detect_from_bytes(data[:HEAD_BYTES])
+        kind = detect_from_bytes(data[:HEAD_BYTES], file.path)
         if kind is None:
             return not_text(data)
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
@@ -294,7 +294,7 @@ def enclosed_bytes(path: str, container: str, data: bytes) -> bytes | None:
     """
     outer, before = container, ""
     for inner in enclosing_paths(path.removeprefix(enclosed_path(container, ""))):
-        kind = detect(outer) or detect_from_bytes(data[:HEAD_BYTES])
+        kind = detect(outer) or detect_from_bytes(data[:HEAD_BYTES], outer)
         if kind is None:
             return None
         name, taken = inner.removeprefix(before), set[str]()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from kb_app._ingest.judging.decode import looks_binary
+from kb_app._ingest.judging.kinds import HEAD_BYTES, begins_like
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Package, Refused
 from kb_app._ingest.making.formats.office.grid import Book
@@ -28,9 +30,12 @@ from kb_core.values import replace
 
 __all__ = ["OfficeParser"]
 
-_PARSER = "office-1"
+_PARSER = "office-2"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _UNKNOWN = "no file of an office program that is read here"
+_RTF, _ZIP = b"{\\rtf", b"PK"
+_PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
+"""By the first letter of the extension."""
 _LOCK = "EncryptedPackage"
 _STREAMS = {
     "WordDocument": (SkipReason.UNSUPPORTED, "a text of Word before 2007; save it as .docx"),
@@ -63,6 +68,8 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     """Return the document, or raise ``Refused``."""
     if data.startswith(_OLE):
         return _read_old(data, file)
+    if not data.startswith(_ZIP):
+        raise _misnamed(data, file.path.rpartition(".")[2].lower())
     package, draft = Package(data, file.limits), Draft()
     if "content.xml" in package:
         opened = OpenDocument(package, file.limits)
@@ -71,6 +78,18 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     else:
         beside = _read_parts(Parts(package), draft, data, file.limits)
     return _document(file, draft, beside)
+
+
+def _misnamed(data: bytes, extension: str) -> Refused:
+    """Return what a file is that is no archive, as files of office programs are."""
+    if data.startswith(_RTF):
+        return Refused(SkipReason.UNSUPPORTED, "a text in RTF; save it as .docx")
+    is_text = not looks_binary(data[:HEAD_BYTES])
+    is_sheet = extension.startswith("xl")
+    if like := begins_like(data) or ("text" if is_text and is_sheet else ""):
+        return Refused(SkipReason.UNSUPPORTED, f"it is {like}, called .{extension}; rename it")
+    detail = f"it is no {_PROGRAMS.get(extension[:1], 'office')} file"
+    return Refused(SkipReason.UNREADABLE, f"{detail}, but text" if is_text else detail)
 
 
 class _Beside(NamedTuple):
