@@ -111,10 +111,21 @@ def test_attachments_are_documents_read_as_what_they_are() -> None:
         "a.eml!/Fwd: A_B.eml": "mail",
     }
     assert "Attachments: notes.md, f.py, a.zip, Fwd: A/B.eml" in found["a.eml"].text
-    assert found["a.eml"].warnings == ("a.zip is not indexed: not text",)
+    assert found["a.eml"].warnings == ("a.zip is not indexed: archives are not opened: unpack it",)
     created = found["a.eml!/notes.md"].metadata.created
     assert created is not None
     assert created.hour == 15
+
+
+@pytest.mark.parametrize("name", ["plan.txt", "plan.pdf", "plan.xyz", "plan"])
+def test_an_attachment_with_nothing_in_it_is_told(name: str) -> None:
+    message = mail()
+    message.add_attachment(b"", maintype="application", subtype="octet-stream", filename=name)
+    found = read(bytes(message))
+
+    assert list(found) == ["a.eml"]
+    assert f"Attachments: {name}" in found["a.eml"].text
+    assert found["a.eml"].warnings == (f"{name} is not indexed: no bytes",)
 
 
 def test_what_is_quoted_and_the_signature_are_told_apart() -> None:

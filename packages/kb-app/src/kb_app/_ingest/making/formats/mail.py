@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MailParser"]
 
-_PARSER = "mail-1"
+_PARSER = "mail-2"
 _OUTLOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
 _KEPT = ("from", "to", "cc", "reply-to", "message-id", "in-reply-to", "list-id")
@@ -262,7 +262,7 @@ def _take(part: Message, found: _Found, date: datetime | None, depth: int) -> No
 def _take_leaf(part: Message, kind: str, found: _Found, date: datetime | None) -> None:
     if kind in {"text/plain", "text/html"} and not _is_attached(part):
         found.texts.append(_text(part))
-    elif kind not in _SIGNATURES and (data := _bytes(part)):
+    elif kind not in _SIGNATURES and ((data := _bytes(part)) or _is_attached(part)):
         name = _name(part, kind, len(found.enclosures))
         found.enclosures.append(Enclosure(name=name, data=data, created=date))
 
