@@ -424,6 +424,17 @@ def test_a_drawing_that_says_nothing_or_is_hostile(
     assert expected in document.refused[1]
 
 
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_a_picture_that_is_cut_off_is_unreadable(kind: str) -> None:
+    whole = saved(picture(RECEIPT), kind)
+    document = read(whole[: len(whole) // 3])
+
+    assert document.refused is not None
+    reason, detail = document.refused
+    assert reason == SkipReason.UNREADABLE
+    assert detail.startswith("it cannot be decoded: ")
+
+
 def test_a_picture_that_cannot_be_opened_says_why() -> None:
     document = parsed(b"\x89PNG\r\n\x1a\n")
 

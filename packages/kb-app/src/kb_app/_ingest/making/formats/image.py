@@ -61,7 +61,7 @@ class ImageParser:
 class ImageReader:
     """``Parser`` of pictures that reads what is seen in them."""
 
-    version = f"{_PARSER}-read-1"
+    version = f"{_PARSER}-read-2"
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         picture = ImageParser()(content, file)
@@ -89,17 +89,21 @@ def _read(picture: Picture, content: Content, file: SourceFile) -> ParsedDocumen
     recogniser, written = recogniser_for(file), Written()
     results = content.results("ocr", recogniser.maker)
     told: list[str] = []
+    is_seen = False
     for number, frame in enumerate(picture.read(), 1):
         say("ocr", number - 1, picture.frames, patience_secs=recogniser.patience_secs)
         which = f"page {number}: " if picture.frames > 1 else ""
         if isinstance(frame, str):
             told.append(f"{which}{frame}")
             continue
+        is_seen = True
         page = recogniser.read(frame.image, frame.dpi, results, f"frame {number}")
         told += [f"{which}{page.warning}"] if page.warning else []
         told += [f"{which}no readable text"] if which and not page.lines else []
         _write(written, page, frame, number if picture.frames > 1 else None)
     told += _caption(written, picture, content, file)
+    if not written.at and not is_seen:
+        return _refused(file, SkipReason.UNREADABLE, "; ".join(dict.fromkeys(told[:_MOST_TOLD])))
     if not written.at:
         why = "; ".join(["no readable text in the picture", *dict.fromkeys(told[:_MOST_TOLD])])
         return _refused(file, SkipReason.EMPTY, why)
