@@ -33,6 +33,7 @@ SETTINGS = Settings(
     caps=Caps(),
     allow_secrets=False,
 )
+WAY_OUT = "; name it in [[passwords]] or KEBAB_PASSWORDS_FILE"
 
 
 @cache
@@ -57,8 +58,9 @@ def test_a_locked_text_opens_with_the_password_that_fits() -> None:
     data = locked(TEXT, SECRET)
 
     assert parse(data, "wrong", SECRET).text == "The walrus inherits the piano."
-    assert parse(data, "wrong").refused == ("encrypted", "it is locked with a password")
-    assert parse(data).refused == ("encrypted", "it is locked with a password")
+    tried = "it is locked with a password, and none of 2 that are known opens it" + WAY_OUT
+    assert parse(data, "wrong", "worse").refused == ("encrypted", tried)
+    assert parse(data).refused == ("encrypted", "it is locked with a password" + WAY_OUT)
     assert SECRET not in repr(parse(data, "wrong", SECRET))
 
 
@@ -117,7 +119,7 @@ def test_without_the_extra_a_password_asks_for_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("kb_app._ingest.making.formats.office.locked.UNLOCKING", absent)
     head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
 
-    assert parse(head).refused == ("encrypted", "it is locked with a password")
+    assert parse(head).refused == ("encrypted", "it is locked with a password" + WAY_OUT)
     said = "it is locked with a password; files with a password need the extra office"
     assert parse(head, SECRET).refused == ("encrypted", said)
 

@@ -21,7 +21,9 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 from kb_core.documents import ReadingLimits
 from kb_core.ingest import SkipReason
 
-__all__ = ["Element", "Events", "Package", "Refused", "local"]
+__all__ = ["LOCKED", "Element", "Events", "Package", "Refused", "local", "locked_out"]
+
+LOCKED = "it is locked with a password"
 
 _BLOCK = 1 << 18
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
@@ -121,7 +123,8 @@ class Package:
         if member is None:
             raise _damaged(f"{name} in it is missing")
         if member.flag_bits & _IS_LOCKED:
-            raise Refused(SkipReason.ENCRYPTED, f"{name} in it needs a password")
+            detail = f"{name} in it needs a password; save it without one"
+            raise Refused(SkipReason.ENCRYPTED, detail)
         if member.compress_type not in _METHODS:
             raise _damaged(f"{name} in it is packed by method {member.compress_type}")
         packed = min(member.compress_size, self._size)
@@ -152,6 +155,12 @@ class Package:
 class _Tree(TreeBuilder):
     def doctype(self, *_: object) -> None:
         _refuse_doctype()
+
+
+def locked_out(tried: int) -> str:
+    """Return how a locked file can be read, of which so many passwords were *tried*."""
+    tail = f", and none of {tried:,} that are known opens it" if tried else ""
+    return f"{LOCKED}{tail}; name it in [[passwords]] or KEBAB_PASSWORDS_FILE"
 
 
 def local(tag: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from kb_app._ingest.making.blocks import Headings
+from kb_app._ingest.making.containers import locked_out
 from kb_app._ingest.making.glyphs import Box, Glyphs, Line, lines_of
 from kb_app._ingest.making.layout import TextBlock, blocks_of, joined
 from kb_app._ingest.making.metadata import Hints, text_metadata
@@ -115,10 +116,7 @@ def read_pdf(
                 return _refused(file, SkipReason.TOO_LARGE, detail)
             return _read(pdf, file, recognise)
     except Locked:
-        detail = "it needs a password"
-        if candidates:
-            detail += f", and none of {len(candidates):,} that are known opens it"
-        return _refused(file, SkipReason.ENCRYPTED, detail)
+        return _refused(file, SkipReason.ENCRYPTED, locked_out(len(candidates)))
     except NotReadable as error:
         return _refused(file, SkipReason.UNREADABLE, f"no PDF that can be opened: {error}")
 

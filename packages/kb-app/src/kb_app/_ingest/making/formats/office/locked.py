@@ -10,14 +10,13 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from kb_app._ingest.making.containers import Refused
+from kb_app._ingest.making.containers import LOCKED, Refused, locked_out
 from kb_app._media import OFFICE, UNLOCKING
 from kb_core.documents import SourceFile
 from kb_core.ingest import SkipReason
 
-__all__ = ["LOCKED", "passwords_for", "unlocked"]
+__all__ = ["passwords_for", "unlocked"]
 
-LOCKED = "it is locked with a password"
 _AGAINST_CHANGES = "VelvetSweatshop"
 _FATAL = (MemoryError, KeyboardInterrupt, SystemExit)
 
@@ -31,12 +30,12 @@ def passwords_for(file: SourceFile) -> tuple[str, ...]:
 def unlocked(data: bytes, passwords: Sequence[str]) -> bytes:
     """Return the file that *data* locks; raise ``Refused`` where no password opens it."""
     if not UNLOCKING.is_installed:
-        hint = f"; files with a password need the extra {OFFICE.name}" if passwords else ""
-        raise Refused(SkipReason.ENCRYPTED, f"{LOCKED}{hint}")
+        hint = f"; files with a password need the extra {OFFICE.name}"
+        raise Refused(SkipReason.ENCRYPTED, f"{LOCKED}{hint}" if passwords else locked_out(0))
     for password in (*passwords, _AGAINST_CHANGES):
         if (plain := _opened(data, password)) is not None:
             return plain
-    raise Refused(SkipReason.ENCRYPTED, LOCKED)
+    raise Refused(SkipReason.ENCRYPTED, locked_out(len(passwords)))
 
 
 def _opened(data: bytes, password: str) -> bytes | None:

@@ -12,10 +12,10 @@ from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.kinds import missing_extra
-from kb_app._ingest.making.containers import Refused
+from kb_app._ingest.making.containers import LOCKED, Refused
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid
-from kb_app._ingest.making.formats.office.locked import LOCKED, unlocked
+from kb_app._ingest.making.formats.office.locked import unlocked
 from kb_app._media import OFFICE
 from kb_core.ingest import SkipReason
 from kb_core.media import Media

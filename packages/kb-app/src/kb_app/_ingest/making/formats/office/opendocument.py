@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kb_app._ingest.making.blocks import Draft
-from kb_app._ingest.making.containers import Element, Package, Refused
+from kb_app._ingest.making.containers import LOCKED, Element, Package, Refused
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
 from kb_app._ingest.making.formats.office.items import ASIDE, Item, table_items, write_items
@@ -48,7 +48,8 @@ class OpenDocument:
         self.warnings: list[str] = []
         self.known: dict[str, object] = {}
         if "META-INF/manifest.xml" in package and b"encryption-data" in self._manifest():
-            raise Refused(SkipReason.ENCRYPTED, "it is locked with a password")
+            detail = f"{LOCKED}, and no password opens OpenDocument here; save it without one"
+            raise Refused(SkipReason.ENCRYPTED, detail)
 
     def read(self, draft: Draft) -> Sequence[Link]:
         """Write down all that it says, and return its links."""

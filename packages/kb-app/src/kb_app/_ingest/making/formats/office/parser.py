@@ -13,9 +13,9 @@ from typing import NamedTuple
 from kb_app._ingest.judging.decode import looks_binary
 from kb_app._ingest.judging.kinds import HEAD_BYTES, begins_like
 from kb_app._ingest.making.blocks import Draft
-from kb_app._ingest.making.containers import Package, Refused
+from kb_app._ingest.making.containers import LOCKED, Package, Refused
 from kb_app._ingest.making.formats.office.grid import Book
-from kb_app._ingest.making.formats.office.locked import LOCKED, passwords_for, unlocked
+from kb_app._ingest.making.formats.office.locked import passwords_for, unlocked
 from kb_app._ingest.making.formats.office.old import read_old_sheets
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.opendocument import OpenDocument
