@@ -179,11 +179,12 @@ def _literal_prefix(pattern: str) -> str | None:
 
 _TOKEN = re.compile(
     r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<any>\?)|(?P<plain>[^\\\[])"
-    r"|\[(?P<negated>[!^]?)(?P<set>\]?(?:\[:[^\]]{0,30}:\]|\\.|[^\]\\])*+)\]",
+    r"|\[(?P<negated>[!^]?+)(?P<set>\]?+(?:\[:[^\]]{0,30}:\]|\\.|[^\]\\])*+)\]",
     re.DOTALL,
 )
 _IN_SET = re.compile(
-    r"\[:(?P<kind>[^\]]{0,30}):\]|(?P<low>\\.|.)-(?P<high>\\.|[^\]\\])|(?P<one>\\.|.)", re.DOTALL
+    r"\[:(?P<kind>[^\]]{0,30}):\]|(?P<low>\\.|[^\\])-(?P<high>\\.|[^\]\\])|(?P<one>\\.|.)",
+    re.DOTALL,
 )
 _POSIX = {
     "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f",
