@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import socket
@@ -13,11 +14,24 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
+from kb_app._ingest.judging.kinds import Caps
+from kb_app._ingest.plan import Known, plan_sources
 from kb_app._ingest.seeing.files import location, path_of, spell
 from kb_app._ingest.seeing.walk import Seen, Walk, walk
+from kb_app._ingest.settings import Settings, SourceSpec
+from kb_core.documents import ChunkLimits
 from kb_core.errors import InvalidInput
-from kb_core.ingest import SkipReason
+from kb_core.ingest import IngestOptions, SkipReason
+from kb_core.records import FileRecord, FileState
 
+SETTINGS = Settings(
+    model="none",
+    cache_dir="",
+    limits=ChunkLimits(target_tokens=300, overlap_tokens=30, max_tokens=480),
+    window=512,
+    caps=Caps(),
+    allow_secrets=False,
+)
 NFC, NFD = "\u00e9", "e\u0301"
 SEVERAL = ("\u1ec7", "\u1eb9\u0302", "e\u0302\u0323", "e\u0323\u0302")
 """One letter in four spellings."""
@@ -301,6 +315,60 @@ def test_an_unreadable_folder_is_a_row_and_nothing_in_it_is_gone(tmp_path: Path)
 
     assert left(seen) == {"locked": "unreadable: Permission denied"}
     assert walked.fate_of("locked/a.md") == "unknown"
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".kebabignore", ".git/info/exclude"])
+@pytest.mark.parametrize("folder", ["", "d/"])
+def test_a_folder_whose_rules_cannot_be_read_is_not_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, name: str
+) -> None:
+    """Root reads everything, so what is refused is made up."""
+    make(tmp_path, f"{folder}{name}", f"{folder}a.md", "b.md")
+    opened = os.open
+
+    def refusing(path: str, flags: int) -> int:
+        if path.endswith(name):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return opened(path, flags)
+
+    monkeypatch.setattr("kb_app._ingest.seeing.walk.os.open", refusing)
+    walked, seen = look(tmp_path)
+
+    detail = f"the rules of {folder}{name} cannot be read (Permission denied)"
+    assert left(seen) == {folder[:-1] or ".": f"unreadable: {detail}"}
+    assert kept(seen) == (["b.md"] if folder else [])
+    assert walked.unread_rules == [f"{detail}; nothing in {folder or 'it'} was looked at"]
+    assert walked.fate_of(f"{folder}gone.md") == "unknown"
+
+
+def test_a_run_warns_of_rules_that_it_cannot_read_and_keeps_what_they_are_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "d/.gitignore", "d/a.md", "d/secret.md")
+    known = FileRecord(source_id="s", path="d/gone.md", state=FileState.INDEXED, doc_id="1")
+
+    def refusing(path: str, _: int) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr("kb_app._ingest.seeing.walk.os.open", refusing)
+    before = Known(ledger=lambda _: {known.path: known}, sources={})
+    source = SourceSpec(source_id="s", root=os.fspath(tmp_path))
+    (plan,) = plan_sources([source], before, SETTINGS, IngestOptions())
+
+    assert [(row.path, row.reason) for row in plan.rows] == [("d", "unreadable")]
+    assert (plan.wanted, plan.gone) == ([], [])
+    refused = "the rules of d/.gitignore cannot be read (Permission denied)"
+    assert plan.warnings == [f"source 's': {refused}; nothing in d/ was looked at"]
+
+
+def test_rules_that_are_a_link_or_no_file_are_none(tmp_path: Path) -> None:
+    make(tmp_path, "a.md", "rules", "d/b.md", "d/.gitignore/c.md", "e/f.md")
+    (tmp_path / ".gitignore").symlink_to("rules")
+    (tmp_path / "e/.gitignore").symlink_to("nowhere")
+    walked, seen = look(tmp_path)
+
+    assert {"a.md", "d/b.md", "e/f.md"} <= set(kept(seen))
+    assert walked.unread_rules == []
 
 
 def test_a_folder_that_cannot_be_listed_hides_its_files_from_the_sweep(tmp_path: Path) -> None:

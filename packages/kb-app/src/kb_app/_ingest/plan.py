@@ -140,6 +140,7 @@ def _make_plan(
     for found in walked:
         seen.add(found.path)
         _consider(plan, found, ledger.get(found.path), settings, options)
+    plan.warnings += [f"source {source.source_id!r}: {each}" for each in walked.unread_rules]
     missing = [row for path, row in ledger.items() if path not in seen and _counts(row)]
     if _may_sweep(plan, walked, missing, device_before, empty=not seen and not options.allow_empty):
         _sweep(plan, walked, missing)

@@ -1,7 +1,8 @@
 """The walk: what lies in a source, and why some of it is left alone.
 
 Files come in the order of their paths, each with size and mtime, none of them opened. An
-ignored folder is one row and is not entered. A folder that cannot be read is one row, too.
+ignored folder is one row and is not entered. A folder that cannot be read is one row, too, and
+so is one whose rules cannot be: what they keep out must not be found.
 
 A link whose target lies inside the root is not walked a second time: the target has a
 path of its own, unless that is ignored; then it is seen under the link's. A link that
@@ -122,6 +123,8 @@ class Walk:
         """Folders, ``""`` for the root, of which every name is known."""
         self.folders: set[str] = set()
         """The same ones, as absolute paths of the disk."""
+        self.unread_rules: list[str] = []
+        """Which files of rules cannot be read, and what was not looked at for that."""
         environ = environment()
         self._ours = {os.path.realpath(of(environ)) for of in (cache_dir, state_dir)}
         self._passwords = os.path.realpath(environ.get("KEBAB_PASSWORDS_FILE") or os.devnull)
@@ -177,9 +180,15 @@ class Walk:
         if folder.path and not folder.kept and "pyvenv.cfg" in names:
             yield self._left(folder.path, folder.disk, SkipReason.IGNORED, "virtual environment")
             return
+        try:
+            here_rules = _read_rules(here, set(names))
+        except _UnreadRules as unread:
+            detail = f"the rules of {folder.path}{unread} cannot be read ({_why(unread.error)})"
+            self.unread_rules.append(f"{detail}; nothing in {folder.path or 'it'} was looked at")
+            yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, detail)
+            return
         self.listed.add(folder.path[:-1])
         self.folders.add(here.rstrip("/") or "/")
-        here_rules = _read_rules(here, set(names))
         scope = folder.scope.enter(folder.path, here_rules) if here_rules else folder.scope
         found = [
             (name + "/" if _is_folder(entry) else name, entry)
@@ -316,7 +325,7 @@ class _Links:
     def _look_at(self, path: str) -> tuple[Scope, bool] | None:
         here = os.path.join(self._root, path)
         if not path:
-            return self._scope.enter("", _read_rules(here, None)), False
+            return self._scope.enter("", _rules_if_any(here)), False
         above, _, name = path[:-1].rpartition("/")
         parent = self._folder(above + "/" if above else "")
         if parent is None or name == ".git":
@@ -330,13 +339,21 @@ class _Links:
             return None
         if not included and not self._include.may_hold(path):
             return None
-        return parent[0].enter(path, _read_rules(here, None)), included
+        return parent[0].enter(path, _rules_if_any(here)), included
+
+
+class _UnreadRules(Exception):
+    """A file of rules is there and cannot be read: what it keeps out is not known."""
+
+    def __init__(self, name: str, error: OSError) -> None:
+        super().__init__(name)
+        self.error = error
 
 
 def _read_rules(folder: str, names: set[str] | None) -> dict[str, str]:
     """Return the texts of the files of rules in *folder*, of which *names* are known.
 
-    A file of rules that is a link, or cannot be read, has no rules: as in git.
+    A file of rules that is a link has no rules: as in git.
     """
     texts = {}
     for name in (*IGNORE_FILES, _INFO_EXCLUDE):
@@ -346,9 +363,25 @@ def _read_rules(folder: str, names: set[str] | None) -> dict[str, str]:
             descriptor = os.open(folder + name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb") as file:
                 texts[name] = file.read().decode("utf-8", "surrogateescape")
-        except OSError:
-            continue
+        except OSError as error:
+            if _is_regular(folder + name):
+                raise _UnreadRules(name, error) from error
     return texts
+
+
+def _rules_if_any(folder: str) -> dict[str, str]:
+    """Return the texts of the files of rules in *folder*; none where the walk tells of them."""
+    try:
+        return _read_rules(folder, None)
+    except _UnreadRules:
+        return {}
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
