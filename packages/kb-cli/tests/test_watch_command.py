@@ -101,3 +101,17 @@ def test_sigterm_ends_it_like_ctrl_c() -> None:
         assert result.exit_code == 0
         assert kb.stop.is_set()
         assert kb.ended_open
+
+
+def test_an_ingest_may_go_on_and_follow_what_changes() -> None:
+    kb = knowledge_base(answers={"ingest": happen(*RUN), "watch": happen(*RUN)})
+
+    result = run("ingest", "--watch", kb=kb)
+
+    assert [call[0] for call in kb.asked if call[0] != "sources"] == ["ingest", "watch"]
+    assert "3 files in 2.1 s: 1 new" in result.stdout
+    assert "  1 new, 1 failed, 2 embeddings in 2.1 s" in result.stdout
+    for words in (["notes"], ["--dry-run"]):
+        refused = run("ingest", "--watch", *words, kb=knowledge_base())
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "--watch follows all sources" in refused.stderr

@@ -63,7 +63,7 @@ class WriterLock:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, _MODE)
         except OSError as error:
             raise IoError(
-                f"could not open the writer lock {str(self._path)!r}: {error}",
+                f"could not open the writer lock {str(self._path)!r}: {error.strerror or error}",
                 hint=disk_hint(error.errno),
             ) from error
         try:

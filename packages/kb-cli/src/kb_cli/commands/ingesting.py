@@ -28,6 +28,7 @@ kebab ingest ~/notes/rust --no-embed
 @option("--no-audio", is_flag=True, help="Leave listening to recordings for another run.")
 @option("--retry-failed", is_flag=True, help="Try files again that failed.")
 @option("--allow-empty", is_flag=True, help="Believe it when a whole source is gone.")
+@option("--watch", "follows", is_flag=True, help="Go on with what changes, as 'kebab watch' does.")
 @option(
     "--workers",
     type=OneOf(["processes", "ray"]),
@@ -48,6 +49,7 @@ def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     no_audio: bool,
     retry_failed: bool,
     allow_empty: bool,
+    follows: bool,
     workers: str | None,
     ray_address: str | None,
     actors: int | None,
@@ -62,6 +64,12 @@ def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     from kb_core.ingest import IngestOptions
 
     cli.writes("ingest")
+    if follows and (paths or dry_run):
+        raise InvalidInput(
+            f"--watch follows all sources, and goes with no {'PATH' if paths else '--dry-run'}",
+            hint="leave one of them out",
+            details={"field": "watch"},
+        )
     _set_workers(cli, {"executor": workers, "ray_address": ray_address, "actors": actors})
     options = IngestOptions(
         paths=tuple(_absolute(cli, path, field="paths") for path in paths),
@@ -75,6 +83,10 @@ def ingest(  # noqa: PLR0913, PLR0917 - one argument for each option
     )
 
     show_work(cli, lambda kb, stop: kb.ingest(options, stop=stop), is_dry_run=dry_run)
+    if follows:
+        from kb_cli._watching import show_watch
+
+        show_watch(cli, embed=options.embed, poll_secs=None)
 
 
 def _set_workers(cli: CliContext, options: Mapping[str, str | int | None]) -> None:

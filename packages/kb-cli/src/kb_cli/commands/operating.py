@@ -22,7 +22,8 @@ _UNHEALTHY = 3
 @option("--deep", is_flag=True, help="Open the store, too, and compare it with the index.")
 @option("--repair", is_flag=True, help="Make a damaged store whole, of what can be read.")
 @option("--yes", is_flag=True, help="Do not ask whether to repair.")
-def doctor(cli: CliContext, deep: bool, repair: bool, yes: bool) -> None:
+@option("--offline", is_flag=True, help="Ask no server: it asks none in any case.")
+def doctor(cli: CliContext, deep: bool, repair: bool, yes: bool, offline: bool) -> None:  # noqa: ARG001
     """Check that everything is well, and say what to do.
 
     Exits 3 if something is not.
