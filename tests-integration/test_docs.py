@@ -27,10 +27,12 @@ from kb_app.config import SECTIONS
 from kb_app.config._settings import rules
 from kb_cli._catalog import COMMANDS, EXTRAS
 from kb_cli.main import cli
-from kb_core import schemas
+from kb_core import schemas, wire
 from kb_core.filters import FILTERS
 from kb_core.ingest import SkipReason
 from kb_core.records import FileState
+from kb_mcp._tool import Form
+from kb_mcp.testing import client_of, knowledge_base
 from kb_mcp.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -273,6 +275,22 @@ def test_every_tool_is_in_the_guide_with_what_it_takes_and_returns() -> None:
         missing += [(name, each) for each in sorted(named) if f"`{each}`" not in takes]
         missing += [] if ".v1`" in returns else [(name, "what it returns")]
     assert missing == []
+
+
+@pytest.mark.parametrize(("row", "readonly"), [("", False), (", read-only", True)])
+async def test_the_list_of_tools_costs_what_the_guide_says(row: str, *, readonly: bool) -> None:
+    page = (ROOT / "docs" / "guide" / "agents.md").read_text("utf-8")
+    told = re.search(rf"^\| the list of tools{row} \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
+    most = re.search(r"read-only.*less than (\d+) kB" if readonly else r"less than (\d+) kB", page)
+    assert told is not None
+    assert most is not None
+
+    for form, said in zip((Form.JSON, Form.TEXT), told.groups(), strict=True):
+        async with client_of(knowledge_base(readonly=readonly), form=form) as client:
+            tools = (await client.list_tools()).tools
+        list_ = wire.dumps([tool.model_dump(by_alias=True, exclude_none=True) for tool in tools])
+        assert len(list_) == pytest.approx(int(said.replace(",", "")), rel=0.02)
+        assert len(list_.encode()) < 1000 * int(most[1])
 
 
 def test_every_state_reason_and_medium_is_in_the_guide() -> None:
