@@ -213,10 +213,12 @@ async def test_tab_waits_for_the_folders_of_what_stands_there(
         field.value = f"{tmp_path}/"
         field.cursor_position = len(field.value)
         await until(pilot, lambda: "alpha/" in on_screen(app))
-        await pilot.press("b", "tab")
+        await pilot.press("b", "tab", "enter")
         assert field.value == f"{tmp_path}/b"
         release.set()
-        await until(pilot, lambda: field.value == f"{tmp_path}/beta/")
+        await until(pilot, lambda: "0 files" in on_screen(app))
+
+        assert field.value == f"{tmp_path}/beta/"
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,8 @@ class AddFolder(ModalScreen[str | None]):
         """What the list completes."""
         self._to_complete: str | None = None
         """What Tab was pressed after, before its list was there."""
+        self._enters_then = False
+        """Whether Enter was pressed after that."""
 
     @property
     def _text(self) -> str:
@@ -233,7 +235,7 @@ class AddFolder(ModalScreen[str | None]):
         text, self._told_of = self._text, ""
         self._write(text)
         if text != self._to_complete:
-            self._to_complete = None
+            self._to_complete, self._enters_then = None, False
         self.query_one("#said", Static).update(_FOLDER_HINT)
         work = partial(self._complete, text)
         self.run_worker(work, group="look", exclusive=True, thread=True)
@@ -261,11 +263,15 @@ class AddFolder(ModalScreen[str | None]):
             self._listed_for = event.text
             if self._to_complete == event.text:
                 self._take()
+                self._enter_then()
 
     @on(Input.Submitted)
     def _submit(self) -> None:
         """Say what is in the folder; the second time, take it."""
         text = self._text
+        if text == self._to_complete:
+            self._enters_then = True
+            return
         if not text.strip():
             return
         if text == self._told_of:
@@ -273,6 +279,11 @@ class AddFolder(ModalScreen[str | None]):
             return
         self.query_one("#said", Static).update("looking…")
         self.run_worker(partial(self._tell, text), group="tell", exclusive=True, thread=True)
+
+    def _enter_then(self) -> None:
+        if self._enters_then:
+            self._enters_then = False
+            self._submit()
 
     def _tell(self, text: str) -> None:
         folder = os.path.expanduser(text)  # noqa: PTH111 - as a shell reads it
