@@ -60,7 +60,7 @@ def test_a_file_that_was_not_indexed_is_explained_by_the_ledger(world: SearchWor
 
     assert report["verdict"] == "not_indexed"
     assert report["file"] == {"state": "failed", "reason": "encrypted", "detail": "needs a word"}
-    assert report["summary"] == "'bad.pdf' is failed: encrypted needs a word"
+    assert report["summary"] == "'bad.pdf' is failed: encrypted: needs a word"
 
 
 def test_every_filter_is_tried_by_itself(world: SearchWorld) -> None:

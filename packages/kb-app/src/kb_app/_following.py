@@ -31,7 +31,8 @@ def answerable(snapshot: IndexSnapshot) -> IndexSnapshot:
     """
     stats = snapshot.control.stats
     runs = stats.get("runs")
-    if runs is None or stats.get("doc_count") or any(run["kind"] != "embed" for run in runs):
+    has_run = any(run["kind"] != "embed" for run in runs) if runs else stats.get("last_ingest_at")
+    if runs is None or has_run or stats.get("doc_count"):  # who sees few sources sees no runs
         return snapshot
     raise NotIndexed(
         "nothing is indexed yet: the first run has not finished",
