@@ -111,8 +111,8 @@ def test_it_is_listed_changed_and_taken_out_and_comments_stay(tmp_path: Path) ->
     ("words", "told"),
     [
         (("about", "nots", "x"), "did you mean 'notes'?"),
-        (("about", "notes"), 'kebab about notes "…"'),
-        (("about", "notes", "x", "--remove"), 'kebab about notes "…"'),
+        (("about", "notes"), 'kebab --config {config} about notes "…"'),
+        (("about", "notes", "x", "--remove"), 'kebab --config {config} about notes "…"'),
         (("about", "notes", "  "), "write a sentence"),
         (("about", "notes", "x" * 301), "write a sentence"),
         (("about", "/", "x"), "the sources are notes"),
@@ -125,7 +125,7 @@ def test_what_cannot_be_said_is_refused(tmp_path: Path, words: tuple[str, ...], 
     error = json.loads(kebab.run("--json", *words, code=2).stderr)
 
     assert error["code"] == "invalid_input"
-    assert told in error["hint"]
+    assert told.format(config=kebab.config) in error["hint"]
     assert kebab.config.read_text("utf-8") == before
 
 

@@ -231,7 +231,7 @@ def test_a_narrowed_run_leaves_them_alone(kebab: InstalledKebab, outside: Path) 
 
     assert counts(kebab.ingest(str(kebab.notes))) == {"unchanged": 1}
     error = json.loads(kebab.run("--json", "ingest", str(outside), code=2).stderr)
-    assert error["hint"] == f"kebab ingest-file {outside}"
+    assert error["hint"] == f"kebab --config {kebab.config} ingest-file {outside}"
 
 
 def test_the_index_comes_back_with_them(kebab: InstalledKebab, outside: Path) -> None:

@@ -164,7 +164,8 @@ def test_a_case_of_which_nothing_is_left_takes_no_part_and_is_named(
     half = kebab.run("eval", "run", "--mode", "lexical", "--cases", str(golden))
     golden.write_text("- {id: a, query: lock, expected_docs: gone.md}\n")
     told = kebab.run("eval", "run", "--cases", str(golden), code=2)
-    assert "1 thing that a case expects is gone, and left out: kebab eval check" in half.stderr
+    check = f"kebab --config {kebab.config} eval check"
+    assert f"1 thing that a case expects is gone, and left out: {check}" in half.stderr
     assert "has no case that can be asked" in told.stderr
 
 
