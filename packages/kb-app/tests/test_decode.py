@@ -76,11 +76,13 @@ def test_a_nul_and_a_lone_cr_are_characters() -> None:
         ("これは日本語の文章です。漢字とかなが混ざっています。", "euc_jp"),
         ("これは日本語の文章です。", "iso2022_jp"),
         ("이것은 한국어로 쓴 문장입니다. 글자가 제법 많습니다.", "cp949"),
+        ("이것은 한국어로 쓴 문장입니다.", "iso2022_kr"),
         ("这是一个用中文写的句子,里面有不少汉字。", "gb18030"),
     ],
 )
 def test_older_encodings_are_recognised(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)).text == text
+    assert not looks_binary(text.encode(encoding))
 
 
 WORDS = {

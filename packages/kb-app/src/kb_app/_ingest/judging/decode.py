@@ -45,9 +45,11 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_KOREAN_ISO_2022 = re.compile(rb"\x1b\$\)C")
+"""Whose letters stand between two controls, SO and SI."""
 _ISO_2022 = (
     (re.compile(rb"\x1b\$(?:[@B]|\([@BD])|\x1b\([IJ]"), "iso2022_jp_2"),
-    (re.compile(rb"\x1b\$\)C"), "iso2022_kr"),
+    (_KOREAN_ISO_2022, "iso2022_kr"),
 )
 _HEAD = 4_096
 XML_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
@@ -264,6 +266,8 @@ def looks_binary(data: bytes) -> bool:
     controls = len(data) - len(data.translate(None, _CONTROLS))
     if not controls:
         return False
+    if _KOREAN_ISO_2022.search(data):
+        controls -= data.count(b"\x0e") + data.count(b"\x0f")
     if b"\0" in data and _utf16_or_32(data) is not None:
         return False
     return controls > len(data) * _MAX_CONTROLS or (b"\0" in data and not _is_utf8(data))
