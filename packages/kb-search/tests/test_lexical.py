@@ -182,6 +182,22 @@ def test_in_a_single_document_a_word_is_as_rare_as_its_passages(tmp_path: Path) 
     assert "icebergs" in search(snapshot, "icebergs weather")[0]
 
 
+@pytest.mark.parametrize("typed", ["license", "licence"])
+def test_a_rare_spelling_of_a_common_word_tells_no_more_than_the_word(
+    tmp_path: Path, typed: str
+) -> None:
+    told = "The license of the walrus."
+    spelled = "A licence, the licence; license and licence."
+    others = [f"Number {n} has {'a license' if n % 2 else 'none'} of its own." for n in range(60)]
+    walrus = [f"The walrus number {n} swims." for n in range(3)]
+    snapshot = snapshot_of(tmp_path, [told, spelled, *others, *walrus])
+
+    found = search(snapshot, f"{typed} of walrus")
+
+    assert found[0] == told
+    assert found.index(spelled) > max(found.index(each) for each in walrus)
+
+
 def test_a_passage_of_nothing_but_common_words_is_still_found(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, ["the end", "the beginning", "the middle"])
 

@@ -42,6 +42,7 @@ __all__ = [
     "languages_of",
     "query_terms",
     "spelled_otherwise",
+    "spelled_stems",
 ]
 
 ANALYSIS_VERSION = "a1"
@@ -282,6 +283,13 @@ def spelled_otherwise(word: str) -> str | None:
         if needed in word and (match := found.search(word)):
             return word[: match.start()] + match.expand(other)
     return None
+
+
+def spelled_stems(word: str) -> tuple[str, ...]:
+    """Return the stems of an English word in both its spellings; nothing where it has one."""
+    other = spelled_otherwise(word)
+    stem = _forms_of(STEMMED["en"])
+    return (stem(word)[1], stem(other)[1]) if other else ()
 
 
 def _plain(text: str) -> str:

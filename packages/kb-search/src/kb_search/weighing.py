@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -23,7 +23,7 @@ from kb_core.search import (
     Relaxation,
 )
 from kb_core.values import dataclass, lazy_pattern
-from kb_search.analysis import Term, analyze, query_terms
+from kb_search.analysis import Term, analyze, query_terms, spelled_stems
 
 __all__ = [
     "AGAIN",
@@ -232,8 +232,9 @@ class _Scorer:
             self._add("name", term.exact, weights.name * term.count)
         most = most_said = 0.0
         held = {stem for stem in term.stems if self._statistics.frequency("stem", stem)}
+        kept = self._as_one_word([stem for stem in spelled_stems(term.exact) if stem in held])
         for stem in term.stems:
-            weight = self._informs(stem) * term.count
+            weight = self._informs(stem) * term.count * kept.get(stem, 1.0)
             said = weight * self._share(stem)
             if stem in held or not held:  # the rarest of all is what stands nowhere
                 most, most_said = max(most, weight), max(most_said, said)
@@ -243,6 +244,16 @@ class _Scorer:
         exact = weights.unstemmed if term.exact in term.stems else weights.exact
         self._add("exact", term.exact, exact * most_said)
         self._add("ident", term.exact, weights.ident * most)
+
+    def _as_one_word(self, spellings: Sequence[str]) -> Mapping[str, float]:
+        """Return what each spelling of a word keeps of its weight: the commoner one tells more."""
+        total, frequency = self._statistics.total, self._statistics.frequency
+        told = {
+            stem: inform(total, frequency("stem", stem)) * rarity(self._statistics, stem)
+            for stem in spellings
+        }
+        least = min(told.values(), default=0.0)
+        return {stem: least / each for stem, each in told.items()}
 
     def _share(self, stem: str) -> float:
         """Return what a stem tells in the text of a passage, as a share of its BM25 weight."""
