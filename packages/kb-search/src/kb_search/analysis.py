@@ -288,8 +288,8 @@ def spelled_otherwise(word: str) -> str | None:
 def spelled_stems(word: str) -> tuple[str, ...]:
     """Return the stems of an English word in both its spellings; nothing where it has one."""
     other = spelled_otherwise(word)
-    stem = _forms_of(STEMMED["en"])
-    return (stem(word)[1], stem(other)[1]) if other else ()
+    forms = [_forms_of(STEMMED["en"])(each) for each in ((word, other) if other else ())]
+    return tuple(each[1] for each in forms if each)
 
 
 def _plain(text: str) -> str:
