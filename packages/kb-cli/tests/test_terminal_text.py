@@ -57,8 +57,27 @@ def test_tables_stand_in_line_numbers_right_and_text_left() -> None:
     assert pairs([("a", 1), ("long", "x\ny")]) == ["a     1", "long  x y"]
 
 
-def test_items_of_a_list_that_is_quoted_keep_their_lines_and_prose_flows() -> None:
-    quote = "It is so\nby rules:\n- the first\n  of them\n* a second - in short\n12. the last"
+@pytest.mark.parametrize(
+    ("quote", "lines"),
+    [
+        (
+            "It is so\nby rules:\n- the first\n  of them\n* a second - in short\n12. the last",
+            ["It is so by rules:", "- the first of them", "* a second - in short", "12. the last"],
+        ),
+        (
+            "async def one():\n       await it\n\n   async def two():\n       return 2\n\n   run()",
+            ["async def one():", "    await it", "async def two():", "    return 2", "run()"],
+        ),
+        (
+            "def one():\n        if so:\n            return 1\n        return 2",
+            ["def one():", "    if so:", "        return 1", "    return 2"],
+        ),
+        ("An indented\n   text\n   flows.\n\nAll of\nit.", ["An indented text flows. All of it."]),
+    ],
+)
+def test_lists_and_code_that_are_quoted_keep_their_lines_and_prose_flows(
+    quote: str, lines: list[str]
+) -> None:
     answer = {
         "refusal_reason": None,
         "model": {"provider": "extractive"},
@@ -67,10 +86,4 @@ def test_items_of_a_list_that_is_quoted_keep_their_lines_and_prose_flows() -> No
 
     told = answer_lines(cast("types.Answer", answer), 80, places=False)
 
-    assert [unstyle(line) for line in told] == [
-        "It is so by rules:",
-        "- the first of them",
-        "* a second - in short",
-        "12. the last [1]",
-        "",
-    ]
+    assert [unstyle(line) for line in told] == [*lines[:-1], f"{lines[-1]} [1]", ""]

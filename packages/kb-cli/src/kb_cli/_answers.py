@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kb_app.shown import count, flat, local_time, printable
@@ -72,7 +73,7 @@ def _quoted(cited: Mapping[str, Any], columns: int) -> list[str]:
     """Return the quote in lines: prose flows, rows and code keep theirs, without fences."""
     quote, span = cited["quote"], cited.get("span")
     is_flowing = cited["citation"]["kind"] != "code" and not any(sign in quote for sign in _LINED)
-    lines = [flat(part) for part in _ITEM.split(quote)]
+    lines = [line for part in _ITEM.split(quote) for line in _laid_out(part) or [flat(part)]]
     if not is_flowing:
         kept = printable(quote, keep="\n\t").splitlines()
         lines = [line for line in kept if not line.lstrip().startswith(_FENCES)]
@@ -81,6 +82,22 @@ def _quoted(cited: Mapping[str, Any], columns: int) -> list[str]:
         return parts
     strong = style(printable(span), bold=True)
     return [part.replace(printable(span), strong, 1) for part in parts]
+
+
+def _laid_out(text: str) -> list[str]:
+    """Return the lines of *text* where a block in it has several indents, as code has; else none.
+
+    The first line is quoted from its first letter on, so that its own indent is not known.
+    """
+    first, *rest = printable(text, keep="\n\t").expandtabs(4).rstrip().splitlines() or [""]
+    indents = [len(line) - len(line.lstrip()) if line.strip() else None for line in rest]
+    blocks = groupby(indents, key=lambda indent: indent is None)
+    if all(is_blank or len(set(block)) == 1 for is_blank, block in blocks):
+        return []
+    least = min(indent for indent in indents if indent is not None)
+    is_opened = first.endswith((":", "{", "(", "[")) and indents[0] == least
+    cut = least - min(least, len(_INDENT) if is_opened else 0)
+    return [first, *(line[cut:] for line in rest)]
 
 
 def _place(number: int, cited: Mapping[str, Any], columns: int, *, near: bool) -> Iterator[str]:
