@@ -7,22 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kb_app._ingest.judging.kinds import Caps
-from kb_app._ingest.settings import Settings, ingest_settings, locked_hash, settings_hash
+from kb_app._ingest.settings import ingest_settings, locked_hash, settings_hash
 from kb_app.config import Config, parse_config, passwords_of
-from kb_core.documents import ChunkLimits, SourceFile
+from kb_app.testing.parts import SETTINGS
+from kb_core.documents import SourceFile
 from kb_core.errors import ConfigInvalid
 
 SECRET = "hunter2-hunter2"
 TEXT = f'[[passwords]]\nvalue = "{SECRET}"\n\n[[passwords]]\nvalue = "other"\n'
-SETTINGS = Settings(
-    model="none",
-    cache_dir="",
-    limits=ChunkLimits(target_tokens=300, overlap_tokens=30, max_tokens=480),
-    window=512,
-    caps=Caps(),
-    allow_secrets=False,
-)
 
 
 def config_of(text: str, environ: dict[str, str] | None = None) -> Config:

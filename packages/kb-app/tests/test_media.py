@@ -15,25 +15,16 @@ from kb_app import _media
 from kb_app._ingest import settings
 from kb_app._ingest.judging import decode
 from kb_app._ingest.judging.decode import FileContent
-from kb_app._ingest.judging.kinds import Caps, Skip, check_medium
+from kb_app._ingest.judging.kinds import Skip, check_medium
 from kb_app._ingest.making.parsing import judge_bytes, parse
-from kb_app._ingest.settings import Settings, settings_hash
+from kb_app._ingest.settings import settings_hash
 from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
-from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_app.testing.parts import SETTINGS
+from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.media import Media
 from kb_core.ports import Content
 
 HEAVY = ("markdown_it", "tree_sitter", "py3langid", "numpy", "yaml", "charset_normalizer")
-
-
-SETTINGS = Settings(
-    model="none",
-    cache_dir="",
-    limits=ChunkLimits(target_tokens=300, overlap_tokens=30, max_tokens=480),
-    window=512,
-    caps=Caps(),
-    allow_secrets=False,
-)
 
 
 @pytest.mark.parametrize(

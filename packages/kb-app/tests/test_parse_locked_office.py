@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from kb_app._ingest.judging.decode import FileContent
-from kb_app._ingest.judging.kinds import Caps
-from kb_app._ingest.settings import Settings, locked_hash
+from kb_app._ingest.settings import locked_hash
 from kb_app._media import UNLOCKING, Extra, parser_for
 from kb_app.testing.office_files import docx, xls, xlsx
-from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_app.testing.parts import SETTINGS
+from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.media import Media
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
@@ -25,14 +25,6 @@ SECRET = "quince-quince"
 TEXT = docx("<w:p><w:r><w:t>The walrus inherits the piano.</w:t></w:r></w:p>")
 SHEET = xlsx({"Keys": '<row><c t="inlineStr"><is><t>piano</t></is></c><c><v>4711</v></c></row>'})
 
-SETTINGS = Settings(
-    model="none",
-    cache_dir="",
-    limits=ChunkLimits(target_tokens=300, overlap_tokens=30, max_tokens=480),
-    window=512,
-    caps=Caps(),
-    allow_secrets=False,
-)
 WAY_OUT = "; name it in [[passwords]] or KEBAB_PASSWORDS_FILE"
 
 

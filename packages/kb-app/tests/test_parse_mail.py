@@ -12,21 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_app._ingest.judging.kinds import Caps, Skip
+from kb_app._ingest.judging.kinds import Skip
 from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.parsing import Read, parse_whole
-from kb_app._ingest.settings import Settings
-from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_app.testing.parts import SETTINGS
+from kb_core.documents import ParsedDocument, SourceFile
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "mail"
-SETTINGS = Settings(
-    model="none",
-    cache_dir="",
-    limits=ChunkLimits(target_tokens=300, overlap_tokens=30, max_tokens=480),
-    window=512,
-    caps=Caps(),
-    allow_secrets=False,
-)
 
 
 def read(data: bytes, path: str = "a.eml") -> dict[str, ParsedDocument]:

@@ -14,24 +14,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from kb_app._ingest.judging.kinds import Caps
 from kb_app._ingest.plan import Known, plan_sources
 from kb_app._ingest.seeing.files import location, path_of, spell
 from kb_app._ingest.seeing.walk import Seen, Walk, walk
-from kb_app._ingest.settings import Settings, SourceSpec
-from kb_core.documents import ChunkLimits
+from kb_app._ingest.settings import SourceSpec
+from kb_app.testing.parts import SETTINGS
 from kb_core.errors import InvalidInput
 from kb_core.ingest import IngestOptions, SkipReason
 from kb_core.records import FileRecord, FileState
 
-SETTINGS = Settings(
-    model="none",
-    cache_dir="",
-    limits=ChunkLimits(target_tokens=300, overlap_tokens=30, max_tokens=480),
-    window=512,
-    caps=Caps(),
-    allow_secrets=False,
-)
 NFC, NFD = "\u00e9", "e\u0301"
 SEVERAL = ("\u1ec7", "\u1eb9\u0302", "e\u0302\u0323", "e\u0323\u0302")
 """One letter in four spellings."""

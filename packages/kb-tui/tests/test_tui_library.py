@@ -6,12 +6,14 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kb_core.errors import InvalidInput
 from kb_core.search import SearchFilters
 from kb_core.testing.documents import document, file_row
 from kb_tui import popups
+from kb_tui.app import KbTui
 from kb_tui.popups import AddFolder, folders_below
 from kb_tui.testing import TuiKnowledgeBase, app_of, has_drawn, idle, on_screen, until
 from kb_tui.widgets.lists import PagedTable, RowTable
@@ -82,13 +84,18 @@ async def test_an_empty_knowledge_base_offers_to_add_a_folder_and_ingests_it(
     assert ("add_source", f"{tmp_path}/my notes") in kb.asked
 
 
+async def asked_for_a_folder(app: KbTui, pilot: Pilot[None]) -> Input:
+    await idle(pilot)
+    await pilot.press("escape", "1", "a")
+    await until(pilot, lambda: isinstance(app.screen, AddFolder))
+    return app.screen.query_one(Input)
+
+
 async def test_a_folder_that_is_none_is_refused_in_place() -> None:
     app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
-        await idle(pilot)
-        await pilot.press("escape", "1", "a")
-        await until(pilot, lambda: isinstance(app.screen, AddFolder))
-        app.screen.query_one(Input).value = "/nowhere"
+        field = await asked_for_a_folder(app, pilot)
+        field.value = "/nowhere"
         for _ in range(2):
             await pilot.press("enter")
             await until(pilot, lambda: "no folder '/nowhere'" in on_screen(app))
@@ -110,10 +117,8 @@ async def test_a_folder_that_answers_after_its_popup_was_left_breaks_nothing(
     monkeypatch.setattr(kb, "preview_source", slowly)
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
-        await idle(pilot)
-        await pilot.press("escape", "1", "a")
-        await until(pilot, lambda: isinstance(app.screen, AddFolder))
-        app.screen.query_one(Input).value = "/nowhere"
+        field = await asked_for_a_folder(app, pilot)
+        field.value = "/nowhere"
         await pilot.press("enter")
         await until(pilot, looked.is_set)
         await pilot.press("escape")
@@ -206,10 +211,7 @@ async def test_tab_waits_for_the_folders_of_what_stands_there(
     monkeypatch.setattr(popups, "folders_below", slowly)
     app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
-        await idle(pilot)
-        await pilot.press("escape", "1", "a")
-        await until(pilot, lambda: isinstance(app.screen, AddFolder))
-        field = app.screen.query_one(Input)
+        field = await asked_for_a_folder(app, pilot)
         field.value = f"{tmp_path}/"
         field.cursor_position = len(field.value)
         await until(pilot, lambda: "alpha/" in on_screen(app))
@@ -230,10 +232,7 @@ async def test_a_whole_path_takes_the_place_of_the_home_that_stands_there(
 ) -> None:
     app = app_of(TuiKnowledgeBase())
     async with app.run_test(size=(80, 24)) as pilot:
-        await idle(pilot)
-        await pilot.press("escape", "1", "a")
-        await until(pilot, lambda: isinstance(app.screen, AddFolder))
-        field = app.screen.query_one(Input)
+        field = await asked_for_a_folder(app, pilot)
         field.insert_text_at_cursor(typed)
         await until(pilot, lambda: field.value == meant)
 

@@ -246,7 +246,7 @@ class _Scorer:
         self._add("ident", term.exact, weights.ident * most)
 
     def _as_one_word(self, spellings: Sequence[str]) -> Mapping[str, float]:
-        """Return what each spelling of a word keeps of its weight: the commoner one tells more."""
+        """Return what each spelling keeps of its weight: none tells more than the commonest."""
         total, frequency = self._statistics.total, self._statistics.frequency
         told = {
             stem: inform(total, frequency("stem", stem)) * rarity(self._statistics, stem)

@@ -6,9 +6,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from kb_app._ingest.judging.kinds import Caps
+from kb_app._ingest.settings import Settings
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_app.knowledge_base import KnowledgeBase
+from kb_core.documents import ChunkLimits
 from kb_core.ports import Clock, Embedder, IndexReader, Store
 from kb_core.testing.fakes import MemoryIndex, fixed_clock
 from kb_core.values import replace
@@ -17,7 +20,17 @@ from kb_search.rerank import CloseReader
 if TYPE_CHECKING:
     from kb_app._wiring import LazyEmbedder
 
-__all__ = ["memory_parts", "open_here", "writable_parts"]
+__all__ = ["SETTINGS", "memory_parts", "open_here", "writable_parts"]
+
+SETTINGS = Settings(
+    model="none",
+    cache_dir="",
+    limits=ChunkLimits(target_tokens=300, overlap_tokens=30, max_tokens=480),
+    window=512,
+    caps=Caps(),
+    allow_secrets=False,
+)
+"""What files are read by, where a test asks for nothing else."""
 
 
 def memory_parts(index: IndexReader, embedder: Embedder, clock: Clock | None = None) -> Parts:

@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from kb_core.ports import Results
 
 __all__ = [
-    "CHARSETS",
     "DECODING_VERSION",
-    "UNICODE",
     "XML_ENCODING",
     "Decoded",
     "FileContent",
     "decode",
     "decode_as",
     "looks_binary",
+    "said_encoding",
 ]
 
 DECODING_VERSION = "d2"
@@ -55,12 +54,12 @@ _HEAD = 4_096
 XML_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
 _COMMENTED = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([\w.-]{2,40})")
 """How a source says its encoding, in a comment on one of its first two lines: PEP 263."""
-CHARSETS = {"euc-kr": "cp949", "ks_c_5601-1987": "cp949", "iso-8859-1": "cp1252",
+_CHARSETS = {"euc-kr": "cp949", "ks_c_5601-1987": "cp949", "iso-8859-1": "cp1252",
             "latin1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252", "gb2312": "gb18030",
             "gbk": "gb18030", "shift_jis": "cp932", "shift-jis": "cp932", "x-sjis": "cp932",
             "iso-8859-9": "cp1254", "tis-620": "cp874", "windows-31j": "cp932"}  # fmt: skip
 """What browsers read these as."""
-UNICODE = ("utf", "unicode", "raw", "idna", "punycode")
+_UNICODE = ("utf", "unicode", "raw", "idna", "punycode")
 """Names of what the bytes tell by themselves, or of what no text is written in."""
 _FLAWS_MAX = 0.1
 """Flaws per well-formed sequence of UTF-8 up to which a text is UTF-8 that was damaged."""
@@ -178,12 +177,22 @@ def decode_as(data: bytes, encoding: str) -> Decoded:
     return Decoded(normalize_newlines(text), encoding, (warning,))
 
 
+def said_encoding(said: re.Match[bytes] | None) -> str | None:
+    """Return the encoding that the group of a match names, as browsers read it.
+
+    ``None`` where nothing is said, or a form of Unicode, which the bytes tell by themselves.
+    """
+    if said is None:
+        return None
+    label = said[1].decode("ascii").lower()
+    name = _CHARSETS.get(label, label)
+    return None if name.startswith(_UNICODE) else name
+
+
 def _declared(data: bytes) -> str | None:
     """Return the encoding that *data* says it is in, where it is, as XML and sources say it."""
     said = XML_ENCODING.match(data[:_HEAD]) or _COMMENTED.match(data[:_HEAD])
-    label = said[1].decode("ascii", "replace").lower() if said else ""
-    name = CHARSETS.get(label, label)
-    if not name or name.startswith(UNICODE):
+    if (name := said_encoding(said)) is None:
         return None
     try:
         data.decode(name)

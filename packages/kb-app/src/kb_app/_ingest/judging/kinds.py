@@ -326,8 +326,6 @@ _OF_MATLAB = re.compile(
 )
 """How a file of MATLAB or Octave begins, after comments of the latter, and none of Objective-C."""
 
-_TRANSLATIONS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,99}<(?:\?xml\b|!DOCTYPE\s+TS\b)")
-
 
 def language_of(path: str, code_lang: str | None, data: bytes) -> str | None:
     """Return the language of a file of code, where its name is one of several languages.

@@ -16,7 +16,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from kb_app._ingest.judging.decode import CHARSETS, UNICODE, XML_ENCODING, FileContent, decode_as
+from kb_app._ingest.judging.decode import (
+    XML_ENCODING,
+    FileContent,
+    decode_as,
+    said_encoding,
+)
 from kb_app._ingest.making.languages import detect_language
 from kb_app._ingest.making.main_text import Main, main_text
 from kb_app._ingest.making.markup import Element, Markup, read_markup
@@ -82,8 +87,8 @@ def _source(content: Content) -> tuple[str, tuple[str, ...]]:
     """Return the page as text, with LF for line ends."""
     data = content.data
     declared = XML_ENCODING.match(data[:_HEAD]) or _CHARSET.search(data[:_HEAD])
-    name = CHARSETS.get(label := declared[1].decode("ascii").lower(), label) if declared else ""
-    if not name or _is_unicode(data) or name.startswith(UNICODE):
+    name = said_encoding(declared)
+    if name is None or _is_unicode(data):
         return content.text, content.warnings
     try:
         decoded = decode_as(data, name)

@@ -16,6 +16,7 @@ from kb_app._ingest.making.blocks import Headings
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.tags import Chapter, Tags, tags_of
 from kb_app._ingest.workers.worker import say
+from kb_app._media import VIDEO
 from kb_app.shown import moment
 from kb_core.citations import TimeSpan
 from kb_core.documents import Block, Metadata, ParsedDocument, Place, SourceFile
@@ -57,7 +58,7 @@ class SpeechParser:
         try:
             transcript = _transcript(content, file)
         except FilmDecoderMissing:
-            detail = f"{file.media} of this kind needs PyAV or the program ffmpeg: {_VIDEO}"
+            detail = f"{file.media} of this kind needs PyAV or the program ffmpeg: {VIDEO.install}"
             return _without(_document(file, tags), f"{SkipReason.MISSING_EXTRA}:video", detail)
         except Unplayable as error:
             return _without(_document(file, tags), SkipReason.UNREADABLE, str(error))
@@ -68,9 +69,6 @@ class SpeechParser:
         if document.text.strip():
             return document
         return _without(document, SkipReason.EMPTY, "nobody speaks in it")
-
-
-_VIDEO = "in kebab's folder: pip install 'packages/kb-cli[video]'"
 
 
 def _without(document: ParsedDocument, reason: str, detail: str) -> ParsedDocument:
