@@ -208,6 +208,26 @@ def test_a_place_is_where_the_text_is_now(world: World) -> None:
             kb.locate("port.md#L3")
 
 
+def test_a_moment_of_subtitles_is_opened_in_the_recording_beside_them(world: World) -> None:
+    cues = "WEBVTT\n\n01:04.500 --> 01:09.000\nWalruses\n\n01:09.000 --> 01:12.000\nsing.\n"
+    file = world.write("notes/talk.en.vtt", cues)
+    world.ingest()
+    place = world.hit("walruses")["citation"]
+    assert place["uri"].startswith("talk.en.vtt#t=1:04.500,1:12.000")
+    assert world.story(place) == ["unchanged"]
+
+    with world.kb() as kb:
+        assert kb.locate(place["uri"]) == FilePlace(str(file), line=3)
+        world.write("notes/talk.de.vtt", cues)
+        world.write("notes/talk.md", "Not a recording.")
+        film = world.write("notes/talk.mp4", "")
+        assert kb.locate(place["uri"]) == FilePlace(
+            str(film), is_text=False, media="video", start_ms=64_500
+        )
+    file.write_text(cues.replace("Walruses", "Whales"), "utf-8")
+    assert world.story(place) == ["changed"]
+
+
 # -------------------------------------------------------------------- verifying
 
 

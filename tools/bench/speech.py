@@ -24,7 +24,8 @@ import numpy as np
 from kb_app._costly import UnkeptResults
 from kb_app._ingest.making.speech.resampling import RATE, Samples
 from kb_app._ingest.making.speech.sounds import sound_of
-from kb_app._ingest.making.speech.transcribing import LocalEngine, Transcript, transcribe
+from kb_app._ingest.making.speech.transcribing import LocalEngine, transcribe
+from kb_app._ingest.making.transcripts import Transcript
 from kb_app._ingest.making.speech.weights import weights_of
 from kb_app._ingest.making.speech.whisper import Listener
 

@@ -21,7 +21,7 @@ from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
 soundfile = pytest.importorskip("soundfile")
 pytest.importorskip("ctranslate2")
 
-from kb_app._ingest.making.speech.transcribing import Segment, Transcript  # noqa: E402
+from kb_app._ingest.making.transcripts import Segment, Transcript  # noqa: E402
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "audio"
 LIMITS = ChunkLimits(target_tokens=20, overlap_tokens=2, max_tokens=30)

@@ -22,15 +22,14 @@ from kb_app._ingest.making.speech.sounds import sound_of  # noqa: E402
 from kb_app._ingest.making.speech.transcribing import (  # noqa: E402
     Engine,
     LocalEngine,
-    Segment,
     TooLong,
-    Transcript,
     segments_of,
     transcribe,
 )
 from kb_app._ingest.making.speech.voices import Active  # noqa: E402
 from kb_app._ingest.making.speech.weights import PACKAGED, identity_of, weights_of  # noqa: E402
 from kb_app._ingest.making.speech.whisper import Listener, Word  # noqa: E402
+from kb_app._ingest.making.transcripts import Segment, Transcript  # noqa: E402
 from kb_core.errors import ModelMissing, ModelUnreachable  # noqa: E402
 from kb_core.ports import Results  # noqa: E402
 

@@ -161,11 +161,12 @@ class Files:
 
     def viewer_of(self, doc: StoredDoc) -> str:
         """Return the command that the configuration names for such a file, if it names one."""
-        viewers = self._config.viewers
-        if doc.get("container"):
-            return viewers.other
-        own: str = getattr(viewers, doc["media"], "")
-        return own or viewers.other
+        return self.viewer_for("" if doc.get("container") else doc["media"])
+
+    def viewer_for(self, media: str) -> str:
+        """Return the command that the configuration names for files of *media*."""
+        own: str = getattr(self._config.viewers, media, "") if media else ""
+        return own or self._config.viewers.other
 
     def path_of(self, doc: StoredDoc) -> str | None:
         """Return where the document's file is on disk, there or not: perhaps one it is within.

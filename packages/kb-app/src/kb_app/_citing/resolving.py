@@ -6,13 +6,15 @@ path that a file was moved from leads to the document, as its old id does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb_app import _reading
 from kb_app._citing.files import Files
 from kb_app._citing.matching import judge, quoted_lines
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import detect
 from kb_app._media import has_lines, medium_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import Named, chunks_at, find
@@ -22,6 +24,7 @@ from kb_core.citations import (
     CodeSpan,
     LineSpan,
     PageSpan,
+    Span,
     TimeSpan,
     citation_of,
     parse_citation,
@@ -103,11 +106,14 @@ def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) 
         )
     is_text = medium_of(doc["media"]).is_text and not doc.get("container")
     place = citation_of(chunk) if chunk else named.citation
+    span = place.span if place else None
+    if doc["media"] == Media.AUDIO and (played := _played(doc, Path(path), span, files)):
+        return played
     at = FilePlace(path, is_text=is_text)
     if not is_text:
         media = "" if doc.get("container") else doc["media"]
         at = replace(at, media=media, viewer=files.viewer_of(doc))
-    match place.span if place else None:
+    match span:
         case LineSpan(start, end) | CodeSpan(start, end) if is_text:
             return replace(at, line=_line_now(doc, (start, end), files))
         case LineSpan() if place is not None and doc["media"] == Media.HTML:
@@ -118,6 +124,38 @@ def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) 
             return replace(at, start_ms=start_ms)
         case _:
             return at
+
+
+def _played(doc: StoredDoc, path: Path, span: Span | None, files: Files) -> FilePlace | None:
+    """Return the moment in the recording that subtitles are of, without it the line in them.
+
+    ``None`` of what is no file of subtitles.
+    """
+    from kb_app._ingest.making.transcripts import is_subtitles, line_of  # few places have a time
+
+    if doc.get("container") or not is_subtitles(path.name):
+        return None
+    at_ms = span.start_ms if isinstance(span, TimeSpan) else 0
+    beside = (each for each in _called_alike(path) if not is_subtitles(each.name))
+    for recording in beside:
+        kind = detect(recording.name)
+        if kind is not None and kind.media in {Media.AUDIO, Media.VIDEO}:
+            media, viewer = str(kind.media), files.viewer_for(kind.media)
+            return FilePlace(
+                str(recording), is_text=False, media=media, start_ms=at_ms, viewer=viewer
+            )
+    return FilePlace(str(path), line=line_of(FileContent(files.data(doc)).text, at_ms))
+
+
+def _called_alike(path: Path) -> Iterator[Path]:
+    """Yield the files beside *path* of its name, then those without the language at its end."""
+    try:
+        beside = sorted(path.parent.iterdir())
+    except OSError:
+        return  # a folder may be passed through that may not be read
+    name = path.stem
+    for stem in dict.fromkeys((name, name.rpartition(".")[0] or name)):
+        yield from (each for each in beside if each.stem == stem)
 
 
 def _words(

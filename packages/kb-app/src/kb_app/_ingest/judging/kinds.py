@@ -65,7 +65,7 @@ def _table(text: str) -> dict[str, str]:
 
 _MEDIA = _table("""
     markdown: md mdx markdown mdown mkd mkdn rmd qmd mdc livemd
-    text: txt text rst org adoc asciidoc asc log tex ltx bib textile wiki mediawiki pod srt vtt
+    text: txt text rst org adoc asciidoc asc log tex ltx bib textile wiki mediawiki pod
     notebook: ipynb
     html: html htm xhtml xht shtml mhtml mht
     csv: csv tsv
@@ -75,7 +75,7 @@ _MEDIA = _table("""
     mail: eml msg mbox
     book: epub mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz
-    audio: wav mp3 m4a flac ogg oga opus aac wma aiff aif
+    audio: wav mp3 m4a flac ogg oga opus aac wma aiff aif srt vtt
     video: mp4 webm mkv mov avi m4v mpg mpeg wmv
 """)
 

@@ -3,7 +3,7 @@
 At first a document has its tags and chapters alone, and waits for the phase in which speech
 is recognised. Then each line is a segment of what is said, cited by its time in the
 recording; a pause of two seconds begins a paragraph, a chapter is a heading. Where nobody
-speaks, nothing is added.
+speaks, nothing is added. Subtitles are what is said, with its times, from the first.
 """
 
 from __future__ import annotations
@@ -15,6 +15,13 @@ from typing import TYPE_CHECKING
 from kb_app._ingest.making.blocks import Headings
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.tags import Chapter, Tags, tags_of
+from kb_app._ingest.making.transcripts import (
+    PAUSE_MS,
+    Segment,
+    Transcript,
+    is_subtitles,
+    subtitles_of,
+)
 from kb_app._ingest.workers.worker import say
 from kb_app._media import VIDEO
 from kb_app.shown import moment
@@ -25,14 +32,13 @@ from kb_core.ports import Content
 from kb_core.values import replace
 
 if TYPE_CHECKING:
-    from kb_app._ingest.making.speech.transcribing import Engine, Segment, Transcript
+    from kb_app._ingest.making.speech.transcribing import Engine
 
 __all__ = ["SoundParser", "SpeechParser"]
 
 _PARSER = "sound-1"
 _SPEECH = "speech-1"
 _PHASE = "transcribe"
-_PAUSE_MS = 2000
 _MINUTE_MS = 60_000
 
 
@@ -42,6 +48,8 @@ class SoundParser:
     version = _PARSER
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        if is_subtitles(file.path):
+            return _subtitles(content, file)
         return replace(_document(file, tags_of(content.data)), waits_for=_PHASE)
 
 
@@ -69,6 +77,17 @@ class SpeechParser:
         if document.text.strip():
             return document
         return _without(document, SkipReason.EMPTY, "nobody speaks in it")
+
+
+def _subtitles(content: Content, file: SourceFile) -> ParsedDocument:
+    """Return the document of a file that tells what is said in another one."""
+    transcript, warnings = subtitles_of(content.text), content.warnings
+    if not transcript.segments and (text := content.text.strip()):
+        transcript = Transcript([Segment(0, 0, text)], None, 0)
+        warnings = (*warnings, "no times of subtitles are in it")
+    document = _document(file, Tags(), transcript)
+    document = replace(document, parser_version=_PARSER, warnings=warnings)
+    return document if transcript.segments else _without(document, SkipReason.EMPTY, "it is empty")
 
 
 def _without(document: ParsedDocument, reason: str, detail: str) -> ParsedDocument:
@@ -231,7 +250,7 @@ class _Page:
 
     def say(self, segment: Segment) -> None:
         """Add a segment; a pause before it begins a paragraph."""
-        if self._paragraph is not None and segment.start_ms - self._said_ms >= _PAUSE_MS:
+        if self._paragraph is not None and segment.start_ms - self._said_ms >= PAUSE_MS:
             self.end()
         start = self._line(segment.text, segment.start_ms, segment.end_ms)
         self._paragraph = start if self._paragraph is None else self._paragraph

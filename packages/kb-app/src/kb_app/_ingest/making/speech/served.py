@@ -13,8 +13,8 @@ from io import BytesIO
 
 from kb_app._ingest.making.serving import Server
 from kb_app._ingest.making.speech.resampling import RATE, Samples
-from kb_app._ingest.making.speech.transcribing import Segment
 from kb_app._ingest.making.speech.voices import Active
+from kb_app._ingest.making.transcripts import Segment
 from kb_core.values import dataclass
 
 __all__ = ["ServedEngine"]

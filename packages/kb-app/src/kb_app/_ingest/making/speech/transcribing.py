@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -29,25 +29,10 @@ from kb_app._ingest.making.speech.voices import (
     stretches_of,
 )
 from kb_app._ingest.making.speech.whisper import Heard, Listener, Word
+from kb_app._ingest.making.transcripts import Segment, Transcript
 from kb_core.ports import Results
 
-__all__ = ["Engine", "LocalEngine", "Segment", "TooLong", "Transcript", "transcribe"]
-
-
-class Segment(NamedTuple):
-    """What is said from one moment to another, in milliseconds."""
-
-    start_ms: int
-    end_ms: int
-    text: str
-
-
-class Transcript(NamedTuple):
-    """All that is said, in order; nothing, where nobody speaks."""
-
-    segments: Sequence[Segment]
-    language: str | None
-    duration_ms: int
+__all__ = ["Engine", "LocalEngine", "TooLong", "transcribe"]
 
 
 class TooLong(Exception):
