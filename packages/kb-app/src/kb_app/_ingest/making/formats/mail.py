@@ -1,8 +1,9 @@
-"""Mails, and mailboxes of them.
+"""Mails, and mailboxes of them; calendars and address books, which such programs keep as well.
 
 A mail is its headers as a person reads them, then its body: the plain text, or else what the
 HTML shows. Its attachments, and mails that it forwards, are files within it. A mailbox has no
-text of its own: it is a file with mails in it, each called by its ``Message-ID``.
+text of its own: it is a file with mails in it, each called by its ``Message-ID``. An event or a
+contact is a line with what it is called and known for, then what somebody wrote about it.
 
 Whatever the bytes, there is a document; what is wrong with one header or one part costs that.
 """
@@ -17,7 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.decode import FileContent
-from kb_app._ingest.making.blocks import Lines, Region, paragraphs
+from kb_app._ingest.making.blocks import Draft, Lines, Region, paragraphs
+from kb_app._ingest.making.cards import entries_of, is_cards
 from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_core.documents import Block, Enclosure, Metadata, ParsedDocument, SourceFile
@@ -59,12 +61,14 @@ _REFUSALS = (RecursionError, ValueError, LookupError, AttributeError, TypeError)
 
 
 class MailParser:
-    """``Parser`` of mails and mailboxes."""
+    """``Parser`` of mails and mailboxes, calendars and address books."""
 
     version = _PARSER
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         data = content.data
+        if is_cards(file.path):
+            return _cards(content, file)
         if data.startswith(_OUTLOOK):
             detail = "a message of Outlook; saved as .eml, it can be read"
             return ParsedDocument(
@@ -95,6 +99,39 @@ def _plain(content: Content, file: SourceFile, warning: str) -> ParsedDocument:
         warnings=(*content.warnings, warning),
         parser_version=_PARSER,
     )
+
+
+def _cards(content: Content, file: SourceFile) -> ParsedDocument:
+    called, entries = entries_of(content.text)
+    if not entries:
+        return _plain(content, file, "no events or contacts are in it")
+    draft = Draft()
+    for entry in entries:
+        draft.add("paragraph", " · ".join(filter(None, (entry.title, *entry.facts))))
+        about = text_of_html(entry.text) if _MARKED_UP.search(entry.text) else entry.text
+        for paragraph in _BLANK_LINES.split(about):
+            draft.add("paragraph", paragraph)
+    only = entries[0] if len(entries) == 1 else None
+    values = {"title": only.title if only else called, "tags": list(only.tags) if only else []}
+    metadata, _ = text_metadata(
+        {name: value for name, value in values.items() if value},
+        Hints(path=file.path, body=draft.text),
+    )
+    if only is not None and only.start is not None:
+        day = datetime(only.start.year, only.start.month, only.start.day, tzinfo=UTC)
+        metadata = replace(metadata, created=day)
+    return ParsedDocument(
+        text=draft.text,
+        media=file.media,
+        metadata=metadata,
+        blocks=tuple(draft.blocks),
+        warnings=content.warnings,
+        parser_version=_PARSER,
+    )
+
+
+_MARKED_UP = re.compile(r"<(?:br|p|a|div|span|b|ul|ol|li)\b[^<>]*>", re.IGNORECASE)
+_BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 _ENVELOPE = re.compile(rb"^From \S+ +([^\n]*\d\d:\d\d[^\n]*\d{4})[^\n]*\n", re.MULTILINE)

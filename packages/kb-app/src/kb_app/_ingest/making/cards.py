@@ -1,0 +1,310 @@
+"""Events, tasks and contacts, as calendars and address books save them.
+
+iCalendar (RFC 5545) and vCard (RFC 6350, and 2.1 and 3.0 before it) are lines of a name, its
+parameters and a value, folded where they are long, in components from ``BEGIN`` to ``END``.
+What is for programs alone (identifiers, alarms, time zones, pictures) is left out. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
+
+__all__ = ["Entry", "entries_of", "is_cards"]
+
+_SUFFIXES = (".ics", ".vcf")
+_FOLD = re.compile(r"\n[ \t]")
+_LINE = re.compile(
+    r"(?:[\w-]++\.)?+(?P<name>[\w-]++)"
+    r'(?P<parameters>(?:;[^:;"\n]*+(?:"[^"\n]*+"[^:;"\n]*+)*+)*+):(?P<value>.*+)'
+)
+_PARAMETER = re.compile(r';(?P<name>[\w-]+)(?:=(?P<value>(?:"[^"]*"|[^;"])*))?')
+_ESCAPED = re.compile(r"\\([nN,;:\\])")
+_PARTED = re.compile(r"(?<!\\);")
+_MOMENT = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?))?")
+_LASTS = re.compile(r"P(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:\d+S)?)?")
+_ENTRIES = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
+_EVERY = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
+_SAID_STATUS = frozenset({"CANCELLED", "TENTATIVE", "COMPLETED", "IN-PROCESS", "NEEDS-ACTION"})
+_KINDS = ("home", "work", "cell", "fax", "pager")
+"""Of numbers and addresses, as people tell them apart."""
+
+
+class Entry(NamedTuple):
+    """One event, task or contact, as a reader sees it."""
+
+    title: str
+    facts: Sequence[str]
+    """Such as ``When: 2026-03-12 14:00-15:00``."""
+    text: str
+    """What somebody wrote about it."""
+    start: date | None
+    """The day on which it begins."""
+    tags: Sequence[str]
+
+
+class _Value(NamedTuple):
+    raw: str
+    parameters: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        return _plain(self.raw)
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts of a value that has several, such as an address."""
+        return [part for each in _PARTED.split(self.raw) if (part := _plain(each))]
+
+
+_Values = Mapping[str, Sequence[_Value]]
+
+
+def is_cards(path: str) -> bool:
+    """Say whether a file of this name holds events or contacts."""
+    return path.lower().endswith(_SUFFIXES)
+
+
+def entries_of(text: str) -> tuple[str, list[Entry]]:
+    """Return what a calendar calls itself, if it does, and the entries of *text* in order."""
+    entries: list[Entry] = []
+    called = ""
+    for component, values in _components(_FOLD.sub("", text)):
+        if component in _ENTRIES:
+            entries.append(_contact(values) if component == "VCARD" else _event(values))
+        elif component == "VCALENDAR":
+            called = called or _first(values, "X-WR-CALNAME") or _first(values, "NAME")
+    return called, [entry for entry in entries if entry.title or entry.facts or entry.text]
+
+
+def _components(text: str) -> Iterator[tuple[str, _Values]]:
+    """Yield each component with its own values, inner ones first; one without an end, too."""
+    held: list[tuple[str, dict[str, list[_Value]]]] = []
+    for name, value in _lines(text):
+        if name == "BEGIN":
+            held.append((value.raw.strip().upper(), {}))
+        elif name == "END":
+            if held:
+                yield held.pop()
+        elif held:
+            held[-1][1].setdefault(name, []).append(value)
+    yield from reversed(held)
+
+
+def _lines(text: str) -> Iterator[tuple[str, _Value]]:
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if (found := _LINE.match(line)) is None:
+            continue
+        given = _parameters(found["parameters"])
+        value = found["value"]
+        if "QUOTED-PRINTABLE" in found["parameters"].upper():
+            value = _unquoted(value, lines, given.get("CHARSET"))
+        yield found["name"].upper(), _Value(value, given)
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Return parameters by name; several types are one list, and one in vCard 2.1 has no name."""
+    given: dict[str, str] = {}
+    for each in _PARAMETER.finditer(text):
+        name, value = (each["name"], each["value"]) if each["value"] else ("TYPE", each["name"])
+        held = given.get(name.upper())
+        value = value.replace('"', "")
+        given[name.upper()] = f"{held},{value}" if held else value
+    return given
+
+
+def _unquoted(value: str, following: Iterator[str], charset: str | None) -> str:
+    """Return a value of vCard 2.1, which goes on in the next line after a ``=``."""
+    from quopri import decodestring  # hardly any file has one
+
+    while value.endswith("=") and (more := next(following, None)) is not None:
+        value = value[:-1] + more
+    data = decodestring(value.encode("utf-8", "replace"))
+    try:
+        told = data.decode(charset or "utf-8", "replace")
+    except LookupError:
+        told = data.decode("utf-8", "replace")
+    return told.replace("\r\n", "\n").replace("\n", "\\n")
+
+
+def _plain(raw: str) -> str:
+    return _ESCAPED.sub(lambda each: "\n" if each[1] in "nN" else each[1], raw).strip()
+
+
+def _first(values: _Values, name: str) -> str:
+    return next((each.text for each in values.get(name, ()) if each.text), "")
+
+
+def _facts(told: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{name}: {' '.join(text.split())}" for name, text in told if text.strip()]
+
+
+# ---------------------------------------------------------------- events
+
+
+def _event(values: _Values) -> Entry:
+    start = next(iter(values.get("DTSTART", ())), None)
+    status = _first(values, "STATUS").upper()
+    facts = _facts(
+        [
+            ("When", _when(values, start)),
+            ("Due", "".join(_shown(each) for each in values.get("DUE", ())[:1])),
+            ("Repeats", _repeats(_first(values, "RRULE"))),
+            ("Where", _first(values, "LOCATION")),
+            ("Status", status.lower() if status in _SAID_STATUS else ""),
+            ("Organizer", _people(values, "ORGANIZER")),
+            ("Attendees", _people(values, "ATTENDEE")),
+            ("Link", _first(values, "URL")),
+        ]
+    )
+    began = _moment(start.raw) if start is not None else None
+    return Entry(
+        _title(_first(values, "SUMMARY")),
+        facts,
+        _first(values, "DESCRIPTION"),
+        began[0] if began else None,
+        _tags(values),
+    )
+
+
+def _title(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _tags(values: _Values) -> list[str]:
+    told = (each for value in values.get("CATEGORIES", ()) for each in value.text.split(","))
+    return [tag for each in told if (tag := each.strip())]
+
+
+def _moment(raw: str) -> tuple[date, time | None, bool] | None:
+    """Return a day, the time of it, if it has one, and whether that is of UTC."""
+    if (found := _MOMENT.match(raw.strip())) is None:
+        return None
+    year, month, day, hour, minute, utc = found.groups()
+    try:
+        at = None if hour is None else time(int(hour), int(minute))
+        return date(int(year), int(month), int(day)), at, utc == "Z"
+    except ValueError:
+        return None
+
+
+def _shown(value: _Value) -> str:
+    """Return a moment as it is read, with its time zone."""
+    if (moment := _moment(value.raw)) is None:
+        return value.text
+    day, at, is_utc = moment
+    zone = "UTC" if is_utc else value.parameters.get("TZID", "")
+    told = f"{day} {at:%H:%M}" if at else f"{day}"
+    return f"{told} ({zone})" if zone and at else told
+
+
+def _when(values: _Values, start: _Value | None) -> str:
+    if start is None:
+        return ""
+    if (begins := _moment(start.raw)) is None:
+        return start.text
+    day, at, is_utc = begins
+    end = next(iter(values.get("DTEND", ())), None)
+    ends = _moment(end.raw) if end else _after(day, at, _first(values, "DURATION"))
+    if ends is None:
+        return _shown(start)
+    last, until = ends[:2]
+    if at is None or until is None:
+        last = max(day, last - timedelta(days=1)) if until is None else last
+        return f"{day}" if last == day else f"{day} to {last}"
+    zone = "UTC" if is_utc else start.parameters.get("TZID", "")
+    told = f"{until:%H:%M}" if last == day else f" {last} {until:%H:%M}"
+    return f"{day} {at:%H:%M}-{told}".replace("- ", " to ") + (f" ({zone})" if zone else "")
+
+
+def _after(day: date, at: time | None, lasts: str) -> tuple[date, time | None] | None:
+    found = _LASTS.fullmatch(lasts) if lasts else None
+    if found is None:
+        return None
+    weeks, days, hours, minutes = (int(part or 0) for part in found.groups())
+    try:
+        end = datetime.combine(day, at or time()) + timedelta(
+            weeks=weeks, days=days, hours=hours, minutes=minutes
+        )
+    except OverflowError:
+        return None
+    return end.date(), end.time() if at else None
+
+
+def _repeats(rule: str) -> str:
+    parts = dict(part.split("=", 1) for part in rule.split(";") if "=" in part)
+    if (every := _EVERY.get(parts.get("FREQ", "").upper())) is None:
+        return rule
+    interval = parts.get("INTERVAL", "1")
+    told = f"every {every}" if interval == "1" else f"every {interval} {every}s"
+    if days := parts.get("BYDAY"):
+        told += f" on {days.replace(',', ', ')}"
+    if count := parts.get("COUNT"):
+        told += f", {count} times"
+    until = _moment(parts.get("UNTIL", ""))
+    return f"{told} until {until[0]}" if until else told
+
+
+def _people(values: _Values, name: str) -> str:
+    def told(value: _Value) -> str:
+        address = value.raw.strip()
+        address = address[7:] if address.lower().startswith("mailto:") else ""
+        who = value.parameters.get("CN", "")
+        return f"{who} <{address}>" if who and address and who != address else who or address
+
+    return ", ".join(dict.fromkeys(filter(None, map(told, values.get(name, ())))))
+
+
+# ---------------------------------------------------------------- contacts
+
+
+def _contact(values: _Values) -> Entry:
+    name = _first(values, "FN") or _full_name(values) or _first(values, "ORG")
+    facts = _facts(
+        [
+            ("Also called", _first(values, "NICKNAME")),
+            ("Organization", _listed(values, "ORG", lambda each: ", ".join(each.parts))),
+            ("Title", _listed(values, "TITLE", _text) or _listed(values, "ROLE", _text)),
+            ("Phone", _listed(values, "TEL", lambda each: _of_kind(each, _number(each.text)))),
+            ("Email", _listed(values, "EMAIL", lambda each: _of_kind(each, each.text))),
+            ("Address", _listed(values, "ADR", lambda each: _of_kind(each, ", ".join(each.parts)))),
+            ("Birthday", _listed(values, "BDAY", _shown)),
+            ("Anniversary", _listed(values, "ANNIVERSARY", _shown)),
+            ("Link", _listed(values, "URL", _text)),
+            ("Chat", _listed(values, "IMPP", _text)),
+        ]
+    )
+    note = "\n\n".join(each.text for each in values.get("NOTE", ()) if each.text)
+    return Entry(_title(name), facts, note, None, _tags(values))
+
+
+def _full_name(values: _Values) -> str:
+    value = next(iter(values.get("N", ())), None)
+    if value is None:
+        return ""
+    family, given, more, before, after = ([_plain(x) for x in _PARTED.split(value.raw)] + [""] * 5)[
+        :5
+    ]
+    return " ".join(filter(None, (before, given, more, family, after)))
+
+
+def _text(value: _Value) -> str:
+    return value.text
+
+
+def _listed(values: _Values, name: str, told: Callable[[_Value], str]) -> str:
+    shown = (told(each) for each in values.get(name, ()))
+    return "; ".join(dict.fromkeys(filter(None, shown)))
+
+
+def _number(text: str) -> str:
+    return text.removeprefix("tel:")
+
+
+def _of_kind(value: _Value, text: str) -> str:
+    types = value.parameters.get("TYPE", "").lower()
+    kinds = ["mobile" if kind == "cell" else kind for kind in _KINDS if kind in types]
+    return f"{text} ({', '.join(kinds)})" if kinds and text else text
