@@ -36,7 +36,8 @@ from tables import render_table
 from kb_app._models import model_of
 from kb_app._search.channels import Channel
 from kb_app._search.confidence import confidence_of, features_of
-from kb_app._search.engine import Engine, search_settings
+from kb_app._search.engine import Engine
+from kb_app._search.settings import search_settings
 from kb_app._wiring import LazyEmbedder
 from kb_app.shown import DOUBTFUL, DOUBTFUL_BY_WORDS
 from kb_core.filters import Not, OneOf

@@ -214,6 +214,8 @@ def test_work_that_fails_in_time_says_so(world: SearchWorld) -> None:
         response = engine.search(dataclasses.replace(QUERY, deadline_ms=deadline_ms))
         assert response.degraded == ("vector: no weights for 'searching the index'",)
         assert len(response.hits) == 5
+    with pytest.raises(ModelMissing, match="no weights"):  # "no hits" would not be true
+        engine.search(dataclasses.replace(QUERY, mode=SearchMode.VECTOR))
 
 
 def test_a_deadline_hands_over_results_and_errors(gate: threading.Event) -> None:

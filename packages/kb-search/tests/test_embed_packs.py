@@ -60,6 +60,19 @@ def test_an_unknown_model_names_the_known_ones(tmp_path: Path) -> None:
     assert "multilingual-e5-small" in (caught.value.hint or "")
 
 
+def test_a_folder_that_is_not_there_is_a_model_that_is_missing(tmp_path: Path) -> None:
+    gone, empty, file = (tmp_path / name for name in ("gone", "empty", "file"))
+    empty.mkdir()
+    file.write_text("no folder")
+
+    for folder, reason in ((gone, "does not exist"), (empty, "is empty")):
+        with pytest.raises(ModelMissing, match=f"'{folder}', {reason}") as caught:
+            describe(str(folder))
+        assert "attach the disk that it is on, or set [embedding] model" in str(caught.value.hint)
+    with pytest.raises(ConfigInvalid, match="is neither"):
+        describe(str(file))
+
+
 def test_an_unknown_quality_names_the_known_ones() -> None:
     with pytest.raises(ConfigInvalid, match=r"no quality 'int4'; it has int8, fp32"):
         describe("multilingual-e5-small", "int4")

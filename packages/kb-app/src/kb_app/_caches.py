@@ -16,7 +16,7 @@ from kb_app._data_dir import making_private_files
 from kb_app.config import Config
 from kb_app.knowledge_base import KnowledgeBase
 from kb_core.clock import from_epoch, to_epoch, to_rfc3339, utc_now
-from kb_core.errors import InvalidInput, KbError
+from kb_core.errors import InvalidInput, IoError, KbError
 from kb_core.ports import Clock
 from kb_core.values import dataclass, replace
 
@@ -105,6 +105,14 @@ class Home:
             kb.reset("data-only", dry_run=False)
         self.mark.unlink(missing_ok=True)
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def unusable(self, error: OSError) -> IoError:
+        """Return what is said where the disk refuses."""
+        return IoError(
+            f"the cache '{self.path}' cannot be used: {(error.strerror or str(error)).lower()}",
+            hint="XDG_CACHE_HOME names another place for caches",
+            details={"path": str(self.path)},
+        )
 
 
 def _all_homes(environ: Mapping[str, str]) -> list[Home]:

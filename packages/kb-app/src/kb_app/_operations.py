@@ -30,6 +30,7 @@ from kb_search.embed import describe, list_packs
 from kb_search.opening import DAMAGED_HINT, INDEX_VERSION
 
 if TYPE_CHECKING:
+    from kb_core.control import EmbeddingModel
     from kb_core.wire import types
 
 __all__ = ["doctor", "models", "part_bytes", "preview_source", "schema", "stats"]
@@ -132,9 +133,8 @@ def preview_source(
 
 def part_bytes(data_dir: Path) -> dict[str, int]:
     """Return the bytes on disk of each part, write-ahead files included."""
-    duckdb = sum(_size(path) for path in DataDir(data_dir).parts("kebab.duckdb"))
     return {
-        "duckdb": duckdb,
+        "duckdb": sum(_size(path) for path in DataDir(data_dir).parts("kebab.duckdb")),
         "tantivy": _tree_size(data_dir / "lexical"),
         "vectors": _tree_size(data_dir / "vectors"),
         "assets": _tree_size(data_dir / "assets"),
@@ -196,19 +196,20 @@ def _versions() -> Mapping[str, str | None]:
 
 def _can_rerank(parts: Parts) -> bool:
     """Say whether the model has vectors of tokens: one that pools inside its graph has none."""
+    return (model := _described(parts)) is not None and model.pooling != "none"
+
+
+def _described(parts: Parts) -> EmbeddingModel | None:
+    """Return the model; ``None`` where there is none, or its own check says what is wrong."""
     try:
-        model = parts.model()
+        return parts.model()
     except KbError:
-        return False
-    return model is not None and model.pooling != "none"
+        return None
 
 
 def _model_key(config: Config, parts: Parts) -> str | None:
-    try:
-        model = parts.model()
-    except KbError:
-        return config.embedding.model
-    return model.key if model else None
+    model, named = _described(parts), config.embedding.model
+    return model.key if model else named if named != "none" else None
 
 
 def _check_gate(parts: Parts) -> Iterator[Check]:
@@ -335,7 +336,8 @@ def _check_index(
         else f"a merge moved mean lengths by {drift:.1e}, and scores with them",
         "hint": None if exact else "run 'kebab ingest': it mends that",
     }
-    yield _embedded(control, _model_key(config, parts))
+    if _described(parts) or config.embedding.model == "none":
+        yield _embedded(control, _model_key(config, parts))
 
 
 def _check_left(config: Config, control: Control) -> Iterator[Check]:
@@ -493,7 +495,6 @@ def _tree_size(folder: Path) -> int:
 
 def _size(path: Path) -> int:
     try:
-        status = path.lstat()
+        return 0 if path.is_dir() else path.lstat().st_size
     except OSError:  # merged or compacted away meanwhile
         return 0
-    return status.st_size if not path.is_dir() else 0

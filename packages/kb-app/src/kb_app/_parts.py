@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from kb_core.errors import ModelMissing
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ class Parts:
     query: Callable[[str, int, float], QueryResult]
     """Ask the store in SQL, for so many rows, for so many seconds."""
     model: Callable[[], EmbeddingModel | None]
-    """The model whose vectors are searched, described; ``None`` where there is none."""
+    """The model whose vectors are searched, described; ``None`` where there is none.
+
+    Raises ``ModelMissing`` where one is configured and its folder is not there."""
     embedder: Callable[[], Embedder]
     """The one embedder, from any thread; loaded at the first call."""
     reranker: Callable[[], Reranker]
@@ -77,3 +80,10 @@ class Parts:
     executor: Executors
     """What does tasks; nothing starts before there is something to do."""
     clock: Clock
+
+    def model_or_absence(self) -> tuple[EmbeddingModel | None, ModelMissing | None]:
+        """The model, or what says that it is not there, for who goes on without it."""
+        try:
+            return self.model(), None
+        except ModelMissing as error:
+            return None, error

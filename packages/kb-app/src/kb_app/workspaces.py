@@ -37,8 +37,8 @@ from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
 from kb_core.errors import (
     InvalidInput,
-    IoError,
     KbError,
+    ModelMissing,
     NotIndexed,
     ReadonlyMode,
     StoreBusy,
@@ -401,11 +401,17 @@ class Workspace(KnowledgeBase):
                 self._make_anew()
             home.use(self._place.folders, is_whole=True, reads_late=self._reads_late)
         except OSError as error:
-            raise _unwritable(home.path, error) from error
+            raise home.unusable(error) from error
 
     def _read(self, patience: float, *, is_first: bool) -> None:
         """Read what changed; of pictures and the like no more than their names, unless wanted."""
-        self._ingest(patience, is_first=is_first)
+        try:
+            self._ingest(patience, is_first=is_first)
+        except ModelMissing as error:  # which counts how long a passage is
+            if is_first:
+                raise
+            self._remark = f"what changed is not read, this is from before: {error}"
+            return
         if not self._reads_late and self._is_mostly_late():
             self._reads_late = True
             self._ingest(patience, is_first=False)
@@ -451,8 +457,8 @@ class Workspace(KnowledgeBase):
             for one in queries
             if not isinstance(one, KbError) and one.mode in _BY_MEANING and one.cursor is None
         ]
-        model = self._parts.model() if asked and not self._is_frozen else None
-        if model is None:
+        model, _ = self._parts.model_or_absence()
+        if model is None or not asked or self._is_frozen:
             return
         snapshot, engine = self._snapshot(), self._engine(stop)
         keys = [*besides]
@@ -485,14 +491,6 @@ def _refuse_unless(is_whole: bool, folder: str) -> None:  # noqa: FBT001 - one f
             hint="leave out --readonly, and unset KEBAB_READONLY: it goes into a cache",
             details={"operation": "ingest"},
         )
-
-
-def _unwritable(home: Path, error: OSError) -> IoError:
-    return IoError(
-        f"the cache '{home}' cannot be used: {(error.strerror or str(error)).lower()}",
-        hint="XDG_CACHE_HOME names another place for caches",
-        details={"path": str(home)},
-    )
 
 
 def _quoted(place: Place) -> str:

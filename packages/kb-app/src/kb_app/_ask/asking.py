@@ -406,7 +406,7 @@ class Asking:
         )
         if evidence is None:
             return _Read(degraded=remarks)
-        model = self._parts.model()
+        model, _ = self._parts.model_or_absence()
         name = model.name if model else ""
         by = f"closely, by {name}" if evidence.is_read else "by words alone"
         asked.watch.note("read", f"{count(len(found), 'passage')} {by}")
@@ -429,12 +429,13 @@ class Asking:
 
     def _reader(self) -> tuple[CloseReader | None, tuple[str, ...]]:
         """Return what reads closely, or why nothing does."""
-        if self._parts.model() is None:
-            return None, ("reading: no model; sentences are chosen by words alone",)
+        why: str | KbError = "no model"
         try:
-            return self._parts.close_reader(), ()
+            if self._parts.model() is not None:
+                return self._parts.close_reader(), ()
         except (InvalidInput, ModelMissing) as error:
-            return None, (f"reading: {error}; sentences are chosen by words alone",)
+            why = error
+        return None, (f"reading: {why}; sentences are chosen by words alone",)
 
     def _said(
         self,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kb_app._search.query import ParsedQuery
 from kb_core.clock import to_epoch
 from kb_core.dates import DateAsked, DateNamed, dates_in, without
-from kb_core.errors import IndexCorrupt, InvalidInput, KbError
+from kb_core.errors import IndexCorrupt, InvalidInput, KbError, ModelMissing
 from kb_core.filters import Filter, Range
 from kb_core.media import SearchMode
 from kb_core.search import LexicalQuery, Scored
@@ -29,6 +29,7 @@ from kb_search.fusion import Basis
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from kb_app._search.settings import SearchSettings
     from kb_core.ports import IndexSnapshot
 
 __all__ = ["Channel", "Deadline", "Late", "Proposals", "Stopwatch", "dated", "is_working"]
@@ -229,21 +230,27 @@ def propose(  # noqa: PLR0913 - the parts of one search
     pool: int,
     *,
     wanted: Channel,
-    model_key: str | None,
+    settings: SearchSettings,
     embed: Callable[[str], bytes],
     deadline: Deadline,
 ) -> Proposals:
-    """Return at most *pool* candidates of every channel in *wanted* that can run."""
-    proposals = Proposals()
+    """Return at most *pool* candidates of every channel in *wanted* that can run.
+
+    ``ModelMissing`` where there is no channel but the one whose model is missing.
+    """
+    proposals, model_key = Proposals(), settings.model_key
+    alone = Channel.LEXICAL not in wanted
+    if alone and settings.absent is not None:
+        raise settings.absent
     vectors = None
-    if Channel.VECTOR in wanted and _has_vectors(snapshot, model_key, proposals):
+    if Channel.VECTOR in wanted and _has_vectors(snapshot, settings, proposals):
         vectors = deadline.start(
             lambda: _nearest(snapshot, parsed.meant, where, pool, str(model_key), embed)
         )
     if Channel.LEXICAL in wanted:
         _add_words(proposals, snapshot, parsed, (where, pool), alone=vectors is None)
     if vectors is not None:
-        _add_vectors(proposals, vectors, deadline)
+        _add_vectors(proposals, vectors, deadline, alone=alone)
     if proposals.lexical:
         proposals.basis = _basis(snapshot, parsed, proposals, model_key)
         if Channel.VECTOR in wanted and model_key is not None:
@@ -357,7 +364,9 @@ def _nearest(
     return _Nearest(found, embedded - started, time.perf_counter() - embedded)
 
 
-def _add_vectors(proposals: Proposals, vectors: Callable[[], _Nearest], deadline: Deadline) -> None:
+def _add_vectors(
+    proposals: Proposals, vectors: Callable[[], _Nearest], deadline: Deadline, *, alone: bool
+) -> None:
     try:
         nearest = vectors()
     except Late:
@@ -366,6 +375,8 @@ def _add_vectors(proposals: Proposals, vectors: Callable[[], _Nearest], deadline
     except InvalidInput:
         raise  # what was asked is at fault, not the channel
     except KbError as error:
+        if alone and isinstance(error, ModelMissing):
+            raise
         proposals.degraded.append(f"vector: {error}")
         return
     proposals.vector = nearest.found
@@ -374,8 +385,12 @@ def _add_vectors(proposals: Proposals, vectors: Callable[[], _Nearest], deadline
     proposals.ran |= Channel.VECTOR
 
 
-def _has_vectors(snapshot: IndexSnapshot, model_key: str | None, proposals: Proposals) -> bool:
+def _has_vectors(snapshot: IndexSnapshot, settings: SearchSettings, proposals: Proposals) -> bool:
     """Say whether there is anything to be near to, and note what is to be said of that."""
+    model_key, absent = settings.model_key, settings.absent
+    if absent is not None:
+        proposals.degraded.append(f"vector: {absent} ({absent.hint})")
+        return False
     if model_key is None:
         proposals.degraded.append("vector: switched off (embedding.model is 'none')")
         return False

@@ -46,6 +46,7 @@ from kb_app._search.ranking import (
     rank_proposals,
     reordered,
 )
+from kb_app._search.settings import SearchSettings, search_settings
 from kb_app._search.trace import trace_of
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError
@@ -55,7 +56,6 @@ from kb_core.search import (
     Clause,
     LexicalQuery,
     Missing,
-    SaidAbout,
     SearchQuery,
     SearchResponse,
     Trace,
@@ -67,11 +67,10 @@ if TYPE_CHECKING:
 
     from kb_app._parts import Parts
     from kb_app.config import Config
-    from kb_core.control import EmbeddingModel
     from kb_core.dates import DateAsked
     from kb_core.ports import IndexSnapshot, Reranker
 
-__all__ = ["Engine", "RankedList", "SearchSettings", "open_engine", "pool_size", "search_settings"]
+__all__ = ["Engine", "RankedList", "open_engine", "pool_size"]
 
 _FACETS = (
     ("media", "media"),
@@ -99,36 +98,6 @@ def pool_size(k: int) -> int:
     return max(_POOL_FACTOR * k, _POOL_MIN)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchSettings:
-    """What a search needs of the configuration."""
-
-    fusion: str = "auto"
-    rrf_k: int = 60
-    rerank: bool = False
-    stale_threshold_days: int = 30
-    model_key: str | None = None
-    """Names the vectors to search; ``None`` where embedding is switched off."""
-    about: tuple[SaidAbout, ...] = ()
-    """What the person says of sources and folders."""
-
-
-def search_settings(config: Config, model: EmbeddingModel | None) -> SearchSettings:
-    """Return what a search among the vectors of *model* needs to know."""
-    return SearchSettings(
-        fusion=config.search.fusion,
-        rrf_k=config.search.rrf_k,
-        rerank=config.search.rerank,
-        stale_threshold_days=config.search.stale_threshold_days,
-        model_key=model.key if model else None,
-        about=tuple(
-            SaidAbout(source.id, about.path, about.text)
-            for source in config.sources
-            for about in source.about
-        ),
-    )
-
-
 def open_engine(
     snapshot: IndexSnapshot,
     config: Config,
@@ -143,7 +112,7 @@ def open_engine(
     """
     return Engine(
         snapshot,
-        search_settings(config, parts.model()),
+        search_settings(config, *parts.model_or_absence()),
         embed=lambda text: parts.embedder().embed_query(text),
         reranker=parts.reranker,
         now=to_epoch(parts.clock()),
@@ -251,7 +220,7 @@ class Engine:
             run.where,
             run.pool,
             wanted=run.wanted,
-            model_key=self.settings.model_key,
+            settings=self.settings,
             embed=self.embed,
             deadline=run.deadline,
         )

@@ -199,7 +199,8 @@ def _no_candidate(case: _Case) -> tuple[str, str]:
     if case.query.mode is not SearchMode.LEXICAL and not case.embedded:
         words = "" if case.query.mode is SearchMode.VECTOR else ", and none of the words is in it"
         if case.engine.settings.model_key is None:
-            off = "search by meaning is switched off (embedding.model is 'none')"
+            absent = case.engine.settings.absent
+            off = absent or "search by meaning is switched off (embedding.model is 'none')"
             return "no_embedding", f"{off}{words}"
         return "no_embedding", f"none of its chunks has an embedding yet{words}: run 'kebab embed'"
     return "no_match", "none of the words of the query is in it"
@@ -330,7 +331,7 @@ def standings(
             narrow,
             pool,
             wanted=wanted,
-            model_key=engine.settings.model_key,
+            settings=engine.settings,
             embed=engine.embed,
             deadline=Deadline(None),
         )

@@ -97,7 +97,8 @@ def _propose(
         key = str(engine.settings.model_key)
         proposals.vector = snapshot.vector(vector, key, where, pool)
         return proposals
-    proposals.degraded.append("vector: no embedding of this text yet; found by its words")
+    why = engine.settings.absent or "no embedding of this text yet"
+    proposals.degraded.append(f"vector: {why}; found by its words")
     if words:
         proposals.lexical = snapshot.lexical(LexicalQuery((Clause(words),)), where, pool)
     return proposals

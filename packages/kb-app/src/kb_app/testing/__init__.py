@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb_app._search.engine import Engine, SearchSettings
+from kb_app._search.engine import Engine
+from kb_app._search.settings import SearchSettings
 from kb_core.records import DocumentRecord, Publication
 from kb_core.testing.documents import NOW, Corpus
 from kb_core.testing.fakes import HashEmbedder

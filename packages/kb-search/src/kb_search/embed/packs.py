@@ -290,18 +290,40 @@ PACKS: tuple[ModelPack, ...] = (
 
 
 def find_pack(name: str) -> ModelPack:
-    """Return the pack of that name, or the one in the directory of that name."""
+    """Return the pack of that name, or the one in the directory of that name.
+
+    Raises ``ConfigInvalid`` for what is neither, and ``ModelMissing`` for the path of a
+    directory that is not there: the disk that it is on may be back later.
+    """
     for pack in PACKS:
         if pack.name == name:
             return pack
     directory = Path(name).expanduser()
-    if not directory.is_dir():
-        known = ", ".join(pack.name for pack in PACKS)
-        raise ConfigInvalid(
-            f"embedding model {name!r} is neither a known model nor a directory",
-            hint=f"set [embedding] model to one of {known}, to a directory, or to none",
-        )
-    return _pack_in(directory.absolute())
+    try:
+        if directory.is_dir():
+            return _pack_in(directory.absolute())
+        is_gone = directory.is_absolute() and not directory.exists()
+    except OSError as error:
+        raise _gone(directory, f"cannot be read: {error.strerror}") from error
+    if is_gone:
+        raise _gone(directory, "does not exist")
+    raise ConfigInvalid(
+        f"embedding model {name!r} is neither a known model nor a directory",
+        hint=f"set [embedding] model to one of {_known()}, to a directory, or to none",
+    )
+
+
+def _known() -> str:
+    return ", ".join(pack.name for pack in PACKS)
+
+
+def _gone(directory: Path, reason: str) -> ModelMissing:
+    return ModelMissing(
+        f"the folder of the embedding model, {str(directory)!r}, {reason}",
+        hint="attach the disk that it is on, or set [embedding] model to another folder, "
+        f"to one of {_known()}, or to none",
+        details={"model": str(directory)},
+    )
 
 
 def list_packs(directories: Iterable[Path] = ()) -> tuple[PackStatus, ...]:
@@ -369,6 +391,8 @@ def _status(pack: ModelPack) -> PackStatus:
 
 
 def _pack_in(directory: Path) -> ModelPack:
+    if not any(directory.iterdir()):  # where a disk is attached, and is not
+        raise _gone(directory, "is empty")
     record = read_record(directory)
     return ModelPack(
         name=record.name,
