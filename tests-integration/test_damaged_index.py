@@ -258,3 +258,18 @@ def test_a_server_survives_a_damaged_index(sealed: InstalledKebab, how: Harm) ->
             assert "ingest'" in str(caught.value.hint)
         sealed.ingest()  # by another process
         assert kb.search(SearchQuery(text="walrus")).hits
+
+
+def test_vectors_that_a_reset_deleted_come_back_by_the_command_that_is_named(
+    kebab: InstalledKebab,
+) -> None:
+    kebab.configure(model="multilingual-e5-small")
+    kebab.write("walrus.md", "The walrus is in the garage.")
+    kebab.ingest()
+    kebab.run("reset", "--vector-only", "--yes")
+
+    none = kebab.json("search", "walrus")
+    assert none["degraded"] == ["vector: no embeddings for this model yet (run 'kebab embed')"]
+    kebab.json("doctor")
+    assert kebab.json("embed")["embedded"] == 0  # they are in the store
+    assert not kebab.json("search", "walrus").get("degraded")

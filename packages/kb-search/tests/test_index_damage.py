@@ -210,6 +210,15 @@ def test_meaning_goes_without_words_and_words_go_without_meaning(copied: Path) -
     assert key not in snapshot.control.vectors
 
 
+def test_vectors_that_were_all_taken_away_are_none_and_no_damage(copied: Path) -> None:
+    shutil.rmtree(copied / "vectors")
+
+    snapshot = Reader(copied).snapshot()
+
+    assert (snapshot.damage, snapshot.control.vectors) == ({}, {})
+    assert len(snapshot.lexical(WORDS, None, 5)) == 5
+
+
 def test_an_older_copy_of_a_file_that_changes_is_damage(good: World, tmp_path: Path) -> None:
     corpus = Corpus(HashEmbedder())
     documents = [corpus.document(f"{n}.md", f"A walrus, {n}.") for n in range(3)]

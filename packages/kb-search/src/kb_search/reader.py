@@ -184,12 +184,14 @@ class Reader:
     def _vectors(self, files: VectorFiles, wrong: dict[str, str]) -> VectorSet | None:
         """Map a model's vectors; ``None``, and a line in *wrong*, where they are damaged.
 
+        Where no file of them is left, somebody took them away, and there are none for now.
         A writer that replaced them has published before, so that the caller reads again.
         """
         model_key = files.model_key
         stem = Layout.of(self._vectors_dir, files).path("").name
         if said := wrong.pop(f"vectors/{stem}", None):
-            wrong[model_key] = said
+            if any(self._vectors_dir.glob(f"{stem}*")):
+                wrong[model_key] = said
             return None
         key = (model_key, files.generation, files.rows, files.dead)
         found = self._vector_sets.get(key)
