@@ -146,6 +146,7 @@ def test_a_bug_shows_its_traceback_only_when_asked() -> None:
 
 
 AFTER, INSTEAD = "it goes after the command: kebab", "it is a command: kebab"
+NO_VALUE = "does not take a value"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,13 @@ AFTER, INSTEAD = "it goes after the command: kebab", "it is a command: kebab"
         (["--mode", "vector", "search"], "no such option '--mode'", f"{AFTER} search --mode"),
         (["--status"], "no such option '--status'", f"{INSTEAD} status"),
         (["stats", "x"], "got unexpected extra argument (x)", "kebab stats --help"),
-        (["stats", "--config"], "option '--config' requires an argument", "kebab --help"),
+        (["stats", "--config"], "option '--config' requires an argument", "kebab stats --help"),
+        (["--config"], "option '--config' requires an argument", "kebab --help"),
+        (["ingest", "--watch=3"], f"option '--watch' {NO_VALUE}", "kebab ingest --help"),
+        (["stats", "--json=3"], f"option '--json' {NO_VALUE}", "kebab stats --help"),
+        (["--json=3", "stats"], f"option '--json' {NO_VALUE}", "kebab --help"),
+        (["mcp", "--readonly=3"], f"option '--readonly' {NO_VALUE}", "kebab mcp --help"),
+        (["eval", "run", "--ask=3"], f"option '--ask' {NO_VALUE}", "kebab eval run --help"),
     ],
 )
 def test_lesson_39_a_usage_error_is_invalid_input_with_the_nearest_word(

@@ -114,6 +114,13 @@ class _WithExample(click.Command):
         self.params += global_options(hidden=True)
         self.example = example
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # of a value too many or too few, click leaves it out
+            raise
+
     def format_epilog(
         self,
         ctx: click.Context,  # noqa: ARG002 - as click calls it
