@@ -114,6 +114,28 @@ def test_a_document_that_is_not_what_was_committed_is_restored(kebab: InstalledK
     assert answers(kebab) == before
 
 
+@pytest.mark.parametrize(
+    "harm", ["DELETE FROM meta", "UPDATE migrations SET hash = 'other' WHERE number = 1"]
+)
+def test_a_store_that_cannot_be_gone_on_with_is_made_anew_as_the_error_says(
+    kebab: InstalledKebab, harm: str
+) -> None:
+    before = answers(kebab)
+    with duckdb.connect(kebab.data_dir / "kebab.duckdb") as connection:
+        connection.execute(harm)
+    kebab.write("new.md", "A walrus.")
+
+    failed = kebab.run("ingest", code=2).stderr
+    assert f"hint: 'kebab --config {kebab.config} doctor --repair' shows" in failed
+    assert kebab.json("doctor", "--repair", "--yes")["saved"] == NOTES + 1
+
+    assert kebab.ingest()["new"] == 1
+    (kebab.notes / "new.md").unlink()
+    kebab.ingest()
+    assert answers(kebab) == before
+    assert kebab.json("doctor", "--deep")["ok"]
+
+
 def test_what_the_index_lost_too_is_read_again_or_named(kebab: InstalledKebab) -> None:
     before = answers(kebab)
     (kebab.notes / "3.md").unlink()

@@ -117,8 +117,24 @@ def test_a_store_of_an_edited_migration_is_refused(tmp_path: Path) -> None:
     Store.open(path).close()
     sql(path, "UPDATE migrations SET hash = 'other'")
 
-    with pytest.raises(StoreCorrupt, match="another version of migration 'm0001_initial"):
+    with pytest.raises(StoreCorrupt, match="another version of migration 'm0001_initial") as caught:
         Store.open(path)
+
+    assert "'kebab doctor --repair' shows what it would do" in (caught.value.hint or "")
+
+
+def test_a_store_that_lost_its_counters_gives_no_key_a_second_time(tmp_path: Path) -> None:
+    path = tmp_path / "kebab.duckdb"
+    with Store.open(path) as store:
+        store.commit(Changes(documents=(document("a.md", "A walrus."),)))
+    sql(path, "DELETE FROM meta")
+
+    with Store.open(path) as store, pytest.raises(StoreCorrupt, match="counters") as caught:
+        store.commit(Changes(documents=(document("b.md", "A seal."),)))
+
+    assert "'kebab doctor --repair' shows what it would do" in (caught.value.hint or "")
+    with pytest.raises(StoreCorrupt, match="counters"):
+        Store.examine(path)
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import _duckdb as duckdb  # without the package around it, which takes as long a
 from kb_core.disk import disk_hint, disk_hint_of
 from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
 
-__all__ = ["is_damage", "translate_errors"]
+__all__ = ["CORRUPT_HINT", "is_damage", "translate_errors"]
 
 _LOCKED = "could not set lock"
 _DAMAGED = (
@@ -33,9 +33,9 @@ _SURROGATE = re.compile(r"surrogate ('[^']*') at position (\d+)")
 _HOLDER = re.compile(r"\(PID (\d+)\)")
 _UNUSABLE_CLASSES = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 
-_CORRUPT_HINT = (
-    "'kebab doctor --repair' shows what it would do: it sets the file aside and makes the store "
-    "again of what the index holds; or put a copy of the whole data directory back"
+CORRUPT_HINT = (
+    "'kebab doctor --repair' shows what it would do: it keeps a copy of the store and makes it "
+    "again of what can be read and of the index; or put a copy of the whole data directory back"
 )
 
 
@@ -81,7 +81,7 @@ def _translated(action: str, error: duckdb.Error) -> KbError:
             hint="upgrade kebab",
         )
     if is_damage(error):
-        return StoreCorrupt(f"could not {action}: {message}", hint=_CORRUPT_HINT)
+        return StoreCorrupt(f"could not {action}: {message}", hint=CORRUPT_HINT)
     hint = disk_hint_of(message)
     if isinstance(error, duckdb.IOException) or hint:
         return IoError(f"could not {action}: {message}", hint=hint)

@@ -18,6 +18,7 @@ from datetime import datetime
 from kb_core.changes import Outbox
 from kb_core.errors import StoreCorrupt
 from kb_core.values import dataclass
+from kb_store._errors import CORRUPT_HINT
 from kb_store._session import Row, Session, instants, integers, strings
 
 __all__ = [
@@ -42,7 +43,7 @@ UPDATE meta SET sequence = ?, corpus_revision = ?, vector_revision = ?,
                 next_doc_key = ?, next_chunk_key = ?
 """
 _BUMP = "UPDATE meta SET sequence = sequence + 1"
-_COUNT = "SELECT count(*) FROM meta"
+_COUNT = "SELECT (SELECT count(*) FROM meta) + (SELECT count(*) FROM documents)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,10 @@ class Keys:
 
 
 def create_meta(session: Session, now: datetime) -> None:
-    """Write the row of a store that has none: a new store gets its identity."""
+    """Write the row of a store that has none: a new store gets its identity.
+
+    One that has documents has lost it, with the keys that it gave them: ``load_meta`` says so.
+    """
     if session.count(_COUNT):
         return
     numbers = {
@@ -100,9 +104,7 @@ def load_meta(session: Session) -> Meta:
     """Read the row."""
     row = session.record(_LOAD)
     if row is None:
-        raise StoreCorrupt(
-            "the store has lost its counters", hint="move the file away and run 'kebab ingest'"
-        )
+        raise StoreCorrupt("the store has lost its counters", hint=CORRUPT_HINT)
     return Meta(**row)
 
 

@@ -17,6 +17,7 @@ from kb_core.errors import StoreCorrupt, StoreNewer
 from kb_core.ports import Clock
 from kb_core.values import dataclass
 from kb_store._embeddings import quantize_halves
+from kb_store._errors import CORRUPT_HINT
 from kb_store._session import Record, Session, instants, integers, strings
 
 __all__ = ["Migration", "create", "is_current", "last_migration", "migrate", "migrations"]
@@ -115,7 +116,7 @@ def _missing(applied: Sequence[Record]) -> list[Migration]:
         if row["hash"] != missing.pop(number).hash:
             raise StoreCorrupt(
                 f"the store was made by another version of migration {name!r}",
-                hint="move the file away and run 'kebab ingest', or put a copy of it back",
+                hint=CORRUPT_HINT,
                 details={"migration": name},
             )
     return list(missing.values())

@@ -26,6 +26,7 @@ _COPY = 'INSERT INTO "{0}" BY NAME SELECT * FROM damaged."{0}"'
 _LAST = 'SELECT coalesce(max(rowid), -1) FROM damaged."{0}"'
 _SOME = f"{_COPY} WHERE rowid BETWEEN ? AND ?"
 _READ_TOGETHER = 2048
+_ROWS = "SELECT count(*) FROM meta"
 _NOT_COPIED = {"migrations", "outbox"}
 
 _MEND = """
@@ -114,7 +115,7 @@ def _copied_meta(session: Session) -> list[str]:
     with session.transaction():
         session.run("CREATE TEMP TABLE fresh AS SELECT * FROM meta")
         session.run("DELETE FROM meta")
-    is_lost = session.damaged(_COPY.format("meta")) is not None
+    is_lost = session.damaged(_COPY.format("meta")) is not None or not session.count(_ROWS)
     if is_lost:
         session.run("INSERT INTO meta SELECT * FROM fresh")
     session.run("DROP TABLE fresh")

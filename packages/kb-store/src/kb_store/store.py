@@ -352,6 +352,7 @@ class Store:
         with closing(Session(path, readonly=True)) as session, session.use("check the store"):
             if not is_current(session):
                 return [OLDER_STORE]
+            load_meta(session)
             problems = deep_check(session)
             hidden = _documents.unaccounted(session)
             if hidden:
