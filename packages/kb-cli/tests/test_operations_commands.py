@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,18 @@ def test_doctor_exits_3_when_something_is_not_and_says_what_to_do() -> None:
         "1 of 2 checks failed\n"
     )
     assert (text.stderr, machine.stderr) == ("", "")
+
+
+def test_what_doctor_says_to_do_is_for_the_knowledge_base_that_was_asked(tmp_path: Path) -> None:
+    hint = "'kebab forget source old' takes it out"
+    check = {"name": "removed source", "ok": True, "detail": "old: 2 documents", "hint": hint}
+    kb = knowledge_base({"doctor": wire.doctor([check])})
+    config = tmp_path / "kb.toml"
+    config.touch()
+
+    result = run("--config", str(config), "doctor", kb=kb)
+
+    assert f"hint: 'kebab --config {config} forget source old' takes it out" in result.stdout
 
 
 def test_models_show_which_is_active_and_why_another_cannot_be() -> None:

@@ -37,7 +37,7 @@ def doctor(cli: CliContext, deep: bool, repair: bool, yes: bool, offline: bool) 
         return
     with cli.open() as kb:
         found = kb.doctor(deep=deep)
-    cli.show(found, _doctor_lines)
+    cli.show(found, partial(_doctor_lines, cli.named))
     if not found["ok"]:
         cli.exit(_UNHEALTHY)
 
@@ -115,14 +115,14 @@ def _named(what: str | None, names: Sequence[str]) -> Iterator[str]:
         yield f"  and {len(names) - _MOST_NAMED:,} more: --json names all"
 
 
-def _doctor_lines(doctor: Shown) -> Iterator[str]:
+def _doctor_lines(named: Callable[[str], str], doctor: Shown) -> Iterator[str]:
     checks = doctor["checks"]
     longest = max((width(check["name"]) for check in checks), default=0)
     for check in checks:
         mark = style(" ok ", fg="green") if check["ok"] else style("FAIL", fg="red")
         yield f"{mark}  {pad(check['name'], longest)}  {flat(check['detail'])}"
         if check.get("hint"):
-            yield f"{' ' * (longest + 8)}hint: {flat(check['hint'])}"
+            yield f"{' ' * (longest + 8)}hint: {flat(named(check['hint']))}"
     bad = sum(not check["ok"] for check in checks)
     yield f"{bad} of {len(checks)} checks failed" if bad else "everything is well"
 
