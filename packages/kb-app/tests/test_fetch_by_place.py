@@ -99,6 +99,9 @@ def test_a_path_alone_is_the_document() -> None:
         ({"path": "a.md", "lines": True}, "lines true is not lines such as"),
         ({"path": "a.md", "lines": "5-3"}, "lines 5 to 3 are not a span"),
         ({"path": "a.md", "lines": "0"}, "lines 0 to 0 are not a span"),
+        ("a.md:0", "lines 0 to 0 are not a span"),
+        ("notes/a.md:0-3", "lines 0 to 3 are not a span"),
+        ({"citation": "a.md:5-3"}, "lines 5 to 3 are not a span"),
         ({"path": "a.md", "context": 1}, "'context' goes with 'chunk', not with 'path'"),
         ({"citation": "a.md#L3", "lines": "3"}, "'lines' goes with 'path', not with 'citation'"),
         ({"chunk": "a.md:1", "context": -1}, "context -1 is not a whole number from 0"),
@@ -110,6 +113,14 @@ def test_a_path_alone_is_the_document() -> None:
 def test_a_place_that_is_none_is_refused_by_name(place: Place, message: str) -> None:
     with kb_of() as kb, pytest.raises(InvalidInput, match=message.replace("(", r"\(")):
         kb.fetch(place)
+
+
+def test_lines_that_cannot_be_are_told_with_those_that_there_are() -> None:
+    for place in ("a.md:0-3", {"path": "a.md", "lines": "0-3"}):
+        with kb_of() as kb, pytest.raises(InvalidInput) as caught:
+            kb.fetch(place)
+        assert "lines count from 1" in str(caught.value.hint)
+        assert str(caught.value.hint).endswith("'notes/a.md' has 30 lines")
 
 
 def test_a_place_that_nothing_has_is_not_found() -> None:

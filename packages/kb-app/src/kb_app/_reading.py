@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from kb_app._media import has_lines, medium_of
 from kb_app._search.filtering import compile_filters, epoch_of, filter_warnings, glob_of
 from kb_app._search.hits import Freshness, file_of
-from kb_app._search.lookup import chunk_named, document_named, paths_named
+from kb_app._search.lookup import (
+    chunk_named,
+    document_named,
+    is_span,
+    no_span,
+    paths_named,
+)
 from kb_core import wire
 from kb_core.citations import citation_of
 from kb_core.errors import InvalidInput, SpanNotSupported
@@ -89,18 +95,14 @@ def fetch_span(
     max_tokens: int | None,
     fresh: Freshness,
 ) -> types.FetchResult:
-    """Return lines *asked*, from 1 and inclusive, clamped to what there is."""
+    """Return lines *asked*, from 1 and inclusive; the last is cut to what there is."""
     start, end = asked
-    if start < 1 or end < start:
-        raise InvalidInput(
-            f"lines {start} to {end} are not a span",
-            hint="lines count from 1, and the last is not before the first",
-            details={"field": "line_start", "value": [start, end]},
-        )
     budget = _budget(max_tokens)
     doc, text = _doc_and_text(snapshot, doc_id)
     if not has_lines(doc):
         raise _without_lines(snapshot, doc)
+    if not is_span(start, end):
+        raise no_span(doc, asked, text, "line_start")
     lines = LineIndex(text)
     stale = fresh.is_stale(doc)
     last = min(end, len(lines))

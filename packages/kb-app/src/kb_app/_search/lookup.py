@@ -13,9 +13,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from kb_app._ingest.seeing.files import is_utf8
+from kb_app._media import has_lines
+from kb_app.shown import count
 from kb_core.citations import (
     CellSpan,
     Citation,
@@ -31,7 +34,7 @@ from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.filters import Glob, OneOf, all_of, literal_glob
 from kb_core.ids import doc_ids_at, is_id_prefix
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
-from kb_core.text import nfc
+from kb_core.text import LineIndex, nfc
 from kb_core.values import dataclass
 
 __all__ = [
@@ -43,6 +46,8 @@ __all__ = [
     "documents_at",
     "find",
     "in_several_sources",
+    "is_span",
+    "no_span",
     "origin_of",
     "paths_named",
     "places_of",
@@ -50,6 +55,8 @@ __all__ = [
 ]
 
 _AT_LINE = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9})|:\d{1,9})?:?")
+_Lines: TypeAlias = tuple[int, int]
+"""The first and the last, as somebody typed them."""
 _LISTED = 5
 _LONGEST_END = 200
 """A longer text is no end of a path that somebody typed."""
@@ -93,10 +100,10 @@ def find(
     readings = [(place, path) for path, place in _readings(text) if is_utf8(path)]
     for place, path in readings:
         if docs := _documents(snapshot, path, source):
-            return Named(_only(docs, text, field), None, _at(place, docs[0]))
+            return _named(snapshot, _only(docs, text, field), place, field)
     for place, path in readings:
         if docs := _ending_so(snapshot, path, source):
-            return Named(_only(docs, text, field), None, _at(place, docs[0]))
+            return _named(snapshot, _only(docs, text, field), place, field)
     return None
 
 
@@ -246,20 +253,19 @@ def _by_id(snapshot: IndexSnapshot, text: str, field: str) -> Named | None:
     return None
 
 
-def _readings(text: str) -> Iterator[tuple[str, Citation | None]]:
+def _readings(text: str) -> Iterator[tuple[str, Span | _Lines | None]]:
     """Yield the ways to read a text: as a path, and as a place in one."""
     spelled = unquote(text.removeprefix("file://")) if text.startswith("file://") else text
     yield spelled, None
     if "#" in text:
         with suppress(InvalidInput):
             citation = parse_citation(text)
-            yield citation.path, citation
+            yield citation.path, citation.span
     at_line = _AT_LINE.fullmatch(spelled)
     if at_line is not None:
-        first = max(1, int(at_line["first"]))
-        span = LineSpan(first, max(first, int(at_line["last"] or first)))
+        lines = int(at_line["first"]), int(at_line["last"] or at_line["first"])
         for path in dict.fromkeys((at_line["path"], unquote(at_line["path"]))):
-            yield path, Citation(path, span)
+            yield path, lines
     if "%" in text:
         yield unquote(text), None
 
@@ -301,8 +307,31 @@ def _within(source: str | None) -> OneOf | None:
     return OneOf("source_id", (source,)) if source else None
 
 
-def _at(place: Citation | None, doc: StoredDoc) -> Citation | None:
-    return None if place is None else Citation(doc["path"], place.span)
+def _named(
+    snapshot: IndexSnapshot, doc: StoredDoc, place: Span | _Lines | None, field: str
+) -> Named:
+    if isinstance(place, tuple):
+        if not is_span(*place):
+            text = snapshot.doc_text(doc["doc_id"]) if has_lines(doc) else None
+            raise no_span(doc, place, text, field)
+        place = LineSpan(*place)
+    return Named(doc, None, None if place is None else Citation(doc["path"], place))
+
+
+def is_span(first: int, last: int) -> bool:
+    """Say whether there can be such lines."""
+    return 1 <= first <= last
+
+
+def no_span(doc: StoredDoc, asked: tuple[int, int], text: str | None, field: str) -> InvalidInput:
+    """Return the error for lines that there cannot be, with those that there are in *text*."""
+    first, last = asked
+    there = f"; {doc['path']!r} has {count(len(LineIndex(text)), 'line')}" if text else ""
+    return InvalidInput(
+        f"lines {first} to {last} are not a span",
+        hint=f"lines count from 1, and the last is not before the first{there}",
+        details={"field": field, "value": [first, last]},
+    )
 
 
 def _only(docs: Sequence[StoredDoc], text: str, field: str) -> StoredDoc:
