@@ -206,6 +206,20 @@ def test_what_is_suggested_is_what_a_person_would_type(world: SearchWorld) -> No
     assert numbers["query"] in {"20260102", "1234567"}
 
 
+def test_what_is_suggested_has_the_rank_that_a_search_gives_it(world: SearchWorld) -> None:
+    """Equal scores stand by place, and these were written in the other order."""
+    paths = [f"tide/{n:02}.md" for n in reversed(range(9))]
+    world.put(*(world.corpus.document(path, "ebb and flood") for path in paths))
+    engine = world.engine()
+    query = SearchQuery(text="sailing", mode=SearchMode.LEXICAL, k=5)
+
+    suggested = [explained(engine, path, query)["suggestion"] for path in sorted(paths)]
+
+    shown = engine.search(dataclasses.replace(query, text="ebb")).hits
+    assert [hit.doc_path for hit in shown] == sorted(paths)[:5]
+    assert [each and each["rank"] for each in suggested] == [1, 2, 3, 4, 5, None, None, None, None]
+
+
 @pytest.mark.parametrize(("mode", "most"), [("lexical", 12), ("hybrid", 16), ("vector", 6)])
 def test_what_is_suggested_costs_a_dozen_questions(
     world: SearchWorld, monkeypatch: pytest.MonkeyPatch, mode: str, most: int

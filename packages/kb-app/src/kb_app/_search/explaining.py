@@ -410,8 +410,9 @@ class _Tried:
     def asked(self, text: str, mode: SearchMode = SearchMode.LEXICAL) -> Json | None:
         """Return ``{query, rank}`` where *text* finds it."""
         asked = replace(self.query, text=text, mode=mode, filters=SearchFilters(), max_tokens=None)
-        rows = self.engine.ranking(asked).rows[: self.query.k]
-        rank = next((n for n, row in enumerate(rows, 1) if row.chunk_key in self.keys), None)
+        rows = self.engine.ranking(asked).rows
+        shown = page_of(rows, 0, self.query.k, self.engine.renderer.places)
+        rank = next((n for n, row in enumerate(shown, 1) if row.chunk_key in self.keys), None)
         return None if rank is None else {"query": text, "rank": rank}
 
 
