@@ -239,6 +239,13 @@ def test_a_path_that_is_no_file_is_a_glob(path: str) -> None:
     assert "warnings" not in found
 
 
+@pytest.mark.parametrize("path", ["[id", "app/[id", "[id/", "[id/a*b.md"])
+def test_a_path_with_the_characters_of_a_pattern_is_itself(path: str) -> None:
+    found = asked(document("app/[id/a*b.md", "we walk\n"), pattern="walk", paths=(path,))
+
+    assert [file["doc_path"] for file in found["files"]] == ["app/[id/a*b.md"]
+
+
 def test_a_line_that_matches_several_alternatives_comes_before_one_that_matches_one() -> None:
     text = "".join(f"walk {n}\n" for n in range(9)) + "walk or swim\n"
     found = asked(document("a.py", text, media="code"), pattern="walk|swim", max_lines=2)

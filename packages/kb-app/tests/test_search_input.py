@@ -357,12 +357,17 @@ def test_what_is_printed_as_a_value_is_one_and_case_does_not_matter(
 
 def test_a_path_with_a_comma_is_meant_before_what_the_comma_parts(tmp_path: Path) -> None:
     made = SearchWorld(tmp_path)
-    made.put(*(made.corpus.document(path, "a lock") for path in ("a,b.md", "b.md", "{a,b}.md")))
+    paths = ("a,b.md", "b.md", "{a,b}.md", "[id]/*.md", "[id", "back\\slash.md")
+    made.put(*(made.corpus.document(path, "a lock") for path in paths))
 
     with KnowledgeBase(*world_of(tmp_path, made)) as kb:
         assert found(kb, path_glob=("a,b.md",)) == (["a,b.md"], [])
         assert found(kb, path_glob=("{a,b}.md",)) == (["{a,b}.md"], [])
         assert found(kb, path_glob=("a\\,b.md,b.md",)) == (["a,b.md", "b.md"], [])
+        assert found(kb, path_glob=("\\{a\\,b\\}.md",)) == (["{a,b}.md"], [])
+        assert found(kb, path_glob=("\\[id\\]/\\*.md",)) == (["[id]/*.md"], [])
+        assert found(kb, path_glob=("\\[id",)) == (["[id"], [])
+        assert found(kb, path_glob=("back\\\\slash.md",)) == (["back\\slash.md"], [])
 
 
 @pytest.mark.parametrize("tag", ["area", "#Area", "area/", "area/work", "area/work/deep"])

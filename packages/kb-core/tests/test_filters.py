@@ -20,6 +20,7 @@ from kb_core.filters import (
     all_of,
     alternatives_of,
     as_value,
+    literal_glob,
     values_of,
 )
 from kb_core.search import SearchFilters
@@ -57,6 +58,9 @@ def test_any_values_can_be_written_as_one_text(values: list[str]) -> None:
         ("a{b}c", ["a{b}c"]),
         ("{a,b", ["{a", "b"]),
         ("a\\,b", ["a,b"]),
+        ("{a\\,b,c}", ["a,b", "c"]),
+        ("\\{a,b\\}", ["\\{a", "b\\}"]),
+        ("\\{a\\,b\\}", ["\\{a,b\\}"]),
         (",", [","]),
         ("{a,b}" * 7, ["{a,b}" * 7]),
     ],
@@ -128,6 +132,14 @@ def test_the_published_schema_takes_a_filter_as_the_table_has_it(row: FilterSpec
 )
 def test_globs_of_the_fake_are_those_of_gitignore(pattern: str, path: str, matches: bool) -> None:
     assert glob_matches(pattern, path) is matches
+
+
+@given(st.text(alphabet="ab/*?[]\\{}", min_size=1), st.text(alphabet="ab/*?[]\\{}"))
+def test_a_path_as_a_pattern_matches_that_path_alone(path: str, other: str) -> None:
+    pattern = literal_glob(f"{path}.md")
+
+    assert glob_matches(f"/{pattern}", f"{path}.md")
+    assert glob_matches(f"/{pattern}", f"{other}.md") is (other == path)
 
 
 @given(st.text(max_size=12), st.text(max_size=12))

@@ -29,6 +29,9 @@ from kb_search.schema import records_schema
         ("a[!]", ["a[!]"], ["ab"]),
         ("a[!]]", ["ab"], ["a]"]),
         ("x.(y)|z+", ["x.(y)|z+"], ["xy", "z"]),
+        ("\\*.md", ["*.md", "x/*.md"], ["a.md", "\\a.md"]),
+        ("a\\[b\\].\\?", ["a[b].?"], ["ab.?", "a[b].x"]),
+        ("a\\\\b\\", ["a\\b\\"], ["ab", "ab\\"]),
     ],
 )
 def test_a_glob_is_gitignore_like(pattern: str, matches: list[str], misses: list[str]) -> None:

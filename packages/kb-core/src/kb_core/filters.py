@@ -262,9 +262,9 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """The path matches a gitignore-like pattern: ``**`` crosses directories.
+    r"""The path matches a gitignore-like pattern: ``**`` crosses directories.
 
-    A pattern without a slash matches a name at any depth.
+    A pattern without a slash matches a name at any depth. ``\*`` is a star of the path.
     """
 
     pattern: str
@@ -311,25 +311,26 @@ def all_of(parts: Iterable[Filter | None]) -> Filter | None:
 
 def literal_glob(path: str) -> str:
     """Return *path* as a pattern that matches nothing else: folders may be called ``[id]``."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+    return "".join(f"\\{c}" if c in "*?[\\" else c for c in path)
 
 
 _MOST_ALTERNATIVES = 64
-_BRACES = lazy_pattern(r"\{([^{}]*,[^{}]*)\}")
+_BRACES = lazy_pattern(r"(?<!\\)\{((?:[^{},\\]|\\.)*,(?:[^{}\\]|\\.)*)\}")
 
 
 def alternatives_of(pattern: str) -> list[str]:
     r"""Return the path patterns that *pattern* gives: ``docs/**,src/*.{ts,tsx}`` is three.
 
-    Commas part them, also in braces; ``\,`` is a comma of a path. *pattern* alone where there
-    would be too many, or none.
+    Commas part them, also in braces; ``\,`` and ``\{`` are of a path. *pattern* alone where
+    there would be too many, or none.
     """
     left, made = [pattern], list[str]()
     while left and len(left) + len(made) <= _MOST_ALTERNATIVES:
         one = left.pop(0)
         if braces := _BRACES.search(one):
             before, after = one[: braces.start()], one[braces.end() :]
-            left = [f"{before}{part}{after}" for part in braces[1].split(",")] + left
+            parts = _BETWEEN_VALUES.split(braces[1])
+            left = [f"{before}{part}{after}" for part in parts] + left
         else:
             made += values_of(one)
     return [pattern] if left or not made else list(dict.fromkeys(made))

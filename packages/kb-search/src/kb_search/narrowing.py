@@ -159,6 +159,9 @@ def _glob_body(pattern: str) -> str:
             members = re.sub(r"([\\\[\]&~^])", r"\\\1", inside[1:] if negated else inside)
             out.append(f"[{'^' if negated else ''}{members}]")
             at = end + 1
+        elif pattern[at] == "\\" and at + 1 < len(pattern):
+            out.append(_literal(pattern[at + 1]))
+            at += 2
         else:
             out.append({"*": "[^/]*", "?": "[^/]"}.get(pattern[at]) or _literal(pattern[at]))
             at += 1

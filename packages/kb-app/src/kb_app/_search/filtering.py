@@ -48,6 +48,7 @@ __all__ = [
 _CLASS = lazy_pattern(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
 """The members of a bracket in a path pattern; the first may be a bracket itself."""
 _RANGE = lazy_pattern(r"(.)-(.)", re.DOTALL)
+_ESCAPED = lazy_pattern(r"\\.", re.DOTALL)
 
 _MEDIA = {*(medium.value for medium in Media), *MEDIA_ALIASES}
 _NAMES, _NOT_GIVEN = tuple(row.name for row in FILTERS), (None, ())
@@ -268,12 +269,13 @@ def glob_of(name: str, pattern: str) -> Glob:
     What only the engine cannot do is refused by the engine, as ``InvalidInput``, too.
     """
     _check_unicode(name, pattern)
-    if not pattern.strip() or pattern.count("[") > pattern.count("]"):
+    bare = _ESCAPED.sub("", pattern)
+    if not pattern.strip() or bare.count("[") > bare.count("]"):
         raise _bad(name, pattern, "a gitignore-like pattern such as 'docs/**/*.md'")
     if len(pattern) > _LONGEST_GLOB:
         shown = f"{pattern[:40]}…"
         raise _bad(name, shown, f"a pattern of at most {_LONGEST_GLOB} characters")
-    for inside in _CLASS.findall(pattern):
+    for inside in _CLASS.findall(bare):
         for first, last in _RANGE.findall(inside):
             if first > last:
                 what = f"a path pattern: in [{inside}], {first!r} comes after {last!r}"

@@ -220,13 +220,13 @@ def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
     ]
     name = literal_glob(path.strip("/"))
     ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
-    wheres: list[Filter] = [Or(tuple(place for place in places if place is not None)), ends]
-    if not _GLOB.isdisjoint(path):
-        wheres.append(glob_of("path", path.removeprefix("./")))
-    for where in wheres:
+    for where in (Or(tuple(place for place in places if place is not None)), ends):
         if snapshot.count_docs(where):
             return where
-    return None
+    if _GLOB.isdisjoint(path):
+        return None
+    pattern = glob_of("path", path.removeprefix("./"))  # refuses what is neither path nor pattern
+    return pattern if snapshot.count_docs(pattern) else None
 
 
 def _at(path: str) -> Filter | None:
