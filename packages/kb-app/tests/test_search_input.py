@@ -21,7 +21,9 @@ from kb_core.errors import InvalidInput, KbError
 from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
 from kb_core.ports import never
+from kb_core.records import FileState
 from kb_core.search import SearchFilters, SearchQuery
+from kb_core.testing.documents import file_row
 from kb_search.reader import Reader
 
 MODES = list(SearchMode)
@@ -368,6 +370,33 @@ def test_a_path_with_a_comma_is_meant_before_what_the_comma_parts(tmp_path: Path
         assert found(kb, path_glob=("\\[id\\]/\\*.md",)) == (["[id]/*.md"], [])
         assert found(kb, path_glob=("\\[id",)) == (["[id"], [])
         assert found(kb, path_glob=("back\\\\slash.md",)) == (["back\\slash.md"], [])
+        assert found(kb, path_glob=("[id]/*.md",)) == (["[id]/*.md"], [])
+        assert found(kb, path_glob=("[id",)) == (["[id"], [])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "paths"),
+    [
+        ("{a,[b]}.md", ["a.md", "b.md"]),
+        ("a.md, b.md", ["a.md", "b.md"]),
+        ("c,d.md", ["c,d.md"]),
+        ("[id]/page.md", ["[id]/page.md"]),
+        ("[ab].md", ["a.md", "b.md"]),
+    ],
+)
+def test_the_ledger_takes_a_pattern_as_a_search_does(
+    tmp_path: Path, pattern: str, paths: list[str]
+) -> None:
+    made = SearchWorld(tmp_path)
+    names = ("a.md", "b.md", "c,d.md", "[id]/page.md")
+    made.put(
+        *(made.corpus.document(path, "a lock") for path in names),
+        files=[file_row(path, FileState.INDEXED) for path in names],
+    )
+
+    with KnowledgeBase(*world_of(tmp_path, made)) as kb:
+        assert found(kb, path_glob=(pattern,)) == (paths, [])
+        assert sorted(row["doc_path"] for row in kb.status(pattern)["files"]) == paths
 
 
 @pytest.mark.parametrize("tag", ["area", "#Area", "area/", "area/work", "area/work/deep"])

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines, medium_of
-from kb_app._search.filtering import compile_filters, epoch_of, filter_warnings, glob_of
+from kb_app._search.filtering import compile_filters, epoch_of, filter_warnings, globs_of
 from kb_app._search.hits import Freshness, file_of
 from kb_app._search.lookup import (
     chunk_named,
@@ -232,7 +232,7 @@ def _changed_at(row: StoredFile) -> int:
 
 def _files_named(snapshot: IndexSnapshot, path_glob: str) -> Filter:
     """Return the filter for the rows of a pattern, or of what else names a file or a folder."""
-    pattern = glob_of("path_glob", path_glob)
+    pattern = Or(globs_of("path_glob", path_glob, lambda where: len(snapshot.files(where))))
     if snapshot.files(pattern):
         return pattern
     named = paths_named(snapshot, path_glob)

@@ -6,7 +6,7 @@ A value that means nothing is refused; one that nothing has is told, since it gi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kb_core.clock import parse_rfc3339, to_epoch
@@ -24,6 +24,7 @@ from kb_core.filters import (
     all_of,
     alternatives_of,
     as_value,
+    literal_glob,
     values_of,
 )
 from kb_core.ids import parse_id_prefix
@@ -226,7 +227,8 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
         case "medium":
             return OneOf(row.field, tuple(MEDIA_ALIASES.get(v.lower(), v.lower()) for v in values))
         case "glob":
-            return Or(tuple(glob for value in values for glob in _globs(row, value, snapshot)))
+            count = snapshot.count_docs
+            return Or(tuple(g for value in values for g in globs_of(row.name, value, count)))
         case "trust":
             return Range(row.field, low=_rank(row, *values))
         case "from":
@@ -283,13 +285,21 @@ def glob_of(name: str, pattern: str) -> Glob:
     return Glob(nfc(pattern))
 
 
-def _globs(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> tuple[Glob, ...]:
-    """Return what *pattern* means: a path that is called so, before what commas part."""
+def globs_of(name: str, pattern: str, count: Callable[[Filter], int]) -> tuple[Glob, ...]:
+    """Return what *pattern* means: a path that is called so, before what commas part.
+
+    *count* says how many paths a filter passes. ``InvalidInput`` for what is no pattern.
+    """
+    _check_unicode(name, pattern)
+    called = nfc(pattern)
+    if "[" in pattern and count(OneOf("path", (called,))):
+        is_glob = pattern.count("[") <= pattern.count("]")
+        return (Glob(f"/{literal_glob(called)}"), *([glob_of(name, pattern)] if is_glob else ()))
     several = alternatives_of(pattern)
     is_one = several == [pattern] or (
-        len(pattern) <= _LONGEST_GLOB and snapshot.count_docs(glob_of(row.name, pattern))
+        len(pattern) <= _LONGEST_GLOB and count(glob_of(name, pattern))
     )
-    return tuple(glob_of(row.name, one) for one in ([pattern] if is_one else several))
+    return tuple(glob_of(name, one) for one in ([pattern] if is_one else several))
 
 
 def _rank(row: FilterSpec, level: str) -> int:
