@@ -72,6 +72,17 @@ def test_lesson_37_every_command_heeds_config(words: list[str], tmp_path: Path) 
         assert (told["code"], told["details"]["file"]) == ("config_not_found", file)
 
 
+@pytest.mark.parametrize("option", ["--config", "--in"])
+def test_an_option_that_is_empty_was_given(option: str) -> None:
+    """A script whose variable is not set asked, or deleted from, the usual knowledge base."""
+    told = [run("search", "x", option, ""), run("search", "x", f"{option}=")]
+    if option == "--config":
+        told += [run(option, "", *words) for words in (["reset", "--all", "--yes"], ["stats"])]
+
+    assert {result.exit_code for result in told} == {2}
+    assert all("'' is not a path" in result.stderr for result in told)
+
+
 @pytest.mark.parametrize("words", [*READING, *WRITING], ids=" ".join)
 def test_lesson_37_the_named_configuration_reaches_the_facade(
     words: list[str], tmp_path: Path

@@ -94,7 +94,7 @@ def _type(declared: object) -> Any:  # noqa: ANN401 - as click's
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
     cli = ctx.ensure_object(CliContext)
     # An option that is absent here may have been given before the command.
-    if value and param.name:
+    if (value or value == "") and param.name:  # an option that is empty was given: --config "$KB"
         setattr(cli, param.name, value)
 
 
