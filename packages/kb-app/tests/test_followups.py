@@ -124,6 +124,17 @@ def test_a_question_that_stands_alone_stays_as_it_is(question: str) -> None:
     assert meant("When was the tower built?", question) == question
 
 
+@pytest.mark.parametrize(
+    "question", ["Where is the printer?", "How much is a visa?", "Wo ist der Drucker?"]
+)
+def test_a_question_that_is_asked_again_stays_as_it_is(question: str) -> None:
+    assert conversation(question, question, question.lower()) == [
+        question,
+        question,
+        question.lower(),
+    ]
+
+
 def test_the_name_that_was_answered_goes_along_with_who_it_stands_for() -> None:
     she = meant("Who is the landlady?", "When did she move in?", "Martha Keller")
     it = meant("Who built the tower?", "When was it built?", "Martha Keller")

@@ -259,7 +259,8 @@ def _spaced(
             return named
     carried = _carried(before, spoken, weight, own)
     if about and own and not _ALL_OF_IT.search(rest):
-        carried = [about]
+        # What is asked again names its topic itself.
+        carried = [about] if _carried(about, spoken, weight, own) else []
     carried += [known_name] if known_name else []
     return f"{rest.strip() or question} ({' '.join(carried)})" if carried else None
 
