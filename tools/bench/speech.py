@@ -25,9 +25,9 @@ from kb_app._costly import UnkeptResults
 from kb_app._ingest.making.speech.resampling import RATE, Samples
 from kb_app._ingest.making.speech.sounds import sound_of
 from kb_app._ingest.making.speech.transcribing import LocalEngine, transcribe
-from kb_app._ingest.making.transcripts import Transcript
 from kb_app._ingest.making.speech.weights import weights_of
 from kb_app._ingest.making.speech.whisper import Listener
+from kb_app._ingest.making.transcripts import Transcript
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
