@@ -235,9 +235,9 @@ def test_what_is_suggested_costs_a_dozen_questions(
     asked: list[str] = []
     ranking = Engine.ranking
 
-    def counted(engine: Engine, query: SearchQuery) -> Any:  # noqa: ANN401 - as it is
+    def counted(engine: Engine, query: SearchQuery, **more: Any) -> Any:  # noqa: ANN401 - as it is
         asked.append(query.text)
-        return ranking(engine, query)
+        return ranking(engine, query, **more)
 
     monkeypatch.setattr(Engine, "ranking", counted)
     query = SearchQuery(text="lock", mode=SearchMode(mode), k=3)

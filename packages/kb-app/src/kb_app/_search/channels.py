@@ -173,6 +173,8 @@ class Proposals:
     embed_secs: float = 0.0
     rerank_secs: float | None = None
     degraded: list[str] = field(default_factory=list)
+    deeper: tuple[Sequence[Scored], Sequence[Scored]] = ((), ())
+    """Both lists beyond the candidates, by words and by meaning, where they were asked for."""
     waiting: Sequence[int] = ()
     """The best chunks by words that have no vector, best first, where meaning was asked for."""
 
@@ -233,24 +235,30 @@ def propose(  # noqa: PLR0913 - the parts of one search
     settings: SearchSettings,
     embed: Callable[[str], bytes],
     deadline: Deadline,
+    depth: int = 0,
 ) -> Proposals:
     """Return at most *pool* candidates of every channel in *wanted* that can run.
 
-    ``ModelMissing`` where there is no channel but the one whose model is missing.
+    With *depth*, what comes after them down to it is kept as ``deeper``. ``ModelMissing`` where
+    there is no channel but the one whose model is missing.
     """
     proposals, model_key = Proposals(), settings.model_key
+    down_to = max(pool, depth)
     alone = Channel.LEXICAL not in wanted
     if alone and settings.absent is not None:
         raise settings.absent
     vectors = None
     if Channel.VECTOR in wanted and _has_vectors(snapshot, settings, proposals):
         vectors = deadline.start(
-            lambda: _nearest(snapshot, parsed.meant, where, pool, str(model_key), embed)
+            lambda: _nearest(snapshot, parsed.meant, where, down_to, str(model_key), embed)
         )
     if Channel.LEXICAL in wanted:
-        _add_words(proposals, snapshot, parsed, (where, pool), alone=vectors is None)
+        _add_words(proposals, snapshot, parsed, (where, down_to), alone=vectors is None)
     if vectors is not None:
         _add_vectors(proposals, vectors, deadline, alone=alone)
+    if down_to > pool:
+        proposals.deeper = proposals.lexical, proposals.vector
+        proposals.lexical, proposals.vector = (found[:pool] for found in proposals.deeper)
     if proposals.lexical:
         proposals.basis = _basis(snapshot, parsed, proposals, model_key)
         if Channel.VECTOR in wanted and model_key is not None:

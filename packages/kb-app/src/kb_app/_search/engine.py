@@ -205,12 +205,17 @@ class Engine:
         return self._answer(ranking, self._delivery(run, rows, ranking.proposals, left_out))
 
     def ranking(
-        self, query: SearchQuery, where: Filter | None = None, *, by_role: bool = True
+        self,
+        query: SearchQuery,
+        where: Filter | None = None,
+        *,
+        by_role: bool = True,
+        depth: int = 0,
     ) -> RankedList:
         """Return the whole list of a query, narrowed further by *where*; nothing is shown yet.
 
-        *by_role*, code stands in the order of what it is, too. ``StaleCursor`` if the query has
-        the cursor of another list.
+        *by_role*, code stands in the order of what it is, too. Its proposals keep what each
+        channel has down to *depth*. ``StaleCursor`` if the query has the cursor of another list.
         """
         run = self._begin(query)
         run.where = all_of([run.where, where])
@@ -223,6 +228,7 @@ class Engine:
             settings=self.settings,
             embed=self.embed,
             deadline=run.deadline,
+            depth=depth,
         )
         if self._wish is not None and proposals.waiting:
             self._wish(proposals.waiting)

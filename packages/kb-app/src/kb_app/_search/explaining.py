@@ -119,7 +119,7 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
     passing = snapshot.count(all_of([own, where]))
     chunks = snapshot.doc_chunks(doc["doc_id"])
     keys = {chunk["chunk_key"] for chunk in chunks}
-    ranking = engine.ranking(query)
+    ranking = engine.ranking(query, depth=DEEPEST)
     # A document that the filters keep out is looked for without them.
     lane = where if passing else None
     lexical, vector = standings(engine, ranking, lane, own, keys, is_asked=passing > 0)
@@ -317,10 +317,9 @@ def standings(
 ) -> tuple[Standing | None, Standing | None]:
     """Return the standings of *keys*, which *own* lets pass, in the lists of both channels.
 
-    The lists are those of the query of *ranking* within *where*, which *is_asked* says are its
-    own. They are looked through as far as a search does, and where *keys* are not there, once
-    more down to ``DEEPEST``, since a list of everything takes gigabytes where there are a
-    million passages; what comes later has the rank behind that.
+    The lists are those of the query of *ranking* within *where*, which *is_asked* says it has
+    down to ``DEEPEST`` itself. They are looked through so far, since a list of everything takes
+    gigabytes where there are a million passages; what comes later has the rank behind that.
     """
     run, proposed = ranking.run, ranking.proposals
 
@@ -338,14 +337,13 @@ def standings(
         return found.lexical, found.vector
 
     most = min(max(1, engine.snapshot.count(None)), DEEPEST)
-    first = (proposed.lexical, proposed.vector) if is_asked else ((), ())
     both = Channel.of(run.query.mode)
     inside = asked(all_of([where, own]), max(1, len(keys)), both)
     found: list[Standing | None] = [None, None]
     for at, channel in enumerate((Channel.LEXICAL, Channel.VECTOR)):
         if inside[at]:
-            deep = _first(first[at], keys) or _first(asked(where, most, channel)[at], keys)
-            found[at] = deep or _behind(inside[at], most)
+            ranked = proposed.deeper[at] if is_asked else asked(where, most, channel)[at]
+            found[at] = _first(ranked, keys) or _behind(inside[at], most)
     return found[0], found[1]
 
 
@@ -365,7 +363,7 @@ def _first(ranked: Sequence[Scored], keys: set[int]) -> Standing | None:
 
 _MIN_CHARS = 3
 _LONGEST_TYPED = 20
-_EXAMINED = 60
+_EXAMINED = 40
 """Words whose rarity is looked up."""
 _SINGLE = 6
 """Words that are tried alone."""
@@ -373,6 +371,8 @@ _MOST_WORDS = 8
 """Of a query that is suggested."""
 _BY_MEANING = (1, 2, 4, _MOST_WORDS)
 """How many words are tried where each try has to be read by a model."""
+_TOO_COMMON = 1_000
+"""Passages with a word, above which it is tried alone only if it is the best."""
 _LIKELY = 1.3
 """What a word counts that a person is likely to type: of the question, a title or a heading."""
 
@@ -439,7 +439,7 @@ def _least(tried: _Tried, alone: Sequence[str], together: Sequence[str]) -> Json
 def _telling(
     snapshot: IndexSnapshot, chunks: Sequence[StoredChunk], shared: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return words of a document that a person may type, best first; and those of one passage.
+    """Return words of a document to try alone, best first; and all those of one passage.
 
     Best are those that few chunks have, and that stand often in one here. It is the passage
     that has the best ones. Numbers, dates and identifiers stand only where there is nothing
@@ -462,7 +462,9 @@ def _telling(
     for each in told:
         best |= {word: max(score, best.get(word, 0.0)) for word, score in each.items()}
     richest = max(told, key=lambda each: sum(sorted(each.values())[-_MOST_WORDS:]), default={})
-    return _by_score(best), _by_score(richest)
+    first, *others = _by_score(best) or [""]
+    rare = [word for word in others if spread[word] <= _TOO_COMMON]
+    return [first, *rare] if first else [], _by_score(richest)
 
 
 def _named(chunk: StoredChunk) -> Iterator[str]:
