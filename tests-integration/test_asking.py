@@ -25,6 +25,8 @@ NOTES = {
     "lease.md": "---\ntitle: Lease\n---\n\nThe flat has three rooms.\n\n"
     "The landlady is Martha Keller. Rent is due on the third of each month.\n\n"
     "| item | price |\n|---|---|\n| rent | 940 € |\n| heating | 120 € |\n",
+    "coffee.md": "---\ntitle: Coffee machine\ntags: [kitchen]\nserial: QX-1234\n---\n\n"
+    "Descale it every month with vinegar.\n",
     "brot.md": "# Brot\n\nDer Teig ruht zwölf Stunden im Kühlschrank. Danach wird er geformt.\n"
     "Gebacken wird er bei 250 Grad.\n",
     "notes/sailing.md": "# Sailing\n\nReef the main before the wind reaches twenty knots.\n",
@@ -68,6 +70,13 @@ def ask(kebab: InstalledKebab, question: str, *words: str, code: int = 0) -> dic
     ("question", "path", "quote", "line"),
     [
         ("when was the tower built", "tower.md", "The tower was built in 1889 for a fair.", 3),
+        (
+            "how is the coffee machine descaled",
+            "coffee.md",
+            "Descale it every month with vinegar.",
+            7,
+        ),
+        ("what is the serial of the coffee machine", "coffee.md", "serial: QX-1234", 4),
         ("who is the landlady", "lease.md", "The landlady is Martha Keller.", 7),
         ("how much is the heating", "lease.md", "| heating | 120 € |", 12),
         ("how long does the dough rest", "brot.md", "Der Teig ruht zwölf Stunden", 3),

@@ -329,3 +329,68 @@ def test_the_samples_say_what_is_known_of_them() -> None:
     box = read((SAMPLES / "three.mbox").read_bytes(), "three.mbox")
     assert len(box) == 4
     assert all("\nFrom the start" in each.text for each in list(box.values())[1:])
+
+
+EXPORT = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export3.dtd">
+<en-export application="Evernote"><note><title>Tar: "for" the deck</title><content><![CDATA[
+<!DOCTYPE en-note SYSTEM "http://xml.evernote.com/pub/enml2.dtd"><en-note>
+<div>Stockholm tar, <b>two</b> coats.</div><div><en-todo checked="true"/>sand</div>
+<div><en-todo/>wax &amp; wait</div><en-media type="text/plain" hash="x"/></en-note>]]></content>
+<created>20250131T101500Z</created><tag>boat</tag><tag>spring, late</tag>
+<resource><data encoding="base64">QSB3YWxy\ndXMu</data><mime>text/plain</mime>
+<resource-attributes><file-name>list.txt</file-name></resource-attributes></resource></note>
+<note><title> </title><content>Just a line.</content></note></en-export>
+"""
+
+
+def test_notes_of_an_export_are_documents_and_so_is_what_is_attached() -> None:
+    found = read(EXPORT.encode(), "old.enex")
+    tar, attached, untitled = (
+        found[f"old.enex!/{name}"] for name in ('Tar: "for" the deck.md', "list.txt", "Untitled.md")
+    )
+
+    assert next(iter(found)) == "old.enex"
+    assert found["old.enex"].text == ""
+    assert (tar.media, tar.metadata.title) == ("markdown", 'Tar: "for" the deck')
+    assert tar.metadata.tags == ("boat", "spring, late")
+    assert str(tar.metadata.created) == "2025-01-31 10:15:00+00:00"
+    assert tar.text.endswith("Stockholm tar, two coats.\n[x] sand\n[ ] wax & wait\n")
+    assert attached.text == "A walrus."
+    assert untitled.text.endswith("Just a line.\n")
+
+
+def test_an_export_that_breaks_off_is_read_as_far_as_it_goes() -> None:
+    found = read(EXPORT[: EXPORT.index("<note><title> <")].encode(), "old.enex")
+
+    assert len(found) == 3
+    (warning,) = found["old.enex"].warnings
+    assert warning.startswith("notes are read as far as it is whole: ")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"no export",
+        b"\0\1",
+        EXPORT.replace("SYSTEM", "[<!ENTITY a 'b'>] ", 1).encode(),
+        b"<en-export/>",
+    ],
+)
+def test_what_is_no_export_is_left_alone_with_a_reason(data: bytes) -> None:
+    file = SourceFile(source_id="notes", path="old.enex", media="mail")
+    skip = parse_whole(file, data, SETTINGS)
+
+    assert isinstance(skip, Skip)
+    assert skip.reason in {"unreadable", "empty"}
+    assert skip.detail
+
+
+@given(st.integers(0, len(EXPORT)), st.binary(max_size=20))
+def test_no_bytes_in_an_export_are_more_than_one_file_s_trouble(at: int, noise: bytes) -> None:
+    data = EXPORT.encode()
+    parse_whole(
+        SourceFile(source_id="notes", path="old.enex", media="mail"),
+        data[:at] + noise + data[at + len(noise) :],
+        SETTINGS,
+    )

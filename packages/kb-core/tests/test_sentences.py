@@ -231,6 +231,28 @@ def test_lines_that_begin_with_a_label_are_read_one_by_one() -> None:
     ]
 
 
+def test_what_front_matter_calls_a_note_is_a_heading_and_each_other_value_one_unit() -> None:
+    note = (
+        "---\ntitle: Coffee machine\ntags:\n  - kitchen\n  - steel\nowner: Ann\nserial: QX. 12\n"
+        "---\n\nDescale it.\n"
+    )
+
+    assert [(kind, said) for kind, said, _ in parts(note)] == [
+        ("heading", "title: Coffee machine"),
+        ("heading", "tags:\n  - kitchen\n  - steel"),
+        ("sentence", "owner: Ann"),
+        ("sentence", "serial: QX."),
+        ("sentence", "12"),
+        ("sentence", "Descale it."),
+    ]
+    for prose in (
+        "---\nThe title: x\nis no key\n---\n",
+        "---\n\ntitle: x\n---\n",
+        "---\ntitle: x\n",
+    ):
+        assert "heading" not in {kind for kind, _, _ in parts(prose)[:1]}
+
+
 def test_rows_that_go_on_with_a_table_have_no_header() -> None:
     rows = "| saw | 12 |\n| axe | 30 |\n| hammer | 9 |\n"
     assert {lead for _, _, lead in parts("\n" + rows)} == {None}
@@ -259,7 +281,7 @@ def test_code_is_one_unit() -> None:
 
 PIECES = ("word", "Mr.", "3.", "end.", "A", "。", "」", "！", "\n", "\n\n", "- ", "| a |", "|---|",
           "```", "# ", "\n====\n", "\n~~~~~~\n", ".. _a:", ".. b:: c", ".. code::\n", "::",
-          "\t", " ", "e.g.", "문장이다.", "ไทย")  # fmt: skip
+          "\t", " ", "e.g.", "문장이다.", "ไทย", "---\n", "title: x\n", "\n- y\n")  # fmt: skip
 
 
 @settings(max_examples=150, deadline=None)

@@ -57,6 +57,17 @@ _FENCE = re.compile(r"\s*(```+|~~~+)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#:._`])\1{2,}")
 _A_FENCE = 3
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\n(?=[^\s#-])(?:[^\s:#-][^\n:]{0,60}:(?:[ \t][^\n]*)?\n|[ \t#-][^\n]*\n|\n){1,300}?"
+    r"(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
+)
+"""Values by keys between two lines, where a passage is the beginning of a note."""
+_KEY = re.compile(r"([^\s:#-][^\n:]{0,60}):(?=\s)")
+_NAMING = frozenset(
+    ("alias", "aliases", "categories", "category", "cssclass", "cssclasses", "keywords", "layout",
+     "permalink", "slug", "tag", "tags", "title")
+)  # fmt: skip
+"""Keys whose values are what a note is called and where it is sorted."""
 _SIGNS_OF_MARKDOWN = ("=", "-")
 """In Markdown, headings may be longer than the line under them."""
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪–]|\d{1,3}[.)]|[a-z][.)]|\(\d{1,3}\))\s+")
@@ -192,6 +203,10 @@ def _blocks(text: str) -> Iterator[_Block]:
     """Yield paragraphs, items, rows, rules, code, headings and blank lines, as they stand."""
     lines = _lines(text)
     at = 0
+    if text.startswith("---") and (front := _FRONT_MATTER.match(text)):
+        while at < len(lines) and lines[at][0] < front.end():
+            at += 1
+        yield from _values(text, lines[:at])
     while at < len(lines):
         first = at
         at, kind = _block_at(text, lines, first)
@@ -207,6 +222,15 @@ def _blocks(text: str) -> Iterator[_Block]:
         if text[slice(*last)].rstrip().endswith("::") and (after := _shown(text, lines, at, last)):
             yield _Block(lines[at][0], lines[after - 1][1], "code")
             at = after
+
+
+def _values(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Block]:
+    """Yield each value of front matter; what names or sorts the document is as a heading of it."""
+    begun = [at for at, line in enumerate(lines) if _KEY.match(text, *line)]
+    for first, after in pairwise([*begun, len(lines) - 1]):
+        key = _KEY.match(text, *lines[first])
+        kind = "heading" if key and key[1].lower() in _NAMING else "sentence"
+        yield _Block(lines[first][0], lines[after - 1][1], kind)
 
 
 def _block_at(text: str, lines: Sequence[tuple[int, int]], at: int) -> tuple[int, str]:

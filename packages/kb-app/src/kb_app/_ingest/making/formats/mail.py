@@ -1,9 +1,10 @@
-"""Mails, and mailboxes of them; calendars and address books, which such programs keep as well.
+"""Mails, and mailboxes of them; calendars, address books and exported notes, kept as they are.
 
 A mail is its headers as a person reads them, then its body: the plain text, or else what the
 HTML shows. Its attachments, and mails that it forwards, are files within it. A mailbox has no
 text of its own: it is a file with mails in it, each called by its ``Message-ID``. An event or a
-contact is a line with what it is called and known for, then what somebody wrote about it.
+contact is a line with what it is called and known for, then what somebody wrote about it. Notes
+of an export are files within it, as mails of a mailbox are.
 
 Whatever the bytes, there is a document; what is wrong with one header or one part costs that.
 """
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Draft, Lines, Region, paragraphs
 from kb_app._ingest.making.cards import entries_of, is_cards
+from kb_app._ingest.making.evernote import NoNotesError, is_export, notes_of
 from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_core.documents import Block, Enclosure, Metadata, ParsedDocument, SourceFile
@@ -61,7 +63,7 @@ _REFUSALS = (RecursionError, ValueError, LookupError, AttributeError, TypeError)
 
 
 class MailParser:
-    """``Parser`` of mails and mailboxes, calendars and address books."""
+    """``Parser`` of mails and mailboxes, calendars, address books and exported notes."""
 
     version = _PARSER
 
@@ -69,6 +71,8 @@ class MailParser:
         data = content.data
         if is_cards(file.path):
             return _cards(content, file)
+        if is_export(file.path):
+            return _export(data, file)
         if data.startswith(_OUTLOOK):
             detail = "a message of Outlook; saved as .eml, it can be read"
             return ParsedDocument(
@@ -126,6 +130,27 @@ def _cards(content: Content, file: SourceFile) -> ParsedDocument:
         metadata=metadata,
         blocks=tuple(draft.blocks),
         warnings=content.warnings,
+        parser_version=_PARSER,
+    )
+
+
+def _export(data: bytes, file: SourceFile) -> ParsedDocument:
+    notes: list[Enclosure] = []
+    warnings = []
+    try:
+        notes.extend(notes_of(data))
+    except NoNotesError as error:
+        warnings.append(f"notes are read as far as it is whole: {error}")
+    if warnings and not notes:
+        refused = (SkipReason.UNREADABLE, warnings[0].rpartition(": ")[2])
+        return ParsedDocument(text="", media=file.media, refused=refused)
+    metadata, _ = text_metadata({}, Hints(path=file.path))
+    return ParsedDocument(
+        text="",
+        media=file.media,
+        metadata=metadata,
+        enclosures=notes,
+        warnings=tuple(warnings),
         parser_version=_PARSER,
     )
 
