@@ -240,9 +240,8 @@ def test_what_front_matter_calls_a_note_is_a_heading_and_each_other_value_one_un
     assert [(kind, said) for kind, said, _ in parts(note)] == [
         ("heading", "title: Coffee machine"),
         ("heading", "tags:\n  - kitchen\n  - steel"),
-        ("sentence", "owner: Ann"),
-        ("sentence", "serial: QX."),
-        ("sentence", "12"),
+        ("value", "owner: Ann"),
+        ("value", "serial: QX. 12"),
         ("sentence", "Descale it."),
     ]
     for prose in (

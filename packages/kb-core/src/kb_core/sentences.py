@@ -83,7 +83,7 @@ class Unit:
     start: int
     end: int
     kind: str
-    """``sentence``, ``item``, ``row``, ``code`` or ``heading``."""
+    """``sentence``, ``item``, ``row``, ``code``, ``heading`` or, in front matter, ``value``."""
     lead: tuple[int, int] | None = None
     """The range that is read before it: a table's header, or what leads into a list."""
     thing: tuple[int, int] | None = None
@@ -229,7 +229,7 @@ def _values(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Block]:
     begun = [at for at, line in enumerate(lines) if _KEY.match(text, *line)]
     for first, after in pairwise([*begun, len(lines) - 1]):
         key = _KEY.match(text, *lines[first])
-        kind = "heading" if key and key[1].lower() in _NAMING else "sentence"
+        kind = "heading" if key and key[1].lower() in _NAMING else "value"
         yield _Block(lines[first][0], lines[after - 1][1], kind)
 
 
@@ -343,7 +343,7 @@ def _lead_in(text: str, block: _Block) -> tuple[int, int] | None:
 
 
 def _units_of(text: str, block: _Block) -> Iterator[Unit]:
-    if block.kind in ("row", "code", "heading"):
+    if block.kind in ("row", "code", "heading", "value"):
         lead = _stripped(text, *block.lead) if block.lead else None
         yield Unit(*_stripped(text, block.start, block.end), block.kind, lead)
         return

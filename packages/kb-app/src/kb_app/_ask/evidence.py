@@ -223,7 +223,7 @@ def _passage(
     for unit, text, reading in zip(parts, _texts(chunk, parts), readings, strict=True):
         held = holding.words_in(text, lang)
         pieces.append(Piece(unit, text, held, holding.share(held), reading))
-    pieces = _of_things(pieces, holding)
+    pieces = _of_the_note(_of_things(pieces, holding), chunk, holding)
     around = holding.words_in(" ".join((chunk["title"], *chunk["heading_path"])), lang)
     held = around.union(*(piece.held for piece in pieces))
     return Passage(chunk, score, tuple(pieces), holding.share(held))
@@ -248,6 +248,19 @@ def _of_things(pieces: Sequence[Piece], holding: _Holding) -> list[Piece]:
         told.append(replace(piece, held=held, share=share, reading=reading, opens=opens))
         over = over | held if is_over else frozenset()
     return told
+
+
+def _of_the_note(pieces: list[Piece], chunk: StoredChunk, holding: _Holding) -> list[Piece]:
+    """Return pieces, values of front matter with what the note is called that they are of."""
+    if not any(piece.unit.kind == "value" for piece in pieces):
+        return pieces
+    called = holding.words_in(chunk["title"], chunk["lang"])
+
+    def told(piece: Piece) -> Piece:
+        held = piece.held | called
+        return replace(piece, held=held, share=holding.share(held))
+
+    return [told(piece) if piece.unit.kind == "value" else piece for piece in pieces]
 
 
 def _as_near(one: PartReading, other: PartReading) -> PartReading:
