@@ -195,6 +195,20 @@ def test_what_comes_near_in_nothing_is_refused_whatever_is_read(texts: list[str]
     assert chance_of(found, gate) < gate.threshold
 
 
+@pytest.mark.parametrize(
+    ("question", "is_asked"),
+    [("????", False), ("(…)", False), ("🎈", False), ("🎉", True), ("7?", True), ("왜", True)],
+)
+def test_what_has_no_word_and_no_symbol_of_a_passage_asks_nothing(
+    question: str, is_asked: bool
+) -> None:
+    found = evidence(question, [chunk("The party 🎉 starts at 19:30.")], nearness=0.95)
+    gate = gate_of(MODEL, found)
+
+    assert gate is not None
+    assert (chance_of(found, gate) > 0) is is_asked
+
+
 def test_a_note_of_the_thing_that_does_not_say_what_is_asked_of_it_is_refused() -> None:
     report = chunk(REPORT.format(3))
     near = evidence("what is it", [report], nearness=0.95, farthest=0.9)

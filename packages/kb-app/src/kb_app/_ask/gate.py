@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from operator import mul
 from typing import Literal, TypeAlias
+from unicodedata import category
 
 from kb_app._ask.evidence import Evidence, Piece, mean
 from kb_core.media import Media
@@ -173,7 +174,7 @@ def any_alike(texts: Sequence[str]) -> bool:
 
 def chance_of(evidence: Evidence, gate: Gate) -> float:
     """Return about how likely *evidence* answers its question."""
-    if not any(passage.pieces for passage in evidence.passages):
+    if not any(passage.pieces for passage in evidence.passages) or not _asks(evidence):
         return 0.0
     constant, slope, lacking = gate.bend
     odds = odds_of(evidence, gate)
@@ -182,6 +183,17 @@ def chance_of(evidence: Evidence, gate: Gate) -> float:
     if gate.says is not None:
         odds = min(odds, _odds_of_saying(evidence, gate.says))
     return round(1 / (1 + math.exp(-odds)), 3)
+
+
+def _asks(evidence: Evidence) -> bool:
+    """Say whether the question has a word, or a symbol that some passage has: ``?!`` asks nothing.
+
+    A model comes near anything with it.
+    """
+    if any(map(str.isalnum, evidence.question)):
+        return True
+    symbols = {each for each in evidence.question if category(each).startswith("S")}
+    return any(not symbols.isdisjoint(passage.chunk["text"]) for passage in evidence.passages)
 
 
 def _lacking(evidence: Evidence) -> float:
