@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from kb_app import Config, KnowledgeBase
 from kb_app._search import roles
-from kb_app._search.ranking import Row
+from kb_app._search.ranking import Place, Row, page_of, parted
 from kb_app._search.roles import in_their_places
 from kb_app.config import Embedding, Source
 from kb_core.ingest import IngestOptions
@@ -135,6 +137,43 @@ def test_the_name_of_what_is_defined_says_what_it_does() -> None:
     placed = in_their_places(head, {0: _chunk("b.py"), 1: named}, "take the lease", 0.0)
 
     assert placed[0].chunk_key == 1
+
+
+def test_equal_scores_where_the_first_rows_end_are_all_in_the_list_once(tmp_path: Path) -> None:
+    """What is written later stands before, by its path; code has the first place."""
+    config = Config.inside(tmp_path / "data", Source(id="s", root=tmp_path / "root"))
+    config = replace(config, embedding=Embedding(model="none"))
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a.py").write_text("def lease():\n    return lease, lease\n", "utf-8")
+    with KnowledgeBase.open(config) as kb:
+        for numbers in (range(12, 24), range(12)):
+            for number in numbers:
+                (tmp_path / "root" / f"{number:02}.md").write_text("A lease.\n", "utf-8")
+            for _ in kb.ingest(IngestOptions(summary_only=True)):
+                pass
+        hits = kb.search(SearchQuery(text="lease", mode=SearchMode.LEXICAL, k=50)).hits
+
+    assert [hit.doc_path for hit in hits] == ["a.py", *(f"{at:02}.md" for at in range(24))]
+
+
+@given(
+    scores=st.lists(st.integers(0, 9).map(float), max_size=30).map(lambda s: sorted(s)[::-1]),
+    size=st.integers(0, 30),
+    order=st.permutations(range(30)),
+)
+def test_each_row_is_on_one_side_of_the_border(
+    scores: list[float], size: int, order: list[int]
+) -> None:
+    rows = [_row(at, score) for at, score in enumerate(scores)]
+
+    def places(keys: Sequence[int]) -> dict[int, Place]:
+        return {key: ("s", f"{order[key]:02}", 0) for key in keys}
+
+    head, rest = parted(rows, size, places)
+
+    assert head == page_of(rows, 0, size, places)
+    assert sorted(row.chunk_key for row in (*head, *rest)) == list(range(len(rows)))
+    assert [row.score for row in (*head, *rest)] == scores
 
 
 def _row(at: int, score: float) -> Row:

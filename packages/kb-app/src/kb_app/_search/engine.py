@@ -43,6 +43,7 @@ from kb_app._search.ranking import (
     limited,
     list_digest,
     page_of,
+    parted,
     rank_proposals,
     reordered,
 )
@@ -333,10 +334,10 @@ class Engine:
             return rows
         from kb_app._search.roles import DEPTH, in_their_places  # for code alone
 
-        head = page_of(rows, 0, DEPTH, self.renderer.places)
+        head, rest = parted(rows, DEPTH, self.renderer.places)
         chunks = self.renderer.chunks([row.chunk_key for row in head])
-        least = rows[len(head)].score if len(head) < len(rows) else 0.0
-        return [*in_their_places(head, chunks, run.query.text, least), *rows[len(head) :]]
+        least = rest[0].score if rest else 0.0
+        return [*in_their_places(head, chunks, run.query.text, least), *rest]
 
     def _rerank(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Sequence[Row]:
         """Return *rows* with the first of them reordered, or as they are if that is too late.
@@ -349,7 +350,7 @@ class Engine:
         from kb_search.rerank import DEPTH  # numpy: not on the lexical path
 
         started = time.perf_counter()
-        head = page_of(rows, 0, DEPTH, self.renderer.places)
+        head, rest = parted(rows, DEPTH, self.renderer.places)
         chunks = self.renderer.chunks([row.chunk_key for row in head])
         passages = [chunks[row.chunk_key]["text"] for row in head]
         work = run.deadline.start(lambda: self._read(run, passages))
@@ -367,7 +368,7 @@ class Engine:
             return rows
         proposals.ran |= Channel.RERANK
         known = proposals.basis.known
-        return reordered(head, scores, rows[len(head) :], 1.0 if known is None else known.share)
+        return reordered(head, scores, rest, 1.0 if known is None else known.share)
 
     def _is_decided(self, run: _Run, proposals: Proposals) -> bool:
         if run.query.mode is not SearchMode.HYBRID:  # what a single channel is sure of is less sure

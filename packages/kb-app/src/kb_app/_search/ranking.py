@@ -37,6 +37,7 @@ __all__ = [
     "limited",
     "list_digest",
     "page_of",
+    "parted",
     "rank_proposals",
     "reordered",
     "with_more",
@@ -181,6 +182,19 @@ def page_of(rows: Sequence[Row], offset: int, size: int, places: Places) -> list
         nowhere = ("", "", 0)
         part.sort(key=lambda row: (-round(row.score, 6), known.get(row.chunk_key, nowhere)))
     return part[offset - start : offset - start + size]
+
+
+def parted(rows: Sequence[Row], size: int, places: Places) -> tuple[list[Row], Sequence[Row]]:
+    """Return the first *size* rows, as a page has them, and all others.
+
+    Equal scores may lie on either side of the border: each row is on one side.
+    """
+    head = page_of(rows, 0, size, places)
+    _, end = _whole_ties(_scores(rows), 0, len(head))
+    if end == len(head):
+        return head, rows[end:]
+    taken = set(_keys(head))
+    return head, [*(row for row in rows[:end] if row.chunk_key not in taken), *rows[end:]]
 
 
 @dataclass(frozen=True, slots=True)
