@@ -301,14 +301,14 @@ def test_the_skill_has_what_hosts_look_for() -> None:
     assert body.startswith("\n# ")
 
 
+SECRETS = ("KEBAB_ASK_API_KEY", "KEBAB_CAPTION_API_KEY", "KEBAB_INDEX_TOKEN", "KEBAB_MCP_TOKEN")
 PLACES = {"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "", "KEBAB_SEARCH_DEFAULT_K": "4"}
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_server_is_told_what_hosts_do_not_hand_on(host: str, tmp_path: Path) -> None:
-    environ = PLACES | {"KEBAB_READONLY": "1", "KEBAB_ASK_API_KEY": "sk-1", "LANG": "C"}
-    run("integrate", host, home=tmp_path, environ=environ | {"KEBAB_READONLY": ""})
-    run("integrate", host, "--write", home=tmp_path, environ=PLACES)
+    environ = PLACES | {"KEBAB_PROGRESS": "plain", "LANG": "C"} | dict.fromkeys(SECRETS, "sk-1")
+    run("integrate", host, "--write", home=tmp_path, environ=environ)
 
     entry = servers(tmp_path / FILES[host][0], host)["kebab"]
     assert entry["env"] == {"XDG_DATA_HOME": "/data", "KEBAB_SEARCH_DEFAULT_K": "4"}

@@ -70,8 +70,11 @@ def test_each_configuration_has_a_service_of_its_own(tmp_path: Path) -> None:
     assert f'--config "{tmp_path}/with space.toml" watch' in Path(file["path"]).read_text("utf-8")
 
 
+SECRETS = ("KEBAB_ASK_API_KEY", "KEBAB_CAPTION_API_KEY", "KEBAB_INDEX_TOKEN", "KEBAB_MCP_TOKEN")
+
+
 def test_the_environment_comes_along_without_its_secrets(tmp_path: Path) -> None:
-    environ = {"XDG_DATA_HOME": "/d %h", "KEBAB_ASK_API_KEY": "secret", "SHELL": "sh"}
+    environ = {"XDG_DATA_HOME": "/d %h", "SHELL": "sh"} | dict.fromkeys(SECRETS, "secret")
     run("watch", "--install", home=tmp_path, environ=environ)
 
     text = (tmp_path / UNIT).read_text("utf-8")

@@ -10,20 +10,21 @@ from pathlib import Path
 __all__ = ["own_environment", "own_program"]
 
 _PLACES = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
-_OF_A_SHELL = frozenset(
-    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_MCP_TOKEN"}
-    | {"KEBAB_PROGRESS", "KEBAB_READONLY"}
-)
+_OF_A_SHELL = frozenset({"KEBAB_PROGRESS", "KEBAB_READONLY"})
 """How one command is to behave, not how the server is."""
+_SECRET = ("_API_KEY", "_TOKEN")
+"""How variables end that hold what no other file is to have."""
 
 
 def own_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what of an environment says where things are, and how they are set."""
-    return {
-        name: value
-        for name, value in sorted(environ.items())
-        if value and (name in _PLACES or (name.startswith("KEBAB_") and name not in _OF_A_SHELL))
-    }
+    """Return what of an environment says where things are, and how they are set; no secrets."""
+    return {name: value for name, value in sorted(environ.items()) if value and _is_told(name)}
+
+
+def _is_told(name: str) -> bool:
+    if name in _PLACES:
+        return True
+    return name.startswith("KEBAB_") and name not in _OF_A_SHELL and not name.endswith(_SECRET)
 
 
 def own_program(environ: Mapping[str, str], *, in_project: bool = False) -> str:
