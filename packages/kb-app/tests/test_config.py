@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+import kb_app
 from kb_app.config import (
     SECTIONS,
     Chunking,
@@ -256,6 +258,34 @@ def test_a_wrong_variable_names_itself_and_an_unknown_one_is_a_warning() -> None
             "did you mean KEBAB_SEARCH_DEFAULT_K?"
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("KEBAB_READ_ONLY", "KEBAB_READONLY"),
+        ("KEBAB_PROGRES", "KEBAB_PROGRESS"),
+        ("KEBAB_DATA_DIR", "KEBAB_STORAGE_DATA_DIR"),
+        ("KEBAB_FOO", None),
+        ("KEBAB_SOURCES", None),
+        ("KEBAB_CONFIG", None),
+    ],
+)
+def test_the_variable_that_was_meant_is_named_and_no_other(name: str, meant: str | None) -> None:
+    (warning,) = parse("", **{name: "1"}).warnings
+
+    hint = f"; did you mean {meant}?" if meant else ""
+    assert warning == f"the variable {name} means nothing to kebab{hint}"
+
+
+def test_every_variable_that_is_read_means_something() -> None:
+    """One that holds a key was called unknown in every command."""
+    folder = Path(kb_app.__file__).parent
+    sources = [path.read_text("utf-8") for path in folder.rglob("*.py")]
+    names = {name for text in sources for name in re.findall(r'"(KEBAB_[A-Z_]*[A-Z])"', text)}
+
+    assert {"KEBAB_READONLY", "KEBAB_CAPTION_API_KEY", "KEBAB_INDEX_TOKEN"} <= names
+    assert parse("", **dict.fromkeys(names, "1")).warnings == ()
 
 
 @pytest.mark.parametrize("name", ["search.nope", "nope.k", "search"])

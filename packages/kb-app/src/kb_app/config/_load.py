@@ -133,7 +133,8 @@ DEFAULT_WINDOW = 512
 
 _PREFIX = "KEBAB_"
 _RESERVED = frozenset(
-    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_INDEX_TOKEN", "KEBAB_MCP_TOKEN"}
+    {"KEBAB_ASK_API_KEY", "KEBAB_AUDIO_API_KEY", "KEBAB_CAPTION_API_KEY"}
+    | {"KEBAB_INDEX_TOKEN", "KEBAB_MCP_TOKEN"}
     | {PASSWORDS_FILE, "KEBAB_PROGRESS", "KEBAB_READONLY"}
 )
 
@@ -361,8 +362,9 @@ def _take_environment(
     warnings = []
     for name in names:
         if name not in known:
-            close = nearest(name, known)
-            hint = f"; did you mean {close}?" if close else ""
+            ours = (each.removeprefix(_PREFIX) for each in (*_RESERVED, *known))
+            close = nearest(name.removeprefix(_PREFIX), ours)  # what all begin with says nothing
+            hint = f"; did you mean {_PREFIX}{close}?" if close else ""
             warnings.append(f"the variable {name} means nothing to kebab{hint}")
         elif text := environ[name].strip():
             section, key = known[name]
