@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -220,3 +221,22 @@ def test_the_nearest_passage_is_named_as_an_editor_takes_it() -> None:
 
     assert "\nnearest " in result.stdout
     assert result.stdout.split("nearest", 1)[1].split()[0] == "notes/a.md:3"
+
+
+def test_the_query_that_would_find_it_is_a_command_that_asks_as_it_was_asked(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "the notes.toml"
+    file.write_text("[search]\ndefault_k = 3\n")
+    miss = ("explain-miss", "zebra", "--doc", "notes/a.md")
+    told = json.loads(run(*miss, "--json").stdout)
+
+    def tried(query: str, rank: int, mode: str = "hybrid") -> str:
+        found = told | {"suggestion": {"query": query, "rank": rank}, "mode": mode}
+        result = run("--config", str(file), *miss, kb=knowledge_base({"explain_miss": found}))
+        return result.stdout.strip().split("\ntry ")[1].strip()
+
+    ours = f"kebab --config '{file}' search"
+    assert tried("one", 1) == f"{ours} one (rank 1)"
+    assert tried("one", 3, "lexical") == f"{ours} one --mode lexical (rank 3)"
+    assert tried("o'ne two", 7) == f"{ours} 'o'\"'\"'ne two' -k 10 (rank 7)"

@@ -274,11 +274,11 @@ def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> No
         filters=filters_of(options),
     )
     with cli.open() as kb:
-        cli.show(kb.explain_miss(doc, asked), _miss_lines)
+        cli.show(kb.explain_miss(doc, asked), lambda found: _miss_lines(found, cli))
 
 
-def _miss_lines(found: Shown) -> Iterator[str]:
-    yield f"{printable(found['doc_path'])}: {printable(found['summary'])}"
+def _miss_lines(found: Shown, cli: CliContext) -> Iterator[str]:
+    yield f"{printable(found['doc_path'])}: {cli.named(printable(found['summary']))}"
     if "chunks" not in found:
         return
     chunks, words = found["chunks"], found["words"]
@@ -294,7 +294,7 @@ def _miss_lines(found: Shown) -> Iterator[str]:
             ("by meaning", _standing(found["vector"])),
             ("together", _standing(found["fused"])),
             ("nearest", _nearest(nearest["citation"]) if nearest else None),
-            ("try", _suggestion(suggestion)),
+            ("try", _again(suggestion, found, cli) if suggestion else None),
         ]
     )
 
@@ -318,7 +318,13 @@ def _standing(standing: Shown | None) -> str:
     return f"rank {standing['rank']:,}, score {standing['score']:.4f}" if standing else "not found"
 
 
-def _suggestion(suggestion: Shown | None) -> str | None:
-    if suggestion is None:
-        return None
-    return f"kebab search {printable(suggestion['query'])!r} (rank {suggestion['rank']})"
+def _again(suggestion: Shown, found: Shown, cli: CliContext) -> str:
+    """Return the command that asks what is suggested, as it was asked here, and its rank."""
+    from shlex import quote
+
+    words = ["kebab search", quote(printable(suggestion["query"]))]
+    words += [] if found["mode"] == "hybrid" else ["--mode", found["mode"]]
+    is_shown = suggestion["rank"] <= cli.config.search.default_k
+    words += [] if is_shown else ["-k", str(found["k"])]
+    words += [] if cli.folder is None else [cli.folder_option, quote(cli.folder)]
+    return f"{cli.named(' '.join(words))} (rank {suggestion['rank']})"
