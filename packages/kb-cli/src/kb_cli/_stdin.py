@@ -27,13 +27,13 @@ def binary() -> bytes:
 def parsed(data: bytes) -> object:
     """Return the JSON value that *data* is: UTF-8, finite numbers, no depth without end."""
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig").rstrip(" \t\r\n")
     except UnicodeDecodeError:
         raise NotJson("is not UTF-8") from None
     try:
         value: object = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except json.JSONDecodeError as error:
-        line = f"line {error.lineno}, " if "\n" in text.strip() else ""
+        line = f"line {error.lineno}, " if "\n" in text else ""
         where = f"{line}column {error.colno}"
         said = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
         raise NotJson(f"is not JSON: {said} at {where}") from None
