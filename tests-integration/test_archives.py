@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -339,6 +340,14 @@ def test_nothing_is_exported_while_something_is_written_and_nothing_of_nothing(
     assert busy.value.code == "store_busy"
     assert nothing["code"] == "not_indexed"
     assert not Path(archive).exists()
+
+
+def test_a_pipe_that_nobody_reads_ends_an_export_quietly(filled: InstalledKebab) -> None:
+    command = f"{shlex.join(filled.command('export', '-'))} | true; echo ${{PIPESTATUS[0]}}"
+
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 def test_a_file_that_is_there_is_written_over_only_by_force(

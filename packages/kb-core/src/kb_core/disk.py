@@ -45,10 +45,15 @@ def disk_hint_of(message: str) -> str | None:
 
 
 @contextmanager
-def disk_errors(action: str) -> Generator[None]:
-    """Raise ``IoError``, with what can be done, for what the system refuses while we *action*."""
+def disk_errors(action: str, *, but: tuple[type[OSError], ...] = ()) -> Generator[None]:
+    """Raise ``IoError``, with what can be done, for what the system refuses while we *action*.
+
+    *but* is no refusal of a disk, and goes through as it is.
+    """
     try:
         yield
+    except but:
+        raise
     except OSError as error:
         number = errno.errorcode.get(error.errno or 0)
         raise IoError(

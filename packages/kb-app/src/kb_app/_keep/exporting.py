@@ -70,10 +70,11 @@ def export_to(
 
     *sources_of* gives the index, whose original files go into it; ``None``: they stay out.
     ``NotIndexed`` where nothing is kept yet; ``StoreBusy`` while something is written.
-    ``InvalidInput`` for a path that is taken, unless *force*.
+    ``InvalidInput`` for a path that is taken, unless *force*. ``BrokenPipeError`` where nobody
+    reads the stream on.
     """
     path = _free(target, force=force) if isinstance(target, str) else None
-    with parts.calm(), disk_errors("export"):
+    with parts.calm(), disk_errors("export", but=(BrokenPipeError,)):
         described = parts.describe()
         planned = [*_data(DataDir(config.storage.data_dir), with_index=with_index)]
         planned += _settings(config)
