@@ -27,6 +27,8 @@ NOTES = {
     "| item | price |\n|---|---|\n| rent | 940 € |\n| heating | 120 € |\n",
     "coffee.md": "---\ntitle: Coffee machine\ntags: [kitchen]\nserial: QX-1234\n---\n\n"
     "Descale it every month with vinegar.\n",
+    "people/Bob Cod.md": "---\nbirthday: 1990-01-02\nphone: +49 170 555 0199\n---\n\n"
+    "Plays the tuba. Drives a blue van.\n",
     "brot.md": "# Brot\n\nDer Teig ruht zwölf Stunden im Kühlschrank. Danach wird er geformt.\n"
     "Gebacken wird er bei 250 Grad.\n",
     "notes/sailing.md": "# Sailing\n\nReef the main before the wind reaches twenty knots.\n",
@@ -77,6 +79,7 @@ def ask(kebab: InstalledKebab, question: str, *words: str, code: int = 0) -> dic
             7,
         ),
         ("what is the serial of the coffee machine", "coffee.md", "serial: QX-1234", 4),
+        ("what is Bob's phone number", "people/Bob Cod.md", "phone: +49 170 555 0199", 3),
         ("who is the landlady", "lease.md", "The landlady is Martha Keller.", 7),
         ("how much is the heating", "lease.md", "| heating | 120 € |", 12),
         ("how long does the dough rest", "brot.md", "Der Teig ruht zwölf Stunden", 3),

@@ -106,6 +106,23 @@ class NearBy(Near):
         return [tuple(PartReading((each,), each) for each in parts) for parts in near]
 
 
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [("None were made. Sales rose.", 0.5), ("None were made. Costs rose.", 0.9)],
+    ids=["the text says it, too", "only the title says it"],
+)
+def test_a_title_is_read_where_it_alone_says_what_is_asked_about(text: str, near: float) -> None:
+    """It is no unit: nothing of it is quoted."""
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    titled = cast("StoredChunk", {**chunk(text), "title": "Annual sales"})
+    reader = NearBy(none=0.4, costs=0.5, sales=0.5, annual=0.9)
+    found = evidence_of("what are sales", [titled], [1.0], known, reader)
+    assert found is not None
+
+    assert found.passages[0].nearness == near
+    assert [piece.reading.cosine for piece in found.passages[0].pieces] == [0.4, 0.5]
+
+
 def test_the_likeliest_stands_first_and_the_others_as_they_are_written() -> None:
     known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
     chunks = [

@@ -86,11 +86,14 @@ class Passage:
     pieces: tuple[Piece, ...]
     share: float
     """What it holds of the weight of the question's words, with its headings and title."""
+    over: PartReading = _NO_READING
+    """Of its headings and title, where they hold what of the question nothing below them does."""
 
     @property
     def nearest(self) -> tuple[float, ...]:
         """For each token of the question, the nearest that comes in any of its pieces."""
-        read = [piece.reading.nearest for piece in self.pieces if piece.reading.nearest]
+        readings = (self.over, *(piece.reading for piece in self.pieces))
+        read = [reading.nearest for reading in readings if reading.nearest]
         return tuple(map(max, zip(*read, strict=True))) if read else ()
 
     @property
@@ -153,16 +156,23 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     these alone; *known* are the words of what is asked.
     """
     cut = list(map(units_of, chunks))
+    holding = _Holding(known)
+    over = [_telling_titles(chunk, holding) for chunk in chunks]
     readings: Sequence[Sequence[PartReading]] | None = None
     if reader is not None:
-        readings = reader.read(rest or question, list(map(_texts, chunks, cut)), stop=stop)
+        texts = [
+            [*titles, *_texts(chunk, parts)]
+            for titles, chunk, parts in zip(over, chunks, cut, strict=True)
+        ]
+        readings = reader.read(rest or question, texts, stop=stop)
         if readings is None:
             return None
-    holding = _Holding(known)
     passages = []
     for number, (chunk, score, parts) in enumerate(zip(chunks, scores, cut, strict=True)):
         read = readings[number] if readings is not None else [_NO_READING] * len(parts)
-        passages.append(_passage(chunk, score, parts, read, holding))
+        titled = len(over[number]) if readings is not None else 0
+        made = _passage(chunk, score, parts, read[titled:], holding)
+        passages.append(replace(made, over=read[0]) if titled else made)
     weights = tuple(word.weight for word in known.words)
     asked = [particulars(question, chunk["lang"]) for chunk in chunks]
     return Evidence(
@@ -205,6 +215,13 @@ def _unnamed(asked: Mapping[str, str], chunk: StoredChunk) -> frozenset[str]:
 def mean(values: Sequence[float], otherwise: float = 0.0) -> float:
     """Return the mean of *values*, and *otherwise* where there are none."""
     return math.fsum(values) / len(values) if values else otherwise
+
+
+def _telling_titles(chunk: StoredChunk, holding: _Holding) -> list[str]:
+    """Return what stands over a chunk, if that holds words of the question which it does not."""
+    titles = ", ".join(dict.fromkeys((chunk["title"], *chunk["heading_path"])))
+    held = holding.words_in(titles, chunk["lang"])
+    return [titles] if held - holding.words_in(chunk["text"], chunk["lang"]) else []
 
 
 def _texts(chunk: StoredChunk, parts: Sequence[Unit]) -> list[str]:
