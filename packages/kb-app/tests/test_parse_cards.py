@@ -68,7 +68,7 @@ def test_an_event_is_a_line_and_what_is_written_about_it() -> None:
         "Budget review, harbour · When: 2026-03-12 14:00-15:00 (Europe/Berlin)"
         " · Repeats: every 2 weeks on MO, TH until 2026-12-31 · Where: Room 4; second floor"
         " · Organizer: Example, Ann <ann@example.org> · Attendees: Bob <bob@example.org>,"
-        " eve@example.org\n\nBring the numbers.\n\nAnd the long table of ships."
+        " eve@example.org · Bring the numbers.\n\nAnd the long table of ships."
     )
     assert document.metadata.title == "Budget review, harbour"
     assert document.metadata.tags == ("money", "work")
@@ -82,7 +82,7 @@ def test_a_contact_is_a_line_and_a_note() -> None:
         "Dr. Ann Example · Organization: Harbour Office, Dredging · Title: Engineer"
         " · Phone: +49 170 1234 (mobile); +49 40 99 (work) · Email: ann@example.org (work)"
         " · Address: Quay 1, Hamburg, 20457, Germany (home) · Birthday: 1980-02-29"
-        "\n\nPrefers calls, before noon."
+        " · Prefers calls, before noon."
     )
     assert document.metadata.title == "Dr. Ann Example"
 
@@ -93,7 +93,7 @@ def test_a_calendar_of_several_is_called_as_it_calls_itself() -> None:
 
     assert document.metadata.title == "Harbour"
     assert document.metadata.tags == ()
-    assert [block.kind for block in document.blocks] == ["paragraph"] * 4
+    assert [block.kind for block in document.blocks] == ["paragraph"] * 3
     assert document.text.endswith("\n\nPaint")
 
 

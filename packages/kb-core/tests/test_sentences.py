@@ -29,6 +29,7 @@ def parts(text: str) -> list[tuple[str, str, str | None]]:
         ["U.S. troops left.", "So did others."],
         ['He said "No."', "Then he left."],
         ["Am 3. Oktober 1990 war es so weit.", "Alle feierten."],
+        ["Sie wohnt in der Hafenstr. 3 im Hof.", "Er auch."],
         ["Das gilt z.B. hier, bzw. dort.", "Mehr nicht."],
         ["Er kam um 5 Uhr.", "Sie blieb."],
         ["한국어 문장이다.", "둘째 문장은 3.5배 길다!"],
@@ -233,12 +234,13 @@ def test_lines_that_begin_with_a_label_are_read_one_by_one() -> None:
 
 def test_what_front_matter_calls_a_note_is_a_heading_and_each_other_value_one_unit() -> None:
     note = (
-        "---\ntitle: Coffee machine\ntags:\n  - kitchen\n  - steel\nowner: Ann\nserial: QX. 12\n"
-        "---\n\nDescale it.\n"
+        "---\ntitle: Coffee machine\ncreated: 2026-01-02\ntags:\n  - kitchen\n  - steel\n"
+        "owner: Ann\nserial: QX. 12\n---\n\nDescale it.\n"
     )
 
     assert [(kind, said) for kind, said, _ in parts(note)] == [
         ("heading", "title: Coffee machine"),
+        ("heading", "created: 2026-01-02"),
         ("heading", "tags:\n  - kitchen\n  - steel"),
         ("value", "owner: Ann"),
         ("value", "serial: QX. 12"),
@@ -250,6 +252,21 @@ def test_what_front_matter_calls_a_note_is_a_heading_and_each_other_value_one_un
         "---\ntitle: x\n",
     ):
         assert "heading" not in {kind for kind, _, _ in parts(prose)[:1]}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".org", "#+TITLE: Shop\n#+FILETAGS: :a:\n\n* TODO Glue\n- Epoxy needs a day.\n** More\n"),
+        (".adoc", "= Shop\n:toc: left\n\n== Glue\n* Epoxy needs a day.\n=== More\n"),
+    ],
+)
+def test_headings_of_other_markup_are_none_of_its_items(suffix: str, text: str) -> None:
+    found = units(text, suffix=suffix)
+
+    assert [unit.kind for unit in found] == ["heading", "heading", "heading", "item", "heading"]
+    assert text[found[3].start : found[3].end] == "Epoxy needs a day."
+    assert found[3].lead is None
 
 
 def test_rows_that_go_on_with_a_table_have_no_header() -> None:

@@ -64,12 +64,18 @@ _FRONT_MATTER = re.compile(
 """Values by keys between two lines, where a passage is the beginning of a note."""
 _KEY = re.compile(r"([^\s:#-][^\n:]{0,60}):(?=\s)")
 _NAMING = frozenset(
-    ("alias", "aliases", "categories", "category", "cssclass", "cssclasses", "keywords", "layout",
-     "permalink", "slug", "tag", "tags", "title")
+    ("alias", "aliases", "categories", "category", "created", "cssclass", "cssclasses", "keywords",
+     "lastmod", "layout", "modified", "permalink", "slug", "tag", "tags", "title", "updated")
 )  # fmt: skip
-"""Keys whose values are what a note is called and where it is sorted."""
+"""Keys whose values say what a note is called, how it is sorted, and when it was written."""
 _SIGNS_OF_MARKDOWN = ("=", "-")
 """In Markdown, headings may be longer than the line under them."""
+_HEADINGS_OF = {
+    ".org": re.compile(r"\*+[ \t]+\S|#\+\w+:|[ \t]*:(?:PROPERTIES|END):"),
+    ".adoc": re.compile(r"={1,6}[ \t]+\S|:[\w-]+:(?:\s|$)|//"),
+}
+_HEADINGS_OF |= dict.fromkeys((".asciidoc", ".asc"), _HEADINGS_OF[".adoc"])
+"""Lines that head something, or tell of the file, in markup where Markdown has items or text."""
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪–]|\d{1,3}[.)]|[a-z][.)]|\(\d{1,3}\))\s+")
 _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
 _LETTERS = partial(re.compile(r"[\W_]+").sub, "")
@@ -106,10 +112,13 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tu
     return [piece for a, b in spans if a < b for piece in _at_blanks(text, a, b)]
 
 
-def units(text: str, *, is_code: bool = False, columns: str | None = None) -> list[Unit]:
+def units(
+    text: str, *, is_code: bool = False, columns: str | None = None, suffix: str = ""
+) -> list[Unit]:
     """Return the units of a passage, in order; all of it is one where it is code.
 
-    With *columns*, it is of a file that is one table, and each line is a row: the header is the
+    *suffix* is that of the file's name, which tells Org and AsciiDoc from Markdown. With
+    *columns*, it is of a file that is one table, and each line is a row: the header is the
     first line, if it says as much as *columns*, the names of the columns.
     """
     if columns is not None:
@@ -121,7 +130,8 @@ def units(text: str, *, is_code: bool = False, columns: str | None = None) -> li
     if is_code:
         whole = _stripped(text, 0, len(text))
         return [Unit(*whole, "code")] if whole[0] < whole[1] else []
-    found = [unit for block in _with_leads(text) for unit in _units_of(text, block)]
+    heads = _HEADINGS_OF.get(suffix.lower(), _HEADING)
+    found = [unit for block in _with_leads(text, heads) for unit in _units_of(text, block)]
     return _of_things(text, found) if "::" in text and ".. " in text else found
 
 
@@ -148,7 +158,7 @@ def _is_short(text: str, start: int, stop: int, follows: str) -> bool:
     plain = word.casefold().replace(".", "")
     if plain in _BEFORE_NUMBER:
         return follows.isdigit()
-    if plain in _ABBREVIATIONS:
+    if plain in _ABBREVIATIONS or plain.endswith("str"):  # of German streets: Hafenstr. 3
         return True
     before = text[max(start, stop - _LONGEST_WORD) : stop]
     return bool(_ORDINAL.fullmatch(word) and _BEFORE_ORDINAL.search(before))
@@ -177,11 +187,11 @@ class _Block:
     lead: tuple[int, int] | None = None
 
 
-def _with_leads(text: str) -> Iterator[_Block]:
+def _with_leads(text: str, heads: re.Pattern[str]) -> Iterator[_Block]:
     """Yield the blocks of *text* that say something, each with what is read before it."""
     lead: tuple[int, int] | None = None
     header: tuple[int, int] | None = None
-    blocks = list(_blocks(text))
+    blocks = list(_blocks(text, heads))
     # A passage that begins with a row goes on with a table, unless a line is under that row.
     begun = [block.kind for block in blocks if block.kind][:2]
     goes_on = begun[:1] == ["row"] and begun[1:] != ["rule"] and text.lstrip().startswith("|")
@@ -199,7 +209,7 @@ def _with_leads(text: str) -> Iterator[_Block]:
             goes_on = goes_on and not block.kind and block.end <= len(text) - len(text.lstrip())
 
 
-def _blocks(text: str) -> Iterator[_Block]:
+def _blocks(text: str, heads: re.Pattern[str]) -> Iterator[_Block]:
     """Yield paragraphs, items, rows, rules, code, headings and blank lines, as they stand."""
     lines = _lines(text)
     at = 0
@@ -209,7 +219,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield from _values(text, lines[:at])
     while at < len(lines):
         first = at
-        at, kind = _block_at(text, lines, first)
+        at, kind = _block_at(text, lines, first, heads)
         if kind not in ("sentence", "item"):
             yield _Block(lines[first][0], lines[at - 1][1], kind)
             continue
@@ -233,10 +243,12 @@ def _values(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Block]:
         yield _Block(lines[first][0], lines[after - 1][1], kind)
 
 
-def _block_at(text: str, lines: Sequence[tuple[int, int]], at: int) -> tuple[int, str]:
+def _block_at(
+    text: str, lines: Sequence[tuple[int, int]], at: int, heads: re.Pattern[str]
+) -> tuple[int, str]:
     """Return the line after the block at the line *at*, and its kind."""
     line = lines[at]
-    kind = _kind_of(text[slice(*line)])
+    kind = _kind_of(text[slice(*line)], heads)
     if kind in _MAY_BE_TITLES and (titled := _titled(text, lines[at : at + 3])):
         return at + titled, "heading"
     at += 1
@@ -249,7 +261,7 @@ def _block_at(text: str, lines: Sequence[tuple[int, int]], at: int) -> tuple[int
             at += 1
         return min(at + 1, len(lines)), kind
     while kind in ("sentence", "item") and at < len(lines):
-        if _kind_of(text[slice(*lines[at])]) != "sentence":
+        if _kind_of(text[slice(*lines[at])], heads) != "sentence":
             break
         at += 1
     return at, kind
@@ -303,7 +315,7 @@ def _inset(text: str, start: int, end: int) -> int:
     return _stripped(text, start, end)[0]
 
 
-def _kind_of(line: str) -> str:
+def _kind_of(line: str, heads: re.Pattern[str]) -> str:
     bare = line.strip()
     if not bare:
         return ""
@@ -313,7 +325,7 @@ def _kind_of(line: str) -> str:
         return "directive"
     if bare.startswith("|") or "\t" in bare:
         return "rule" if _RULE.match(line) else "row"
-    if _HEADING.match(line):
+    if heads.match(line):
         return "heading"
     return "item" if _ITEM.match(line) else "sentence"
 

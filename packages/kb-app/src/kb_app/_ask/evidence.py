@@ -23,6 +23,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import PurePosixPath
 
 from kb_app._ask.facts import dull_stems, particulars, read
 from kb_core.media import Media
@@ -194,6 +195,7 @@ def units_of(chunk: StoredChunk) -> list[Unit]:
         chunk["text"],
         is_code=chunk["media"] == Media.CODE.value,
         columns=" ".join(chunk["heading_path"][-1:]) if is_table else None,
+        suffix=PurePosixPath(chunk["path"]).suffix,
     )
 
 

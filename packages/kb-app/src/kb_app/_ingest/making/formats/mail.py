@@ -111,9 +111,12 @@ def _cards(content: Content, file: SourceFile) -> ParsedDocument:
         return _plain(content, file, "no events or contacts are in it")
     draft = Draft()
     for entry in entries:
-        draft.add("paragraph", " · ".join(filter(None, (entry.title, *entry.facts))))
         about = text_of_html(entry.text) if _MARKED_UP.search(entry.text) else entry.text
-        for paragraph in _BLANK_LINES.split(about):
+        first, *others = _BLANK_LINES.split(about.strip())
+        is_short = "\n" not in first and len(first) <= _SHORT
+        facts = (entry.title, *entry.facts, first if is_short else "")
+        draft.add("paragraph", " · ".join(filter(None, facts)))
+        for paragraph in others if is_short else (first, *others):
             draft.add("paragraph", paragraph)
     only = entries[0] if len(entries) == 1 else None
     values = {"title": only.title if only else called, "tags": list(only.tags) if only else []}
@@ -156,6 +159,8 @@ def _export(data: bytes, file: SourceFile) -> ParsedDocument:
 
 
 _MARKED_UP = re.compile(r"<(?:br|p|a|div|span|b|ul|ol|li)\b[^<>]*>", re.IGNORECASE)
+_SHORT = 200
+"""A note so long stands in the line of what it is about, so that both are read together."""
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
