@@ -277,6 +277,14 @@ FILES: dict[str, Hostile] = {
     "mail of 10,000 parts": ("a.eml", _mail(10_000, nested=False)),
     "mail nested 2,000 deep": ("a.eml", _mail(2_000, nested=True)),
     "headers of mail, 5 MB": ("a.eml", _numbered("X-{}: a\n", 500_000)),
+    "subtitles of open marks, 5 MB": (
+        "a.vtt",
+        _text("WEBVTT\n\n00:01.000 --> 00:02.000\n" + "<v a" * 1_250_000),
+    ),
+    "subtitles, 20 MB": ("a.srt", _numbered("{0}\n00:00:01,000 --> 00:00:02,000\na\n\n", 450_000)),
+    "an event of parameters, 5 MB": ("a.ics", _repeated("BEGIN:VEVENT\nSUMMARY;A=a", 5 * _MB)),
+    "contacts that never end, 5 MB": ("a.vcf", _repeated("BEGIN:VCARD\nN:a;b=\n", 5 * _MB)),
+    "notes nested, 5 MB": ("a.enex", _repeated("<note><content>", 5 * _MB)),
     "a document of 1 GB of zeros": ("a.docx", lambda p: _docx(_zeros(1000 * _MB))(p)),
     "a document of 300 MB of words": (
         "a.docx",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from typing import NamedTuple
 
 __all__ = ["Entry", "entries_of", "is_cards"]
@@ -28,6 +29,7 @@ _LASTS = re.compile(r"P(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1
 _ENTRIES = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _EVERY = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 _SAID_STATUS = frozenset({"CANCELLED", "TENTATIVE", "COMPLETED", "IN-PROCESS", "NEEDS-ACTION"})
+_MOST_PARAMETERS = 100
 _KINDS = ("home", "work", "cell", "fax", "pager")
 """Of numbers and addresses, as people tell them apart."""
 
@@ -108,7 +110,7 @@ def _lines(text: str) -> Iterator[tuple[str, _Value]]:
 def _parameters(text: str) -> dict[str, str]:
     """Return parameters by name; several types are one list, and one in vCard 2.1 has no name."""
     given: dict[str, str] = {}
-    for each in _PARAMETER.finditer(text):
+    for each in islice(_PARAMETER.finditer(text), _MOST_PARAMETERS):
         name, value = (each["name"], each["value"]) if each["value"] else ("TYPE", each["name"])
         held = given.get(name.upper())
         value = value.replace('"', "")
@@ -120,9 +122,11 @@ def _unquoted(value: str, following: Iterator[str], charset: str | None) -> str:
     """Return a value of vCard 2.1, which goes on in the next line after a ``=``."""
     from quopri import decodestring  # hardly any file has one
 
-    while value.endswith("=") and (more := next(following, None)) is not None:
-        value = value[:-1] + more
-    data = decodestring(value.encode("utf-8", "replace"))
+    parts = [value]
+    while parts[-1].endswith("=") and (more := next(following, None)) is not None:
+        parts[-1] = parts[-1][:-1]
+        parts.append(more)
+    data = decodestring("".join(parts).encode("utf-8", "replace"))
     try:
         told = data.decode(charset or "utf-8", "replace")
     except LookupError:

@@ -26,12 +26,14 @@ _TOGETHER_MS = 200
 """Cues that follow each other so closely are shown as one text that rolls."""
 _ROLLING = 3
 """One cue of so many repeats lines of the one before it where captions roll."""
+_MOST_ROLLING = 4
+"""Lines that a screen shows at once."""
 
 _MOMENT = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"^[ \t]*{_MOMENT}[ \t]*-->[ \t]*{_MOMENT}[^\n]*$", re.MULTILINE)
 _REMARK = re.compile(r"(?:NOTE|STYLE|REGION)(?=[ \t\n]|\Z)")
 """Begins what WebVTT holds between cues, for programs and translators."""
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>\n]+)>")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>\n]+)>")
 _MARK = re.compile(r"</?(?:[a-zA-Z]|\d)[^<>\n]*>|\{\\[^{}\n]*\}")
 """Marks of style and time; braces are those of SubStation, which SubRip took over."""
 _BLANK = re.compile(r"\n[ \t]*\n")
@@ -141,7 +143,7 @@ def _overlap(one: _Cue, other: _Cue) -> int:
     """Return how many lines at the end of one cue the next one, at once, begins with."""
     if other.start_ms - one.end_ms > _TOGETHER_MS:
         return 0
-    sizes = range(min(len(one.lines), len(other.lines)), 0, -1)
+    sizes = range(min(len(one.lines), len(other.lines), _MOST_ROLLING), 0, -1)
     return next((n for n in sizes if one.lines[-n:] == other.lines[:n]), 0)
 
 
