@@ -69,6 +69,29 @@ def ask(kebab: InstalledKebab, question: str, *words: str, code: int = 0) -> dic
 
 @pytest.mark.model
 @pytest.mark.parametrize(
+    ("note", "question", "code"),
+    [
+        ("The bins are collected on Tuesdays.", "when do they collect the bins?", 0),
+        ("Wifi password: hunter2", "what is the wifi password?", 0),
+        ("The walrus is in the garage.", "where is the walrus?", 0),
+        ("The walrus is in the garage.", "where is the seal?", 1),
+        ("The walrus is in the garage.", "what does the walrus eat?", 1),
+    ],
+)
+def test_a_note_of_a_line_that_is_all_there_is_answers_what_it_says(
+    kebab: InstalledKebab, note: str, question: str, code: int
+) -> None:
+    kebab.configure(model="multilingual-e5-small")
+    kebab.write("note.md", note)
+    kebab.ingest()
+
+    answer = ask(kebab, question, code=code)
+
+    assert [one["quote"] for one in answer["citations"]][:1] == [note]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
     ("question", "path", "quote", "line"),
     [
         ("when was the tower built", "tower.md", "The tower was built in 1889 for a fair.", 3),

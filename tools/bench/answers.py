@@ -120,6 +120,7 @@ def cases(asked: _Set) -> Iterator[Case]:
                 known,
                 reader,
                 rest=rest,
+                indexed=engine.snapshot.control.stats.get("chunk_count"),
             )
             if evidence is None or not any(passage.pieces for passage in evidence.passages):
                 continue

@@ -53,11 +53,13 @@ def evidence(
     nearness: float = 0.85,
     farthest: float | None = None,
     share: float = 1.0,
+    indexed: int | None = None,
 ) -> Evidence:
     """Return the evidence that *chunks* are for *question*."""
     known = KnownWords(share=share, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
     scores = [1 / place for place in range(1, len(chunks) + 1)]
-    found = evidence_of(question, chunks, scores, known, Near(nearness, farthest))
+    reader = Near(nearness, farthest)
+    found = evidence_of(question, chunks, scores, known, reader, indexed=indexed)
     assert found is not None
     return found
 
@@ -305,6 +307,29 @@ def test_in_another_language_no_name_is_held_against_the_evidence() -> None:
     found = evidence("Traf Zenith in 1889 NADIR?", [chunk(PROSE)], share=0.1)
 
     assert list(doubts(found, None, None)) == []
+
+
+@pytest.mark.parametrize(
+    ("share", "indexed", "is_foreign"),
+    [(0.3, 1, False), (0.3, 4, False), (0.3, 5, True), (0.3, None, True), (0.2, 1, True)],
+)
+def test_few_passages_hold_few_words_of_any_language(
+    share: float, indexed: int | None, *, is_foreign: bool
+) -> None:
+    found = evidence("what is it", [chunk(PROSE)], share=share, indexed=indexed)
+
+    assert found.is_foreign is is_foreign
+
+
+def test_a_note_alone_leads_over_nothing_which_says_nothing_against_it() -> None:
+    note = chunk("Sales are twelve.")
+    alone = evidence("what are sales", [note], nearness=0.72, farthest=0.68)
+    beside = evidence("what are sales", [note, note], nearness=0.72, farthest=0.68)
+    gate = gate_of(MODEL, alone)
+    assert gate is not None
+
+    assert chance_of(alone, gate) > gate.threshold > chance_of(beside, gate)
+    assert chance_of(alone, replace(gate, leads=(0.0, 0.0))) == chance_of(beside, gate)
 
 
 def test_a_model_that_nobody_measured_has_no_gate() -> None:

@@ -402,6 +402,7 @@ class Asking:
             self._engine.snapshot.known_words(asked.ranking.run.parsed.lexical),
             reader,
             rest=named.rest if named else None,
+            indexed=self._engine.snapshot.control.stats.get("chunk_count"),
             stop=self._is_stopped,
         )
         if evidence is None:
@@ -477,8 +478,7 @@ class Asking:
         )
 
     def _searched_by(self, asked: _Asked) -> EmbeddingModel | None:
-        ran = asked.ranking.proposals.ran
-        return self._parts.model() if Channel.VECTOR in ran else None
+        return self._parts.model() if Channel.VECTOR in asked.ranking.proposals.ran else None
 
     def _trace_id(self, asked: _Asked) -> str:
         control = self._engine.snapshot.control

@@ -41,6 +41,9 @@ five in 99 of 100 questions that have one."""
 
 _KNOWN = 0.5
 """Which share of a question's words some passage holds, in a language of the documents."""
+_KNOWN_OF_FEW = 0.25
+"""The same where there are fewer passages than are read: few hold few of the words of any
+question. Questions in another language have at most so many there, nine times in ten."""
 _TELLS = 0.05
 """Of the weight of a question's heaviest word, what a word has at least that tells anything."""
 _NO_READING = PartReading((), 0.0)
@@ -149,12 +152,13 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     reader: CloseReader | None,
     *,
     rest: str | None = None,
+    indexed: int | None = None,
     stop: Callable[[], bool] = never,
 ) -> Evidence | None:
     """Return the evidence in *chunks*, which have *scores*; ``None`` if *stop* came first.
 
     *rest* is what is asked of the documents that the question names, where the chunks are of
-    these alone; *known* are the words of what is asked.
+    these alone; *known* are the words of what is asked, *indexed* how many passages there are.
     """
     cut = list(map(units_of, chunks))
     holding = _Holding(known)
@@ -181,7 +185,7 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
         tuple(_under_headers(passages, holding)),
         weights,
         is_read=readings is not None,
-        is_foreign=known.share < _KNOWN,
+        is_foreign=known.share < (_KNOWN_OF_FEW if (indexed or DEPTH) < DEPTH else _KNOWN),
         is_narrowed=rest is not None,
         unnamed=tuple(map(_unnamed, asked, chunks)),
         named=max(map(len, asked), default=0),

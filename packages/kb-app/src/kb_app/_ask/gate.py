@@ -19,6 +19,9 @@ it leads over all others, and all the more the fewer there are. So prose has to 
 measure, too, which looks at no other passage: how near the word comes that is farthest from it,
 and which share of the question's words it holds. The chance is the lesser of both.
 
+Where there is one passage alone, or one unit, it leads over nothing, which says nothing. Then it
+is taken to lead as far as the nearest does where nothing answers.
+
 Below a first line there is no answer; below a second, it is given as weak.
 ``tools/bench/answers.py`` fits and measures all of it, by collection, language and model.
 """
@@ -86,6 +89,8 @@ class Gate:
     says: tuple[float, float, float] | None = None
     """How the odds that a passage says what is asked follow from its farthest token and its
     share of the words: a constant and two factors."""
+    leads: tuple[float, float] = (0.0, 0.0)
+    """What a unit and a passage are taken to lead by where there is no other."""
 
 
 _GATES: dict[str, Gate] = {
@@ -94,6 +99,7 @@ _GATES: dict[str, Gate] = {
         0.35,
         0.6,
         says=(-36.1, 43.3, 10.6),
+        leads=(0.016, 0.025),
     ),
     "multilingual-e5-small, foreign": Gate(
         (-15.8, 8.41, -8.03, 4.22, 77.1, 2.55, 16.5, 10.8, -6.25, -1.04), 0.68, 0.68
@@ -231,21 +237,24 @@ def doubts(
 
 def odds_of(evidence: Evidence, gate: Gate) -> float:
     """Return the odds before they are bent; *evidence* has a unit at least."""
-    return gate.weights[0] + math.fsum(map(mul, gate.weights[1:], features(evidence)))
+    return gate.weights[0] + math.fsum(map(mul, gate.weights[1:], features(evidence, gate.leads)))
 
 
-def features(evidence: Evidence) -> tuple[float, ...]:
-    """Return ``FEATURES`` of the evidence, which has a unit at least."""
+def features(evidence: Evidence, leads: tuple[float, float] = (0.0, 0.0)) -> tuple[float, ...]:
+    """Return ``FEATURES`` of the evidence, which has a unit at least.
+
+    *leads* stand for those over other units and passages where there is none.
+    """
     best, *rest = _best_of(evidence)
     first, *others = evidence.passages
     return (
         best.nearness,
         best.farthest,
         best.share,
-        best.nearness - mean([piece.nearness for piece in rest[:5]], best.nearness),
+        best.nearness - mean([piece.nearness for piece in rest[:5]], best.nearness - leads[0]),
         first.nearness,
         min(first.nearest, default=0.0),
-        first.nearness - mean([passage.nearness for passage in others], first.nearness),
+        first.nearness - mean([one.nearness for one in others], first.nearness - leads[1]),
         first.share,
         max(passage.share for passage in evidence.passages),
     )
