@@ -113,6 +113,11 @@ def _docx(*parts: bytes | Iterator[bytes]) -> Callable[[Path], object]:
     )
 
 
+def _rtf(part: str, size: int, before: str = "") -> Callable[[Path], object]:
+    """Write a text in RTF that never ends, of one part again and again."""
+    return lambda path: _text(chain(["{\\rtf1 ", before], repeat(part, size // len(part))))(path)
+
+
 def _laughs() -> bytes:
     """Return a document whose entities stand for a billion words."""
     rows = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
@@ -296,6 +301,22 @@ FILES: dict[str, Hostile] = {
     ),
     "a document of a billion laughs": ("a.docx", _docx(_laughs())),
     "a document nested": ("a.docx", _word(b"<w:p>" * 100_000, b"</w:p>" * 100_000)),
+    "RTF nested 100,000 deep": (
+        "a.rtf",
+        _text("{\\rtf1 " + "{" * 100_000 + "deep" + "}" * 100_000),
+    ),
+    "RTF of notes in notes, 5 MB": ("a.rtf", _rtf("{\\footnote a", 5 * _MB)),
+    "RTF of links in links, 5 MB": (
+        "a.rtf",
+        _rtf('{\\field{\\*\\fldinst HYPERLINK "x"}{\\fldrslt a', 5 * _MB),
+    ),
+    "RTF of links, 5 MB": (
+        "a.rtf",
+        _rtf('{\\field{\\*\\fldinst HYPERLINK "x"}{\\fldrslt a}} ', 5 * _MB),
+    ),
+    "RTF of a picture, 50 MB": ("a.rtf", _rtf("0a", 50 * _MB, "a{\\pict ")),
+    "RTF letter by letter, 20 MB": ("a.rtf", _rtf("\\u8226?", 20 * _MB)),
+    "RTF of paragraphs, 5 MB": ("a.rtf", _rtf(f"{_WORDS}\\par\n", 5 * _MB)),
     "a sheet whose last cell is set": ("a.xlsx", _sheet()),
     "an archive of 100,000 names": (
         "a.epub",

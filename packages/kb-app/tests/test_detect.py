@@ -209,6 +209,9 @@ ARCHIVED = "unsupported: archives are not opened: unpack it"
     [
         ("report", WORD, "office"),
         ("report.2026-11-26", WORD, "office"),
+        ("letter", b"{\\rtf1\\ansi Walrus}", "office"),
+        ("letter.rtf", b"{\\rtf1\\ansi Walrus}", "office"),
+        ("notes.txt", b"{\\rtf1\\ansi Walrus}", "text"),
         ("report.zip", WORD, ARCHIVED),
         ("sheet", zipped("_rels/.rels", "xl/workbook.xml"), "office"),
         ("slides", zipped("[Content_Types].xml", "ppt/presentation.xml"), "office"),

@@ -216,6 +216,7 @@ _MAGIC = (
     (b"OggS", Media.AUDIO),
     (b"fLaC", Media.AUDIO),
     (b"ID3", Media.AUDIO),
+    (b"{\\rtf", Media.OFFICE),
 )
 _IN_ZIP = (
     (re.compile(rb"PK\x03\x04.{26}mimetype.{0,64}?application/epub\+zip", re.DOTALL), Media.BOOK),

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kb_app._ingest.making.blocks import Draft
 from kb_core.documents import Link
 
-__all__ = ["ASIDE", "Item", "table_items", "write_items"]
+__all__ = ["ASIDE", "LEVELS", "Item", "heading_level", "inherited", "table_items"]
+__all__ += ["write_items"]
+
+Name = TypeVar("Name", bound=Hashable)
 
 ASIDE = frozenset({"note", "comment"})
 """What stands beside the text rather than in it."""
+LEVELS = 9
+"""So many levels of headings there are."""
+_HEADING = re.compile(
+    r"(?:heading|überschrift|titre|título|titolo|titlu|kop|rubrik|overskrift|otsikko|nagłówek"
+    r"|nadpis|címsor|naslov|başlık|заголовок|επικεφαλίδα|見出し|标题|標題|제목) ?(\d)",
+    re.IGNORECASE,
+)
+"""What word processors call the styles of headings, in the languages of their users."""
 _LEAST_CELLS, _LONG_CELL = 2, 1_000
 """A table with fewer cells in a row, or with a longer one, only lays out a page."""
 
@@ -25,6 +38,37 @@ class Item:
     level: int = 0
     links: list[tuple[int, str, str]] = field(default_factory=list)
     """Where in the text one starts, what it says, and where it leads."""
+
+
+def heading_level(name: str, outline: int = 0) -> int:
+    """Return the level that a style gives to a heading, by its name or its place in an outline.
+
+    0 where it gives none; *outline* counts from 1.
+    """
+    if (heading := _HEADING.fullmatch(name)) is not None:
+        return int(heading[1])
+    if 0 < outline <= LEVELS:
+        return outline
+    return 1 if name.lower() == "title" else 0
+
+
+def inherited(own: Mapping[Name, int], bases: Mapping[Name, Name]) -> dict[Name, int]:
+    """Return of each style what it says itself, or the nearest of those that it is based on.
+
+    0 says nothing. Each style is looked at once, however long the lines are.
+    """
+    found: dict[Name, int] = {}
+    for name in own:
+        line: dict[Name, None] = {}
+        at: Name | None = name
+        while at is not None and at in own and at not in found and at not in line:
+            line[at] = None
+            if own[at]:
+                break
+            at = bases.get(at)
+        says = 0 if at is None else own.get(at, 0) or found.get(at, 0)
+        found.update(dict.fromkeys(line, says))
+    return found
 
 
 def write_items(draft: Draft, items: Iterable[Item], margins: Iterable[str]) -> list[Link]:

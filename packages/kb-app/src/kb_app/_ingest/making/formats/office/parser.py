@@ -20,6 +20,7 @@ from kb_app._ingest.making.formats.office.old import read_old_sheets
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.opendocument import OpenDocument
 from kb_app._ingest.making.formats.office.properties import Properties
+from kb_app._ingest.making.formats.office.rtf import BEGINS, Rtf
 from kb_app._ingest.making.formats.office.sheets import read_sheets
 from kb_app._ingest.making.formats.office.slides import read_slides
 from kb_app._ingest.making.formats.office.words import read_words
@@ -30,10 +31,10 @@ from kb_core.values import replace
 
 __all__ = ["OfficeParser"]
 
-_PARSER = "office-2"
+_PARSER = "office-3"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _UNKNOWN = "no file of an office program that is read here"
-_RTF, _ZIP = b"{\\rtf", b"PK"
+_ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
 """By the first letter of the extension."""
 _LOCK = "EncryptedPackage"
@@ -68,6 +69,8 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     """Return the document, or raise ``Refused``."""
     if data.startswith(_OLE):
         return _read_old(data, file)
+    if data.startswith(BEGINS):
+        return _read_rtf(Rtf(data), file)
     if not data.startswith(_ZIP):
         raise _misnamed(data, file.path.rpartition(".")[2].lower())
     package, draft = Package(data, file.limits), Draft()
@@ -82,8 +85,6 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
 
 def _misnamed(data: bytes, extension: str) -> Refused:
     """Return what a file is that is no archive, as files of office programs are."""
-    if data.startswith(_RTF):
-        return Refused(SkipReason.UNSUPPORTED, "a text in RTF; save it as .docx")
     is_text = not looks_binary(data[:HEAD_BYTES])
     is_sheet = extension.startswith("xl")
     if like := begins_like(data) or ("text" if is_text and is_sheet else ""):
@@ -120,6 +121,13 @@ def _read_parts(parts: Parts, draft: Draft, data: bytes, limits: ReadingLimits) 
         case _:
             raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
     return _Beside(parts.properties(), known, links, parts.warnings)
+
+
+def _read_rtf(rtf: Rtf, file: SourceFile) -> ParsedDocument:
+    """Return the document of a file that is no archive, but text with marks."""
+    draft = Draft()
+    links = rtf.read(draft)
+    return _document(file, draft, _Beside(rtf.properties(), {}, links, rtf.warnings))
 
 
 def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:

@@ -15,7 +15,7 @@ __all__ = ["Properties"]
 _NO_TITLE = re.compile(
     r"(?:untitled|document|presentation|workbook|book|slide|folie|blank)[\s_-]*\d*"
     r"|(?:microsoft )?(?:office )?(?:word|powerpoint|excel)\b.*|slide 1|powerpoint presentation"
-    r"|.*\.(?:docx?|dotx?|pptx?|xlsx?|od[tsp])",
+    r"|.*\.(?:docx?|dotx?|rtf|pptx?|xlsx?|od[tsp])",
     re.IGNORECASE,
 )
 """What programs write for a title where nobody gave one."""

@@ -12,20 +12,25 @@ that is based on a style *named* "heading n", or that has an outline level.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Element
 from kb_app._ingest.making.formats.office.drawings import chart_text, choice, diagram_text
-from kb_app._ingest.making.formats.office.items import Item, table_items, write_items
+from kb_app._ingest.making.formats.office.items import (
+    LEVELS,
+    Item,
+    heading_level,
+    inherited,
+    table_items,
+    write_items,
+)
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_core.documents import Link
 
 __all__ = ["read_words"]
 
-_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _UNSEEN = frozenset({
     *("del", "moveFrom", "delText", "instrText"),  # what a reader does not see
     *("rPr", "sdtPr", "sectPr", "trPr", "tblPr", "tcPr", "tblGrid", "tabs"),  # what is no text
@@ -38,7 +43,6 @@ _NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote",
 _SYMBOL = "•"
 """For what only a font of symbols says."""
 _PRIVATE = range(0xE000, 0xF900)
-_LEVELS = 9
 
 
 def read_words(parts: Parts, draft: Draft) -> list[Link]:
@@ -93,18 +97,10 @@ class _Reader:
     def _take_styles(self, root: Element) -> None:
         """Learn which styles are headings, and of which level, or items of lists."""
         styles = {each.get("styleId", ""): each for each in root if each.tag == "style"}
-        for name in styles:
-            seen: set[str] = set()
-            at = name
-            while at in styles and at not in seen:
-                seen.add(at)
-                style = styles[at]
-                if style.find("pPr/numPr") is not None:
-                    self._lists.add(name)
-                if level := _level_of(style):
-                    self._levels[name] = level
-                    break
-                at = _value(style.find("basedOn"))
+        bases = {name: _value(style.find("basedOn")) for name, style in styles.items()}
+        self._levels = inherited({name: _level_of(each) for name, each in styles.items()}, bases)
+        lists = {name: int(each.find("pPr/numPr") is not None) for name, each in styles.items()}
+        self._lists = {name for name, is_list in inherited(lists, bases).items() if is_list}
 
     def _blocks(self, element: Iterable[Element]) -> Iterator[Item]:
         for child in element:
@@ -123,7 +119,7 @@ class _Reader:
         self._walk(element, found)
         level = found.outline or self._levels.get(found.style, 0)
         item = Item("paragraph", "".join(found.pieces), links=found.links)
-        if 0 < level <= _LEVELS:
+        if 0 < level <= LEVELS:
             item.kind, item.level = "heading", level
         elif found.list_level is not None or found.style in self._lists:
             item.kind, item.level = "list_item", (found.list_level or 0) + 1
@@ -218,22 +214,22 @@ def _value(element: Element | None) -> str:
 def _level_of(style: Element) -> int:
     """Return the level that a style itself gives to a heading; 0 where it gives none."""
     name = _value(style.find("name")).strip()
-    if (heading := _HEADING.fullmatch(name)) is not None:
-        return int(heading[1])
-    outline = _value(style.find("pPr/outlineLvl"))
-    if outline.isdecimal() and int(outline) < _LEVELS:
-        return int(outline) + 1
-    return 1 if name.lower() == "title" else 0
+    return heading_level(name, _outline(style.find("pPr/outlineLvl")))
+
+
+def _outline(element: Element | None) -> int:
+    """Return a level of an outline, counted from 1; 0 for that of the text."""
+    said = _value(element)
+    return int(said) + 1 if said.isdecimal() and int(said) < LEVELS else 0
 
 
 def _take_format(element: Element, into: _Paragraph) -> None:
     """Take in the style of a paragraph, its level in an outline, and in a list."""
     into.style = _value(element.find("pStyle"))
-    outline = _value(element.find("outlineLvl"))
-    into.outline = int(outline) + 1 if outline.isdecimal() and int(outline) < _LEVELS else 0
+    into.outline = _outline(element.find("outlineLvl"))
     if (numbers := element.find("numPr")) is not None and _value(numbers.find("numId")) != "0":
         level = _value(numbers.find("ilvl"))
-        into.list_level = int(level) if level.isdecimal() and int(level) < _LEVELS else 0
+        into.list_level = int(level) if level.isdecimal() and int(level) < LEVELS else 0
 
 
 def _symbol(code: str) -> str:
