@@ -13,7 +13,7 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -362,12 +362,27 @@ def test_before_a_first_run_has_finished_nothing_is_indexed(tmp_path: Path) -> N
     assert kebab.paths("store") == []
 
 
-def test_a_path_is_filtered_by_in_either_of_its_spellings(library: InstalledKebab) -> None:
-    library.write("ko/노트.md", "# 노트\n\nA walrus sleeps.\n")
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+def test_values_are_filtered_by_in_either_of_their_spellings(
+    library: InstalledKebab, written: Literal["NFC", "NFD"], form: Literal["NFC", "NFD"]
+) -> None:
+    """A folder that came from a Mac is called otherwise on disk than in here."""
+    on_disk = unicodedata.normalize(written, "größe/노트.md")
+    tag = unicodedata.normalize(written, "höhe")
+    library.write(on_disk, f"---\ntags: [{tag}]\n---\n# 노트\n\nA walrus sleeps.\n")
+    git = library.notes / unicodedata.normalize(written, "größe") / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
     library.ingest()
-    spelled = unicodedata.normalize("NFD", "ko/노트.md")
 
-    assert library.paths("walrus", "--path-glob", spelled) == ["ko/노트.md"]
+    def found(*words: str) -> list[str]:
+        return library.paths(*(unicodedata.normalize(form, word) for word in words))
+
+    path = "größe/노트.md"
+    assert found("walrus", "--path-glob", path) == [path]
+    assert found("walrus", "--tag", "Höhe") == found("walrus tag:höhe") == [path]
+    assert found("walrus", "--repo", "größe") == [path]
 
 
 @pytest.mark.parametrize("media", ["", " , "])

@@ -22,6 +22,7 @@ from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pace import Pace
 from kb_app._ingest.plan import Plan, Wanted, has_these_settings, source_row, unchanged_item
+from kb_app._ingest.seeing.files import location
 from kb_app._ingest.seeing.repository import RepositoryFinder
 from kb_app._ingest.settings import Settings, unjudging
 from kb_app._ingest.workers.worker import error_of
@@ -422,8 +423,10 @@ def _task(
     plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder, phases: tuple[str, ...]
 ) -> Task:
     # What is kept as an asset has left the repository that it may come from.
-    beside = (Path(plan.source.root) / want.file.path).parent
-    repository = repositories.of_folder(beside) if want.asset is None else None
+    repository = None
+    if want.asset is None:
+        file = location(plan.source.root, want.file.path, want.raw_path)
+        repository = repositories.of_folder(Path(file).parent)
     known = want.known
     # What it was made with before is no reason not to go through a later phase.
     usable = known is not None and known.state in _USABLE and not phases

@@ -219,7 +219,9 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
         case "text":
             if row.field == "source_id":
                 _check_sources(row, values, snapshot)
-            return tagged(values) if row.field == "tag" else OneOf(row.field, tuple(values))
+            # A configuration keeps its words as they were typed.
+            either = tuple(dict.fromkeys((*values, *map(nfc, values))))
+            return tagged(values) if row.field == "tag" else OneOf(row.field, either)
         case "word":
             lowered = (value.lower() for value in values)
             # What has no language, code, is counted under "null", and indexed under "".
@@ -240,8 +242,8 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
 
 
 def tagged(tags: Sequence[str]) -> Tagged:
-    """Return tags as they are written anywhere: ``#area/`` is ``area``."""
-    return Tagged(tuple(tag.removeprefix("#").rstrip("/") or tag for tag in tags))
+    """Return tags as they are kept, however they are written: ``#area/`` is ``area``."""
+    return Tagged(tuple(tag.removeprefix("#").rstrip("/") or tag for tag in map(nfc, tags)))
 
 
 def _check_sources(row: FilterSpec, values: Sequence[str], snapshot: IndexSnapshot) -> None:

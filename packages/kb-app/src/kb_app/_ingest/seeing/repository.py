@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from kb_app._ingest.seeing.files import spell
 from kb_core.values import dataclass
 
 __all__ = ["Repository", "RepositoryFinder"]
@@ -18,7 +19,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A checkout: the name of its folder, and what is checked out there."""
+    """A checkout: the name of its folder, as it is spelled in here, and what is checked out."""
 
     name: str
     branch: str | None
@@ -51,11 +52,12 @@ def _repository(folder: Path) -> Repository | None:
         head = (git / "HEAD").read_text("utf-8").strip()
     except (OSError, ValueError):
         return None
+    (name,) = spell([folder.name])
     if not head.startswith("ref: "):
-        return Repository(folder.name, None, head if _COMMIT.fullmatch(head) else None)
+        return Repository(name, None, head if _COMMIT.fullmatch(head) else None)
     reference = head.removeprefix("ref: ")
     branch = reference.removeprefix("refs/heads/")
-    return Repository(folder.name, branch, _commit(git, reference))
+    return Repository(name, branch, _commit(git, reference))
 
 
 def _commit(git: Path, reference: str) -> str | None:
