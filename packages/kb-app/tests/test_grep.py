@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from threading import Event
 from time import process_time
 from typing import Any
@@ -237,6 +238,14 @@ def test_a_path_that_is_no_file_is_a_glob(path: str) -> None:
 
     assert [file["doc_path"] for file in found["files"]] == ["src/a.py"]
     assert "warnings" not in found
+
+
+@pytest.mark.parametrize("path", ["größe", "größe/ä.md", "ä.md"])
+def test_a_path_is_itself_in_either_of_its_spellings(path: str) -> None:
+    spelled = unicodedata.normalize("NFD", path)
+    found = asked(document("größe/ä.md", "we walk\n"), pattern="walk", paths=(spelled,))
+
+    assert [file["doc_path"] for file in found["files"]] == ["größe/ä.md"]
 
 
 @pytest.mark.parametrize("path", ["[id", "app/[id", "[id/", "[id/a*b.md"])

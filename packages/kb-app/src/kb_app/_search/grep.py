@@ -27,6 +27,7 @@ from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
 from kb_core.search import GrepQuery
+from kb_core.text import nfc
 from kb_core.values import dataclass, field
 from kb_search.patterns import Form, Pattern, compile_pattern
 
@@ -218,7 +219,7 @@ def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
         all_of([OneOf("source_id", (source,)) if source else None, _at(inside)])
         for source, inside in places_of(snapshot, path, None)
     ]
-    name = literal_glob(path.strip("/"))
+    name = literal_glob(nfc(path).strip("/"))
     ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
     for where in (Or(tuple(place for place in places if place is not None)), ends):
         if snapshot.count_docs(where):
