@@ -34,6 +34,7 @@ def test_seconds_since_the_epoch_round_down(instant: datetime) -> None:
         ("2026-05-10", datetime(2026, 5, 10, tzinfo=UTC)),
         (" 2026-05-10T12:00:00 ", datetime(2026, 5, 10, 12, tzinfo=UTC)),
         ("2026-05-10T12:00:00+09:00", datetime(2026, 5, 10, 3, tzinfo=UTC)),
+        ("2026-05-10t12:00:00z", datetime(2026, 5, 10, 12, tzinfo=UTC)),
         ("2026-05-10T12:00:00.5Z", datetime(2026, 5, 10, 12, 0, 0, 500_000, tzinfo=UTC)),
     ],
 )
@@ -41,7 +42,13 @@ def test_timestamps_and_dates_are_read(text: str, instant: datetime) -> None:
     assert parse_rfc3339(text) == instant
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "0001-01-01T00:00:00+09:00"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "yesterday", "2026-13-01", "0001-01-01T00:00:00+09:00"),
+        *("2026-05-10+01:00", "2026-05-10-01:00", "2026-05-10x10:00", "2026-05-10110:00"),
+    ],
+)
 def test_anything_else_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the promise is no more than that
         parse_rfc3339(text)

@@ -46,7 +46,11 @@ def parse_rfc3339(text: str) -> datetime:
 
     Raises ``ValueError`` for anything else.
     """
-    instant = datetime.fromisoformat(text.strip())
+    given = text.strip().upper()
+    rest = given.lstrip("0123456789-W")
+    if rest and rest[0] not in "T ":  # to Python, +01:00 behind a date is one o'clock
+        raise ValueError(f"{text!r} is no RFC 3339 timestamp and no ISO date")
+    instant = datetime.fromisoformat(given)
     if instant.tzinfo is None:
         return instant.replace(tzinfo=UTC)
     try:
