@@ -155,6 +155,19 @@ def test_migrating_twice_changes_nothing(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.toml", "c.toml.bak-1"]
 
 
+def test_migration_ends_lines_as_the_file_does(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours.toml", tmp_path / "theirs.toml"
+    ours.write_bytes(OLD.encode())
+    theirs.write_bytes(OLD.replace("\n", "\r\n").encode())
+
+    added = [migrate_config(file, {}).added for file in (ours, theirs)]
+
+    expected = ours.read_bytes().replace(b"kebab-data-ours", b"kebab-data-theirs")
+    assert added[0] == added[1]
+    assert theirs.read_bytes() == expected.replace(b"\n", b"\r\n")
+    assert migrate_config(theirs, {}).added == ()
+
+
 def test_a_fresh_file_lacks_nothing(tmp_path: Path) -> None:
     file = init_config(tmp_path / "c.toml", {"HOME": str(tmp_path)}).config.file
 

@@ -88,6 +88,7 @@ def back_up(file: Path) -> Path:
 
 
 _COMMENTED = re.compile(r"\s*#\s*(\w+)\s*=(?!=)")
+_LONE_END = re.compile(r"(?<!\r)\n")
 
 _HEAD = f"""\
 # kebab: a knowledge base on your own machine.
@@ -330,7 +331,8 @@ def _completed(text: str, own: Mapping[str, object]) -> tuple[str, list[str]]:
         if missing:
             _add(table, [line for key in missing for line in _explained(section, key, own)])
             added += [f"{section}.{key}" for key in missing]
-    return tomlkit.dumps(document), added
+    made = tomlkit.dumps(document)
+    return _LONE_END.sub("\r\n", made) if "\r\n" in text else made, added
 
 
 def _commented(table: Any) -> Iterator[str]:  # noqa: ANN401 - as tomlkit has it
