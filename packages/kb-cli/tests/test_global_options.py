@@ -158,6 +158,7 @@ def test_a_bug_shows_its_traceback_only_when_asked() -> None:
 
 AFTER, INSTEAD = "it goes after the command: kebab", "it is a command: kebab"
 NO_VALUE = "does not take a value"
+TEXT = "a text that begins with '-' comes after '--'"
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,10 @@ NO_VALUE = "does not take a value"
         (["fetch", "a.md", "--outline"], "no such option '--outline'", f"{INSTEAD} fetch outline"),
         (["--mode", "vector", "search"], "no such option '--mode'", f"{AFTER} search --mode"),
         (["--status"], "no such option '--status'", f"{INSTEAD} status"),
+        (["search", "-sour bread"], "no such option '-s'", f"kebab search --help; {TEXT}"),
+        (["ask", "-what is it"], "no such option '-w'", f"kebab ask --help; {TEXT}"),
+        (["stats", "-z"], "no such option '-z'", "kebab stats --help"),
+        (["search", "x", "--k", "3"], "no such option '--k'", "did you mean '-k'?"),
         (["stats", "x"], "got unexpected extra argument (x)", "kebab stats --help"),
         (["stats", "--config"], "option '--config' requires an argument", "kebab stats --help"),
         (["--config"], "option '--config' requires an argument", "kebab --help"),

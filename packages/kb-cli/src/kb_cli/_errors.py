@@ -21,6 +21,7 @@ _REFUSED = 1
 _FAILED = 2
 _SYNONYMS = {
     "--explain": "--trace",
+    "--k": "-k",
     "--language": "--lang",
     "--limit": "-k",
     "--n": "-k",
@@ -93,7 +94,7 @@ def _usage(error: click.UsageError) -> InvalidInput:
         details = {"field": error.param.name} if error.param else {}
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"{path} --help"
     if isinstance(error, click.NoSuchOption):
-        hint = _where_it_goes(error) or hint
+        hint = _where_it_goes(error) or (hint if near else f"{hint}{_as_a_text(error)}")
     return InvalidInput(_lowered(message.rstrip(".")), hint=hint, details=details)
 
 
@@ -113,6 +114,13 @@ def _where_it_goes(error: click.NoSuchOption) -> str | None:
             if command and any(option in param.opts for param in command.params):
                 return f"it goes after the command: {whole} {option}"
     return None
+
+
+def _as_a_text(error: click.NoSuchOption) -> str:
+    """Return how a text is given that looks like an option, where the command takes one."""
+    params = error.ctx.command.params if error.ctx else []
+    is_taken = any(isinstance(param, click.Argument) for param in params)
+    return "; a text that begins with '-' comes after '--'" if is_taken else ""
 
 
 def _near_commands(error: click.NoSuchCommand) -> list[str]:
