@@ -87,3 +87,20 @@ def test_lists_and_code_that_are_quoted_keep_their_lines_and_prose_flows(
     told = answer_lines(cast("types.Answer", answer), 80, places=False)
 
     assert [unstyle(line) for line in told] == [*lines[:-1], f"{lines[-1]} [1]", ""]
+
+
+@pytest.mark.parametrize(("other", "marks"), [("b", ["  [a]", "  [b]"]), ("a", ["", ""])])
+def test_a_place_names_its_source_where_another_one_has_the_path(
+    other: str, marks: list[str]
+) -> None:
+    place = {"kind": "line", "path": "n.md", "uri": "n.md#L3"}
+    cited = {"citation": place, "quote": "One.", "stale": False, "title": "N"}
+    answer = {
+        "refusal_reason": "score_gate",
+        "model": {"provider": "extractive"},
+        "citations": [cited | {"source_id": source} for source in ("a", other)],
+    }
+
+    told = [unstyle(line) for line in answer_lines(cast("types.Answer", answer), 80, places=True)]
+
+    assert told[2::2] == [f" {at}. n.md:3 · N{mark}" for at, mark in enumerate(marks, 1)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +47,18 @@ def answer_lines(
         yield style(refusal_text(reason), fg="yellow")
         if hint := _HINTS.get(reason):
             yield style(f"hint: {hint}", dim=True)
-    for number, cited in enumerate(answer["citations"] if places else (), start=1):
-        yield from _place(number, cited, columns, near=reason is not None)
+    shown = answer["citations"] if places else ()
+    shared = _shared_paths(shown)
+    for number, cited in enumerate(shown, start=1):
+        source = cited.get("source_id", "") if cited["citation"]["path"] in shared else ""
+        yield from _place(number, cited, columns, source, near=reason is not None)
+
+
+def _shared_paths(citations: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the paths that citations of several sources have."""
+    places = {(cited["citation"]["path"], cited.get("source_id")) for cited in citations}
+    counted = Counter(path for path, _ in places)
+    return {path for path, sources in counted.items() if sources > 1}
 
 
 def _answered(answer: types.Answer, columns: int) -> Iterator[str]:
@@ -100,14 +111,17 @@ def _laid_out(text: str) -> list[str]:
     return [first, *(line[cut:] for line in rest)]
 
 
-def _place(number: int, cited: Mapping[str, Any], columns: int, *, near: bool) -> Iterator[str]:
+def _place(
+    number: int, cited: Mapping[str, Any], columns: int, source: str, *, near: bool
+) -> Iterator[str]:
     from kb_cli._hits import place_of
     from kb_core.citations import parse_citation
 
     path, where, line = place_of(parse_citation(cited["citation"]["uri"]))
     head = style(path, fg="cyan") + (where if line is None else ":" + style(str(line), fg="green"))
     heading = flat(cited.get("section_label") or cited.get("title") or "")
-    marks = [mark for mark in ("stale" if cited["stale"] else "", *cited.get("flags", ())) if mark]
+    given = (source, "stale" if cited["stale"] else "", *cited.get("flags", ()))
+    marks = [mark for mark in given if mark]
     marked = "".join(f"  [{flat(mark)}]" for mark in marks)
     label = f"{number:>2}. " if near else f"[{number}] "
     yield f"{label}{head}" + (style(f" · {heading}", dim=True) if heading else "") + marked
