@@ -81,16 +81,21 @@ def test_doctor_exits_3_when_something_is_not_and_says_what_to_do() -> None:
     assert (text.stderr, machine.stderr) == ("", "")
 
 
-def test_what_doctor_says_to_do_is_for_the_knowledge_base_that_was_asked(tmp_path: Path) -> None:
-    hint = "'kebab forget source old' takes it out"
-    check = {"name": "removed source", "ok": True, "detail": "old: 2 documents", "hint": hint}
+def test_what_the_doctor_says_to_do_is_for_the_knowledge_base_that_it_examined(
+    tmp_path: Path,
+) -> None:
+    (file := tmp_path / "c.toml").touch()
+    hint = "mount it, or 'kebab remove notes'"
+    check: dict[str, Any] = {"name": "source", "ok": False, "detail": "gone", "hint": hint}
     kb = knowledge_base({"doctor": wire.doctor([check])})
-    config = tmp_path / "kb.toml"
-    config.touch()
 
-    result = run("--config", str(config), "doctor", kb=kb)
+    text, machine = (
+        run("--config", str(file), "doctor", *more, kb=kb) for more in ((), ("--json",))
+    )
 
-    assert f"hint: 'kebab --config {config} forget source old' takes it out" in result.stdout
+    expected = f"mount it, or 'kebab --config {file} remove notes'"
+    assert f"hint: {expected}\n" in text.stdout
+    assert json.loads(machine.stdout)["checks"][0]["hint"] == expected
 
 
 def test_models_show_which_is_active_and_why_another_cannot_be() -> None:
