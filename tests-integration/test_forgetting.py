@@ -241,7 +241,7 @@ def test_a_source_goes_with_its_configuration_and_doctor_tells_what_is_left(
     kebab.run("forget", "source", "notes", "--yes")
 
     assert left["detail"].startswith("other: 1 documents")
-    assert f"kebab --config {kebab.config} forget source other" in left["hint"]
+    assert "kebab forget source other" in left["hint"]
     names = {check["name"] for check in kebab.json("doctor")["checks"]}
     assert "removed source" not in names
     assert "[[sources]]" not in kebab.config.read_text("utf-8")
@@ -328,8 +328,7 @@ def test_doctor_says_that_something_is_being_forgotten_still(kebab: KebabHere) -
     told = kebab.json("doctor", code=3)["checks"]
 
     (said,) = [check for check in told if check["name"] == "forgetting"]
-    way_out = f"run 'kebab --config {kebab.config} ingest': it goes on with that first"
-    assert (said["ok"], said["hint"]) == (False, way_out)
+    assert (said["ok"], said["hint"]) == (False, "run 'kebab ingest': it goes on with that first")
     assert "is forgotten now" in kebab.ingest()["warnings"][0]
 
 

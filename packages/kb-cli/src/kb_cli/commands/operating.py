@@ -37,16 +37,9 @@ def doctor(cli: CliContext, deep: bool, repair: bool, yes: bool, offline: bool) 
         return
     with cli.open() as kb:
         found = kb.doctor(deep=deep)
-    checks = [_for_this(check, cli) for check in found["checks"]]
-    cli.show({**found, "checks": checks}, _doctor_lines)
+    cli.show(found, lambda found: map(cli.named, _doctor_lines(found)))
     if not found["ok"]:
         cli.exit(_UNHEALTHY)
-
-
-def _for_this(check: Shown, cli: CliContext) -> Shown:
-    """Return a check whose way out is for this knowledge base: some of them delete."""
-    hint = check.get("hint")
-    return {**check, "hint": cli.named(hint)} if hint else check
 
 
 def _repair(cli: CliContext, *, yes: bool) -> None:
