@@ -13,7 +13,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.formats import sound
 from kb_app._ingest.making.formats.sound import SoundParser, SpeechParser
 from kb_app._ingest.making.places import placed_chunks
-from kb_app._ingest.making.tags import Tags
+from kb_app._ingest.making.tags import Chapter, Tags
 from kb_app._media import MEDIA, Extra, chunker_for
 from kb_core.citations import TimeSpan
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
@@ -145,6 +145,15 @@ def test_a_chunk_is_cited_by_the_time_of_what_it_says(parts: list[tuple[int, int
     assert sum(len(document.text[c.start : c.end].split()) for c in chunks) >= sum(
         len(segment.text.split()) for segment in segments
     )
+
+
+def test_no_passage_goes_across_a_long_silence() -> None:
+    segments = [Segment(at, at + 1000, f"Word {at}.") for at in (0, 15_000, 40_000, 41_500)]
+    tags = Tags(chapters=[Chapter(17_000, "The chase")])
+    document = checked(sound._document(file_called("a.flac"), tags, Transcript(segments, None, 1)))
+    chunks = placed_chunks(document, chunker_for("audio"), Words(), LIMITS)
+
+    assert [chunk.span for chunk in chunks] == [TimeSpan(0, 16_000), TimeSpan(17_000, 42_500)]
 
 
 def test_where_nobody_speaks_and_nothing_is_told_a_file_is_left_alone(

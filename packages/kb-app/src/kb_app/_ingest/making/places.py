@@ -1,7 +1,7 @@
 """Chunks of a document that says where in its source the text stands.
 
 A chunk is cited by one place. So a document is cut into parts first, wherever two places that
-are next to each other have no place in common (another page, another speaker), and no chunk
+are next to each other have no place in common (another page, a long silence), and no chunk
 crosses these borders; within a part, a chunk's place is what holds all that it lies in.
 Chunkers know nothing of it. Pure.
 """
@@ -28,6 +28,8 @@ from kb_core.values import replace
 
 __all__ = ["common_place", "placed_chunks"]
 
+_SILENCE_MS = 20_000
+"""After so long a silence, something else is said."""
 _TOUCHING = 1.0
 """By how many points boxes of neighbours may overlap."""
 
@@ -61,12 +63,19 @@ def common_place(one: Span, other: Span) -> Span | None:
             names = [name for each in (a, b) for name in (each.symbol or "").split(", ") if name]
             symbol = ", ".join(dict.fromkeys(names)) or None
             return CodeSpan(min(a.start, b.start), max(a.end, b.end), symbol, a.lang or b.lang)
-        case TimeSpan() as a, TimeSpan() as b if a.speaker == b.speaker:
+        case TimeSpan() as a, TimeSpan() as b if a.speaker == b.speaker and _goes_on(a, b):
             first, last = min(a.start_ms, b.start_ms), max(a.end_ms, b.end_ms)
             return TimeSpan(first, last, a.speaker)
         case (RegionSpan(), RegionSpan()) | (CellSpan(), CellSpan()):
             return _holding(one, other)
     return one if one == other else None
+
+
+def _goes_on(one: TimeSpan, other: TimeSpan) -> bool:
+    if one.start_ms == one.end_ms or other.start_ms == other.end_ms:
+        return True  # a title is not said
+    silence = max(one.start_ms, other.start_ms) - min(one.end_ms, other.end_ms)
+    return silence < _SILENCE_MS
 
 
 def _holding(one: Span, other: Span) -> Span | None:

@@ -2,8 +2,9 @@
 
 At first a document has its tags and chapters alone, and waits for the phase in which speech
 is recognised. Then each line is a segment of what is said, cited by its time in the
-recording; a pause of two seconds begins a paragraph, a chapter is a heading. Where nobody
-speaks, nothing is added. Subtitles are what is said, with its times, from the first.
+recording; a pause of two seconds begins a paragraph, a chapter is a heading, and no passage
+goes across a silence of twenty. Where nobody speaks, nothing is added. Subtitles are what is
+said, with its times, from the first.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SoundParser", "SpeechParser"]
 
-_PARSER = "sound-1"
+_PARSER = "sound-2"
 _SPEECH = "speech-1"
 _PHASE = "transcribe"
 _MINUTE_MS = 60_000
