@@ -222,14 +222,6 @@ def test_a_mail_that_comes_to_a_mailbox_changes_no_other_path() -> None:
     assert created is None or created.year == 2026
 
 
-def test_a_message_of_outlook_is_refused_with_a_way_out() -> None:
-    file = SourceFile(source_id="notes", path="a.msg", media="mail")
-    found = parse_whole(file, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500), SETTINGS)
-
-    assert isinstance(found, Skip)
-    assert (found.reason, ".eml" in found.detail) == ("unsupported", True)
-
-
 def test_mails_within_mails_end_somewhere() -> None:
     message = mail("The innermost.\n")
     for depth in range(30):

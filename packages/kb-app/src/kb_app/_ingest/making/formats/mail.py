@@ -1,4 +1,4 @@
-"""Mails, and mailboxes of them; calendars, address books and exported notes, kept as they are.
+"""Mails, mailboxes, messages of Outlook; calendars, address books and notes, kept as they are.
 
 A mail is its headers as a person reads them, then its body: the plain text, or else what the
 HTML shows. Its attachments, and mails that it forwards, are files within it. A mailbox has no
@@ -12,20 +12,22 @@ Whatever the bytes, there is a document; what is wrong with one header or one pa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.decode import FileContent
-from kb_app._ingest.making.blocks import Draft, Lines, Region, paragraphs
+from kb_app._ingest.making.blocks import Draft, Lines
 from kb_app._ingest.making.cards import entries_of, is_cards
+from kb_app._ingest.making.compound import COMPOUND, NoCompoundError
 from kb_app._ingest.making.evernote import NoNotesError, is_export, notes_of
+from kb_app._ingest.making.mail_texts import best_text, decoded_text, mail_blocks, unflowed
+from kb_app._ingest.making.mailboxes import ENVELOPE, is_mailbox, mails_of, moment_of
 from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.metadata import Hints, text_metadata
-from kb_core.documents import Block, Enclosure, Metadata, ParsedDocument, SourceFile
-from kb_core.ids import bytes_hash
+from kb_app._ingest.making.outlook.message import NoMessageError, read_message
+from kb_core.documents import Enclosure, Metadata, ParsedDocument, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
 from kb_core.text import nfc
@@ -35,28 +37,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MailParser"]
 
-_PARSER = "mail-2"
-_OUTLOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_PARSER = "mail-3"
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
-_KEPT = ("from", "to", "cc", "reply-to", "message-id", "in-reply-to", "list-id")
+_KEPT = ("From", "To", "Cc", "reply-to", "message-id", "in-reply-to", "list-id")
 _LONGEST_HEADER = 2_000
 _DEEPEST, _MOST_PARTS = 40, 2_000
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature",
                          "application/x-pkcs7-signature"})  # fmt: skip
-_CHARSETS = {
-    "us-ascii": "utf-8",
-    "ascii": "utf-8",
-    "iso-8859-1": "cp1252",
-    "latin-1": "cp1252",
-    "euc-kr": "cp949",
-    "ks_c_5601-1987": "cp949",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-}
-"""What is written is often what its superset says."""
-_TELLING, _SAYS_LITTLE = 200, 5
-"""A plain text is passed over where the HTML says at least so much, and so many times more."""
 
 
 _REFUSALS = (RecursionError, ValueError, LookupError, AttributeError, TypeError)
@@ -73,13 +60,10 @@ class MailParser:
             return _cards(content, file)
         if is_export(file.path):
             return _export(data, file)
-        if data.startswith(_OUTLOOK):
-            detail = "a message of Outlook; saved as .eml, it can be read"
-            return ParsedDocument(
-                text="", media=file.media, refused=(SkipReason.UNSUPPORTED, detail)
-            )
-        if (envelope := _ENVELOPE.match(data)) is not None:
-            if _is_mailbox(data, file):
+        if data.startswith(COMPOUND):
+            return _of_outlook(data, file)
+        if (envelope := ENVELOPE.match(data)) is not None:
+            if is_mailbox(data, file.path):
                 return _mailbox(data, file)
             data = data[envelope.end() :]
         from email.errors import MessageError  # a run that reads no mail does without
@@ -99,7 +83,7 @@ def _plain(content: Content, file: SourceFile, warning: str) -> ParsedDocument:
         text=lines.text,
         media=file.media,
         metadata=metadata,
-        blocks=_blocks(lines, 0),
+        blocks=mail_blocks(lines, 0),
         warnings=(*content.warnings, warning),
         parser_version=_PARSER,
     )
@@ -164,53 +148,14 @@ _SHORT = 200
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
-_ENVELOPE = re.compile(rb"^From \S+ +([^\n]*\d\d:\d\d[^\n]*\d{4})[^\n]*\n", re.MULTILINE)
-_ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
-_MESSAGE_ID = re.compile(rb"^message-id:\s*<?([^>\s]{1,300})", re.IGNORECASE | re.MULTILINE)
-
-
-def _is_mailbox(data: bytes, file: SourceFile) -> bool:
-    """Say whether it is more than one mail that was saved with its envelope."""
-    begun = (match.start() for match in _ENVELOPE.finditer(data))
-    mails = sum(at == 0 or _is_after_blank(data, at) for at in islice(begun, 100))
-    return mails > 1 or not file.path.lower().endswith(".eml")
-
-
 def _mailbox(data: bytes, file: SourceFile) -> ParsedDocument:
     metadata, _ = text_metadata({}, Hints(path=file.path))
     return ParsedDocument(
         text="",
         media=file.media,
         metadata=metadata,
-        enclosures=_mails(data),
+        enclosures=mails_of(data),
         parser_version=_PARSER,
-    )
-
-
-def _mails(data: bytes) -> Iterator[Enclosure]:
-    """Yield the mails of a mailbox; one begins after a blank line, with whom it is from."""
-    begun: re.Match[bytes] | None = None
-    for match in _ENVELOPE.finditer(data):
-        if match.start() == 0 or _is_after_blank(data, match.start()):
-            if begun is not None:
-                yield _in_mailbox(begun, data[begun.end() : match.start()])
-            begun = match
-    if begun is not None:
-        yield _in_mailbox(begun, data[begun.end() :])
-
-
-def _is_after_blank(data: bytes, at: int) -> bool:
-    return data[max(0, at - 4) : at].endswith((b"\n\n", b"\n\r\n"))
-
-
-def _in_mailbox(envelope: re.Match[bytes], data: bytes) -> Enclosure:
-    mail = _ESCAPED.sub(rb"\1", data)
-    head = re.split(rb"\r?\n\r?\n", mail[:65_536], maxsplit=1)[0]
-    named = _MESSAGE_ID.search(head)
-    name = named[1].decode("ascii", "replace") if named else bytes_hash(mail)[:16]
-    created = _moment(envelope[1].decode("ascii", "replace"))
-    return Enclosure(
-        name=f"{name}.eml", data=mail, media="mail", created=created and created.astimezone(UTC)
     )
 
 
@@ -218,6 +163,10 @@ def _in_mailbox(envelope: re.Match[bytes], data: bytes) -> Enclosure:
 class _Found:
     """What a mail turns out to hold."""
 
+    headers: Mapping[str, str]
+    """As a person reads them; empty where there is none."""
+    date: datetime | None
+    facts: Sequence[str] = ()
     texts: list[str] = field(default_factory=list)
     enclosures: list[Enclosure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -229,43 +178,77 @@ def _mail(data: bytes, file: SourceFile) -> ParsedDocument:
     from email.parser import BytesParser
 
     message = BytesParser().parsebytes(data)
-    date = _date(message)
-    found = _Found()
-    _take(message, found, date and date.astimezone(UTC), 0)
-    headers = {name: _header(message, name) for name in _SHOWN}
-    if date is not None:
-        headers["Date"] = date.isoformat(" ", "seconds")
+    headers = {name: _header(message, name) for name in (*_SHOWN, *_KEPT)}
+    found = _Found(headers, moment_of(headers["Date"]))
+    _take(message, found, found.date and found.date.astimezone(UTC), 0)
+    return _document(found, file)
+
+
+def _of_outlook(data: bytes, file: SourceFile) -> ParsedDocument:
+    """Return the document of a message of Outlook, which says more than the mail that it was."""
+    from email.parser import HeaderParser
+
+    try:
+        told = read_message(data)
+    except NoCompoundError as error:
+        return _refused(file, SkipReason.UNREADABLE, str(error))
+    except NoMessageError as error:
+        return _refused(file, SkipReason.UNSUPPORTED, f"{error}; saved as .eml, it can be read")
+    sent = HeaderParser().parsestr(told.transport)
+    headers = {name: _header(sent, name) for name in (*_SHOWN, *_KEPT)}
+    known = {name: _line(value) for name, value in {**told.headers, **told.kept}.items()}
+    for name, value in known.items():
+        # Within one company Outlook has names alone.
+        if value and ("@" in value or "@" not in headers[name]):
+            headers[name] = value
+    date = told.date or moment_of(headers["Date"])
+    created = date and date.astimezone(UTC)
+    text = best_text(told.plain, text_of_html(told.marked))
+    attached = [replace(each, created=created) for each in told.attached]
+    return _document(_Found(headers, date, told.facts, [text], attached, [*told.warnings]), file)
+
+
+def _refused(file: SourceFile, reason: str, detail: str) -> ParsedDocument:
+    return ParsedDocument(text="", media=file.media, refused=(reason, detail))
+
+
+def _document(found: _Found, file: SourceFile) -> ParsedDocument:
+    headers = {name: found.headers[name] for name in _SHOWN}
+    if found.date is not None:
+        headers["Date"] = found.date.isoformat(" ", "seconds")
     headers["Attachments"] = ", ".join(each.name for each in found.enclosures)
-    shown = "\n".join(f"{name}: {value}" for name, value in headers.items() if value)
+    told = [f"{name}: {value}" for name, value in headers.items() if value]
+    shown = "\n".join([*told, *found.facts])
     body = "\n\n".join(filter(None, (text.strip("\n") for text in found.texts)))
     lines = Lines("\n\n".join(filter(None, (shown, body))))
-    metadata = _metadata(message, headers, body, date, file)
     return ParsedDocument(
         text=lines.text,
         media=file.media,
-        metadata=metadata,
-        blocks=_blocks(lines, shown.count("\n") + 1 if shown else 0),
+        metadata=_metadata(found, body, file),
+        blocks=mail_blocks(lines, shown.count("\n") + 1 if shown else 0),
         enclosures=found.enclosures,
         warnings=tuple(found.warnings),
         parser_version=_PARSER,
     )
 
 
-def _metadata(
-    message: Message, headers: Mapping[str, str], body: str, date: datetime | None, file: SourceFile
-) -> Metadata:
-    title = headers["Subject"] or (f"Mail from {headers['From']}" if headers["From"] else "")
+def _metadata(found: _Found, body: str, file: SourceFile) -> Metadata:
+    subject, sender = found.headers["Subject"], found.headers["From"]
+    title = subject or (f"Mail from {sender}" if sender else "")
     metadata, _ = text_metadata({}, Hints(path=file.path, heading=title, body=body))
-    kept = {name: _header(message, name) for name in _KEPT}
-    user = {**metadata.user, **{name: value for name, value in kept.items() if value}}
-    created = date.astimezone(UTC) if date is not None else metadata.created
-    return replace(metadata, created=created, user=user)
+    kept = {name.lower(): found.headers[name] for name in _KEPT if found.headers[name]}
+    created = found.date.astimezone(UTC) if found.date is not None else metadata.created
+    return replace(metadata, created=created, user={**metadata.user, **kept})
 
 
 def _header(message: Message, name: str) -> str:
     """Return a header as a person reads it; what is not written as it should be, as it stands."""
     raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
-    return nfc(" ".join(_readable(raw).split()))[:_LONGEST_HEADER]
+    return _line(_readable(raw))
+
+
+def _line(text: str) -> str:
+    return nfc(" ".join(text.split()))[:_LONGEST_HEADER]
 
 
 def _readable(raw: str) -> str:
@@ -287,22 +270,6 @@ def _undone(text: str) -> str:
     except UnicodeEncodeError:
         return FileContent(text.encode("utf-8", "surrogateescape")).text
     return text
-
-
-def _date(message: Message) -> datetime | None:
-    return _moment(_header(message, "date"))
-
-
-def _moment(written: str) -> datetime | None:
-    from email.utils import parsedate_to_datetime
-
-    try:
-        date = parsedate_to_datetime(written)
-        date = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
-        date.astimezone(UTC)
-    except (ValueError, TypeError, OverflowError, LookupError):
-        return None
-    return date
 
 
 def _take(part: Message, found: _Found, date: datetime | None, depth: int) -> None:
@@ -337,9 +304,7 @@ def _take_leaf(part: Message, kind: str, found: _Found, date: datetime | None) -
 def _take_best(parts: list[Message], found: _Found, date: datetime | None, depth: int) -> None:
     """Take the plain text of several ways to say the same, or the one that says most."""
     texts = {each.get_content_type(): _text(each) for each in parts if not each.is_multipart()}
-    plain, marked = texts.get("text/plain", "").strip(), texts.get("text/html", "").strip()
-    says_little = len(marked) > max(_TELLING, _SAYS_LITTLE * len(plain))
-    best = plain if plain and not says_little else marked
+    best = best_text(texts.get("text/plain", ""), texts.get("text/html", ""))
     found.texts += [best] if best else []
     for each in parts:
         is_said = each.get_content_type() in {"text/plain", "text/html"}
@@ -391,61 +356,8 @@ def _bytes(part: Message) -> bytes:
 def _text(part: Message) -> str:
     """Return what a part of text shows."""
     data = _bytes(part)
-    text = _decoded(data, part.get_content_charset())
+    text = decoded_text(data, part.get_content_charset())
     if part.get_content_type() == "text/html":
         return text_of_html(text)
     is_flowed = str(part.get_param("format", "")).lower() == "flowed"
-    return _unflowed(text) if is_flowed else text
-
-
-def _decoded(data: bytes, charset: str | None) -> str:
-    name = _CHARSETS.get((charset or "").lower(), charset or "")
-    try:
-        text = data.decode(name) if name else ""
-    except (UnicodeDecodeError, LookupError, ValueError):
-        text = ""
-    text = text or FileContent(data).text
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-
-
-def _unflowed(text: str) -> str:
-    """Join lines that were only broken to fit a width."""
-    out: list[str] = []
-    goes_on = False
-    for line in text.split("\n"):
-        if goes_on and not line.startswith(">"):
-            out[-1] += line
-        else:
-            out.append(line)
-        goes_on = line.endswith(" ") and line != "-- " and not line.startswith(">")
-    return "\n".join(out)
-
-
-def _blocks(lines: Lines, headers: int) -> tuple[Block, ...]:
-    """Return headers, paragraphs, what is quoted, and the signature."""
-    regions = [Region(0, headers, "paragraph")] if headers else []
-    at, signed = headers, _signature(lines, headers)
-    while at < signed:
-        end = at
-        is_quoted = lines.texts[at].startswith(">")
-        while end < signed and lines.texts[end].startswith(">") == is_quoted:
-            end += 1
-        if is_quoted:
-            regions.append(Region(at, end, "quote"))
-        else:
-            regions += paragraphs(lines, at, end, "paragraph")
-        at = end
-    regions += [Region(signed, len(lines), "signature")] if signed < len(lines) else []
-    return tuple(block for region in regions if (block := lines.block(region)))
-
-
-_SIGNATURE_LINES = 12
-
-
-def _signature(lines: Lines, first: int) -> int:
-    """Return the line at which a signature begins, as mails mark it; else the end."""
-    end = len(lines)
-    for number in range(end - 1, max(first, end - _SIGNATURE_LINES) - 1, -1):
-        if lines.texts[number].rstrip() == "--":
-            return number
-    return end
+    return unflowed(text) if is_flowed else text

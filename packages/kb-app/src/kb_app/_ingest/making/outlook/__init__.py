@@ -1,0 +1,1 @@
+"""Messages of Outlook (``.msg``): their properties, their texts, and what is attached."""
