@@ -15,6 +15,11 @@ from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
 from struct import pack
+from typing import cast
+
+from kb_app.testing.compound_files import compound
+from kb_app.testing.outlook_files import Values, message_tree, msg, packed_rtf
+from kb_app.testing.word_files import doc_tree
 
 __all__ = ["FILES", "Hostile"]
 
@@ -232,6 +237,31 @@ def _sparse(path: Path) -> None:
         file.truncate(150 * _MB)
 
 
+def _old_word(words: str, paragraphs: int, *, pieces: int = 0) -> Callable[[Path], object]:
+    """Write a text of Word 97; with *pieces*, it says that its text is there so many times."""
+
+    def write(path: Path) -> None:
+        tree = doc_tree([words] * paragraphs)
+        if pieces:
+            stream = bytearray(cast("bytes", tree["WordDocument"]))
+            told = pack(f"<{pieces + 1}I", *range(0, len(words) * (pieces + 1), len(words)))
+            told += pack("<HIH", 0, 2048, 0) * pieces
+            table = b"\2" + pack("<I", len(told)) + told
+            stream[0x4C:0x50] = pack("<I", len(words) * pieces)
+            stream[0x1A2:0x1AA] = pack("<II", 0, len(table))
+            tree = {"WordDocument": bytes(stream), "0Table": table}
+        path.write_bytes(compound(tree))
+
+    return write
+
+
+def _attached(count: int) -> Callable[[Path], object]:
+    """Write a message of Outlook to which so many are attached, and as many files."""
+    inner: Values = {0x3701: message_tree({0x0037: "Within", 0x1000: _WORDS})}
+    note: Values = {0x3701: _WORDS.encode(), 0x3707: "note.txt"}
+    return lambda path: path.write_bytes(msg({0x0037: "Many"}, attached=[inner, note] * count))
+
+
 FILES: dict[str, Hostile] = {
     "headings, 2.4 MB": ("a.md", _headings(1, 80_000)),
     "headings without text, 2.4 MB": ("a.md", _numbered("# A heading {}\n\n", 120_000)),
@@ -290,6 +320,23 @@ FILES: dict[str, Hostile] = {
     "an event of parameters, 5 MB": ("a.ics", _repeated("BEGIN:VEVENT\nSUMMARY;A=a", 5 * _MB)),
     "contacts that never end, 5 MB": ("a.vcf", _repeated("BEGIN:VCARD\nN:a;b=\n", 5 * _MB)),
     "notes nested, 5 MB": ("a.enex", _repeated("<note><content>", 5 * _MB)),
+    "a message of Outlook with 4,000 attachments": ("a.msg", _attached(2_000)),
+    "a message of Outlook in RTF, 9 MB": (
+        "a.msg",
+        lambda p: p.write_bytes(
+            msg({0x0037: "x", 0x1009: packed_rtf(b"{\\rtf1 " + b"{\\b \\u9?a" * (_MB - 10))})
+        ),
+    ),
+    "a text of Word 97 of 20 MB": ("a.doc", _old_word(_WORDS * 1_000, 140)),
+    "a text of Word 97 whose pieces are one": (
+        "a.doc",
+        _old_word(_WORDS * 1_000, 1, pieces=50_000),
+    ),
+    "a text of Word 97 of fields, 10 MB": (
+        "a.doc",
+        _old_word('\x13 HYPERLINK "https://a" \x14b\x15' * 190_000, 1),
+    ),
+    "a text of Word 97 of cells, 4 MB": ("a.doc", _old_word("a\x07" * _MB, 1)),
     "a document of 1 GB of zeros": ("a.docx", lambda p: _docx(_zeros(1000 * _MB))(p)),
     "a document of 300 MB of words": (
         "a.docx",

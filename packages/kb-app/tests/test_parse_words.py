@@ -219,7 +219,7 @@ def test_a_part_that_is_damaged_costs_itself_and_a_warning() -> None:
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
          "encrypted", "password"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "WordDocument".encode("utf-16-le"),
-         "unsupported", "save it as .docx"),
+         "unreadable", "its header is cut off"),
         (b"just text", "unreadable", "it is no Word file, but text"),
         (b"\1\2\3\0" * 9, "unreadable", "it is no Word file"),
         (b"%PDF-1.7\n\x81\0", "unsupported", "it is a PDF, called .docx; rename it"),

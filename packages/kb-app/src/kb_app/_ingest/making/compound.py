@@ -81,9 +81,10 @@ class Storage:
         self._storages: dict[str, Storage] = {}
         self._streams: dict[str, tuple[str, _Stream]] = {}
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         """Say whether there is a stream or a storage of that name in it."""
-        return name.lower() in self._streams or name.lower() in self._storages
+        key = str(name).lower()
+        return key in self._streams or key in self._storages
 
     def stream(self, name: str) -> bytes:
         """Return what is in a stream, as far as it can be read; nothing, if there is none."""

@@ -7,16 +7,18 @@ warning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from kb_app._ingest.judging.decode import looks_binary
 from kb_app._ingest.judging.kinds import HEAD_BYTES, begins_like
 from kb_app._ingest.making.blocks import Draft
+from kb_app._ingest.making.compound import COMPOUND, NoCompoundError, Storage, read_compound
 from kb_app._ingest.making.containers import LOCKED, Package, Refused
 from kb_app._ingest.making.formats.office.grid import Book
 from kb_app._ingest.making.formats.office.locked import passwords_for, unlocked
 from kb_app._ingest.making.formats.office.old import read_old_sheets
+from kb_app._ingest.making.formats.office.old_words import read_old_words
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.opendocument import OpenDocument
 from kb_app._ingest.making.formats.office.properties import Properties
@@ -32,17 +34,13 @@ from kb_core.values import replace
 __all__ = ["OfficeParser"]
 
 _PARSER = "office-3"
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _UNKNOWN = "no file of an office program that is read here"
 _ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
 """By the first letter of the extension."""
 _LOCK = "EncryptedPackage"
-_STREAMS = {
-    "WordDocument": (SkipReason.UNSUPPORTED, "a text of Word before 2007; save it as .docx"),
-    "PowerPoint Document": (SkipReason.UNSUPPORTED, "slides of before 2007; save them as .pptx"),
-}
-"""Names of streams that tell what an old file is; a locked one has that of ``_LOCK``."""
+_TEXT = "WordDocument"
+_SLIDES = "PowerPoint Document"
 _BOOKS = ("Workbook", "Book")
 _LOOKED_AT = 20_000
 """So many characters tell the language of a text."""
@@ -67,7 +65,7 @@ class OfficeParser:
 
 def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     """Return the document, or raise ``Refused``."""
-    if data.startswith(_OLE):
+    if data.startswith(COMPOUND):
         return _read_old(data, file)
     if data.startswith(BEGINS):
         return _read_rtf(Rtf(data), file)
@@ -132,20 +130,40 @@ def _read_rtf(rtf: Rtf, file: SourceFile) -> ParsedDocument:
 
 def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:
     """Return the document of a file of the kind that came before, or of a locked one."""
-    if _LOCK.encode("utf-16-le") in data:
+    try:
+        root: Container[str] = read_compound(data)
+    except NoCompoundError as error:
+        if not any(map(_Bytes(data).__contains__, (_LOCK, *_BOOKS))):
+            raise Refused(SkipReason.UNREADABLE, str(error)) from None
+        root = _Bytes(data)  # others may read it
+    if _LOCK in root:
         plain = unlocked(data, passwords_for(file))
-        if plain.startswith(_OLE):
+        if plain.startswith(COMPOUND):
             raise Refused(SkipReason.ENCRYPTED, LOCKED)
         return _read(plain, file)
-    for name, (reason, detail) in _STREAMS.items():
-        if name.encode("utf-16-le") in data:
-            raise Refused(reason, detail)
-    if not any(name.encode("utf-16-le") in data for name in _BOOKS):
+    if isinstance(root, Storage) and _TEXT in root:
+        draft = Draft()
+        words = read_old_words(data, root, draft, passwords_for(file))
+        return _document(file, draft, _Beside(words.properties, {}, words.links, words.warnings))
+    if _SLIDES in root:
+        detail = "slides of before 2007; save them as .pptx"
+        raise Refused(SkipReason.UNSUPPORTED, detail)
+    if not any(name in root for name in _BOOKS):
         raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
     book = Book(Draft(), file.limits.cells)
     read_old_sheets(data, book, passwords_for(file))
     book.draft.opening = ""
     return _document(file, book.draft, _Beside(Properties({}), book.known(), (), ()))
+
+
+class _Bytes:
+    """Names that may be those of streams of a file whose directory cannot be read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).encode("utf-16-le") in self._data
 
 
 def _document(file: SourceFile, draft: Draft, beside: _Beside) -> ParsedDocument:
