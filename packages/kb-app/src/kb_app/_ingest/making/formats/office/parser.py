@@ -18,6 +18,7 @@ from kb_app._ingest.making.containers import LOCKED, Package, Refused
 from kb_app._ingest.making.formats.office.grid import Book
 from kb_app._ingest.making.formats.office.locked import passwords_for, unlocked
 from kb_app._ingest.making.formats.office.old import read_old_sheets
+from kb_app._ingest.making.formats.office.old_slides import SLIDES, read_old_slides
 from kb_app._ingest.making.formats.office.old_words import read_old_words
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.opendocument import OpenDocument
@@ -25,6 +26,7 @@ from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formats.office.rtf import BEGINS, Rtf
 from kb_app._ingest.making.formats.office.sheets import read_sheets
 from kb_app._ingest.making.formats.office.slides import read_slides
+from kb_app._ingest.making.formats.office.summary import summary_of
 from kb_app._ingest.making.formats.office.words import read_words
 from kb_core.documents import Link, ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
@@ -40,7 +42,6 @@ _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
 """By the first letter of the extension."""
 _LOCK = "EncryptedPackage"
 _TEXT = "WordDocument"
-_SLIDES = "PowerPoint Document"
 _BOOKS = ("Workbook", "Book")
 _LOOKED_AT = 20_000
 """So many characters tell the language of a text."""
@@ -145,9 +146,10 @@ def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:
         draft = Draft()
         words = read_old_words(data, root, draft, passwords_for(file))
         return _document(file, draft, _Beside(words.properties, {}, words.links, words.warnings))
-    if _SLIDES in root:
-        detail = "slides of before 2007; save them as .pptx"
-        raise Refused(SkipReason.UNSUPPORTED, detail)
+    if isinstance(root, Storage) and SLIDES in root:
+        draft, most = Draft(), file.limits.pages
+        known, warnings = read_old_slides(data, root, draft, most, passwords_for(file))
+        return _document(file, draft, _Beside(summary_of(root), known, (), warnings))
     if not any(name in root for name in _BOOKS):
         raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
     book = Book(Draft(), file.limits.cells)

@@ -22,14 +22,14 @@ from kb_app._ingest.making.formats.office.opc import Parts, Relation
 from kb_core.citations import PageSpan
 from kb_core.ingest import SkipReason
 
-__all__ = ["read_slides"]
+__all__ = ["Slide", "check_slides", "read_slides", "write_slide"]
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _ON_EVERY_SLIDE = frozenset({"sldNum", "dt", "ftr", "hdr"})
 
 
 @dataclass(slots=True)
-class _Slide:
+class Slide:
     """What one slide says: blocks as kind and text."""
 
     title: str = ""
@@ -47,22 +47,28 @@ def read_slides(parts: Parts, draft: Draft, most: int) -> dict[str, object]:
         for each in root.iter("sldId")
         if (relation := relations.get(each.get("r:id", ""))) is not None
     ]
-    if len(names) > most:
-        detail = f"{len(names):,} slides; [limits] pages is {most:,}"
-        raise Refused(SkipReason.TOO_LARGE, detail)
+    check_slides(len(names), most)
     hidden = []
     for number, name in enumerate(names, 1):
         tree = parts.tree(name)
         if tree is None:
             continue
         slide = _Reader(parts, name, authors).slide(tree)
-        _write(slide, number, draft)
+        write_slide(slide, number, draft)
         if slide.is_hidden:
             hidden.append(number)
     return {"hidden_slides": hidden} if hidden else {}
 
 
-def _write(slide: _Slide, number: int, draft: Draft) -> None:
+def check_slides(count: int, most: int) -> None:
+    """Raise ``Refused`` where there are more slides than *most*."""
+    if count > most:
+        detail = f"{count:,} slides; [limits] pages is {most:,}"
+        raise Refused(SkipReason.TOO_LARGE, detail)
+
+
+def write_slide(slide: Slide, number: int, draft: Draft) -> None:
+    """Write down a slide as a page."""
     title = " ".join(slide.title.split())
     section = f"{title} (hidden)".strip() if slide.is_hidden else title
     draft.headings.leave()
@@ -87,9 +93,9 @@ class _Reader:
         self._authors = authors
         self._relations = parts.relations(name)
 
-    def slide(self, root: Element) -> _Slide:
+    def slide(self, root: Element) -> Slide:
         """Return all that it says."""
-        slide = _Slide(is_hidden=root.get("show") in {"0", "false"})
+        slide = Slide(is_hidden=root.get("show") in {"0", "false"})
         self._shapes(_tree(root), slide)
         for kind, belonging in self._parts.of_kind(self._name, "notesSlide", "comments"):
             if kind == "comments":
@@ -98,7 +104,7 @@ class _Reader:
                 slide.blocks += (("note", text) for text in _notes(_tree(belonging)))
         return slide
 
-    def _shapes(self, shapes: Iterable[Element], slide: _Slide) -> None:
+    def _shapes(self, shapes: Iterable[Element], slide: Slide) -> None:
         for shape in shapes:
             match shape.tag:
                 case "sp" | "cxnSp":
@@ -110,7 +116,7 @@ class _Reader:
                 case "AlternateContent":
                     self._alternatives(shape, slide)
 
-    def _alternatives(self, element: Element, slide: _Slide) -> None:
+    def _alternatives(self, element: Element, slide: Slide) -> None:
         """Take in the first way to say it, or the last one where that says nothing here."""
         before = len(slide.blocks)
         for each in choice(element):
@@ -119,7 +125,7 @@ class _Reader:
             for each in element.findall("Fallback"):
                 self._shapes(each, slide)
 
-    def _shape(self, shape: Element, slide: _Slide) -> None:
+    def _shape(self, shape: Element, slide: Slide) -> None:
         kind = _placeholder(shape)
         body = shape.find("txBody")
         lines = paragraphs(body) if body is not None and kind not in _ON_EVERY_SLIDE else []
@@ -128,7 +134,7 @@ class _Reader:
         elif lines:
             slide.blocks.append(("paragraph", "\n".join(lines)))
 
-    def _graphic(self, frame: Element, slide: _Slide) -> None:
+    def _graphic(self, frame: Element, slide: Slide) -> None:
         for element in frame.iter():
             match element.tag:
                 case "tbl":
