@@ -16,10 +16,16 @@ from pathlib import Path
 from random import Random
 
 from kb_app._ingest.judging.kinds import Caps, detect
+from kb_app._ingest.making.compound import COMPOUND, NoCompoundError, read_compound
+from kb_app._ingest.making.compound_writing import tree_of, write_compound
 from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
 from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.settings import Settings
 from kb_app._media import chunker_for
+from kb_app.testing.compound_files import compound
+from kb_app.testing.outlook_files import Values, message_tree, msg, packed_rtf
+from kb_app.testing.powerpoint_files import S, ppt, shape, table, text
+from kb_app.testing.word_files import P, doc_tree, row, summary
 from kb_core.documents import ChunkLimits, SourceFile
 from kb_core.ports import TokenCounter
 from kb_core.values import dataclass
@@ -30,7 +36,6 @@ LIMITS = ChunkLimits(target_tokens=64, overlap_tokens=8, max_tokens=120)
 SETTINGS = Settings(
     model="none", cache_dir="", limits=LIMITS, window=500, caps=Caps(), allow_secrets=True
 )
-MADE = Path(__file__).resolve().parent / "bench"
 MOST_CHANGES = 8
 LONGEST = 2_000_000
 _SELDOM = 0.2
@@ -66,7 +71,31 @@ def samples_below(folders: Sequence[Path], only: str, largest: int) -> Mapping[s
         named = f"{kind.media}{file.suffix.lower() if kind.media in _SEVERAL else ''}"
         if only in {"", str(kind.media)}:
             found[named].append(Input(named, file.name, file.read_bytes()))
+    for name, data in _made().items():
+        kind = detect(name)
+        if kind is not None and only in {"", str(kind.media)}:
+            named = f"{kind.media}{Path(name).suffix}"
+            found[named].append(Input(named, name, data))
     return found
+
+
+def _made() -> Mapping[str, bytes]:
+    """Return samples of kinds that this repository has no files of."""
+    inner = message_tree({0x0037: "Within", 0x1000: "Forwarded."})
+    attached: list[Values] = [{0x3701: inner}, {0x3701: b"# Notes", 0x3707: "notes.md"}]
+    rtf = packed_rtf(rb"{\rtf1\ansi\fromhtml1 {\*\htmltag <p>}Gr\'f6\u223?e{\*\htmltag </p>}}")
+    slide = S([shape(0), table(["a", "b"], ["c", "d"])], [text(0, "Title")], "Note.", ("A", "B"))
+    beside = {"footnotes": ["Note."], "comments": ["Hm."], "headers": [""] * 6 + ["Head"] * 6}
+    words: list[P | str] = [
+        "One{f} two{c}.",
+        *row("a", "b"),
+        '\x13 HYPERLINK "https://a" \x14link\x15',
+    ]
+    return {
+        "a.msg": msg({0x0037: "Ice", 0x1009: rtf}, attached=attached),
+        "a.doc": compound({**doc_tree(words, beside=beside), **summary({2: "Ice"})}),
+        "a.ppt": ppt([slide, S()]),
+    }
 
 
 _TOLD = (".xml", ".rels", ".xhtml", ".html", ".opf")
@@ -82,6 +111,9 @@ def mutated(samples: Sequence[Input], chance: Random, number: int) -> Input:
     if sample.data[:4] == b"PK\3\4" and chance.random() > _SELDOM:
         with suppress(Exception):  # what cannot be unpacked is changed as it is
             data = _repacked(sample.data, chance)
+    elif sample.data.startswith(COMPOUND) and chance.random() > _SELDOM:
+        with suppress(NoCompoundError):
+            data = _rewritten(sample.data, chance)
     if data is None:
         data = _changed(sample.data, other.data, chance)
     return Input(sample.kind, sample.name, data[:LONGEST], number)
@@ -102,6 +134,16 @@ def _repacked(data: bytes, chance: Random) -> bytes:
                 content = _changed(content, old.read(chance.choice(names)), chance)
             new.writestr(name, content, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
+
+
+def _rewritten(data: bytes, chance: Random) -> bytes:
+    """Return a compound file with one of its streams changed."""
+    tree = tree_of(read_compound(data))
+    streams = {name: content for name, content in tree.items() if isinstance(content, bytes)}
+    if streams:
+        name = chance.choice(sorted(streams))
+        tree[name] = _changed(streams[name], streams[chance.choice(sorted(streams))], chance)
+    return write_compound(tree)
 
 
 def _changed(data: bytes, other: bytes, chance: Random) -> bytes:

@@ -73,6 +73,21 @@ def test_without_receivers_of_their_own_those_that_are_shown_are_named() -> None
     assert "\nTo: Bob\nCc: Cy\n" in own(msg(ANN)).text
 
 
+@pytest.mark.parametrize(
+    ("receiver", "shown"),
+    [
+        ({0x3001: "Bob", 0x3003: "bob@example.org"}, "Bob <bob@example.org>"),
+        ({0x3001: "'bob@example.org'", 0x39FE: "bob@example.org"}, "bob@example.org"),
+        ({0x3001: "Bob", 0x39FE: "/o=Example/cn=bob@home"}, "Bob"),
+        ({0x39FE: "bob@example.org"}, "bob@example.org"),
+    ],
+)
+def test_a_receiver_is_shown_with_an_address_that_mails_can_be_sent_to(
+    receiver: dict[int, str], shown: str
+) -> None:
+    assert f"\nTo: {shown}\n" in own(msg(ANN, receivers=[{**receiver, 0x0C15: 1}])).text
+
+
 def test_the_headers_that_it_came_with_say_what_it_does_not() -> None:
     values = {number: value for number, value in ANN.items() if number not in {0x0039, 0x5D01}}
     values[0x007D] = (

@@ -68,12 +68,12 @@ def ppt(slides: Sequence[S], *, locked: bool = False) -> bytes:
 
 
 def ppt_tree(
-    slides: Sequence[S], *, locked: bool = False, saved: int = 1
+    slides: Sequence[S], *, locked: bool = False, earlier: Sequence[Sequence[S]] = ()
 ) -> dict[str, bytes | Tree]:
-    """Return the streams of a file that was *saved* so often, each time with all slides anew."""
+    """Return the streams of a file that was saved before with *earlier* slides."""
     stream, edit = b"", 0
-    for _ in range(saved):
-        stream, edit = _saved(stream, edit, slides)
+    for each in (*earlier, slides):
+        stream, edit = _saved(stream, edit, each)
     token = 0xF3D1C4DF if locked else 0xE391C05F
     user = record(0x0FF6, struct.pack("<III", 20, token, edit))
     return {"PowerPoint Document": stream.ljust(4096, b"\0"), "Current User": user}
