@@ -43,9 +43,9 @@ _MOST, _SOME = 0.5, 0.05
 columns tell at once of any passage whether it passes."""
 _SIFTED = 0.2
 """From this share on, a filter is asked of the best by words alone."""
-_WORTH = 300
+_WORTH = 200
 """To ask a filter of so many passages costs what one more candidate does."""
-_MARGIN = 1.25
+_MARGIN = 2.0
 """Of these, so many times as many as would do where those that pass are spread evenly."""
 _REMEMBERED = 50_000
 _MOST_WORDS = 3
