@@ -99,7 +99,7 @@ def test_what_slides_say_of_themselves_is_kept() -> None:
 @pytest.mark.parametrize(
     ("data", "reason", "says"),
     [
-        (ppt(TALK, locked=True), "encrypted", "password"),
+        (ppt(TALK, locked=True), "encrypted", "save it as .pptx"),
         (compound({"PowerPoint Document": b"?" * 99}), "unsupported", "before 97; save them as"),
     ],
 )

@@ -147,8 +147,8 @@ def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:
         words = read_old_words(data, root, draft, passwords_for(file))
         return _document(file, draft, _Beside(words.properties, {}, words.links, words.warnings))
     if isinstance(root, Storage) and SLIDES in root:
-        draft, most = Draft(), file.limits.pages
-        known, warnings = read_old_slides(data, root, draft, most, passwords_for(file))
+        draft = Draft()
+        known, warnings = read_old_slides(root, draft, file.limits.pages)
         return _document(file, draft, _Beside(summary_of(root), known, (), warnings))
     if not any(name in root for name in _BOOKS):
         raise Refused(SkipReason.UNSUPPORTED, _UNKNOWN)
