@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from threading import Event
 
 import pytest
@@ -370,6 +371,44 @@ def test_only_one_follows(world: World) -> None:
         second.begin(START)
     first.end()
     second.begin(START)
+    second.end()
+
+
+def test_who_follows_has_the_place_in_another_knowledge_base_too(world: World) -> None:
+    """An import sets the data directory aside, and with it the lock."""
+    data = DataDir(world.root.parent / "data")
+    seen: list[bool] = []
+
+    def replaced() -> None:
+        data.root.rename(data.beside("replaced-1"))
+        data.root.mkdir()
+        data.store.touch()
+        world.index.clear()
+
+    world.write("a.md")
+    world.at(20, replaced)
+    world.at(40, lambda: seen.append(followed(data) is not None))
+    world.follow_until(60)
+
+    assert world.index == world.files
+    assert world.said == ["the knowledge base was replaced: all is looked at again"]
+    assert seen == [True]
+    assert followed(data) is None
+
+
+def test_a_place_that_another_took_meanwhile_is_his(world: World) -> None:
+    data = DataDir(world.root.parent / "data")
+    first, second = Presence(data), Presence(data)
+    first.begin(START)
+    rmtree(data.root)
+    assert not first.keep()  # nothing is there to follow for
+    second.begin(START)
+    data.store.touch()
+
+    with pytest.raises(StoreBusy, match="follows these sources already: process"):
+        first.keep()
+    first.end()
+    assert followed(data) is not None
     second.end()
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_core.clock import to_rfc3339
 from kb_core.disk import disk_errors
-from kb_core.errors import StoreBusy
+from kb_core.errors import IoError, StoreBusy
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -78,23 +78,29 @@ class Presence:
 
     def begin(self, now: datetime) -> None:
         """Take the place; raise ``StoreBusy`` where somebody has it."""
-        with disk_errors("follow the sources"):
-            self._data.watch_lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(
-                self._data.watch_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE
-            )
-        if not _lock(descriptor):
-            os.close(descriptor)
-            other = _told(self._data)
-            who = f": process {other.pid}, since {other.since}" if other else ""
-            raise StoreBusy(
-                f"another kebab follows these sources already{who}",
-                hint="let it, or stop it first; 'kebab status' tells how fresh the index is",
-                details={"pid": other.pid, "since": other.since} if other else {},
-            )
-        self._descriptor = descriptor
+        self._descriptor = self._take()
         self._state = {"pid": os.getpid(), "since": to_rfc3339(now)}
         self._write()
+
+    def keep(self) -> bool:
+        """Take the place again where another data directory stands; say whether one does.
+
+        An import sets aside the folder that the lock is in, and a reset deletes it: then nobody
+        else sees it held. Where there is no store, there is nothing to follow for yet.
+        ``StoreBusy`` where another process has the place by now.
+        """
+        if self._is_held() or not self._data.store.is_file():
+            return False
+        try:
+            descriptor = self._take()
+        except IoError:  # where the disk refuses that, following goes on without
+            return False
+        os.close(self._descriptor)
+        self._descriptor = descriptor
+        self._state.pop("seen_at", None)
+        self._state["pending"] = True
+        self._write()
+        return True
 
     def pending(self) -> None:
         """Say that there are changes to take in."""
@@ -110,10 +116,37 @@ class Presence:
     def end(self) -> None:
         """Give the place back; twice is harmless."""
         if self._descriptor >= 0:
-            with suppress(OSError):
-                self._data.watch.unlink(missing_ok=True)
+            if self._is_held():  # else what tells is another's
+                with suppress(OSError):
+                    self._data.watch.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def _take(self) -> int:
+        """Return the descriptor of the lock, which is held now."""
+        with disk_errors("follow the sources"):
+            self._data.watch_lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(
+                self._data.watch_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE
+            )
+        if _lock(descriptor):
+            return descriptor
+        os.close(descriptor)
+        other = _told(self._data)
+        who = f": process {other.pid}, since {other.since}" if other else ""
+        raise StoreBusy(
+            f"another kebab follows these sources already{who}",
+            hint="let it, or stop it first; 'kebab status' tells how fresh the index is",
+            details={"pid": other.pid, "since": other.since} if other else {},
+        )
+
+    def _is_held(self) -> bool:
+        """Say whether the lock that others see is the one that is held here."""
+        try:
+            there = self._data.watch_lock.stat()
+        except OSError:
+            return False
+        return os.path.samestat(os.fstat(self._descriptor), there)
 
     def _write(self) -> None:
         """Write the file; where the disk refuses that, following goes on without."""

@@ -35,7 +35,7 @@ Happening: TypeAlias = "IngestEvent | str"
 """What a run tells, or in words what else happens."""
 
 _ROOTS_SECS = 5.0
-"""How often it is looked whether the folders of sources are where they were."""
+"""How often it is looked whether the folders of sources, and the index, are where they were."""
 _POLL_SECS = 5.0
 """Between two looks at everything where changes are not told."""
 _BUSY_SECS, _AGAIN_SECS = 5.0, 300.0
@@ -134,6 +134,7 @@ class Follower:
             self._is_lost = True
             yield f"the clock went {abs(jump):,.0f} s {_way(jump)}: all is looked at again"
         if self._now() >= self._roots_at:
+            yield from self._look_at_the_index()
             yield from self._look_at_roots()
 
     def _take_in(self, told: Told) -> Iterator[str]:
@@ -146,6 +147,12 @@ class Follower:
             return
         self._agenda.changed(self._now())
         self._presence.pending()
+
+    def _look_at_the_index(self) -> Iterator[str]:
+        """Notice that another index took the place of the one that was kept fresh."""
+        if self._presence.keep():
+            self._agenda.changed(self._now())
+            yield "the knowledge base was replaced: all is looked at again"
 
     def _look_at_roots(self) -> Iterator[str]:
         """Notice a folder that went, or came, or is another one under the same name."""
