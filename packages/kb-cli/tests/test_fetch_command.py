@@ -126,6 +126,8 @@ def test_what_makes_no_sense_is_invalid_input(words: tuple[str, ...]) -> None:
         ((ID,), ("fetch", ID, None)),
         (("a.md#L1", "a.md:3"), ("fetch_many", ("a.md#L1", "a.md:3"), None)),
         (("outline", "a.md"), ("outline", "a.md")),
+        (("--", "a.md:1-3"), ("fetch", "a.md:1-3", None)),
+        (("--", "outline", "a.md"), ("outline", "a.md")),
     ],
 )
 def test_a_place_is_fetched_as_it_is_printed(
@@ -136,6 +138,25 @@ def test_a_place_is_fetched_as_it_is_printed(
     result = run("fetch", *words, kb=kb)
 
     assert (result.exit_code, kb.asked) == (0, [asked])
+
+
+@pytest.mark.parametrize(
+    ("words", "places"),
+    [
+        (("--", "-a.md:1"), ["-a.md:1"]),
+        (("--json", "--", "-a.md"), ["-a.md"]),
+        (("--", "a.md", "-b.md"), [("a.md", "-b.md")]),
+        (("a.md", "--", "-b.md"), [("a.md", "-b.md")]),
+    ],
+)
+def test_what_stands_after_two_dashes_is_no_option(
+    words: tuple[str, ...], places: list[object]
+) -> None:
+    kb = knowledge_base()
+
+    run("fetch", *words, kb=kb)
+
+    assert [asked[1] for asked in kb.asked] == places
 
 
 def test_several_places_are_printed_one_after_the_other() -> None:

@@ -21,6 +21,7 @@ from kb_cli._declared import (
     Parameter,
     Real,
     Whole,
+    first_word,
 )
 
 __all__ = ["KebabCommand", "KebabSubgroup", "as_click", "global_options", "pass_cli"]
@@ -38,7 +39,7 @@ def as_click(declared: Declared) -> click.Command:
     if not isinstance(declared, DeclaredGroup):
         return KebabCommand(declared.name, callback=pass_cli(declared.function), **kept)
     group = KebabSubgroup(declared.name, callback=declared.function, **kept)
-    group.chosen = declared.chosen
+    group.chosen, group.implied = declared.chosen, declared.implied
     for each in declared.commands.values():
         group.add_command(as_click(each))
     return group
@@ -142,10 +143,20 @@ class KebabSubgroup(_WithExample, click.Group):
 
     chosen: Callable[[str], str | None] = staticmethod(lambda word: word)
     """Says which command a word names or implies."""
+    implied: Callable[[str], str | None] = staticmethod(lambda _: None)
+    """Says which command a word implies that names none, an option or not."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - as click's
         kwargs.setdefault("no_args_is_help", False)  # "missing command" is one clear line
         super().__init__(*args, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name the command that what stands after ``--`` implies, for which it then stands."""
+        at = first_word(args)
+        if args[at : at + 1] == ["--"] and args[at + 1 :] and args[at + 1] not in self.commands:
+            chosen = self.implied(args[at + 1])
+            args = args if chosen is None else [*args[:at], chosen, *args[at:]]
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -266,9 +266,7 @@ class Line:
 
 def read(words: Sequence[str]) -> Line | None:
     """Return what a command line says, if it is plain."""
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] == "--config" else 1
+    at = first_word(words)
     before = _taken(words[:at], GLOBAL)
     if before is None or at >= len(words) or words[at] not in COMMANDS:
         return None
@@ -285,6 +283,14 @@ def read(words: Sequence[str]) -> Line | None:
         return None
     (_, set_before), (values, set_after) = before, after
     return Line(found.function, values, set_before | set_after)
+
+
+def first_word(words: Sequence[str]) -> int:
+    """Return where the global options end that *words* begin with; ``--`` is none."""
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        at += 2 if words[at] == "--config" else 1
+    return at
 
 
 _Taken = tuple[dict[str, Any], dict[str, Any]]
