@@ -40,6 +40,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config, Parts
         corpus.document("same.md", "one\n"),
         corpus.document("same.md", "other\n", source_id="work"),
         corpus.document("odd #1: 50%.md", "odd\n"),
+        corpus.document("two\nlines.md", "lines\n"),
         files=[file_row("bad file.pdf", FileState.FAILED, reason="encrypted"), file_row(PATH)],
     )
     index = MemoryIndex()
@@ -143,6 +144,11 @@ def test_what_several_are_called_lists_them(kb: KnowledgeBase, text: str) -> Non
 def test_a_name_that_looks_like_a_place_is_a_name_first(kb: KnowledgeBase) -> None:
     for text in ("odd #1: 50%.md", "odd%20%231:%2050%25.md", "odd #1: 50%.md:1"):
         assert kb.inspect_doc(text)["doc_path"] == "odd #1: 50%.md"
+
+
+def test_a_name_of_two_lines_has_lines_too(kb: KnowledgeBase) -> None:
+    for text in ("two\nlines.md", "two\nlines.md:1", "two%0Alines.md#L1"):
+        assert kb.fetch(text)["doc_path"] == "two\nlines.md"
 
 
 def test_a_source_says_which_of_two_is_cited(kb: KnowledgeBase) -> None:

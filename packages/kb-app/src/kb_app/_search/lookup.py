@@ -54,7 +54,10 @@ __all__ = [
     "spellings",
 ]
 
-_AT_LINE = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9})|:\d{1,9})?:?")
+_AT_LINE = re.compile(
+    r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9})|:\d{1,9})?:?", re.DOTALL
+)
+"""What ends in a line; a name may have line ends."""
 _Lines: TypeAlias = tuple[int, int]
 """The first and the last, as somebody typed them."""
 _LISTED = 5
