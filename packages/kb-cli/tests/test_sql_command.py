@@ -38,6 +38,14 @@ def test_a_table_is_aligned_and_commands_no_terminal() -> None:
     assert "there are more than these 2 rows: --limit" in done.stderr
 
 
+def test_where_it_is_not_the_limit_that_ends_it_no_limit_is_named() -> None:
+    """A longer list is refused for its size: another limit gives the same rows."""
+    done = run("sql", "SELECT 1", kb=full(truncated=True))
+
+    told = "there are more than these 2 rows: ask for less of each, an answer has 32 MB at most"
+    assert told in done.stderr
+
+
 def test_csv_holds_what_was_found() -> None:
     done = run("sql", "SELECT 1", "--csv", kb=full())
 

@@ -61,7 +61,9 @@ def sql(
     else:
         cli.show(found, _lines)
     if found["truncated"] and not cli.as_json:
-        cli.note(f"there are more than these {count(len(found['rows']), 'row')}: --limit")
+        shown = len(found["rows"])
+        why = "--limit" if shown >= limit else "ask for less of each, an answer has 32 MB at most"
+        cli.note(f"there are more than these {count(shown, 'row')}: {why}")
 
 
 def _lines(found: Shown) -> Iterator[str]:
