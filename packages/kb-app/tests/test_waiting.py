@@ -67,6 +67,24 @@ def test_what_was_written_moved_and_deleted_is_known_when_the_call_returns(
     assert [row["state"] for row in again["files"]] == ["indexed", "indexed", "deleted"]
 
 
+@pytest.mark.parametrize("path", ["notes/b.md", "b.md"])
+def test_what_is_gone_is_the_file_that_the_index_knows(
+    config: Config, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path may mean a file of any source, and one of the folder one stands in."""
+    (tmp_path / "first").mkdir()
+    first = Source(id="first", root=tmp_path / "first")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes/b.md").unlink()
+
+    with open_here(replace(config, sources=(first, *config.sources))) as kb:
+        (row,) = kb.wait_for_fresh([path])["files"]
+        herons = found(kb, "heron")
+
+    assert (row["source_id"], row["doc_path"], row["state"]) == ("notes", "b.md", "deleted")
+    assert herons == []
+
+
 def test_what_changed_since_a_moment_is_told_the_last_first_and_nothing_of_before(
     config: Config, tmp_path: Path
 ) -> None:
@@ -96,6 +114,20 @@ def test_while_another_process_writes_the_wait_is_bounded_and_says_what_is_late(
 
     assert (late["state"], late["reason"]) == ("pending", "changed")
     assert (let_go["state"], let_go["reason"]) == ("pending", "changed")
+
+
+def test_nothing_is_told_of_what_lies_where_the_server_was_started(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside.md").write_text("A secret.\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    with open_here(config) as kb:
+        there, not_there = (
+            kb.wait_for_fresh([path])["files"][0] for path in ("outside.md", "nowhere.md")
+        )
+
+    assert {**there, "doc_path": ""} == {**not_there, "doc_path": ""}
 
 
 def test_what_a_model_may_not_add_is_refused_in_the_same_words_there_or_not(

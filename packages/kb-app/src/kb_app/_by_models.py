@@ -56,7 +56,7 @@ class ByModels:
         from kb_app._reading import coverage_of
         from kb_core import wire
 
-        files = _waiting.files_named(self._config, paths)
+        files = _waiting.files_named(self._config, paths, self._snapshot_or_none())
         deadline = _waiting.Deadline(seconds, stop)
         rows = _waiting.wait(files, self._snapshot_or_none, self._index, deadline)
         return wire.file_status(rows, coverage_of(self._snapshot_or_none()))

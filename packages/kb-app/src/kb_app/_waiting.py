@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from kb_app._ingest.added.placing import allowed_folders, not_allowed, place_in
 from kb_app._ingest.seeing.files import inside, path_of
-from kb_app._ingest.settings import source_specs
+from kb_app._ingest.settings import SourceSpec, source_specs
 from kb_app.config import Config
 from kb_app.paths import environment, from_argument
 from kb_core.clock import clamp_ns
@@ -66,6 +66,11 @@ class SourceFile:
         where = And((OneOf("source_id", (self.source_id,)), OneOf("path", (self.path,))))
         return next(iter(snapshot.files(where)), None)
 
+    def is_known(self, snapshot: IndexSnapshot | None) -> bool:
+        """Say whether there is something of it in the index."""
+        row = self.row(snapshot)
+        return row is not None and row["state"] != FileState.DELETED.value
+
     def is_fresh(self, snapshot: IndexSnapshot | None) -> bool:
         """Say whether the index knows of it what the disk says."""
         row = self.row(snapshot)
@@ -96,11 +101,14 @@ class SourceFile:
         return cast("StoredFile", {**blank, **known, **own, **said})
 
 
-def files_named(config: Config, paths: Sequence[str]) -> list[SourceFile]:
+def files_named(
+    config: Config, paths: Sequence[str], snapshot: IndexSnapshot | None
+) -> list[SourceFile]:
     """Return the files that a model named, as hits print them or absolute.
 
-    ``InvalidInput`` for none or too many, and for a path outside the folders that a model may
-    add from, or in no source, in the same words whether there is such a file or not.
+    Of the files that a relative path may mean, the one that is there, else the one that the
+    index knows. ``InvalidInput`` for none or too many, and for a path outside the folders that a
+    model may add from, or in no source, in the same words whether there is such a file or not.
     """
     if not 0 < len(paths) <= MOST_FILES:
         raise InvalidInput(
@@ -108,20 +116,47 @@ def files_named(config: Config, paths: Sequence[str]) -> list[SourceFile]:
             hint='give at least one, as {"paths": ["notes/a.md"]}',
             details={"field": "paths", "value": len(paths), "max": MOST_FILES},
         )
-    return [_file_named(config, path) for path in paths]
-
-
-def _file_named(config: Config, path: str) -> SourceFile:
     specs = source_specs(config, ())
+    return [_file_named(config, specs, path, snapshot) for path in paths]
+
+
+def _file_named(
+    config: Config, specs: Sequence[SourceSpec], path: str, snapshot: IndexSnapshot | None
+) -> SourceFile:
+    meant = [real for real in _meant(specs, path) if _is_allowed(config, real)]
+    if not meant:
+        raise not_allowed(path)
+    there = [real for real in meant if Path(real).exists()]
+    files = [file for real in there[:1] or meant if (file := _file_at(specs, real))]
+    if not files:
+        raise InvalidInput(
+            f"{path!r} is in no source",
+            hint="ingest_file keeps a copy of a file that is in none",
+            details={"field": "paths", "value": path},
+        )
+    return max(files, key=lambda file: (file.is_known(snapshot), Path(file.real).parent.is_dir()))
+
+
+def _meant(specs: Sequence[SourceSpec], path: str) -> list[str]:
+    """Return which real files *path* may mean: in a source, as hits print it, or from here."""
     try:
         tried = [from_argument(path, environment())]
         if not Path(path).is_absolute():
             tried = [*(Path(spec.root, path) for spec in specs), *tried]
-        found = next((where for where in tried if where.exists()), tried[0])
-        real = os.path.realpath(found)
+        return [os.path.realpath(where) for where in tried]
     except (OSError, ValueError):
-        raise not_allowed(path) from None
-    allowed_folders(config, real, path)
+        return []
+
+
+def _is_allowed(config: Config, real: str) -> bool:
+    try:
+        allowed_folders(config, real, real)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _file_at(specs: Sequence[SourceSpec], real: str) -> SourceFile | None:
     if place := place_in(specs, real):
         why = place.refused.detail if place.refused and Path(real).exists() else ""
         below = path_of(place.top, place.below)
@@ -131,11 +166,7 @@ def _file_named(config: Config, path: str) -> SourceFile:
     for spec in specs:
         if below := inside(real, os.path.realpath(spec.root)) or "":
             return SourceFile(real, spec.source_id, below)
-    raise InvalidInput(
-        f"{path!r} is in no source",
-        hint="ingest_file keeps a copy of a file that is in none",
-        details={"field": "paths", "value": path},
-    )
+    return None
 
 
 def wait(
