@@ -31,7 +31,7 @@ from kb_mcp.testing import KOREAN, call, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
 from kb_mcp.text.lines import grep_text
-from kb_mcp.text.reports import schema_text
+from kb_mcp.text.reports import ingest_text, schema_text
 from kb_mcp.tools import TOOLS, offered
 
 
@@ -800,3 +800,10 @@ def test_of_many_lines_some_of_each_file_are_told() -> None:
     heads = ["src/file0.py · 400 lines\n", "src/file1.py · 300 lines\n", "src/file2.py\n"]
     assert all(f"{head}1: otter 1\n" in text for head in heads)
     assert text.endswith("1: otter 1\n2: otter 2")
+
+
+@pytest.mark.parametrize(("missing", "said"), [(1, "1 passage found"), (2, "2 passages found")])
+def test_passages_that_wait_for_embeddings_are_counted(missing: int, said: str) -> None:
+    assert ingest_text({"new": 1, "embeddings_missing": missing}).startswith(
+        f"1 new · {said} by words alone as yet"
+    )

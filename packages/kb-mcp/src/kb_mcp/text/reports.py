@@ -288,8 +288,8 @@ def files_text(found: _Json, offset: int = 0, max_tokens: int | None = None) -> 
 def _embedded(totals: _Json) -> str:
     chunks, embedded = totals["chunks"], totals["embedded"]
     if chunks == embedded:
-        return f"{chunks:,} passages"
-    return f"{chunks:,} passages, {embedded:,} of them found by meaning"
+        return count(chunks, "passage")
+    return f"{count(chunks, 'passage')}, {embedded:,} of them found by meaning"
 
 
 def _file(row: _Json) -> str:
@@ -377,7 +377,7 @@ def ingest_text(found: _Json, max_tokens: int | None = None) -> str:
         joined(
             said or "nothing to do",
             "stopped before its end" if found.get("aborted") else "",
-            f"{missing} passages are found by words alone as yet" if missing else "",
+            f"{count(missing, 'passage')} found by words alone as yet" if missing else "",
         )
     ]
     rows = ["\n".join(_item(item)) for item in found.get("items") or ()]
