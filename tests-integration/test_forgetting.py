@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 from random import random
@@ -165,8 +166,12 @@ def test_a_model_does_not_take_back_what_a_person_had_forgotten(kebab: KebabHere
         *_, last = kb.ingest_file_by_model(str(kebab.notes / "secret.md"))
 
     assert last.report is not None
-    assert "was forgotten" in last.report.warnings[0]
+    warning = last.report.warnings[0]
+    assert "was forgotten" in warning
     assert kebab.json("list", "docs")["total"] == 1
+    kebab.run(*shlex.split(warning.partition("'kebab ")[2][:-1]))
+    assert kebab.json("list", "docs")["total"] == 2, "what it names takes it back, from anywhere"
+    kebab.run("forget", "doc", "secret.md", "--yes")
 
     kebab.run("ingest-stdin", "--title", "Plan", given=SECRET)
     kebab.run("forget", "doc", "plan", "--yes")

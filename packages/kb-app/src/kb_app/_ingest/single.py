@@ -12,6 +12,7 @@ lies in a folder that the person allowed, and what a walk of that folder would t
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -219,7 +220,7 @@ def _index(run: Run, place: Place, where: Path) -> Generator[IngestEvent]:
         run.tally.warnings += [f"{path} is not indexed: {why}" for path, why in details.items()]
         run.tally.warnings += [
             f"{item.doc_path} was forgotten, and is read again when a person names it: "
-            f"'kebab ingest-file {item.doc_path}'"
+            f"'kebab ingest-file {shlex.quote(key_of_file(where))}'"
             for item in run.tally.items
             if item.reason == SkipReason.FORGOTTEN
         ]
