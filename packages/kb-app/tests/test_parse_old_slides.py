@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import struct
 import time
 
@@ -11,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import parser_for
-from kb_app.testing.compound_files import compound
+from kb_app.testing.compound_files import compound, harmed
 from kb_app.testing.powerpoint_files import S, ppt, ppt_tree, record, shape, table, text
 from kb_app.testing.word_files import summary
 from kb_core.citations import PageSpan
@@ -160,21 +159,7 @@ WHOLE = compound({**ppt_tree(TALK, earlier=[TALK[1:]]), **summary({2: "Ice"})})
 @settings(deadline=None, max_examples=300)
 @given(st.integers(0, 10**9))
 def test_whatever_happens_to_slides_there_is_a_document_or_one_reason(seed: int) -> None:
-    chance = random.Random(seed)
-    data = bytearray(WHOLE)
-    for _ in range(chance.randint(1, 30)):
-        at = chance.randrange(len(data))
-        match chance.randrange(4):
-            case 0:
-                data[at] = chance.randrange(256)
-            case 1:
-                data[at : at + 4] = chance.choice([b"\0" * 4, b"\xff" * 4, b"\1\0\0\0"])
-            case 2:
-                data[at : at + 40] = chance.randbytes(40)
-            case _ if chance.random() < 0.2:
-                del data[at:]
-                data += b"\0"
-    document = parse(bytes(data))
+    document = parse(harmed(WHOLE, seed))
 
     document.text.encode()
     assert document.refused is None or document.refused[1]

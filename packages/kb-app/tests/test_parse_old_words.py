@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import struct
 import time
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.formats.office.word97.fields import edited, without_fields
 from kb_app._media import UNLOCKING, parser_for
-from kb_app.testing.compound_files import Tree, compound
+from kb_app.testing.compound_files import Tree, compound, harmed
 from kb_app.testing.word_files import P, Style, doc_tree, row, summary
 from kb_core.documents import ParsedDocument, SourceFile
 
@@ -354,21 +353,7 @@ WHOLE = _whole()
 @settings(deadline=None, max_examples=400)
 @given(st.integers(0, 10**9))
 def test_whatever_happens_to_a_text_there_is_a_document_or_one_reason(seed: int) -> None:
-    chance = random.Random(seed)
-    data = bytearray(WHOLE)
-    for _ in range(chance.randint(1, 30)):
-        at = chance.randrange(len(data))
-        match chance.randrange(4):
-            case 0:
-                data[at] = chance.randrange(256)
-            case 1:
-                data[at : at + 4] = chance.choice([b"\0" * 4, b"\xff" * 4, b"\1\0\0\0"])
-            case 2:
-                data[at : at + 40] = chance.randbytes(40)
-            case _ if chance.random() < 0.2:
-                del data[at:]
-                data += b"\0"
-    document = parse(bytes(data))
+    document = parse(harmed(WHOLE, seed))
 
     document.text.encode()
     if document.refused is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from kb_app._ingest.judging.kinds import Skip
 from kb_app._ingest.making.outlook.rtf import text_of_rtf, unpacked
 from kb_app._ingest.making.parsing import enclosed_bytes, parse_whole
-from kb_app.testing.compound_files import compound
+from kb_app.testing.compound_files import compound, harmed
 from kb_app.testing.outlook_files import Values, message_tree, msg, packed_rtf
 from kb_app.testing.parts import SETTINGS
 from kb_core.documents import ParsedDocument, SourceFile
@@ -292,22 +291,8 @@ WHOLE = _whole()
 @settings(deadline=None, max_examples=250)
 @given(st.integers(0, 10**9))
 def test_whatever_happens_to_a_message_there_are_documents_or_one_reason(seed: int) -> None:
-    chance = random.Random(seed)
-    data = bytearray(WHOLE)
-    for _ in range(chance.randint(1, 30)):
-        at = chance.randrange(len(data))
-        match chance.randrange(4):
-            case 0:
-                data[at] = chance.randrange(256)
-            case 1:
-                data[at : at + 4] = chance.choice([b"\0" * 4, b"\xff" * 4, b"\1\0\0\0"])
-            case 2:
-                data[at : at + 200] = chance.randbytes(chance.randrange(200))
-            case _:
-                del data[chance.randrange(len(data) // 2, len(data)) :]
-    found = parse_whole(
-        SourceFile(source_id="n", path="a.msg", media="mail"), bytes(data), SETTINGS
-    )
+    file = SourceFile(source_id="n", path="a.msg", media="mail")
+    found = parse_whole(file, harmed(WHOLE, seed), SETTINGS)
 
     for each in [] if isinstance(found, Skip) else found.documents:
         each.parsed.text.encode()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["Tree", "compound"]
+__all__ = ["Tree", "compound", "harmed"]
 
 Tree: TypeAlias = "Mapping[str, bytes | Tree]"
 
@@ -147,3 +147,22 @@ class _Layout:
 
 def _more(tables: int, numbers: int) -> int:
     return -(-max(0, tables - 109) // (numbers - 1))
+
+
+def harmed(data: bytes, seed: int) -> bytes:
+    """Return *data* with up to thirty things done to it: bytes, numbers, pieces, its end."""
+    chance = random.Random(seed)  # noqa: S311 - nothing of it is secret
+    changed = bytearray(data)
+    for _ in range(chance.randint(1, 30)):
+        at = chance.randrange(len(changed))
+        match chance.randrange(4):
+            case 0:
+                changed[at] = chance.randrange(256)
+            case 1:
+                changed[at : at + 4] = chance.choice([b"\0" * 4, b"\xff" * 4, b"\1\0\0\0"])
+            case 2:
+                changed[at : at + 200] = chance.randbytes(chance.randrange(200))
+            case _ if chance.random() < 0.2:
+                del changed[at:]
+                changed += b"\0"
+    return bytes(changed)
