@@ -169,7 +169,10 @@ def test_a_knowledge_base_that_is_there_stays_unless_it_is_to_be_set_aside(
     assert "--replace" in refused.stderr
     assert elsewhere.paths("marmot") == ["mine.md"]
 
-    aside = elsewhere.json("import", archive, "--replace")["kept_aside"]
+    report = elsewhere.json("import", archive, "--replace")
+    aside, (source,) = report["kept_aside"], report["sources"]
+    assert Path(source["root"]) == elsewhere.notes, "where the next run looks"
+    assert (source["configured"], source["present"]) == (True, True)
     assert elsewhere.paths("marmot") == []
     assert elsewhere.paths("weasel") == ["weasels"]
 

@@ -80,6 +80,18 @@ def test_import_says_what_became_of_each_part() -> None:
     )
 
 
+@pytest.mark.parametrize(("root", "is_said"), [("/old/notes", True), ("/new/notes", False)])
+def test_files_that_no_run_reads_are_said_to_be_so(root: str, is_said: bool) -> None:
+    """The configuration that was here stays, and with it the folders of its sources."""
+    here = {"id": "notes", "root": root, "configured": True, "present": True}
+    kb = knowledge_base({"import_archive": imported(sources=[here], source_files=3)})
+
+    result = run("import", "kb.kebab", "--replace", "--sources-to", "/new", kb=kb)
+
+    said = "the configuration here reads none of /new: kebab add FOLDER\n"
+    assert result.stdout.endswith(said) is is_said
+
+
 def test_json_is_of_the_published_shape() -> None:
     kb = knowledge_base({"import_archive": imported()})
 

@@ -281,7 +281,8 @@ def _settings(given: Mapping[str, bytes], config: Config, target: _Target) -> di
             fields |= {"settings_left": left} if left else {}
         elif text is None:
             fields["settings"] = "kept"
-        fields["sources"] = _sources_of(given[CONFIG], config, target)
+        is_taken = fields["settings"] == "written"
+        fields["sources"] = _sources_of(given[CONFIG], config, target, is_taken=is_taken)
     if fields["golden_questions"] == "written":
         _put(golden, given[GOLDEN].decode("utf-8", "replace"))
     return fields
@@ -341,19 +342,23 @@ def _as_path(path: Path) -> str:
     return str(path).replace("$", "$$")
 
 
-def _sources_of(data: bytes, config: Config, target: _Target) -> list[dict[str, Any]]:
+def _sources_of(
+    data: bytes, config: Config, target: _Target, *, is_taken: bool
+) -> list[dict[str, Any]]:
+    """Return the sources of the archive, each with the folder that the next run reads."""
     from kb_app.config import parse_config
 
     try:
         named = parse_config(data.decode("utf-8"), config.file, _plain_environment()).sources
     except (ValueError, KbError):
         return []
-    known = {source.id for source in config.sources}
+    known = {} if is_taken else {source.id: source.root for source in config.sources}
     found = []
     for source in named:
         moved = target.sources_to / source.id if target.sources_to is not None else None
-        root = moved if moved is not None and moved.is_dir() else source.root
-        is_here = source.id in known or not config.is_found
+        brought = moved if moved is not None and moved.is_dir() else source.root
+        root = known.get(source.id, brought)
+        is_here = is_taken or source.id in known
         found.append(
             {"id": source.id, "root": str(root), "configured": is_here, "present": root.is_dir()}
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from kb_app.shown import bytes_text, count, flat, printable
 from kb_cli._context import CliContext, Shown
@@ -135,7 +136,7 @@ def import_(
     origin = stream() if file == _STREAM else file
     with cli.open() as kb:
         report = kb.import_archive(origin, replace=replace, dry_run=dry_run, sources_to=sources_to)
-    cli.show(report, _import_lines)
+    cli.show(report, lambda report: _import_lines(report, sources_to))
 
 
 _BECAME = {
@@ -145,7 +146,7 @@ _BECAME = {
 }
 
 
-def _import_lines(report: Shown) -> Iterator[str]:
+def _import_lines(report: Shown, sources_to: str | None) -> Iterator[str]:
     is_dry = report["dry_run"]
     whose = f"by kebab {flat(report['kebab_version'])}, {flat(report['created_at'])}"
     held = f"{count(report['members'], 'file')}, {bytes_text(report['bytes'])}, {whose}"
@@ -170,6 +171,12 @@ def _import_lines(report: Shown) -> Iterator[str]:
         yield f"{count(left, 'original file')} stay in the archive: --sources-to writes them"
     for source in report.get("sources", ()):
         yield from _source_lines(source)
+    is_read = sources_to is None or any(
+        Path(source["root"]).is_relative_to(Path(sources_to).resolve())
+        for source in report.get("sources", ())
+    )
+    if not is_read and "source_files" in report:
+        yield f"the configuration here reads none of {printable(str(sources_to))}: kebab add FOLDER"
 
 
 def _source_lines(source: Shown) -> Iterator[str]:
