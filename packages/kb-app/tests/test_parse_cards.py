@@ -108,6 +108,7 @@ def test_a_calendar_of_several_is_called_as_it_calls_itself() -> None:
         ),
         ("DTSTART:20260312T090000", "2026-03-12 09:00"),
         ("DTSTART:20261399", "20261399"),
+        ("DTSTART:00010101\nDTEND:00010101", "0001-01-01"),
         (
             "DTSTART:20260312T090000Z\nDURATION:P99999D",
             "2026-03-12 09:00 to 2299-12-25 09:00 (UTC)",

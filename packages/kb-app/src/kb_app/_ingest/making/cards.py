@@ -13,7 +13,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["Entry", "entries_of", "is_cards"]
+__all__ = ["Entry", "entries_of", "facts", "from_to", "is_cards"]
 
 _SUFFIXES = (".ics", ".vcf")
 _FOLD = re.compile(r"\n[ \t]")
@@ -142,7 +142,8 @@ def _first(values: _Values, name: str) -> str:
     return next((each.text for each in values.get(name, ()) if each.text), "")
 
 
-def _facts(told: Iterable[tuple[str, str]]) -> list[str]:
+def facts(told: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names and what each says as lines of a reader; nothing of what says nothing."""
     return [f"{name}: {' '.join(text.split())}" for name, text in told if text.strip()]
 
 
@@ -152,7 +153,7 @@ def _facts(told: Iterable[tuple[str, str]]) -> list[str]:
 def _event(values: _Values) -> Entry:
     start = next(iter(values.get("DTSTART", ())), None)
     status = _first(values, "STATUS").upper()
-    facts = _facts(
+    told = facts(
         [
             ("When", _when(values, start)),
             ("Due", "".join(_shown(each) for each in values.get("DUE", ())[:1])),
@@ -167,7 +168,7 @@ def _event(values: _Values) -> Entry:
     began = _moment(start.raw) if start is not None else None
     return Entry(
         _title(_first(values, "SUMMARY")),
-        facts,
+        told,
         _first(values, "DESCRIPTION"),
         began[0] if began else None,
         _tags(values),
@@ -217,11 +218,17 @@ def _when(values: _Values, start: _Value | None) -> str:
         return _shown(start)
     last, until = ends[:2]
     if at is None or until is None:
-        last = max(day, last - timedelta(days=1)) if until is None else last
+        last = last - timedelta(days=1) if until is None and last > day else last
         return f"{day}" if last == day else f"{day} to {last}"
     zone = "UTC" if is_utc else start.parameters.get("TZID", "")
-    told = f"{until:%H:%M}" if last == day else f" {last} {until:%H:%M}"
-    return f"{day} {at:%H:%M}-{told}".replace("- ", " to ") + (f" ({zone})" if zone else "")
+    return from_to(datetime.combine(day, at), datetime.combine(last, until), zone)
+
+
+def from_to(start: datetime, end: datetime, zone: str) -> str:
+    """Return from when to when, as a reader is told it; the day once, if it is one."""
+    day, last = start.date(), end.date()
+    told = f"-{end:%H:%M}" if last == day else f" to {last} {end:%H:%M}"
+    return f"{day} {start:%H:%M}{told}" + (f" ({zone})" if zone else "")
 
 
 def _after(day: date, at: time | None, lasts: str) -> tuple[date, time | None] | None:
@@ -267,7 +274,7 @@ def _people(values: _Values, name: str) -> str:
 
 def _contact(values: _Values) -> Entry:
     name = _first(values, "FN") or _full_name(values) or _first(values, "ORG")
-    facts = _facts(
+    told = facts(
         [
             ("Also called", _first(values, "NICKNAME")),
             ("Organization", _listed(values, "ORG", lambda each: ", ".join(each.parts))),
@@ -282,7 +289,7 @@ def _contact(values: _Values) -> Entry:
         ]
     )
     note = "\n\n".join(each.text for each in values.get("NOTE", ()) if each.text)
-    return Entry(_title(name), facts, note, None, _tags(values))
+    return Entry(_title(name), told, note, None, _tags(values))
 
 
 def _full_name(values: _Values) -> str:

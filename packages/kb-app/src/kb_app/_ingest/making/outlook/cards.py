@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from kb_app._ingest.making.cards import facts, from_to
 from kb_app._ingest.making.outlook.properties import Names, Values
 
 __all__ = ["facts_of"]
@@ -29,14 +30,10 @@ _COMPANY, _DEPARTMENT, _JOB, _STREET, _BIRTHDAY = 0x3A16, 0x3A18, 0x3A17, 0x3A15
 def facts_of(kind: str, values: Values, names: Names) -> list[str]:
     """Return what a message of a class such as ``IPM.APPOINTMENT`` says beside its text."""
     if kind.startswith(("IPM.APPOINTMENT", "IPM.SCHEDULE.MEETING")):
-        return _told(_of_appointment(values, names))
+        return facts(_of_appointment(values, names))
     if kind.startswith("IPM.TASK"):
-        return _told(_of_task(values, names))
-    return _told(_of_contact(values, names)) if kind.startswith("IPM.CONTACT") else []
-
-
-def _told(facts: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{name}: {' '.join(text.split())}" for name, text in facts if text.strip()]
+        return facts(_of_task(values, names))
+    return facts(_of_contact(values, names)) if kind.startswith("IPM.CONTACT") else []
 
 
 def _of_appointment(values: Values, names: Names) -> Iterable[tuple[str, str]]:
@@ -80,6 +77,4 @@ def _when(start: datetime | None, end: datetime | None, *, is_whole_day: bool) -
         return ""
     if is_whole_day or end is None:
         return f"{start:%Y-%m-%d}" if is_whole_day else f"{start:%Y-%m-%d %H:%M} (UTC)"
-    if start.date() == end.date():
-        return f"{start:%Y-%m-%d %H:%M}-{end:%H:%M} (UTC)"
-    return f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} (UTC)"
+    return from_to(start, end, "UTC")
