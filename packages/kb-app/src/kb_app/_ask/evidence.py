@@ -24,6 +24,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from kb_app._ask.facts import dull_stems, particulars, read
 from kb_core.media import Media
@@ -160,31 +161,27 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     *rest* is what is asked of the documents that the question names, where the chunks are of
     these alone; *known* are the words of what is asked, *indexed* how many passages there are.
     """
-    cut = list(map(units_of, chunks))
     holding = _Holding(known)
-    over = [_telling_titles(chunk, holding) for chunk in chunks]
-    readings: Sequence[Sequence[PartReading]] | None = None
+    cut = [_cut(chunk, holding) for chunk in chunks]
+    readings: Sequence[Sequence[PartReading]]
     if reader is not None:
-        texts = [
-            [*titles, *_texts(chunk, parts)]
-            for titles, chunk, parts in zip(over, chunks, cut, strict=True)
-        ]
-        readings = reader.read(rest or question, texts, stop=stop)
-        if readings is None:
+        read = reader.read(rest or question, [each.read for each in cut], stop=stop)
+        if read is None:
             return None
-    passages = []
-    for number, (chunk, score, parts) in enumerate(zip(chunks, scores, cut, strict=True)):
-        read = readings[number] if readings is not None else [_NO_READING] * len(parts)
-        titled = len(over[number]) if readings is not None else 0
-        made = _passage(chunk, score, parts, read[titled:], holding)
-        passages.append(replace(made, over=read[0]) if titled else made)
+        readings = read
+    else:
+        readings = [[_NO_READING] * len(each.read) for each in cut]
+    passages = [
+        _passage(each, score, of_parts, holding)
+        for each, score, of_parts in zip(cut, scores, readings, strict=True)
+    ]
     weights = tuple(word.weight for word in known.words)
     asked = [particulars(question, chunk["lang"]) for chunk in chunks]
     return Evidence(
         question,
         tuple(_under_headers(passages, holding)),
         weights,
-        is_read=readings is not None,
+        is_read=reader is not None,
         is_foreign=known.share < (_KNOWN_OF_FEW if (indexed or DEPTH) < DEPTH else _KNOWN),
         is_narrowed=rest is not None,
         unnamed=tuple(map(_unnamed, asked, chunks)),
@@ -223,33 +220,48 @@ def mean(values: Sequence[float], otherwise: float = 0.0) -> float:
     return math.fsum(values) / len(values) if values else otherwise
 
 
-def _telling_titles(chunk: StoredChunk, holding: _Holding) -> list[str]:
-    """Return what stands over a chunk, if that holds words of the question which it does not."""
-    titles = ", ".join(dict.fromkeys((chunk["title"], *chunk["heading_path"])))
-    held = holding.words_in(titles, chunk["lang"])
-    return [titles] if held - holding.words_in(chunk["text"], chunk["lang"]) else []
+class _Cut(NamedTuple):
+    """A chunk in units, and which words of the question each of them holds."""
+
+    chunk: StoredChunk
+    units: Sequence[Unit]
+    texts: Sequence[str]
+    held: Sequence[frozenset[int]]
+    around: frozenset[int]
+    """What the title and the headings over it hold."""
+    titles: Sequence[str]
+    """They, as one text, if they hold words which nothing below them does."""
+
+    @property
+    def read(self) -> list[str]:
+        """What is read closely."""
+        return [*self.titles, *self.texts]
 
 
-def _texts(chunk: StoredChunk, parts: Sequence[Unit]) -> list[str]:
-    return [chunk["text"][unit.start : unit.end] for unit in parts]
+def _cut(chunk: StoredChunk, holding: _Holding) -> _Cut:
+    lang, over = chunk["lang"], dict.fromkeys((chunk["title"], *chunk["heading_path"]))
+    parts = units_of(chunk)
+    texts = [chunk["text"][unit.start : unit.end] for unit in parts]
+    held = [holding.words_in(text, lang) for text in texts]
+    around = holding.words_in(" ".join(over), lang)
+    titles = [", ".join(over)] if around.difference(*held) else []
+    return _Cut(chunk, parts, texts, held, around, titles)
 
 
 def _passage(
-    chunk: StoredChunk,
-    score: float,
-    parts: Sequence[Unit],
-    readings: Sequence[PartReading],
-    holding: _Holding,
+    cut: _Cut, score: float, readings: Sequence[PartReading], holding: _Holding
 ) -> Passage:
-    lang = chunk["lang"]
-    pieces = []
-    for unit, text, reading in zip(parts, _texts(chunk, parts), readings, strict=True):
-        held = holding.words_in(text, lang)
-        pieces.append(Piece(unit, text, held, holding.share(held), reading))
-    pieces = _of_the_note(_of_things(pieces, holding), chunk, holding)
-    around = holding.words_in(" ".join((chunk["title"], *chunk["heading_path"])), lang)
-    held = around.union(*(piece.held for piece in pieces))
-    return Passage(chunk, score, tuple(pieces), holding.share(held))
+    titled = len(cut.titles)
+    pieces = [
+        Piece(unit, text, held, holding.share(held), reading)
+        for unit, text, held, reading in zip(
+            cut.units, cut.texts, cut.held, readings[titled:], strict=True
+        )
+    ]
+    pieces = _of_the_note(_of_things(pieces, holding), cut.chunk, holding)
+    held = cut.around.union(*(piece.held for piece in pieces))
+    over = readings[0] if titled else _NO_READING
+    return Passage(cut.chunk, score, tuple(pieces), holding.share(held), over)
 
 
 def _of_things(pieces: Sequence[Piece], holding: _Holding) -> list[Piece]:

@@ -12,7 +12,7 @@ Whatever the bytes, there is a document; what is wrong with one header or one pa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -64,7 +64,7 @@ class MailParser:
             return _of_outlook(data, file)
         if (envelope := ENVELOPE.match(data)) is not None:
             if is_mailbox(data, file.path):
-                return _mailbox(data, file)
+                return _holding(mails_of(data), file)
             data = data[envelope.end() :]
         from email.errors import MessageError  # a run that reads no mail does without
 
@@ -123,23 +123,16 @@ def _cards(content: Content, file: SourceFile) -> ParsedDocument:
 
 def _export(data: bytes, file: SourceFile) -> ParsedDocument:
     notes: list[Enclosure] = []
-    warnings = []
+    damage = ""
     try:
         notes.extend(notes_of(data))
     except NoNotesError as error:
-        warnings.append(f"notes are read as far as it is whole: {error}")
-    if warnings and not notes:
-        refused = (SkipReason.UNREADABLE, warnings[0].rpartition(": ")[2])
-        return ParsedDocument(text="", media=file.media, refused=refused)
-    metadata, _ = text_metadata({}, Hints(path=file.path))
-    return ParsedDocument(
-        text="",
-        media=file.media,
-        metadata=metadata,
-        enclosures=notes,
-        warnings=tuple(warnings),
-        parser_version=_PARSER,
-    )
+        damage = str(error)
+    if not damage:
+        return _holding(notes, file)
+    if not notes:
+        return _refused(file, SkipReason.UNREADABLE, damage)
+    return _holding(notes, file, (f"notes are read as far as it is whole: {damage}",))
 
 
 _MARKED_UP = re.compile(r"<(?:br|p|a|div|span|b|ul|ol|li)\b[^<>]*>", re.IGNORECASE)
@@ -148,13 +141,17 @@ _SHORT = 200
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
-def _mailbox(data: bytes, file: SourceFile) -> ParsedDocument:
+def _holding(
+    enclosures: Iterable[Enclosure], file: SourceFile, warnings: tuple[str, ...] = ()
+) -> ParsedDocument:
+    """Return the document of a file that says nothing but what the files within it say."""
     metadata, _ = text_metadata({}, Hints(path=file.path))
     return ParsedDocument(
         text="",
         media=file.media,
         metadata=metadata,
-        enclosures=mails_of(data),
+        enclosures=enclosures,
+        warnings=warnings,
         parser_version=_PARSER,
     )
 

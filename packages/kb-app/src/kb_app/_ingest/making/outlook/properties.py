@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from uuid import UUID
 
-from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.compound import Storage
+from kb_app._ingest.making.mail_texts import decoded_text
 
 __all__ = ["NAMED", "PROPERTIES", "Names", "Values", "charset_of", "decoded", "moment_of"]
 
@@ -52,11 +52,7 @@ def charset_of(codepage: int | None) -> str | None:
 
 def decoded(data: bytes, charset: str | None) -> str:
     """Return a text in *charset*, or in what its bytes tell, with line ends of one kind."""
-    try:
-        text = data.decode(charset) if charset else FileContent(data).text
-    except (UnicodeDecodeError, LookupError):
-        text = FileContent(data).text
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = decoded_text(data, charset)
     return text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be stored
 
 

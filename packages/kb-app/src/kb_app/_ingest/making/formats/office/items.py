@@ -10,7 +10,7 @@ from typing import TypeVar
 from kb_app._ingest.making.blocks import Draft
 from kb_core.documents import Link
 
-__all__ = ["ASIDE", "LEVELS", "Item", "heading_level", "inherited", "table_items"]
+__all__ = ["ASIDE", "LEVELS", "Item", "Table", "heading_level", "inherited", "table_items"]
 __all__ += ["write_items"]
 
 Name = TypeVar("Name", bound=Hashable)
@@ -89,6 +89,27 @@ def write_items(draft: Draft, items: Iterable[Item], margins: Iterable[str]) -> 
     for text in dict.fromkeys(margins):
         draft.add("margin", text)
     return links
+
+
+@dataclass(slots=True)
+class Table:
+    """The rows of a table while they are read, one cell after the other."""
+
+    rows: list[list[list[Item]]] = field(default_factory=list)
+    row: list[list[Item]] = field(default_factory=list)
+    cell: list[Item] = field(default_factory=list)
+
+    def end_cell(self) -> None:
+        self.row.append(self.cell)
+        self.cell = []
+
+    def end_row(self) -> None:
+        """End what is open of the row, if anything is."""
+        if self.cell:
+            self.end_cell()
+        if self.row:
+            self.rows.append(self.row)
+        self.row = []
 
 
 def table_items(rows: Sequence[Sequence[Sequence[Item]]]) -> Iterator[Item]:

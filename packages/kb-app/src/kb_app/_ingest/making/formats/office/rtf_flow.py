@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from io import SEEK_END, StringIO
 from typing import NamedTuple
 
 from kb_app._ingest.making.formats.office.items import (
     LEVELS,
     Item,
+    Table,
     heading_level,
     inherited,
     table_items,
@@ -136,15 +136,6 @@ class Styles(Sink):
         self.levels.update(inherited(own, self._bases))
 
 
-@dataclass(slots=True)
-class _Table:
-    """A table while it is read."""
-
-    rows: list[list[list[Item]]] = field(default_factory=list)
-    row: list[list[Item]] = field(default_factory=list)
-    cell: list[Item] = field(default_factory=list)
-
-
 class Flow(Sink):
     """Paragraphs and tables in their order: the text itself, a note, a box, a header.
 
@@ -154,7 +145,7 @@ class Flow(Sink):
     def __init__(self, levels: Mapping[int, int]) -> None:
         self.items: list[Item] = []
         self._levels = levels
-        self._tables: list[_Table] = []
+        self._tables: list[Table] = []
         self._is_in_row = False
         self._paragraph = 0
         self._begin()
@@ -247,7 +238,7 @@ class Flow(Sink):
     def _at(self, level: int) -> list[Item]:
         """Return what holds the blocks in so many tables."""
         while len(self._tables) < level:
-            self._tables.append(_Table())
+            self._tables.append(Table())
         return self._tables[-1].cell if self._tables else self.items
 
     def _close(self, level: int) -> None:
@@ -256,8 +247,8 @@ class Flow(Sink):
             table = self._tables.pop()
             into = self._tables[-1].cell if self._tables else self.items
             if table.row:
-                table.rows.append([*table.row, table.cell])
-                table.cell = []
+                table.end_cell()
+                table.end_row()
             into += table_items(table.rows)
             into += table.cell
 
@@ -265,18 +256,11 @@ class Flow(Sink):
         self._end_paragraph(format_, level)
         self._close(level)
         self._at(level)
-        table = self._tables[-1]
-        table.row.append(table.cell)
-        table.cell = []
+        self._tables[-1].end_cell()
 
     def _end_row(self, level: int, format_: Format, /) -> None:
         if self._text.tell() or self._beside:
             self._end_paragraph(format_, level)
         self._close(level)
         self._at(level)
-        table = self._tables[-1]
-        if table.cell:
-            table.row.append(table.cell)
-        if table.row:
-            table.rows.append(table.row)
-        table.row, table.cell = [], []
+        self._tables[-1].end_row()

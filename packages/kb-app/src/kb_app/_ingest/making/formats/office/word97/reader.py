@@ -13,10 +13,9 @@ import re
 import struct
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from kb_app._ingest.making.blocks import Draft
-from kb_app._ingest.making.formats.office.items import Item, table_items, write_items
+from kb_app._ingest.making.formats.office.items import Item, Table, table_items, write_items
 from kb_app._ingest.making.formats.office.word97.fields import (
     Link,
     edited,
@@ -53,26 +52,6 @@ def read_word97(file: WordFile, draft: Draft) -> list[DocumentLink]:
     return write_items(draft, reader.items(), reader.margins())
 
 
-@dataclass(slots=True)
-class _Table:
-    """The rows of a table while they are read."""
-
-    rows: list[list[list[Item]]] = field(default_factory=list)
-    row: list[list[Item]] = field(default_factory=list)
-    cell: list[Item] = field(default_factory=list)
-
-    def end_cell(self) -> None:
-        self.row.append(self.cell)
-        self.cell = []
-
-    def end_row(self) -> None:
-        if self.cell:
-            self.end_cell()
-        if self.row:
-            self.rows.append(self.row)
-        self.row = []
-
-
 class _Reader:
     """Reads the parts of one text."""
 
@@ -107,7 +86,7 @@ class _Reader:
 
     def _within(self, story: Story, *, is_main: bool = False) -> Iterator[Item]:
         """Yield what a part of the text says; of the main text, with what stands beside it."""
-        table = _Table()
+        table = Table()
         for start, end in self._paragraphs(story):
             form = self._formats.of_paragraph(end)
             is_cell = self._text[end : end + 1] == _CELL
@@ -116,7 +95,7 @@ class _Reader:
                 items += self._beside_until(end + 1)
             if not is_cell and not (form and form.depth):
                 yield from _ended(table)
-                table = _Table()
+                table = Table()
                 yield from items
                 continue
             table.cell += items
@@ -209,7 +188,7 @@ class _Reader:
             yield each[_SHAPE_OF_BOX : _SHAPE_OF_BOX + 4], story
 
 
-def _ended(table: _Table) -> Iterator[Item]:
+def _ended(table: Table) -> Iterator[Item]:
     table.end_row()
     return table_items(table.rows)
 
