@@ -1,7 +1,12 @@
-"""What every test runs under: no limit of time, files in memory, and long test files first."""
+"""What every test runs under: no limit of time, files in memory, and long test files first.
+
+Caches are the run's own, but for the prepared models: what one run looked at in a folder is
+not there for the next, which may be given a folder of the same name.
+"""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -28,6 +33,20 @@ _QUICK = {"kb-app", "kb-cli", "kb-core"}
 if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
     tempfile.tempdir = str(_MEMORY)
+
+
+def _caches_of_its_own() -> None:
+    """Set a new folder for caches, with the prepared models of the one that there was."""
+    before = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "kebab", "models")
+    before.mkdir(parents=True, exist_ok=True)
+    caches = Path(tempfile.mkdtemp(prefix="kebab-caches-"))
+    atexit.register(shutil.rmtree, caches, ignore_errors=True)
+    caches.joinpath("kebab").mkdir()
+    caches.joinpath("kebab", "models").symlink_to(before.resolve())
+    os.environ["XDG_CACHE_HOME"] = str(caches)
+
+
+_caches_of_its_own()
 
 
 def pytest_configure(config: pytest.Config) -> None:
