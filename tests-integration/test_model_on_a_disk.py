@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kb_app import KnowledgeBase
+from kb_app.config import load_config
 from kb_cli.testing.installed import InstalledKebab
+from kb_core.media import SearchMode
+from kb_core.search import SearchQuery
+from kb_core.values import replace
 from kb_search.embed.packs import find_pack, locate
 
 
@@ -112,6 +119,37 @@ def test_a_folder_that_was_looked_at_before_is_searched_as_it_was(
 
     assert [hit["doc_path"] for hit in found["hits"]] == ["seal.md"]
     assert found["warnings"][0].startswith("what changed is not read, this is from before: ")
+
+
+def test_a_model_reads_a_question_while_the_index_opens(
+    kebab: InstalledKebab, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kb_search.embed.onnx import OnnxEmbedder
+
+    readers: list[str] = []
+    run = OnnxEmbedder._run
+
+    def noted(self: OnnxEmbedder, *read: Any) -> Any:  # noqa: ANN401 - whatever it is
+        readers.append(threading.current_thread().name)
+        return run(self, *read)
+
+    monkeypatch.setattr(OnnxEmbedder, "_run", noted)
+    disk.attach()
+    where = SearchQuery(text="where is  the walrus")
+
+    def read_by(*queries: SearchQuery) -> list[str]:
+        readers.clear()
+        with KnowledgeBase.open(load_config(kebab.config)) as kb:
+            for query in queries:
+                assert kb.search(query).hits[0].doc_path == "walrus.md"
+        return list(readers)
+
+    assert read_by(replace(where, mode=SearchMode.LEXICAL)) == []
+    assert read_by(where, where) == ["kebab-query"]
+    (other,) = read_by(replace(where, deadline_ms=60_000))
+    assert other != "kebab-query"  # which would have had to load it first
+    kebab.run("reset", "--vector-only", "--yes")
+    assert read_by(where) == []
 
 
 def test_a_name_that_is_no_folder_stays_an_error(kebab: InstalledKebab) -> None:

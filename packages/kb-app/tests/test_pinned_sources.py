@@ -106,6 +106,7 @@ def _asked(known: Mapping[str, str]) -> dict[str, list[tuple[Any, ...]]]:
         "answer": [(AskQuery(text="where does the walrus otter sleep?"),)],
         "examine": [(SelfOptions(),)],
         "tuning": [()],
+        "expect": [(plain,)],
         "keep_queries": [(["otter"],)],
         "keep_search": [("terminal", plain, [])],
         "close": [()],

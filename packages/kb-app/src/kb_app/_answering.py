@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kb_app._ask.journals import Journal, Journals
     from kb_app.config import Config
     from kb_core.answers import Answer, AskQuery
+    from kb_core.search import SearchQuery
     from kb_core.wire import types
 
 __all__ = ["Answering"]
@@ -29,6 +30,10 @@ class Answering:
 
     @abstractmethod
     def _asking(self, stop: Event | None) -> Asking: ...
+
+    @abstractmethod
+    def expect(self, query: SearchQuery) -> None:
+        """Let the model open and read *query* beside what is done before it is searched for."""
 
     @abstractmethod
     def _refuse_readonly(self, what: str) -> None: ...
@@ -57,9 +62,10 @@ class Answering:
         ``conversation``, the question is asked as what it means there, and what came of it is
         kept; read-only, nothing is, and the answer says so.
         """
-        from kb_app._ask.telling import told
-
         self._refuse_conversation(question)
+        self.expect(question.search())
+        from kb_app._ask.telling import told  # while the model opens
+
         return told(self._conversing(stop).steps(question))
 
     def answer(
@@ -73,9 +79,10 @@ class Answering:
 
         *told* is called with each piece of it as it comes, on the caller's thread.
         """
-        from kb_app._ask.telling import last
-
         self._refuse_conversation(question)
+        self.expect(question.search())
+        from kb_app._ask.telling import last  # as above
+
         return last(self._conversing(stop).steps(question), told)
 
     def conversations(self) -> types.SessionList:

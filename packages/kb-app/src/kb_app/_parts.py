@@ -72,6 +72,8 @@ class Parts:
     Raises ``ModelMissing`` where one is configured and its folder is not there."""
     embedder: Callable[[], Embedder]
     """The one embedder, from any thread; loaded at the first call."""
+    embed_ahead: Callable[[str], None] = lambda _: None
+    """Have it read a query beside what is done until its vector is needed, if it is not loaded."""
     reranker: Callable[[], Reranker]
     close_reader: Callable[[], CloseReader]
     """What reads passages for answers; raises ``InvalidInput`` where the model cannot."""

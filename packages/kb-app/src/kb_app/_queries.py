@@ -160,5 +160,5 @@ def _put(path: Path, value: object) -> None:
     new = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        json.dump(value, stream)
+        stream.write(json.dumps(value))  # json.dump does it piece by piece, in Python
     new.replace(path)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from kb_app._models import model_of, models_dir, quality_of
 from kb_app._parts import Parts
 from kb_app._pinned import PinnedReader, is_pinned, refuse_pinned
 from kb_core.clock import utc_now
+from kb_core.errors import KbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,6 +75,7 @@ def parts_of(
         query=partial(_query, config, clock),
         model=partial(model_of, config),
         embedder=embedder,
+        embed_ahead=embedder.ahead,
         reranker=embedder.reranker,
         close_reader=embedder.close_reader,
         language_model=partial(_language_model, config),
@@ -88,10 +91,35 @@ class LazyEmbedder:
         self._config = config
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
+        self._reading: threading.Thread | None = None
+
+    def ahead(self, query: str) -> None:
+        """Load the model, and have it read *query* beside what the caller does next.
+
+        Nothing is done where it is loaded, or where there are no vectors to be near to. What
+        fails fails once more, for whoever needs it.
+        """
+        if self._embedder is not None or self._reading is not None or not self._has_vectors():
+            return
+        with suppress(KbError):
+            self._reading = threading.Thread(target=_read, args=(self(), query), name="kebab-query")
+            self._reading.start()
+            import kb_search.vectors  # noqa: F401 - what is compared with, while the model opens
+
+    def _has_vectors(self) -> bool:
+        from kb_search.vector_files import generations
+
+        folder = self._config.storage.data_dir / "vectors"
+        with suppress(KbError, OSError):
+            model = model_of(self._config)
+            return model is not None and bool(generations(folder, model.key))
+        return False
 
     def __call__(self) -> Embedder:
         from kb_search.embed import load_embedder
 
+        if self._reading is not None:
+            self._reading.join()  # its query is most likely the one that is asked for
         with self._lock:
             if self._embedder is None:
                 self._embedder = load_embedder(
@@ -113,6 +141,11 @@ class LazyEmbedder:
         from kb_search.rerank import CloseReader
 
         return CloseReader(self())
+
+
+def _read(embedder: Embedder, query: str) -> None:
+    with suppress(KbError):
+        embedder.embed_query(query)
 
 
 def _reader(config: Config) -> IndexReader:

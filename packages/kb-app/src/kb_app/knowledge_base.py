@@ -20,6 +20,7 @@ from kb_app._pinned import is_pinned, refuse_pinned, seen_sources
 from kb_app._texts import Texts
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError, NotIndexed, ReadonlyMode
+from kb_core.media import SearchMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 from kb_core.values import replace
 
@@ -103,7 +104,16 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
     def search(self, query: SearchQuery, *, stop: Stop | None = None) -> SearchResponse:
         """Return the best passages for *query*, best first; *stop* says that nobody waits."""
+        self.expect(query)
         return self._engine(stop).search(query)
+
+    def expect(self, query: SearchQuery) -> None:
+        """Let the model open and read *query* beside what is done before it is searched for.
+
+        Once in the life of a knowledge base, and not where an answer may come without it.
+        """
+        if query.mode is not SearchMode.LEXICAL and query.deadline_ms is None:
+            self._parts.embed_ahead(" ".join(query.text.split()))
 
     def facets(self, query: SearchQuery) -> dict[str, dict[str, int]]:
         """Return how often each value to filter by occurs among all candidates of *query*.

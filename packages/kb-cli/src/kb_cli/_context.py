@@ -97,6 +97,8 @@ class CliContext:
     verbose: bool = False
     _config: Config | None = None
     _place: Place | None = None
+    _opened: KnowledgeBase | None = None
+    """What was opened last, so that it lasts as long as this."""
 
     @property
     def config_path(self) -> Path | None:
@@ -156,7 +158,8 @@ class CliContext:
         self.configure_logs(self)
         config = self.config
         if self._place is None:
-            return self.open_kb(config, readonly or self.is_readonly)
+            self._opened = self.open_kb(config, readonly or self.is_readonly)
+            return self._opened
         from kb_cli._follow import open_place
 
         return open_place(self, self._place, readonly=readonly or self.is_readonly)

@@ -22,6 +22,7 @@ _WIDE = 2  # columns of a character of East Asia
 _GAP = "  "
 _COLORS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 _STYLES = lazy_pattern(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_PLAIN_WORD = lazy_pattern(r" [^ ]*|[^ ]+")
 
 
 def style(text: str, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
@@ -135,6 +136,10 @@ def _columns(character: str) -> int:
 
 def _pieces(text: str, columns: int) -> Iterator[str]:
     """Yield parts that may stand on a line of their own: words, wide characters, bits."""
+    if text.isascii():
+        for word in _PLAIN_WORD.findall(text):
+            yield from (word[at : at + columns] for at in range(0, len(word), columns))
+        return
     piece = ""
     for character in text:
         # Scripts without spaces may break before any wide character.

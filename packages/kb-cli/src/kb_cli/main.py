@@ -38,6 +38,9 @@ _LOOK_AT_THE_END = frozenset(
 )
 """Modules that have something to do when a process ends, or whose users do."""
 
+_held: list[CliContext] = []
+"""What has a model and an index open, which take longer to let go of than a search does."""
+
 
 def __getattr__(name: str) -> KebabGroup:
     if name != "cli":
@@ -66,13 +69,16 @@ def main() -> None:
     finally:
         # The end of the process frees everything: nothing is to be looked through once more.
         # Only DuckDB, which a store loads, wants to see each of its objects go.
-        if "kb_store" not in sys.modules:
+        if "kb_store" in sys.modules:
+            _held.clear()
+        else:
             gc.freeze()
 
 
 def _run_plain(words: Sequence[str]) -> int | None:
     """Run a plain command line, and return its exit code; of another return nothing."""
     cli = CliContext()
+    _held.append(cli)
     try:
         line = read(words)
         if line is None:

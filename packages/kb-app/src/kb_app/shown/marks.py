@@ -56,6 +56,8 @@ def marks(text: str, query: str) -> list[tuple[int, int]]:
 class _Wanted(NamedTuple):
     words: frozenset[str]
     stems: frozenset[str]
+    starts: frozenset[str]
+    """What the stems begin with, and so every word that has one of them."""
     pairs: frozenset[str]
 
 
@@ -66,9 +68,11 @@ def _wanted(query: str) -> _Wanted:
     wanted = (words - _SMALL_WORDS) or words
     dense = {word for word in wanted if _is_dense(word)}
     apart = frozenset(wanted - dense)
+    stems = frozenset(stem for word in apart for stem in _stems(word))
     return _Wanted(
         apart,
-        frozenset(stem for word in apart for stem in _stems(word)),
+        stems,
+        frozenset(stem[:_LEAST_STEM] for stem in stems),
         frozenset(word[i : i + 2] for word in dense for i in range(max(1, len(word) - 1))),
     )
 
@@ -76,7 +80,9 @@ def _wanted(query: str) -> _Wanted:
 def _same_words(text: str, wanted: _Wanted) -> Iterator[tuple[int, int]]:
     for match in _WORD.finditer(text):
         word = _fold(match[0])
-        if word in wanted.words or not wanted.stems.isdisjoint(_stems(word)):
+        if word in wanted.words or (
+            word[:_LEAST_STEM] in wanted.starts and not wanted.stems.isdisjoint(_stems(word))
+        ):
             yield match.span()
 
 

@@ -148,7 +148,7 @@ def _watched(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _name, _member in getmembers(KnowledgeBase, isfunction):
-    if not _name.startswith("_") and _name != "close":
+    if not _name.startswith("_") and _name not in {"close", "expect"}:
         setattr(ScriptedKnowledgeBase, _name, _watched(_member))
 
 

@@ -121,6 +121,7 @@ def open_here(config: Config, readonly: bool = False) -> KnowledgeBase:  # noqa:
         parts_of(config),
         executor=lambda task, _: InlineExecutor(task),
         embedder=embedder,
+        embed_ahead=embedder.ahead,
         reranker=embedder.reranker,
         close_reader=embedder.close_reader,
     )

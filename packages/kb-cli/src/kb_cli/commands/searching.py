@@ -67,10 +67,11 @@ def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None: 
     if bulk or aggregate:
         _search_bulk(cli, options, bulk=bulk, aggregate=aggregate)
         return
-    from kb_cli._hits import for_people, show
-
     query = _query(cli, words, **options)
     with cli.open() as kb:
+        kb.expect(query)
+        from kb_cli._hits import for_people, show  # while the model opens
+
         response = kb.search(for_people(cli, query))
         show(cli, query, response)
         kb.keep_search(cli.terminal(), query, response.hits)

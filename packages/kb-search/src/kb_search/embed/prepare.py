@@ -55,8 +55,6 @@ else:
 
 __all__ = ["Artefact", "PreparedModel", "load_artefact", "load_tokenizer", "prepare"]
 
-logger = logs.logger(__name__)
-
 _RECORD = "prepared.json"
 
 
@@ -87,7 +85,8 @@ def load_artefact(cache_dir: Path, key: str, build: Callable[[], Mapping[str, by
         try:
             _publish(directory, files)
         except OSError as error:
-            logger.warning("model files stay in memory, %s cannot be written: %s", directory, error)
+            written = "model files stay in memory, %s cannot be written: %s"
+            logs.logger(__name__).warning(written, directory, error)
             return Artefact(None, files)
     return Artefact(directory)
 
@@ -145,7 +144,7 @@ def _set_time(file: Path, mtime_ns: int) -> None:
     try:
         os.utime(file, ns=(mtime_ns, mtime_ns))
     except OSError:
-        logger.debug("the time of %s cannot be set", file)
+        logs.logger(__name__).debug("the time of %s cannot be set", file)
 
 
 def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
