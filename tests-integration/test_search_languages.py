@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kb_cli.testing import KebabHere
@@ -55,3 +57,38 @@ def test_a_question_in_another_language_finds_its_note(
     answer = library.json("search", question, "--mode", "hybrid")
 
     assert answer["hits"][0]["doc_path"] == _QUESTIONS[question]
+
+
+_ENGLISH = {
+    "english/tomatoes.md": "# Tomato soup\n\nTomatoes, basil and cream: our summer soup.\n",
+    "english/fence.md": "# Fence\n\nThe garden fence was painted green in spring.\n",
+    "english/boiler.md": "# Boiler\n\nThe boiler is from 2011 and burns gas.\n",
+    "english/attic.md": "# Attic\n\nUnder the roof lie the tents and the winter clothes.\n",
+    "english/violin.md": "# Violin\n\nThe violin needs new strings before the concert.\n",
+    "english/rye.md": "# Rye\n\nRye flour is bought at the mill, ten kilos at a time.\n",
+    "english/peas.md": "# Peas\n\nPeas are picked in June and frozen the same day.\n",
+    "english/birthday.md": "# Birthdays\n\nAunt Ruth wants a book for her birthday.\n",
+}
+_ACROSS = {
+    "When may the tomato plants go outside?": "garten/tomaten.md",
+    "What is done when the pressure of the heating falls?": "haus/heizung.md",
+    "What is looked after on the roof after a storm?": "haus/dach.md",
+    "How long are the lentils cooked?": "kueche/suppe.md",
+    "Wann wird das Großsegel gerefft?": "notes/sailing.md",
+    "Was braucht die Geige vor dem Konzert?": "english/violin.md",
+    "Wo liegen die Zelte?": "english/attic.md",
+}
+
+
+def test_notes_in_the_language_of_the_question_do_not_stand_before_the_one_that_answers(
+    tmp_path: Path,
+) -> None:
+    mixed = KebabHere(tmp_path)
+    mixed.configure(model="multilingual-e5-small")
+    for path, text in (_NOTES | _ENGLISH).items():
+        mixed.write(path, text)
+    mixed.run("ingest", "--summary-only")
+
+    found = {question: mixed.paths(question, "--mode", "vector")[0] for question in _ACROSS}
+
+    assert found == _ACROSS

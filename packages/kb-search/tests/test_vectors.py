@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from kb_core.quantization import dequantize, quantize
 from kb_core.records import VectorFiles, VectorRecord
 from kb_search import vectors as vectors_module
+from kb_search.blinders import Blinders, blinders_of
 from kb_search.vector_files import (
     cut_tails,
     generations,
@@ -155,3 +157,76 @@ def test_all_of_a_question_counts(tmp_path: Path) -> None:
     for query in unit(5, 14):
         scores = {scored.chunk_key: scored.score for scored in view.nearest(query.tobytes(), 50)}
         assert all(abs(score - kept[key - 1] @ query) < 1e-6 for key, score in scores.items())
+
+
+MANY = {"languages": "about 100"}
+IN_LANGUAGE = {"de": range(1, 301), "en": range(301, 601)}
+
+
+def blinders(view: VectorView, held: Mapping[str, Sequence[int]]) -> Blinders | None:
+    def keys_in(name: str, keys: Sequence[int] | int) -> list[int]:
+        return [*held[name]][:keys] if isinstance(keys, int) else sorted({*keys} & {*held[name]})
+
+    return blinders_of(view, MANY, held, lambda name: len(held[name]), keys_in)
+
+
+def test_a_question_is_as_near_to_another_language_as_to_its_own(tmp_path: Path) -> None:
+    """Each vector is the sum of what a passage is about and of its language."""
+    topics, (german, english) = unit(300, 15), unit(2, 16)
+    spoken = np.concatenate([topics + german, topics + english])
+    vectors = (spoken / np.linalg.norm(spoken, axis=1, keepdims=True)).astype(np.float32)
+    view = opened(tmp_path, filled(tmp_path, vectors))
+    made = blinders(view, IN_LANGUAGE)
+    assert made is not None
+
+    found = dict.fromkeys(("before", "in another", "in either"), 0)
+    for at in range(0, 300, 10):
+        asked, its_own, another = vectors[at].tobytes(), at + 1, at + 301
+        left, above = made.of(asked)
+        others = [key for key in range(1, 601) if key != its_own]
+        found["before"] += view.nearest(asked, 1, others)[0].chunk_key == another
+        found["in another"] += view.nearest(left, 1, others, above=above)[0].chunk_key == another
+        first = view.nearest(left, 1, above=above)[0].chunk_key
+        found["in either"] += first in {its_own, another}
+        means = [
+            np.mean([each.score for each in view.nearest(query, 300, IN_LANGUAGE["de"], above=add)])
+            for query, add in ((asked, 0.0), (left, above))
+        ]
+        assert means[0] == pytest.approx(means[1], abs=0.01)
+
+    assert found["before"] < 3
+    assert found["in another"] > 27
+    assert found["in either"] > 27
+
+
+def test_languages_are_left_where_nothing_tells_them_apart(tmp_path: Path) -> None:
+    view = opened(tmp_path, filled(tmp_path, unit(600, 17)))
+    one, other = IN_LANGUAGE["de"], IN_LANGUAGE["en"]
+
+    assert blinders(view, {"de": one, "en": other}) is not None
+    assert blinders(view, {"de": one}) is None
+    assert blinders(view, {"de": one, "en": other[:7]}) is None  # what they are about
+    assert blinders(view, {"de": one, "und": other}) is None  # no language
+    assert blinders(view, {"de": one, "pcm": range(900, 1000)}) is None  # without vectors
+    assert blinders_of(view, {"languages": "English"}, (), lambda _: 0, lambda *_: []) is None
+
+
+def test_the_mean_of_many_is_that_of_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb_search.blinders._LISTED", 100)
+    monkeypatch.setattr("kb_search.blinders._SPREAD", 300)
+    base = unit(2, 18) * 2
+    spoken = unit(600, 19) + np.repeat(base, 300, axis=0)
+    vectors = (spoken / np.linalg.norm(spoken, axis=1, keepdims=True)).astype(np.float32)
+    view = opened(tmp_path, filled(tmp_path, vectors))
+    made = blinders(view, {"de": IN_LANGUAGE["de"], "en": [*IN_LANGUAGE["en"]][:90]})
+    assert made is not None
+
+    left, above = made.of(vectors[0].tobytes())
+    means = [
+        np.mean([each.score for each in view.nearest(left, 300, keys, above=above)])
+        for keys in IN_LANGUAGE.values()
+    ]
+
+    assert means[0] == pytest.approx(means[1], abs=0.05)

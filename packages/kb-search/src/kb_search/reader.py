@@ -39,10 +39,10 @@ from kb_search.opening import (
     read_segments,
     translate_errors,
 )
-from kb_search.snapshot import Snapshot, VectorSet
+from kb_search.snapshot import Snapshot
 from kb_search.sums import look, read_sums
 from kb_search.texts import Shelf
-from kb_search.vector_files import Layout
+from kb_search.vector_files import Layout, VectorSet
 
 __all__ = ["Reader"]
 

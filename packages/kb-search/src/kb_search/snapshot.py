@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from operator import neg
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tantivy
 from tantivy import Occur, Query
 
-from kb_core.control import Control, VectorFiles
+from kb_core.control import Control
 from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
 from kb_core.values import replace
@@ -24,16 +23,17 @@ from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, tra
 from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
 from kb_search.texts import WHOLE, Shelf, words_of
-from kb_search.vector_files import Maps, map_files
+from kb_search.vector_files import VectorSet
 from kb_search.weighing import known_words
 
 if TYPE_CHECKING:
     from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
+    from kb_search.blinders import Blinders
     from kb_search.records import Records
     from kb_search.sifting import Sieve
-    from kb_search.vectors import Marks, VectorView
+    from kb_search.vectors import Marks
 
-__all__ = ["Snapshot", "VectorSet"]
+__all__ = ["Snapshot"]
 
 _SPARE = 16
 _GATHER_SHARE = 0.15
@@ -53,26 +53,6 @@ _MOST_WORDS = 3
 _BATCH = 500
 _BLOCKS_KEPT = 100_000
 """Blocks of documents that are kept, of some 200 bytes each."""
-
-
-class VectorSet:
-    """One model's published vectors: mapped at once, given to numpy when first asked."""
-
-    def __init__(self, maps: Maps, files: VectorFiles) -> None:
-        self._maps = maps
-        self.files = files
-
-    @classmethod
-    def open(cls, root: Path, files: VectorFiles) -> VectorSet:
-        """Map the published files below *root*."""
-        return cls(map_files(root, files), files)
-
-    @cached_property
-    def view(self) -> VectorView:
-        """The vectors as arrays."""
-        from kb_search.vectors import VectorView  # numpy: not on the lexical path
-
-        return VectorView(self._maps, self.files)
 
 
 class Snapshot:
@@ -109,6 +89,7 @@ class Snapshot:
         """Where others are that were looked up, which is dear in many ways."""
         self._docs_kept: dict[int, StoredDoc] = {}
         self._farther: dict[str, Marks | None] = {}
+        self._blinders: dict[str, Blinders | None] = {}
 
     # ---------------------------------------------------------------- ranking
 
@@ -160,18 +141,20 @@ class Snapshot:
             return []
         with translate_errors("search by meaning"):
             view, farther = vectors.view, self._signposts_of(model_key)
+            blinders = self._blinders_of(model_key)
+            query, above = (query, 0.0) if blinders is None else blinders.of(query)
             where = None if where is None else self._sieve.needed(where)
             if where is None:
-                return view.nearest(query, limit, farther=farther)
+                return view.nearest(query, limit, farther=farther, above=above)
             share = self._sieve.share(where)
             if share < (_SOME if self._sieve.reads_columns(where) else _MOST):
                 passing, total = self.count(where), max(1, len(view))
                 if passing <= max(_GATHER_ROWS, _GATHER_SHARE * total):
-                    return view.nearest(query, limit, self._keys(where), farther)
+                    return view.nearest(query, limit, self._keys(where), farther, above=above)
                 share = min(passing, total) / total
             depth = int(limit / share * 1.5) + _SPARE
             passes = lambda keys: self._passing(where, keys)  # noqa: E731
-            return view.deepening(query, limit, passes, depth, farther)
+            return view.deepening(query, limit, passes, depth, farther, above=above)
 
     def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
@@ -401,6 +384,27 @@ class Snapshot:
                 keys = self._keys_of(only(SIGNPOST, self._schema), _most(self._chunks))
             self._farther[model_key] = self._vectors[model_key].view.marks(keys)
         return self._farther[model_key]
+
+    def _blinders_of(self, model_key: str) -> Blinders | None:
+        """Return what takes languages out of questions; ``None`` where one is all there is."""
+        if model_key not in self._blinders:
+            from kb_search.blinders import blinders_of  # numpy: not on the lexical path
+
+            named, vectors = self.control.stats.get("lang_breakdown", {}), self._vectors[model_key]
+            self._blinders[model_key] = blinders_of(
+                vectors.view,
+                vectors.files.model,
+                named,
+                lambda name: self.statistics.frequency("lang", name),
+                self._in_language,
+            )
+        return self._blinders[model_key]
+
+    def _in_language(self, language: str, keys: Sequence[int] | int) -> list[int]:
+        where = OneOf("lang", (language,))
+        if not isinstance(keys, int):
+            return list(compress(keys, self._sieve.passing(where, keys, ())))
+        return self._keys_of(self._narrow(where), keys)
 
     def _narrow(self, where: Filter | None) -> Query:
         chunks = only("chunk", self._schema)

@@ -18,15 +18,20 @@ import mmap
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_core.control import VectorFiles
 from kb_core.values import dataclass
 
+if TYPE_CHECKING:
+    from kb_search.vectors import VectorView
+
 __all__ = [
     "Layout",
     "Maps",
+    "VectorSet",
     "cut_tails",
     "generations",
     "map_files",
@@ -97,6 +102,26 @@ def _map(path: Path, length: int) -> mmap.mmap | bytes:
         return mmap.mmap(descriptor, length, access=mmap.ACCESS_READ)
     finally:
         os.close(descriptor)
+
+
+class VectorSet:
+    """One model's published vectors: mapped at once, given to numpy when first asked."""
+
+    def __init__(self, maps: Maps, files: VectorFiles) -> None:
+        self._maps = maps
+        self.files = files
+
+    @classmethod
+    def open(cls, root: Path, files: VectorFiles) -> VectorSet:
+        """Map the published files below *root*."""
+        return cls(map_files(root, files), files)
+
+    @cached_property
+    def view(self) -> VectorView:
+        """The vectors as arrays."""
+        from kb_search.vectors import VectorView  # numpy: not on the lexical path
+
+        return VectorView(self._maps, self.files)
 
 
 def cut_tails(root: Path, files: VectorFiles) -> None:

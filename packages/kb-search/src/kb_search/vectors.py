@@ -7,7 +7,8 @@ is rounded to int8 as well; the best few hundred are scored again, against all o
 An exact scan needs no building, no tuning, and has no recall to lose: measured against an HNSW
 graph it is as fast up to hundreds of thousands of vectors, and it can filter.
 
-Scores are cosines: all vectors have length 1.
+Scores are cosines: all vectors have length 1. Where passages are in several languages, a
+question is asked without what its vector says of its language (``kb_search.blinders``).
 """
 
 from __future__ import annotations
@@ -200,22 +201,40 @@ class VectorView:
         vector: npt.NDArray[np.float32] = self._i8[rows[0]] * self._scale[rows[0]]
         return vector.astype("<f4").tobytes()
 
+    def spread(self, count: int) -> list[int]:
+        """Return the keys of at most *count* live rows, spread over all."""
+        keys, _ = self._by_key
+        found: list[int] = keys[:: max(1, -(-len(keys) // count))].tolist()
+        return found
+
+    def mean(self, keys: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Return the mean of the vectors of *keys*, of which one has one at least.
+
+        To the sixth digit, so that it does not depend on the order of rows.
+        """
+        rows = self.rows_of(keys)
+        vectors = self._i8[rows] * self._scale[rows, None]
+        mean: npt.NDArray[np.float64] = vectors.mean(axis=0, dtype=np.float64)
+        return mean.round(6)
+
     def nearest(
         self,
         query: bytes,
         limit: int,
         among: Sequence[int] | None = None,
         farther: Marks | None = None,
+        *,
+        above: float = 0.0,
     ) -> list[Scored]:
         """Return the nearest *limit* chunks, best first, ties by key; *among* are chunk keys.
 
-        Rows that are *farther* count as such.
+        Rows that are *farther* count as such; *above* is added to each cosine.
         """
         rows = None if among is None else self.rows_of(among)
         total = self._rows if rows is None else len(rows)
         if total == 0 or limit < 1:
             return []
-        asked = _Asked.of(query)
+        asked = _Asked.of(query, above)
         rough = self._rough(asked, rows, farther)
         wanted = min(total, max(_RESCORE_FACTOR * limit, _RESCORE_MIN))
         picked = _largest(rough, wanted)
@@ -229,13 +248,15 @@ class VectorView:
         passes: Callable[[Sequence[int]], set[int]],
         depth: int,
         farther: Marks | None = None,
+        *,
+        above: float = 0.0,
     ) -> list[Scored]:
         """Return the nearest *limit* chunks that pass, by looking ever deeper.
 
         For a filter that most rows pass: asking about the best few hundred is cheaper
         than listing every row that passes. The result is the same.
         """
-        asked = _Asked.of(query)
+        asked = _Asked.of(query, above)
         rough = self._rough(asked, None, farther)
         while True:
             wanted = min(self._rows, max(_RESCORE_FACTOR * depth, _RESCORE_MIN))
@@ -253,6 +274,8 @@ class VectorView:
         scores = _dots(matrix, asked.digits[:1])[:, 0]
         scores *= self._scale if rows is None else self._scale[rows]
         scores *= asked.step
+        if asked.above:
+            scores += np.float32(asked.above)
         if farther is not None:
             marked = np.flatnonzero(farther if rows is None else farther[rows])
             scores[marked] -= _FARTHER * (1 - scores[marked])
@@ -268,6 +291,7 @@ class VectorView:
         scores = _dots(self._i8[picked], asked.digits) @ asked.places * self._scale[picked]
         if not (np.abs(scores) <= _LARGEST_COSINE).all():
             raise ValueError("a vector is not of length 1")
+        scores += asked.above
         if farther is not None:
             scores -= _FARTHER * (1 - scores) * farther[picked]
         scores = np.round(scores, 7)
@@ -287,9 +311,11 @@ class _Asked(NamedTuple):
     places: npt.NDArray[np.float64]
     """What a one in each of them is worth."""
     step: np.float32
+    above: float
+    """What is added to a cosine."""
 
     @classmethod
-    def of(cls, query: bytes) -> _Asked:
+    def of(cls, query: bytes, above: float) -> _Asked:
         rest = np.frombuffer(query, "<f4").astype(np.float64)
         step = float(np.abs(rest).max(initial=0)) / LARGEST or 1.0
         places = step / _FINER
@@ -297,7 +323,7 @@ class _Asked(NamedTuple):
         for digit, place in zip(digits, places, strict=True):
             digit[:] = np.rint(rest / place)
             rest -= digit * place
-        return cls(digits, places, np.float32(step))
+        return cls(digits, places, np.float32(step), above)
 
 
 def _dots(matrix: npt.NDArray[np.int8], asked: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:

@@ -1,0 +1,94 @@
+"""Questions without what their vectors say of their language, where passages are in several.
+
+A model of many languages holds a passage in the language of the question nearer than one in
+another that answers it. Most of that is one direction a language, from the mean of one to that
+of another (Roy et al., "LAReQA: Language-Agnostic Answer Retrieval from a Multilingual Pool",
+EMNLP 2020; Yang et al., "A Simple and Effective Method To Eliminate the Self Language Bias in
+Multilingual Representations", EMNLP 2021). Without these directions a question is as near to each
+language, and nothing has to be done to any passage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from kb_search.vectors import VectorView
+
+__all__ = ["Blinders", "blinders_of"]
+
+_TELLING = 8
+"""Of fewer passages in a language, the mean says what they are about, and not its language."""
+_TELLING_SHARE = 0.005
+"""Nor do so few of all: among thousands, some lists and lines of talk are taken for a language."""
+_SEVERAL = 2
+_NO_LANGUAGE = {"", "null", "und"}
+_LANGUAGES = 16
+"""So many of the most common languages are told apart."""
+_LISTED, _SAMPLED, _SPREAD = 2048, 512, 4096
+"""Passages of a language that are all listed, those of them that a mean is of, and those of all
+languages among which is looked for one that has more."""
+_SPARED = 4.0
+"""Of a language of so many passages, half of what tells it apart is left, and less of one of
+more: a mean of few is what these few are about, too."""
+_OF_MANY = re.compile(r"\d|,|\band\b")
+"""What the languages of a model are, where it is several of them: *about 100*."""
+
+
+class Blinders:
+    """Takes out of a question what tells the languages of passages apart."""
+
+    def __init__(self, means: Sequence[npt.NDArray[np.float64]], passages: Sequence[int]) -> None:
+        """*means* are those of two languages or more, of so many *passages*, the most first."""
+        self._means = np.stack(means)
+        self._apart = (self._means[1:] - self._means[0]).T
+        spared = _SPARED / np.asarray(passages[1:], np.float64) * (self._apart**2).sum(axis=0)
+        within = self._apart.T @ self._apart + np.diag(spared)
+        self._taken = np.linalg.solve(within, self._apart.T)
+
+    def of(self, query: bytes) -> tuple[bytes, float]:
+        """Return a question's vector without them, and what that takes from its cosines.
+
+        From those, on average, of passages in the language that is nearest to it.
+        """
+        asked = np.frombuffer(query, "<f4").astype(np.float64)
+        left = asked - self._apart @ (self._taken @ asked)
+        nearest = self._means[np.argmax(self._means @ asked)]
+        return left.astype("<f4").tobytes(), float(nearest @ (asked - left))
+
+
+def blinders_of(
+    view: VectorView,
+    model: Mapping[str, Any],
+    languages: Iterable[str],
+    count: Callable[[str], int],
+    keys_in: Callable[[str, Sequence[int] | int], list[int]],
+) -> Blinders | None:
+    """Return those for the vectors of a *model*, or ``None`` where there is one language.
+
+    *languages* are those of documents, *count* says how many passages are in one, and *keys_in*
+    which: those of some keys, or so many of all. Means are of samples of a few hundred.
+    """
+    if not _OF_MANY.search(str(model.get("languages", ""))):
+        return None
+    held = {name: count(name) for name in languages if name not in _NO_LANGUAGE}
+    least = max(_TELLING, _TELLING_SHARE * sum(held.values()))
+    common = sorted((n for n in held if held[n] >= least), key=lambda n: (-held[n], n))
+    if len(common) < _SEVERAL:
+        return None
+    spread = view.spread(_SPREAD) if held[common[0]] > _LISTED else []
+    found: list[tuple[int, npt.NDArray[np.float64]]] = []
+    for name in common[:_LANGUAGES]:
+        keys = keys_in(name, spread) if held[name] > _LISTED else []
+        if len(keys) < _TELLING:
+            keys = sorted(view.known(keys_in(name, _LISTED)))
+        if len(keys) >= _TELLING:
+            found.append((held[name], view.mean(keys[:: -(-len(keys) // _SAMPLED)])))
+    if len(found) < _SEVERAL:
+        return None
+    return Blinders([mean for _, mean in found], [count for count, _ in found])
