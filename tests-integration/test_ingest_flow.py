@@ -362,6 +362,20 @@ def test_before_a_first_run_has_finished_nothing_is_indexed(tmp_path: Path) -> N
     assert kebab.paths("store") == []
 
 
+def test_a_name_that_is_normalised_on_disk_leads_to_its_file(library: InstalledKebab) -> None:
+    """As a copy from a Mac and back does: neither size nor time tells of it."""
+    old, new = (unicodedata.normalize(form, "größe.md") for form in ("NFD", "NFC"))
+    library.write(old, "# Size\n\nThe giraffe is tall.\n")
+    library.ingest()
+    (library.notes / old).rename(library.notes / new)
+
+    assert counts(library.ingest()) == {"unchanged": 5}
+    hit = library.json("search", "giraffe")["hits"][0]
+    assert not hit["stale"]
+    checked = library.json("cite", "verify", hit["citation"]["uri"])["checks"]
+    assert [check["status"] for check in checked] == ["unchanged"]
+
+
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("written", ["NFC", "NFD"])
 def test_values_are_filtered_by_in_either_of_their_spellings(

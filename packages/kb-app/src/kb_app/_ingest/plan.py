@@ -6,8 +6,8 @@ ledger is not read; a file that is gone is told apart from one that could not be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
 from kb_app._ingest.judging.secrets import check_secret_name
@@ -73,6 +73,9 @@ class Plan:
     verified: bool = False
     """The whole source was seen: its unchanged documents count as verified."""
     device: int = 0
+    """Where the source is: what lies at its root on another one may be something else."""
+    mounts: Mapping[str, int] = field(default_factory=dict)
+    """Folders in it that are on devices of their own: one that is empty now may be away."""
     folders: set[str] = field(default_factory=set)
     """Absolute paths of the folders that the walk looked into."""
     hash_of: HashOf = field(default_factory=remembering_hashes)
@@ -122,7 +125,7 @@ def plan_sources(
             known.ledger(source.source_id),
             settings,
             options,
-            known.sources.get(source.source_id, {}).get("device"),
+            known.sources.get(source.source_id, {}),
         )
 
 
@@ -132,18 +135,24 @@ def _make_plan(
     ledger: Mapping[str, FileRecord],
     settings: Settings,
     options: IngestOptions,
-    device_before: int | None = None,
+    before: Mapping[str, Any],
 ) -> Plan:
     """Walk *source* and compare with its ledger."""
-    plan = Plan(source, device=walked.device)
+    plan = Plan(source)
     seen: set[str] = set()
     for found in walked:
         seen.add(found.path)
         _consider(plan, found, ledger.get(found.path), settings, options)
     plan.warnings += [f"source {source.source_id!r}: {each}" for each in walked.unread_rules]
-    missing = [row for path, row in ledger.items() if path not in seen and _counts(row)]
-    if _may_sweep(plan, walked, missing, device_before, empty=not seen and not options.allow_empty):
-        _sweep(plan, walked, missing)
+    there = [row for row in ledger.values() if _counts(row)]
+    missing = [row for row in there if row.path not in seen]
+    lost = _Lost(len(missing), _documents(missing), _documents(there), is_all=not seen)
+    plan.device = _device(plan, walked, lost, before.get("device"), options)
+    away = [] if options.allow_empty else _away(walked, seen, before.get("mounts", {}))
+    if _may_sweep(plan, walked, lost, before.get("device"), options):
+        _sweep(plan, walked, missing, away)
+    known = before.get("mounts", {}).items()
+    plan.mounts = {p: d for p, d in known if source.narrow or p in away} | walked.mounts
     plan.verified = walked.root_exists and not source.narrow
     plan.folders = walked.folders
     return plan
@@ -184,7 +193,7 @@ def _consider(
         trust_level=plan.source.trust_level,
     )
     want = Wanted(file, found.raw_path, known)
-    if options.force or known is None or not _is_current(plan, file, known, settings):
+    if options.force or known is None or not _is_current(plan, want, known, settings):
         plan.wanted.append(want)
     else:
         _leave_as_it_is(plan, want, known, options)
@@ -215,8 +224,10 @@ def judge_unread(path: str, size: int, kind: Kind | None, settings: Settings) ->
     return check_size(size, kind.media if kind else Media.TEXT, settings.caps)
 
 
-def _is_current(plan: Plan, file: SourceFile, known: FileRecord, settings: Settings) -> bool:
-    same = (file.size, file.mtime_ns) == (known.size, known.mtime_ns)
+def _is_current(plan: Plan, want: Wanted, known: FileRecord, settings: Settings) -> bool:
+    file = want.file
+    # A name may have been normalised on disk, where it is other bytes and in here the same path.
+    same = (file.size, file.mtime_ns, want.raw_path) == (known.size, known.mtime_ns, known.raw_path)
     return same and has_these_settings(file, known, settings, plan.hash_of)
 
 
@@ -306,25 +317,54 @@ def _differs(known: FileRecord, row: FileRecord) -> bool:
     return any(getattr(known, name) != getattr(row, name) for name in fields)
 
 
+class _Lost(NamedTuple):
+    """How many files of a source a walk did not see, how many documents, and of how many."""
+
+    files: int
+    documents: int
+    of: int
+    is_all: bool
+    """It saw nothing else, either."""
+
+
+def _documents(rows: Iterable[FileRecord]) -> int:
+    return sum(row.state in {FileState.INDEXED, FileState.PENDING} for row in rows)
+
+
+def _device(
+    plan: Plan, walked: Walk, lost: _Lost, before: int | None, options: IngestOptions
+) -> int:
+    """Return the device that the source is on from now on.
+
+    A disk may be called otherwise after each start of the machine, and what is at the place of
+    one that is away may not be taken for it: there, most documents are missing.
+    """
+    if not before or (options.allow_empty and walked.root_exists):
+        return walked.device
+    is_known = not lost.documents or lost.documents * 2 < lost.of
+    is_it = walked.root_exists and not plan.source.narrow and is_known
+    return walked.device if is_it else before
+
+
 def _may_sweep(
-    plan: Plan,
-    walked: Walk,
-    missing: Sequence[FileRecord],
-    device_before: int | None,
-    *,
-    empty: bool,
+    plan: Plan, walked: Walk, lost: _Lost, device_before: int | None, options: IngestOptions
 ) -> bool:
     """Say whether what was not seen may be gone (ruling R8); warn where it may not."""
-    source = plan.source
-    indexed = sum(row.state in {FileState.INDEXED, FileState.PENDING} for row in missing)
-    problem = None
+    source, problem = plan.source, None
+    is_elsewhere = device_before and walked.device != device_before
+    is_elsewhere = is_elsewhere and lost.files and not options.allow_empty
     if not walked.root_exists:
         problem = f"{source.root} cannot be read; what was indexed is kept"
-    elif device_before and walked.device != device_before:
-        problem = f"{source.root} is on another device now; nothing is removed"
-    elif indexed and empty and not source.narrow:
+    elif is_elsewhere and plan.device == device_before and not source.narrow:
         problem = (
-            f"nothing is in {source.root}, where {indexed} documents were; "
+            f"{source.root} is on another device now, and {lost.documents} of {lost.of} documents "
+            "are not there; nothing is removed without --allow-empty"
+        )
+    elif is_elsewhere:
+        problem = f"{source.root} is on another device now; nothing is removed"
+    elif lost.documents and lost.is_all and not (options.allow_empty or source.narrow):
+        problem = (
+            f"nothing is in {source.root}, where {lost.documents} documents were; "
             "nothing is removed without --allow-empty"
         )
     if problem:
@@ -332,7 +372,22 @@ def _may_sweep(
     return problem is None
 
 
-def _sweep(plan: Plan, walked: Walk, missing: Sequence[FileRecord]) -> None:
+def _away(walked: Walk, seen: Collection[str], before: Collection[str]) -> list[str]:
+    """Return which folders were on devices of their own *before*, and now hold nothing."""
+    plain = [path for path in before if path in walked.listed and path not in walked.mounts]
+    return [path for path in plain if not any(each.startswith(f"{path}/") for each in seen)]
+
+
+def _sweep(plan: Plan, walked: Walk, missing: Sequence[FileRecord], away: Sequence[str]) -> None:
+    source = plan.source
+    for folder in away:
+        kept = [row for row in missing if row.path.startswith(f"{folder}/")]
+        missing = [row for row in missing if not row.path.startswith(f"{folder}/")]
+        if documents := _documents(kept):
+            plan.warnings.append(
+                f"source {source.source_id!r}: nothing is in {source.root}/{folder}, where another "
+                f"disk was with {documents} documents; they are not removed without --allow-empty"
+            )
     for row in missing:
         fate = walked.fate_of(row.path)
         if fate == "gone":
@@ -390,4 +445,5 @@ def source_row(plan: Plan) -> dict[str, Any]:
         "trust_level": source.trust_level,
         "source_type": source.source_type,
         "device": plan.device,
+        **({"mounts": dict(plan.mounts)} if plan.mounts else {}),
     }

@@ -123,6 +123,9 @@ class Walk:
         """Folders, ``""`` for the root, of which every name is known."""
         self.folders: set[str] = set()
         """The same ones, as absolute paths of the disk."""
+        self.mounts: dict[str, int] = {}
+        """Folders in there that are on a device of their own, and that device."""
+        self._elsewhere: dict[str, int] = {}
         self.unread_rules: list[str] = []
         """Which files of rules cannot be read, and what was not looked at for that."""
         environ = environment()
@@ -168,6 +171,7 @@ class Walk:
         try:
             with os.scandir(here) as listing:
                 entries = list(listing)
+            device = os.stat(here).st_dev
         except FileNotFoundError:
             return  # it went away meanwhile; the listing of its parent was of another time
         except OSError as error:
@@ -187,7 +191,7 @@ class Walk:
             self.unread_rules.append(f"{detail}; nothing in {folder.path or 'it'} was looked at")
             yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, detail)
             return
-        self.listed.add(folder.path[:-1])
+        self._note_listed(folder.path[:-1], device)
         self.folders.add(here.rstrip("/") or "/")
         scope = folder.scope.enter(folder.path, here_rules) if here_rules else folder.scope
         found = [
@@ -197,6 +201,13 @@ class Walk:
         found.sort(key=itemgetter(0))
         for name, entry in found:
             yield from self._decide(name, entry, folder, scope)
+
+    def _note_listed(self, path: str, device: int) -> None:
+        self.listed.add(path)
+        if device != self.device:
+            self._elsewhere[path] = device
+            if self._elsewhere.get(path.rpartition("/")[0]) != device:
+                self.mounts[path] = device
 
     def _decide(
         self, name: str, entry: os.DirEntry[str], folder: _Folder, scope: Scope
