@@ -25,13 +25,17 @@ def make(root: Path, *paths: str) -> None:
             (root / path).write_text(path)
 
 
-def plan(root: Path, documents: Iterable[str], row: Mapping[str, Any], **options: bool) -> Plan:
+def plan(
+    root: Path, documents: Iterable[str], row: Mapping[str, Any], *, allow_empty: bool = False
+) -> Plan:
     """Return the plan of a source that had these *documents*, and was told of by *row*."""
-    is_there = {"source_id": "s", "state": FileState.INDEXED}
-    before = {path: FileRecord(**is_there, path=path, doc_id=path) for path in documents}
+    before = {
+        path: FileRecord(source_id="s", path=path, state=FileState.INDEXED, doc_id=path)
+        for path in documents
+    }
     source = SourceSpec(source_id="s", root=os.fspath(root))
     known = Known(ledger=lambda _: before, sources={"s": row})
-    (made,) = plan_sources([source], known, SETTINGS, IngestOptions(**options))
+    (made,) = plan_sources([source], known, SETTINGS, IngestOptions(allow_empty=allow_empty))
     return made
 
 
