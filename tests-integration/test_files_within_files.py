@@ -380,6 +380,28 @@ def test_what_took_long_is_made_once_and_goes_with_the_last_file_that_needs_it(
         assert kb.stats()["index_bytes"]["costly"] == 0
 
 
+@pytest.mark.parametrize("leaves_a_folder", [False, True])
+def test_what_took_long_is_kept_until_a_store_that_is_made_anew_has_seen_every_source(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch, *, leaves_a_folder: bool
+) -> None:
+    made = count_openings(monkeypatch)
+    (notes.folder / "p.epub").write_bytes(parcel("Dear reader.", sealed="An auk."))
+    notes.ingest()
+    away = notes.folder.rename(notes.folder.with_name("away"))
+    for part in notes.config.storage.data_dir.glob("kebab.duckdb*"):
+        part.unlink()
+
+    if leaves_a_folder:
+        notes.folder.mkdir()
+    notes.ingest()
+    assert notes.found("auk")
+    away.rename(notes.folder)
+    notes.ingest()
+
+    assert notes.found("auk")
+    assert made == ["open"]
+
+
 def test_what_was_made_before_a_failure_is_there_when_it_is_tried_again(
     notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

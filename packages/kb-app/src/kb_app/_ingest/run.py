@@ -151,11 +151,38 @@ def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:
     yield from process(run, plans)
     if not run.options.paths:
         sweep_assets(run)
-        sweep(run.session.data.costly, run.session.store.known_bytes)
-        # Who sees no source has not seen every one.
-        if plans and not run.stop.is_set() and all(plan.verified for plan in plans):
+        if _has_seen_all(run, plans):
             run.session.whole()
+            # A store that is made anew knows only from here on which files need them.
+            sweep(run.session.data.costly, run.session.store.known_bytes)
     yield from embed_if_wanted(run)
+
+
+def _has_seen_all(run: Run, plans: Sequence[Plan]) -> bool:
+    """Say whether every source was seen; who sees none has not. Warn of one that is empty now.
+
+    What was there before a store that is made anew is known from the index of the old one.
+    """
+    if not plans or run.stop.is_set() or not all(plan.verified for plan in plans):
+        return False
+    if not run.session.shows_another or run.options.allow_empty:
+        return True
+    try:
+        before = published(run.parts)
+    except (NotIndexed, IndexCorrupt):  # nobody is answered from it
+        return True
+    empty = [
+        plan.source
+        for plan in plans
+        if not plan.scanned
+        and any(row.doc_id for row in before.ledger(plan.source.source_id).values())
+    ]
+    run.tally.warnings += [
+        f"source {source.source_id!r}: nothing is in {source.root}, where documents were; searches "
+        "are answered from the old index until something is there, or with --allow-empty"
+        for source in empty
+    ]
+    return not empty
 
 
 def _scan(
