@@ -149,6 +149,20 @@ def test_orphans_go_and_added_documents_stay(kebab: InstalledKebab, outside: Pat
     assert [doc["source_id"] for doc in kebab.json("list", "docs")["items"]] == ["_added"]
 
 
+def test_orphans_go_with_the_rows_of_files_that_were_skipped(kebab: InstalledKebab) -> None:
+    kebab.write(".env", "TOKEN=1\n")
+    kebab.ingest()
+    kebab.run("remove", "notes")
+    kebab.run("reset", "--index-only", "--yes")
+    told = kebab.run("reset", "--orphans-only", "--yes", code=2)
+    kebab.ingest()
+
+    kebab.run("reset", "--orphans-only", "--yes")
+
+    assert "there is no index of what is stored" in told.stderr
+    assert kebab.json("status")["files"] == []
+
+
 def test_the_same_key_replaces_and_the_same_bytes_change_nothing(
     kebab: InstalledKebab, outside: Path
 ) -> None:

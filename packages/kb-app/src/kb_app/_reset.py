@@ -16,6 +16,7 @@ from kb_core import wire
 from kb_core.control import ADDED_SOURCE
 from kb_core.disk import remove_folder
 from kb_core.errors import InvalidInput, NotIndexed
+from kb_core.filters import Not, OneOf
 from kb_core.records import Changes
 
 if TYPE_CHECKING:
@@ -109,15 +110,19 @@ def _reset_orphans(config: Config, parts: Parts, *, dry_run: bool) -> types.Rese
     known = [ADDED_SOURCE, *(source.id for source in config.sources)]
     reader = parts.reader()
     try:
-        docs = [d for d in reader.snapshot().docs(None) if d["source_id"] not in known]
-    except NotIndexed:
-        docs = []
+        snapshot, orphaned = reader.snapshot(), Not(OneOf("source_id", tuple(known)))
+        documents = snapshot.count_docs(orphaned)
+        has_rows = bool(snapshot.files(orphaned))  # of files that were skipped, say
+    except NotIndexed as error:
+        if lost := DataDir(config.storage.data_dir).lost_index():
+            raise lost from error
+        documents, has_rows = 0, False
     finally:
         reader.close()
-    if docs and not dry_run:
+    if (documents or has_rows) and not dry_run:
         with parts.session() as session:
             _remove_orphans(session, known)
-    return wire.reset_report("orphans", [], dry_run=dry_run, documents=len(docs))
+    return wire.reset_report("orphans", [], dry_run=dry_run, documents=documents)
 
 
 def _remove_orphans(session: WriteSession, known_sources: Sequence[str]) -> None:
