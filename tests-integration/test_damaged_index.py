@@ -271,5 +271,20 @@ def test_vectors_that_a_reset_deleted_come_back_by_the_command_that_is_named(
     none = kebab.json("search", "walrus")
     assert none["degraded"] == ["vector: no embeddings for this model yet (run 'kebab embed')"]
     kebab.json("doctor")
-    assert kebab.json("embed")["embedded"] == 0  # they are in the store
+    report = kebab.json("embed")
+    assert report["embedded"] == 0  # they are in the store
+    assert report["warnings"] == ["the index was rebuilt from the store"]  # it was not damaged
     assert not kebab.json("search", "walrus").get("degraded")
+
+
+def test_a_dry_run_without_an_index_says_that_its_figures_are_of_none(
+    filled: InstalledKebab,
+) -> None:
+    first = filled.ingest("--dry-run")
+    filled.run("reset", "--index-only", "--yes")
+
+    (warning,) = filled.ingest("--dry-run")["warnings"]
+
+    assert (first["unchanged"], first["warnings"]) == (3, [])
+    assert "there is no index of what is stored" in warning
+    assert "reads what has changed alone" in warning

@@ -24,11 +24,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["NAME", "Sum", "begin", "leave", "living", "look", "read_sums", "verify"]
+__all__ = ["NAME", "Sum", "begin", "damage", "leave", "living", "look", "read_sums", "verify"]
 
 NAME = "sums.json"
 _BEGUN = "sums.begun.json"
 _HOME = "lexical/chunks"
+_VECTORS = "vectors"
 _INDEXES = ("lexical/chunks", "lexical/records")
 _META, _MANAGED = "meta.json", ".managed.json"
 _COMPONENTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")
@@ -109,6 +110,14 @@ def verify(data_dir: Path, most_bytes: int | None = None) -> dict[str, str]:
     return wrong | dict(_read_through(data_dir, _drawn(rest, most_bytes), _damage))
 
 
+def damage(data_dir: Path, wrong: Mapping[str, str]) -> list[str]:
+    """Return what is damaged of what is *wrong*: not vectors that somebody took away, all."""
+    are_vectors = all(path.startswith(f"{_VECTORS}/") for path in wrong)
+    if are_vectors and not any((data_dir / _VECTORS).glob("*")):
+        return []
+    return [f"{path} {what}" for path, what in wrong.items()]
+
+
 def _damaged_sums(data_dir: Path, most_bytes: int | None) -> dict[str, str]:
     """Return that sums are there and damaged; a writer, who leaves new ones, drops nothing."""
     path = f"{_HOME}/{NAME}"
@@ -146,7 +155,7 @@ def living(data_dir: Path) -> list[str]:
     Raises ``OSError`` or ``ValueError`` where that cannot be read.
     """
     found = [f"{part}/{name}" for part in _INDEXES for name in _names(data_dir / part)]
-    vectors = data_dir / "vectors"
+    vectors = data_dir / _VECTORS
     names = sorted(path.name for path in vectors.glob("*.*.*"))
     return found + [f"vectors/{name}" for name in names if name.endswith(_GROWING)]
 

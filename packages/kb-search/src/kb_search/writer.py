@@ -98,14 +98,14 @@ class Writer:
         self._vectors_dir = data_dir / "vectors"
         with translate_errors("open the index for writing"):
             wrong = sums.verify(data_dir, _VERIFIED_BYTES)
-            self.damage: Sequence[str] = [f"{path} {what}" for path, what in wrong.items()]
+            self.damage: Sequence[str] = sums.damage(data_dir, wrong)
             sums.begin(data_dir)
         try:
-            if self.damage:
-                raise damaged(self.damage[0])
+            if wrong:
+                raise damaged(next(iter(wrong)))
             self._open()
         except IndexCorrupt as error:
-            self.damage = self.damage or [str(error)]
+            self.damage = self.damage if wrong else [str(error)]
             self.wipe()
 
     def _open(self) -> None:

@@ -232,15 +232,20 @@ def _rehearse(
     config: Config, options: IngestOptions, parts: Parts, scope: Mapping[str, Any]
 ) -> Generator[IngestEvent]:
     """Say what a run would do, from the published ledger; nothing is read or written."""
+    tally, data = Tally(), DataDir(config.storage.data_dir)
     try:
         known = published(parts)
-    except (NotIndexed, IndexCorrupt):
+    except (NotIndexed, IndexCorrupt) as error:
         known = Known(ledger=lambda _: {}, sources={})
-    tally = Tally()
+        if data.store.exists():
+            tally.warnings.append(
+                f"{data.lost_index() or error}; so every file is told as new, and a run, which "
+                "makes the index again from the store, reads what has changed alone"
+            )
     specs, settings = source_specs(config, options.paths), ingest_settings(config)
     plans = [*plan_sources(specs, known, settings, options)]
     if not options.paths:
-        assets = Assets(DataDir(config.storage.data_dir).assets)
+        assets = Assets(data.assets)
         plans.append(
             plan_added(known.ledger(ADDED_SOURCE), assets.records(), assets, settings, options)
         )
