@@ -159,6 +159,28 @@ def test_a_forgotten_file_is_not_read_again_until_a_person_names_it(kebab: Kebab
     assert kebab.ingest()["unchanged"] == 2
 
 
+def test_a_forgotten_file_stays_so_under_a_source_of_another_name(kebab: KebabHere) -> None:
+    """A source is renamed, divided, or taken out and given to a model: the file is the same."""
+    kebab.run("forget", "doc", "secret.md", "--yes")
+    config = kebab.config.read_text("utf-8")
+    renamed = config.replace('id = "notes"', 'id = "other"')
+    kebab.config.write_text(renamed, "utf-8")
+
+    report = kebab.ingest()
+
+    assert report["skipped_by_reason"] == {"forgotten": 1}
+    kebab.config.write_text(config.partition("[[sources]]")[0], "utf-8")
+    allowed = f"[mcp]\ningest_roots = [{str(kebab.notes)!r}]\n"
+    kebab.config.write_text(f"{kebab.config.read_text('utf-8')}{allowed}", "utf-8")
+    secret = str(kebab.notes / "secret.md")
+    with open_here(load_config(kebab.config, {})) as kb:
+        with pytest.raises(InvalidInput, match="forgotten"):
+            list(kb.ingest_file_by_model(secret))
+        list(kb.ingest_file(secret))
+    kebab.config.write_text(renamed, "utf-8")
+    assert kebab.ingest()["new"] == 1, "it was named"
+
+
 def test_a_model_does_not_take_back_what_a_person_had_forgotten(kebab: KebabHere) -> None:
     kebab.run("forget", "doc", "secret.md", "--yes")
 

@@ -16,8 +16,10 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
+from types import MappingProxyType
 
 from kb_app._data_dir import DataDir, making_private_files
 from kb_app._sealed import sealed, unsealed
@@ -34,6 +36,7 @@ __all__ = [
     "take_back",
 ]
 
+_NO_ROOTS: Mapping[str, str] = MappingProxyType({})
 _DIGEST_BYTES = 16
 _MARK = re.compile(rb'"([0-9a-f]{32})"')
 
@@ -45,14 +48,22 @@ class Forgotten:
     secret: bytes = b""
     marks: frozenset[str] = frozenset()
 
-    def has(self, source_id: str, path: str) -> bool:
-        """Say whether the file at *path* of a source was forgotten."""
-        return bool(self.marks) and self.mark_of(source_id, path) in self.marks
+    def has(self, source_id: str, path: str, root: str = "") -> bool:
+        """Say whether the file at *path* of a source was forgotten; *root* is its folder."""
+        return bool(self.marks) and not self.marks.isdisjoint(self.marks_of(source_id, path, root))
 
-    def mark_of(self, source_id: str, path: str) -> str:
-        """Return the mark of a file."""
-        named = f"{source_id}\0{path}".encode("utf-8", "surrogatepass")
-        return blake2b(named, key=self.secret, digest_size=_DIGEST_BYTES).hexdigest()
+    def marks_of(self, source_id: str, path: str, root: str = "") -> set[str]:
+        """Return the marks of a file: of its path in the source and, with *root*, of its place."""
+        places = [(source_id, path)]
+        places += [("", os.path.join(_real(root), path))] if root else []  # noqa: PTH118 - no Path
+        named = (f"{of}\0{at}".encode("utf-8", "surrogatepass") for of, at in places)
+        made = (blake2b(name, key=self.secret, digest_size=_DIGEST_BYTES) for name in named)
+        return {each.hexdigest() for each in made}
+
+
+@lru_cache
+def _real(root: str) -> str:
+    return os.path.realpath(root)
 
 
 NOTHING_FORGOTTEN = Forgotten()
@@ -74,21 +85,27 @@ def read_forgotten(data: DataDir) -> Forgotten:
         ) from error
 
 
-def mark(data: DataDir, files: Iterable[tuple[str, str]]) -> None:
-    """Mark files, each a source and a path, as forgotten; those that are marked stay so."""
+def mark(
+    data: DataDir, files: Iterable[tuple[str, str]], roots: Mapping[str, str] = _NO_ROOTS
+) -> None:
+    """Mark files, each a source and a path, as forgotten; those that are marked stay so.
+
+    *roots* are the folders of the sources, by their ids.
+    """
     known = read_forgotten(data)
     kept = known if known.secret else Forgotten(secrets.token_bytes(32), known.marks)
-    fresh = {kept.mark_of(*file) for file in files} - kept.marks
+    marks = (kept.marks_of(*file, root=roots.get(file[0], "")) for file in files)
+    fresh = {each for of_file in marks for each in of_file} - kept.marks
     if fresh:
         _write(data, Forgotten(kept.secret, kept.marks | fresh))
 
 
-def take_back(data: DataDir, source_id: str, path: str) -> bool:
-    """Let a file be read again; return whether it was forgotten."""
+def take_back(data: DataDir, source_id: str, path: str, root: str) -> bool:
+    """Let a file be read again; return whether it was forgotten. *root* is as in ``has``."""
     known = read_forgotten(data)
-    if not known.has(source_id, path):
+    if not known.has(source_id, path, root):
         return False
-    _write(data, Forgotten(known.secret, known.marks - {known.mark_of(source_id, path)}))
+    _write(data, Forgotten(known.secret, known.marks - known.marks_of(source_id, path, root)))
     return True
 
 

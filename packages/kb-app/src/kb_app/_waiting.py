@@ -160,7 +160,7 @@ def _file_at(specs: Sequence[SourceSpec], real: str) -> SourceFile | None:
     if place := place_in(specs, real):
         why = place.refused.detail if place.refused and Path(real).exists() else ""
         below = path_of(place.top, place.below)
-        if place.spec.forgotten.has(place.spec.source_id, below):
+        if place.spec.forgotten.has(place.spec.source_id, below, place.spec.root):
             why = "the person had it forgotten"
         return SourceFile(real, place.spec.source_id, below, why)
     for spec in specs:

@@ -127,7 +127,9 @@ def finish(session: WriteSession) -> str | None:
         return None
     what = _noted(data)
     with disk_errors("forget"):
-        mark(data, (file for file in what.files if file[0] not in what.sources))
+        told = session.control.sources.items()
+        roots = {name: str(source["root"]) for name, source in told if name != ADDED_SOURCE}
+        mark(data, (file for file in what.files if file[0] not in what.sources), roots)
         if session.shows_another:
             return None  # once the store is whole again, there is something to go on with
         _remove_traces(session, what)

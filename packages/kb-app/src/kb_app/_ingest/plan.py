@@ -174,7 +174,7 @@ def _consider(
     if found.reason is not None:
         _leave(plan, found, known, found.reason, found.detail)
         return
-    if plan.source.forgotten.has(plan.source.source_id, found.path):
+    if plan.source.forgotten.has(plan.source.source_id, found.path, plan.source.root):
         _leave_forgotten(plan, found, known)
         return
     kind = detect(found.path)

@@ -77,7 +77,7 @@ def add_file(config: Config, path: str, parts: Parts, open_run: OpenRun) -> Gene
         return
     offer = from_file(where, ingest_settings(config), parts.executor)
     with open_run as run:
-        take_back(run.session.data, ADDED_SOURCE, offer.file.path)
+        take_back(run.session.data, ADDED_SOURCE, offer.file.path, "/")
         if place is not None and place.refused is not None and offer.refused is None:
             run.tally.warnings.append(
                 f"{offer.file.path} is left alone in its source {place.spec.source_id!r} "
@@ -130,7 +130,7 @@ def _add_text(
     with open_run as run:
         _refuse_less_trusted(run, offer)
         if by_person:
-            take_back(run.session.data, ADDED_SOURCE, offer.file.path)
+            take_back(run.session.data, ADDED_SOURCE, offer.file.path, "/")
         _refuse_forgotten(run, offer)
         yield from _recorded(run, "ingest_text", offer)
 
@@ -204,7 +204,8 @@ def _indexed(
     scope = {"sources": [place.spec.source_id], "paths": [key_of_file(where)]}
     with open_run as run:
         if by_person:
-            take_back(run.session.data, place.spec.source_id, *place.spec.narrow)
+            (path,) = place.spec.narrow
+            take_back(run.session.data, place.spec.source_id, path, place.spec.root)
             place = replace(place, spec=replace(place.spec, forgotten=NOTHING_FORGOTTEN))
         yield from recorded(run, "ingest_file", scope, lambda run: _index(run, place, where))
 
@@ -295,7 +296,7 @@ def _refuse_less_trusted(run: Run, offer: Offer) -> None:
 
 def _refuse_forgotten(run: Run, offer: Offer) -> None:
     """Raise ``InvalidInput`` for what a person had forgotten: only a person takes that back."""
-    if read_forgotten(run.session.data).has(ADDED_SOURCE, offer.file.path):
+    if read_forgotten(run.session.data).has(ADDED_SOURCE, offer.file.path, "/"):
         raise InvalidInput(
             f"the person had {offer.file.path!r} forgotten",
             hint="only the person can add it again, with 'kebab ingest-file' or 'ingest-stdin'",
