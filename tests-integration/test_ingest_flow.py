@@ -399,6 +399,18 @@ def test_values_are_filtered_by_in_either_of_their_spellings(
     assert found("walrus", "--repo", "größe") == [path]
 
 
+def test_the_status_counts_the_embeddings_of_the_active_model(library: InstalledKebab) -> None:
+    library.configure(model="multilingual-e5-small")
+    library.ingest()
+    active = library.json("status")["coverage"]
+    library.configure(model="multilingual-e5-small", extra='quality = "fp32"\n')
+    other = library.json("status")["coverage"]
+    library.configure(model="none")
+
+    assert active["embedded"] == active["chunks"] > 0
+    assert (other["embedded"], library.json("status")["coverage"]["embedded"]) == (0, 0)
+
+
 @pytest.mark.parametrize("media", ["", " , "])
 def test_a_filter_by_nothing_is_refused(library: InstalledKebab, media: str) -> None:
     told = library.run("search", "store", "--media", media, code=2)

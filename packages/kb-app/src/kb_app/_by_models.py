@@ -59,7 +59,7 @@ class ByModels:
         files = _waiting.files_named(self._config, paths, self._snapshot_or_none())
         deadline = _waiting.Deadline(seconds, stop)
         rows = _waiting.wait(files, self._snapshot_or_none, self._index, deadline)
-        return wire.file_status(rows, coverage_of(self._snapshot_or_none()))
+        return wire.file_status(rows, coverage_of(self._snapshot_or_none(), self._parts))
 
     def _index(self, file: SourceFile, stop: Event) -> None:
         """Index one file where it is, or take away what there was of it."""

@@ -20,7 +20,7 @@ from kb_app._search.lookup import (
 )
 from kb_core import wire
 from kb_core.citations import citation_of
-from kb_core.errors import InvalidInput, SpanNotSupported
+from kb_core.errors import InvalidInput, ModelMissing, SpanNotSupported
 from kb_core.filters import And, Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ids import enclosed_path
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
@@ -29,6 +29,7 @@ from kb_core.search import CHARS_PER_TOKEN, SearchFilters
 from kb_core.text import LineIndex, cut_within
 
 if TYPE_CHECKING:
+    from kb_app._parts import Parts
     from kb_core.stored import Ledger
     from kb_core.wire import types
 
@@ -181,11 +182,12 @@ def list_docs(
     return wire.doc_list(page, total=len(found), warnings=warnings)
 
 
-def status(
+def status(  # noqa: PLR0913 - what is asked for, and of what
     snapshot: IndexSnapshot,
     path_glob: str | None,
     state: str | None,
-    changed_since: str | None = None,
+    changed_since: str | None,
+    parts: Parts,
     *,
     limit: int | None = None,
     offset: int = 0,
@@ -208,20 +210,25 @@ def status(
         shown = sorted(recent, key=_changed_at, reverse=True)
     ledger = snapshot.ledger(None)
     page = shown[offset : None if limit is None else offset + limit]
-    totals = _coverage(snapshot, ledger)
+    totals = _coverage(snapshot, ledger, parts)
     return wire.file_status(page, totals, total=len(shown), as_of=ledger.changed)
 
 
-def coverage_of(snapshot: IndexSnapshot | None) -> types.FileStatusCoverage:
+def coverage_of(snapshot: IndexSnapshot | None, parts: Parts) -> types.FileStatusCoverage:
     """Return the totals over the whole ledger."""
     if snapshot is None:
         return wire.coverage({}, chunks=0, embedded=0)
-    return _coverage(snapshot, snapshot.ledger(None))
+    return _coverage(snapshot, snapshot.ledger(None), parts)
 
 
-def _coverage(snapshot: IndexSnapshot, ledger: Ledger) -> types.FileStatusCoverage:
+def _coverage(snapshot: IndexSnapshot, ledger: Ledger, parts: Parts) -> types.FileStatusCoverage:
     stats = snapshot.control.stats
-    embedded = max(stats.get("embedded", {}).values(), default=0)
+    counted = stats.get("embedded", {})
+    try:
+        model = parts.model()
+        embedded = counted.get(model.key, 0) if model is not None else 0
+    except ModelMissing:  # nor is it known which of them is its
+        embedded = max(counted.values(), default=0)
     return wire.coverage(ledger.counts, chunks=stats.get("chunk_count", 0), embedded=embedded)
 
 

@@ -258,8 +258,8 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
         snapshot = self._snapshot_or_none()
         if snapshot is None:
-            return wire.file_status([], _reading.coverage_of(None))
-        where = (snapshot, path_glob, state, changed_since)
+            return wire.file_status([], _reading.coverage_of(None, self._parts))
+        where = (snapshot, path_glob, state, changed_since, self._parts)
         found = _reading.status(*where, limit=limit, offset=offset)
         return {**found, "freshness": self._fresh(snapshot.control.stats)}
 
