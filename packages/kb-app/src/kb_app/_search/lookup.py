@@ -132,7 +132,7 @@ def chunk_named(
     if named is None:
         raise ChunkNotFound(
             f"no chunk is {text!r}",
-            hint="chunks get new ids when their text changes: search again",
+            hint="chunks get new ids when their text changes or their file moves: search again",
             details={field: text, "field": field, "value": text},
         )
     if named.chunk is not None:
