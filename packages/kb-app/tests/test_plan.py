@@ -90,11 +90,24 @@ def test_an_empty_folder_in_which_a_disk_was_keeps_what_was_on_it(tmp_path: Path
 
     assert gone(first) == gone(second) == ["gone.md"]
     (warning,) = second.warnings
-    assert f"nothing is in {tmp_path}/usb, where another disk was with 2 documents" in warning
+    assert f"nothing is at {tmp_path}/usb, where another disk was with 2 documents" in warning
     assert "--allow-empty" in warning
     assert gone(plan(tmp_path, documents, before, allow_empty=True)) == documents[1:]
     make(tmp_path, "usb/c.md")
     assert gone(plan(tmp_path, documents, source_row(second))) == documents[1:]
+
+
+def test_a_link_to_another_disk_that_leads_nowhere_keeps_what_was_on_it(tmp_path: Path) -> None:
+    make(tmp_path, "here.md")
+    for link in ("usb", "deleted"):
+        (tmp_path / link).symlink_to(tmp_path / "nowhere")
+    device = tmp_path.stat().st_dev
+    before = {"device": device, "mounts": {"usb": device + 1}}
+
+    made = plan(tmp_path, ["here.md", "usb/a.md", "deleted/b.md"], before)
+
+    assert gone(made) == ["deleted/b.md"]
+    assert source_row(made)["mounts"] == before["mounts"]
 
 
 def test_folders_on_a_device_of_their_own_are_noted(

@@ -374,8 +374,9 @@ def _may_sweep(
 
 def _away(walked: Walk, seen: Collection[str], before: Collection[str]) -> list[str]:
     """Return which folders were on devices of their own *before*, and now hold nothing."""
-    plain = [path for path in before if path in walked.listed and path not in walked.mounts]
-    return [path for path in plain if not any(each.startswith(f"{path}/") for each in seen)]
+    listed, mounts, dangling = walked.listed, walked.mounts, walked.dangling
+    bare = [p for p in before if p in dangling or (p in listed and p not in mounts)]
+    return [path for path in bare if not any(each.startswith(f"{path}/") for each in seen)]
 
 
 def _sweep(plan: Plan, walked: Walk, missing: Sequence[FileRecord], away: Sequence[str]) -> None:
@@ -385,7 +386,7 @@ def _sweep(plan: Plan, walked: Walk, missing: Sequence[FileRecord], away: Sequen
         missing = [row for row in missing if not row.path.startswith(f"{folder}/")]
         if documents := _documents(kept):
             plan.warnings.append(
-                f"source {source.source_id!r}: nothing is in {source.root}/{folder}, where another "
+                f"source {source.source_id!r}: nothing is at {source.root}/{folder}, where another "
                 f"disk was with {documents} documents; they are not removed without --allow-empty"
             )
     for row in missing:

@@ -126,6 +126,8 @@ class Walk:
         self.mounts: dict[str, int] = {}
         """Folders in there that are on a device of their own, and that device."""
         self._elsewhere: dict[str, int] = {}
+        self.dangling: set[str] = set()
+        """Links that lead nowhere."""
         self.unread_rules: list[str] = []
         """Which files of rules cannot be read, and what was not looked at for that."""
         environ = environment()
@@ -257,6 +259,7 @@ class Walk:
         except FileNotFoundError:
             if not entry.is_symlink():
                 return ()  # it went away meanwhile
+            self.dangling.add(path)
             return (self._left(path, disk, SkipReason.UNREADABLE, LEADS_NOWHERE),)
         except OSError as error:
             return (self._left(path, disk, SkipReason.UNREADABLE, _why(error)),)
