@@ -185,6 +185,18 @@ def test_without_an_index_files_and_assets_are_read_again(kebab: InstalledKebab)
     assert not kebab.data_dir.exists(), "the copy goes with the data"
 
 
+def test_what_is_restored_of_a_removed_source_can_be_deleted(kebab: InstalledKebab) -> None:
+    kebab.run("remove", "notes")
+    for part in kebab.data_dir.glob("kebab.duckdb*"):
+        part.unlink()
+    kebab.run("doctor", "--repair", "--yes")
+
+    told = kebab.json("reset", "--orphans-only", "--yes")
+
+    assert told["documents"] == NOTES
+    assert [doc["source_id"] for doc in kebab.json("list", "docs")["items"]] == ["_added"]
+
+
 def test_nothing_is_repaired_that_is_whole_or_that_nobody_wants(kebab: InstalledKebab) -> None:
     store = kebab.data_dir / "kebab.duckdb"
     whole = store.read_bytes()

@@ -112,24 +112,23 @@ def _reset_orphans(config: Config, parts: Parts, *, dry_run: bool) -> types.Rese
     try:
         snapshot, orphaned = reader.snapshot(), Not(OneOf("source_id", tuple(known)))
         documents = snapshot.count_docs(orphaned)
-        has_rows = bool(snapshot.files(orphaned))  # of files that were skipped, say
+        names = {row["source_id"] for row in snapshot.files(orphaned)}  # skipped ones, too
+        names.update(doc["source_id"] for doc in snapshot.docs(orphaned))
     except NotIndexed as error:
         if lost := DataDir(config.storage.data_dir).lost_index():
             raise lost from error
-        documents, has_rows = 0, False
+        documents, names = 0, set()
     finally:
         reader.close()
-    if (documents or has_rows) and not dry_run:
+    if names and not dry_run:
         with parts.session() as session:
-            _remove_orphans(session, known)
+            _remove_orphans(session, sorted(names))
     return wire.reset_report("orphans", [], dry_run=dry_run, documents=documents)
 
 
-def _remove_orphans(session: WriteSession, known_sources: Sequence[str]) -> None:
-    """Remove the documents and ledger rows of sources that are not configured any more."""
-    for source_id in session.control.sources:
-        if source_id in known_sources:
-            continue
+def _remove_orphans(session: WriteSession, sources: Sequence[str]) -> None:
+    """Remove the documents and ledger rows of *sources*."""
+    for source_id in sources:
         rows = session.store.ledger(source_id)
         session.commit(
             Changes(
