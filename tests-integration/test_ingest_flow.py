@@ -399,6 +399,31 @@ def test_values_are_filtered_by_in_either_of_their_spellings(
     assert found("walrus", "--repo", "größe") == [path]
 
 
+def test_files_are_in_the_repository_that_they_are_in_now(library: InstalledKebab) -> None:
+    """``git init`` in a folder that was indexed; a checkout that is renamed; one in another."""
+
+    def init(folder: Path) -> None:
+        (folder / ".git").mkdir()
+        (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+
+    def known() -> dict[str, int]:
+        library.ingest()
+        return library.json("stats")["repo_breakdown"]
+
+    assert known() == {}
+    init(library.notes)
+    assert known() == {"notes": 4}
+    init(library.notes / "deep/er")
+    assert known() == {"notes": 3, "er": 1}
+    library.ingest(str(library.notes / "deep"), "--force-reingest")  # knows no more than it sees
+    assert counts(library.ingest()) == {"unchanged": 4, "skipped": 2}
+    (library.notes / "deep/er").rename(library.notes / "deep/est")
+    shutil.rmtree(library.notes / ".git")
+    assert known() == {"est": 1}
+    shutil.rmtree(library.notes / "deep/est/.git")
+    assert known() == {}
+
+
 def test_the_status_counts_the_embeddings_of_the_active_model(library: InstalledKebab) -> None:
     library.configure(model="multilingual-e5-small")
     library.ingest()

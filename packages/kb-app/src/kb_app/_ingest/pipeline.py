@@ -54,6 +54,8 @@ _CHUNKS_PER_BATCH = 4000
 _CHUNKS_PER_LOOK = 16_000
 _LOOK_SECS = 30.0
 """A batch of a first look ends here too, so that one which is killed has not read in vain."""
+_KEPT_TO_THE_END = ("repos",)
+"""What readers are told of a source only once every file of it was made by that."""
 _PUBLISHING_SHARE = 10
 """A batch is collected for this many times as long as the last one took to publish."""
 
@@ -261,10 +263,8 @@ class _Writing:
         for plan in self._plans:
             if plan.verified:
                 source_id = plan.source.source_id
-                self._pending_sources[source_id] = {
-                    **self._sources[source_id],
-                    "verified_at": verified,
-                }
+                row = {**self._sources[source_id], **source_row(plan), "verified_at": verified}
+                self._pending_sources[source_id] = row
 
     def flush(self, *, force: bool = False) -> Generator[IngestEvent]:
         """Commit and publish the batch when it is full, or anyway."""
@@ -321,7 +321,8 @@ class _Writing:
         for plan in plans:
             source_id = plan.source.source_id
             known = published.get(source_id, {})
-            row = {**self._sources[source_id], "verified_at": known.get("verified_at")}
+            kept = {name: known[name] for name in _KEPT_TO_THE_END if name in known}
+            row = {**self._sources[source_id], "verified_at": known.get("verified_at"), **kept}
             self._sources[source_id] = row
             if row != known:
                 self._pending_sources[source_id] = row

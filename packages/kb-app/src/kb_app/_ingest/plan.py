@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from kb_app._ingest.judging.kinds import Kind, Skip, check_medium, check_size, detect
 from kb_app._ingest.judging.secrets import check_secret_name
+from kb_app._ingest.seeing.repository import Checkouts
 from kb_app._ingest.seeing.walk import LEADS_NOWHERE, Seen, Walk, walk
 from kb_app._ingest.settings import (
     UNKNOWN,
@@ -76,6 +77,8 @@ class Plan:
     """Where the source is: what lies at its root on another one may be something else."""
     mounts: Mapping[str, int] = field(default_factory=dict)
     """Folders in it that are on devices of their own: one that is empty now may be away."""
+    repos: Mapping[str, str] | None = None
+    """The repositories that its folders are; ``None`` where that is not known."""
     folders: set[str] = field(default_factory=set)
     """Absolute paths of the folders that the walk looked into."""
     hash_of: HashOf = field(default_factory=remembering_hashes)
@@ -140,9 +143,13 @@ def _make_plan(
     """Walk *source* and compare with its ledger."""
     plan = Plan(source)
     seen: set[str] = set()
+    checkouts = Checkouts(source.root, walked.checkouts, before.get("repos"))
     for found in walked:
         seen.add(found.path)
-        _consider(plan, found, ledger.get(found.path), settings, options)
+        known = ledger.get(found.path)
+        if known is not None and known.doc_id and checkouts.is_other(found.path):
+            known = replace(known, fingerprint=None)  # so that it is made again
+        _consider(plan, found, known, settings, options)
     plan.warnings += [f"source {source.source_id!r}: {each}" for each in walked.unread_rules]
     there = [row for row in ledger.values() if _counts(row)]
     missing = [row for row in there if row.path not in seen]
@@ -151,8 +158,11 @@ def _make_plan(
     away = [] if options.allow_empty else _away(walked, seen, before.get("mounts", {}))
     if _may_sweep(plan, walked, lost, before.get("device"), options):
         _sweep(plan, walked, missing, away)
-    known = before.get("mounts", {}).items()
-    plan.mounts = {p: d for p, d in known if source.narrow or p in away} | walked.mounts
+    mounts = before.get("mounts", {}).items()
+    plan.mounts = {p: d for p, d in mounts if source.narrow or p in away} | walked.mounts
+    plan.repos = (
+        checkouts.names if walked.root_exists and not source.narrow else before.get("repos")
+    )
     plan.verified = walked.root_exists and not source.narrow
     plan.folders = walked.folders
     return plan
@@ -447,4 +457,5 @@ def source_row(plan: Plan) -> dict[str, Any]:
         "source_type": source.source_type,
         "device": plan.device,
         **({"mounts": dict(plan.mounts)} if plan.mounts else {}),
+        **({"repos": dict(plan.repos)} if plan.repos is not None else {}),
     }

@@ -7,12 +7,13 @@ is not installed, and nothing that a checked-out configuration names is executed
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from kb_app._ingest.seeing.files import spell
 from kb_core.values import dataclass
 
-__all__ = ["Repository", "RepositoryFinder"]
+__all__ = ["Checkouts", "Repository", "RepositoryFinder"]
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
@@ -40,6 +41,50 @@ class RepositoryFinder:
                 found = self.of_folder(folder.parent)
             self._known[folder] = found
         return self._known[folder]
+
+
+class Checkouts:
+    """Which repository each folder of a source is in, beside what was known *before*, if it was.
+
+    *found* are the folders with ``.git`` that a walk has seen so far, and where they are on disk.
+    """
+
+    def __init__(
+        self, root: str, found: Mapping[str, str], before: Mapping[str, str] | None
+    ) -> None:
+        self._found = found
+        self._before = before
+        self._finder = RepositoryFinder()
+        self._around = self._name_of(root)
+        self._is_other: dict[str, bool] = {}
+
+    def is_other(self, path: str) -> bool:
+        """Say whether the file at *path*, which the walk has come to, is in another one now."""
+        if self._before is None:
+            return False
+        folder = path.rpartition("/")[0]
+        if folder not in self._is_other:
+            now = self._found.get(_nearest(folder, self._found))
+            was = self._before.get(_nearest(folder, self._before))
+            self._is_other[folder] = was != (self._name_of(now) if now else self._around)
+        return self._is_other[folder]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of the repositories by their folders; ``""`` is also what is around all."""
+        names = {path: self._name_of(disk) for path, disk in self._found.items()}
+        return {path: name for path, name in {"": self._around, **names}.items() if name}
+
+    def _name_of(self, folder: str) -> str | None:
+        found = self._finder.of_folder(Path(folder))
+        return found.name if found else None
+
+
+def _nearest(folder: str, known: Mapping[str, str]) -> str:
+    """Return the first of *folder* and the folders above it that is *known*, or the root."""
+    while folder and folder not in known:
+        folder = folder.rpartition("/")[0]
+    return folder
 
 
 def _repository(folder: Path) -> Repository | None:

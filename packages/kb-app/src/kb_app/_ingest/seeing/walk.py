@@ -126,6 +126,8 @@ class Walk:
         self.mounts: dict[str, int] = {}
         """Folders in there that are on a device of their own, and that device."""
         self._elsewhere: dict[str, int] = {}
+        self.checkouts: dict[str, str] = {}
+        """Folders that hold ``.git``, and where they are on disk."""
         self.dangling: set[str] = set()
         """Links that lead nowhere."""
         self.unread_rules: list[str] = []
@@ -195,6 +197,8 @@ class Walk:
             return
         self._note_listed(folder.path[:-1], device)
         self.folders.add(here.rstrip("/") or "/")
+        if ".git" in names:
+            self.checkouts[folder.path[:-1]] = here
         scope = folder.scope.enter(folder.path, here_rules) if here_rules else folder.scope
         found = [
             (name + "/" if _is_folder(entry) else name, entry)
