@@ -408,7 +408,8 @@ def test_files_are_in_the_repository_that_they_are_in_now(library: InstalledKeba
 
     def known() -> dict[str, int]:
         library.ingest()
-        return library.json("stats")["repo_breakdown"]
+        found: dict[str, int] = library.json("stats")["repo_breakdown"]
+        return found
 
     assert known() == {}
     init(library.notes)
