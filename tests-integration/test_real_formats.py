@@ -236,3 +236,29 @@ def test_a_file_that_eats_memory_is_its_own_error(installed: InstalledKebab) -> 
         "needs more than 250 MB of memory; [limits] memory_mb is 250"
     ]
     assert installed.paths("quince") == ["modest.docx"]
+
+
+def test_what_is_cut_otherwise_now_is_unchanged_where_it_stands(kebab: InstalledKebab) -> None:
+    """Of a page, a web page, a transcript and a notebook, whose lines are not those of the text."""
+    said = [f"The walrus of harbour {number} sleeps in the cold. " * 3 for number in range(24)]
+    (kebab.notes / "paper.pdf").write_bytes(paper(*(plain_page(*said[n::3]) for n in range(3))))
+    kebab.write("page.html", "<html><body>" + "\n".join(f"<p>{each}</p>" for each in said))
+    cues = (f"00:00:{n:02},000 --> 00:00:{n:02},900\n{each}\n\n" for n, each in enumerate(said))
+    kebab.write("talk.srt", "".join(cues))
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": ["# It\n", *said[:5]]}]
+    whole = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    kebab.write("book.ipynb", json.dumps(whole, indent=1))
+
+    def cut(target: int) -> None:
+        kebab.configure(extra=f"[chunking]\ntarget_tokens = {target}\noverlap_tokens = 7\n")
+        assert kebab.ingest()["errors"] == 0
+
+    cut(100)
+    found = kebab.run("--json", "search", "walrus harbour", "-k", "100").stdout
+    assert {hit["doc_path"] for hit in json.loads(found)["hits"]} == {
+        file.name for file in kebab.notes.iterdir()
+    }
+    for target in (40, 256):
+        cut(target)
+        checks = kebab.json("cite", "verify", "-", given=found)["checks"]
+        assert {check["status"] for check in checks} == {"unchanged"}, target

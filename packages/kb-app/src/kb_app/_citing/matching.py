@@ -36,6 +36,7 @@ __all__ = [
     "Status",
     "Verdict",
     "find_by_hash",
+    "has_part",
     "judge",
     "occurrences",
     "quote_by_hash",
@@ -240,11 +241,13 @@ _MOST_CHARACTERS = 100_000_000
 """How much is hashed while windows of lines are tried."""
 _MOST_PARTS = 500_000
 """How many parts of the cited lines are tried, at each kind of edge."""
-_SENTENCE = (
+_Edges: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+_LINE: _Edges = (re.compile(r"(?<=\n)(?=\S)"), re.compile(r"(?<=\S)(?=\n)"))
+_SENTENCE: _Edges = (
     re.compile(r"""(?<=[.!?…。！？｡"'”’」』）)\]*_\s])(?=\S)"""),
     re.compile(r"""(?<=[.!?…。！？｡"'”’」』）)\]*_])(?=\s|[^\x00-\u024f])"""),
 )
-_WORD = (
+_WORD: _Edges = (
     re.compile(r"(?<=\s)(?=\S)|(?<=[^\x00-\u024f])(?=\S)"),
     re.compile(r"(?<=\S)(?=\s)|(?<=[^\x00-\u024f])"),
 )
@@ -263,6 +266,11 @@ def quote_by_hash(text: str, cited: Lines, digest: str) -> Quote | None:
             return Quote(block.removesuffix("\n"), cited)
     part = _part(block, digest)
     return None if part is None else quoted_part(text, start + part[0], start + part[1])
+
+
+def has_part(block: str, digest: str) -> bool:
+    """Say whether some part of *block* has the hash: what was cited may be cut otherwise now."""
+    return any(_found(block, edges, digest) for edges in (_LINE, _SENTENCE, _WORD))
 
 
 def find_by_hash(text: str, cited: Lines, digest: str) -> Quote | None:
@@ -293,21 +301,34 @@ def _outwards(middle: int, last: int) -> Iterator[int]:
 
 def _part(block: str, digest: str) -> tuple[int, int] | None:
     """Return the range of *block* that has the hash, and leaves out none of its lines."""
-    wanted = bytes.fromhex(digest)
-    for begins, ends in (_SENTENCE, _WORD):
-        starts, stops = _edges(block, begins), _edges(block, ends)
-        first_end, last_start = block.find("\n"), block.rstrip("\n").rfind("\n") + 1
-        starts = [at for at in starts if first_end == -1 or at < first_end]
-        stops = [at for at in stops if at > last_start]
-        if len(starts) * len(stops) > _MOST_PARTS:
-            continue
-        for start in starts:
-            if (end := _end_of(block, start, stops, wanted)) is not None:
-                return start, end
+    first_end, last_start = block.find("\n"), block.rstrip("\n").rfind("\n") + 1
+    latest = len(block) if first_end == -1 else first_end - 1
+    for edges in (_SENTENCE, _WORD):
+        if part := _found(block, edges, digest, latest, last_start + 1):
+            return part
     return None
 
 
-def _edges(block: str, pattern: re.Pattern[str]) -> list[int]:
+def _found(
+    block: str, edges: _Edges, digest: str, latest: int | None = None, earliest: int = 0
+) -> tuple[int, int] | None:
+    """Return the range between two *edges* that has the hash.
+
+    It starts at *latest* or before, and ends at *earliest* or after.
+    """
+    begins, ends = edges
+    starts = [at for at in _places(block, begins) if latest is None or at <= latest]
+    stops = [at for at in _places(block, ends) if at >= earliest]
+    if len(starts) * len(stops) > _MOST_PARTS:
+        return None
+    wanted = bytes.fromhex(digest)
+    for start in starts:
+        if (end := _end_of(block, start, stops, wanted)) is not None:
+            return start, end
+    return None
+
+
+def _places(block: str, pattern: re.Pattern[str]) -> list[int]:
     return sorted({0, *(match.start() for match in pattern.finditer(block)), len(block)})
 
 

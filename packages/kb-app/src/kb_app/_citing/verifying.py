@@ -24,6 +24,7 @@ from kb_app._citing.matching import (
     Status,
     Verdict,
     find_by_hash,
+    has_part,
     judge,
     occurrences,
     quote_by_hash,
@@ -31,7 +32,13 @@ from kb_app._citing.matching import (
     quoted_part,
 )
 from kb_app._media import has_lines
-from kb_app._search.lookup import chunks_at, documents_at, in_several_sources, spellings
+from kb_app._search.lookup import (
+    chunks_at,
+    chunks_meeting,
+    documents_at,
+    in_several_sources,
+    spellings,
+)
 from kb_app.config import Config
 from kb_core import wire
 from kb_core.citations import Citation, CodeSpan, LineSpan, citation_of, parse_citation
@@ -304,14 +311,23 @@ class _Verifier:
 
     def _indexed(self, given: Cited, doc: StoredDoc) -> _Check:
         """Judge what is cited of a document that has no lines, by what is indexed of it."""
-        chunks: Sequence[StoredChunk] = chunks_at(self._snapshot, doc, given.citation)
+        meeting = chunks_meeting(self._snapshot, doc, given.citation)
+        chunks = chunks_at(self._snapshot, doc, given.citation) or meeting
         if given.content_hash is None:
             return _Check("unchanged" if chunks else "gone", doc)
         if any(content_hash(chunk["text"]) == given.content_hash for chunk in chunks):
             return _in_path(_Check("unchanged", doc, citation_of(chunks[0])), given)
+        if meeting and self._stands_among(meeting, doc, given.content_hash):
+            return _in_path(_Check("unchanged", doc, citation_of(chunks[0])), given)
         if chunk := self._chunk(doc, given.content_hash, None):
             return _Check("moved", doc, citation_of(chunk))
         return self._by_hash(given, _Check("changed" if chunks else "gone", doc))
+
+    def _stands_among(self, chunks: Sequence[StoredChunk], doc: StoredDoc, digest: str) -> bool:
+        """Say whether a text stands there that was a passage, and is cut otherwise by now."""
+        start = min(chunk["start"] for chunk in chunks)
+        end = max(chunk["end"] for chunk in chunks)
+        return has_part(self._files.before(doc)[start:end], digest)
 
     def _lines(self, given: Cited, doc: StoredDoc, cited: Lines) -> _Check:
         now, before = self._files.now(doc), self._files.before(doc)

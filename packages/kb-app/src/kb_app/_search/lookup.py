@@ -42,6 +42,7 @@ __all__ = [
     "Origin",
     "chunk_named",
     "chunks_at",
+    "chunks_meeting",
     "document_named",
     "documents_at",
     "find",
@@ -209,6 +210,22 @@ def chunks_at(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Se
     cited = [(c, citation_of(c).bare().span) for c in snapshot.doc_chunks(doc["doc_id"])]
     found = [chunk for chunk, there in cited if there == span]
     return found or [chunk for chunk, there in cited if _meet(there, span)]
+
+
+def chunks_meeting(
+    snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation
+) -> Sequence[StoredChunk]:
+    """Return all chunks of *doc* that have anything of the place of *citation*, lines too."""
+    span = citation.bare().span
+    cited = [(c, citation_of(c).bare().span) for c in snapshot.doc_chunks(doc["doc_id"])]
+    return [c for c, there in cited if there == span or _meet(there, span) or _share(there, span)]
+
+
+def _share(one: Span, other: Span) -> bool:
+    """Say whether two places are lines, some of which they have in common."""
+    if not isinstance(one, LineSpan | CodeSpan) or not isinstance(other, LineSpan | CodeSpan):
+        return False
+    return max(one.start, other.start) <= min(one.end, other.end)
 
 
 def _meet(one: Span, other: Span) -> bool:
