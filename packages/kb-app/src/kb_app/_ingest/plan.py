@@ -6,6 +6,7 @@ ledger is not read; a file that is gone is told apart from one that could not be
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -361,6 +362,7 @@ def _may_sweep(
 ) -> bool:
     """Say whether what was not seen may be gone (ruling R8); warn where it may not."""
     source, problem = plan.source, None
+    unless = f"without {_believing(plan)!r}"
     is_elsewhere = device_before and walked.device != device_before
     is_elsewhere = is_elsewhere and lost.files and not options.allow_empty
     if not walked.root_exists:
@@ -368,18 +370,23 @@ def _may_sweep(
     elif is_elsewhere and plan.device == device_before and not source.narrow:
         problem = (
             f"{source.root} is on another device now, and {lost.documents} of {lost.of} documents "
-            "are not there; nothing is removed without --allow-empty"
+            f"are not there; nothing is removed {unless}"
         )
     elif is_elsewhere:
         problem = f"{source.root} is on another device now; nothing is removed"
     elif lost.documents and lost.is_all and not (options.allow_empty or source.narrow):
         problem = (
             f"nothing is in {source.root}, where {lost.documents} documents were; "
-            "nothing is removed without --allow-empty"
+            f"nothing is removed {unless}"
         )
     if problem:
         plan.warnings.append(f"source {source.source_id!r}: {problem}")
     return problem is None
+
+
+def _believing(plan: Plan) -> str:
+    """Return the command that takes what was not seen of this source as gone, and of no other."""
+    return f"kebab ingest {shlex.quote(plan.source.root)} --allow-empty"
 
 
 def _away(walked: Walk, seen: Collection[str], before: Collection[str]) -> list[str]:
@@ -397,7 +404,8 @@ def _sweep(plan: Plan, walked: Walk, missing: Sequence[FileRecord], away: Sequen
         if documents := _documents(kept):
             plan.warnings.append(
                 f"source {source.source_id!r}: nothing is at {source.root}/{folder}, where another "
-                f"disk was with {documents} documents; they are not removed without --allow-empty"
+                f"disk was with {documents} documents; they are not removed without "
+                f"{_believing(plan)!r}"
             )
     for row in missing:
         fate = walked.fate_of(row.path)
