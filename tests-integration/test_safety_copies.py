@@ -362,7 +362,7 @@ def test_marks_of_what_was_forgotten_that_are_damaged_stop_runs_until_a_repair(
     kebab.ingest()
     kebab.run("forget", "doc", "first.md", "--yes")
     kebab.run("export", "--safety")
-    (mark,) = json.loads(marks.read_bytes())["marks"]
+    mark, _ = json.loads(marks.read_bytes())["marks"]  # by its source, and by its place
     kebab.run("forget", "doc", "second.md", "--yes")
     other = "b" if mark[0] != "b" else "c"
     marks.write_text(marks.read_text("utf-8").replace(mark, other + mark[1:]), "utf-8")
