@@ -36,7 +36,10 @@ from kb_search.writer import Writer
 
 CODES = {"io_error", "index_corrupt", "store_corrupt"}
 CALLS = ("write", "fsync", "rename", "create")
-ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EIO)
+ERRNOS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EIO),
+    *(errno.EFBIG, errno.ESTALE),
+)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +88,8 @@ def check_round(
     ("call", "number", "nth", "times"),
     [
         ("write", errno.ENOSPC, 4, 9999),
+        ("write", errno.EFBIG, 8, 9999),
+        ("write", errno.ESTALE, 8, 9999),
         ("create", errno.EROFS, 1, 9999),
         ("fsync", errno.EIO, 1, 9999),
     ],

@@ -13,19 +13,29 @@ from pathlib import Path
 from kb_core.errors import IoError
 from kb_core.values import lazy_pattern
 
-__all__ = ["disk_errors", "disk_hint", "disk_hint_of", "remove_folder"]
+__all__ = ["LOOK_AT_THE_DISK", "disk_errors", "disk_hint", "disk_hint_of", "remove_folder"]
 
+LOOK_AT_THE_DISK = "look whether the disk is there and can be written, and run it again"
+"""What can be done about one that went away, and where nothing better is known."""
 _FULL = "free some space and run it again; nothing committed is lost"
 _READ_ONLY = (
     "searching works; to index, make it writable, or set storage.data_dir to a place that is"
 )
+_TOO_LARGE = (
+    "files may not be as large as that there: raise the limit ('ulimit -f'), or keep the data on "
+    "another file system, such as one that is not FAT; then run it again"
+)
 _HINTS = {
     errno.ENOSPC: ("no space left", _FULL),
     errno.EDQUOT: ("quota exceeded", _FULL),
+    errno.EFBIG: ("file too large", _TOO_LARGE),
     errno.EMFILE: ("too many open files", "raise the limit ('ulimit -n 4096') and run it again"),
     errno.ENFILE: ("too many open files in", "close other programs and run it again"),
     errno.EROFS: ("read-only file system", _READ_ONLY),
     errno.EACCES: ("permission denied", "give yourself the right to write there, and run it again"),
+    errno.ESTALE: ("stale file handle", LOOK_AT_THE_DISK),
+    errno.ENODEV: ("no such device", LOOK_AT_THE_DISK),
+    errno.ENOTCONN: ("endpoint is not connected", LOOK_AT_THE_DISK),
     errno.EIO: ("input/output error", "the disk may be failing: copy the data directory elsewhere"),
 }
 _NUMBER = lazy_pattern(r"(?:os error|code:|errno) (\d+)")

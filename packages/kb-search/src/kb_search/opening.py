@@ -23,7 +23,7 @@ from typing import Any
 import tantivy
 
 from kb_core.control import Control, VectorFiles
-from kb_core.disk import disk_hint, disk_hint_of
+from kb_core.disk import LOOK_AT_THE_DISK, disk_hint, disk_hint_of
 from kb_core.errors import IndexCorrupt, IoError, KbError, StoreBusy
 from kb_core.ids import blake2b
 from kb_core.values import dataclass, field_names, lazy_pattern
@@ -62,7 +62,7 @@ DAMAGED_HINT = (
 )
 
 _LOCKED = ("lockbusy", "lockfile")
-_FROM_DISK = ("os error", "io_error")
+_FROM_DISK = ("os error", "io_error", "ioerror(os")
 _GAVE_UP = "index writer was killed"
 """What the engine says once a thread of its writer has ended, which keeps the reason to itself.
 
@@ -103,7 +103,8 @@ def damaged(what: str) -> IndexCorrupt:
 def _translated(action: str, error: Exception) -> KbError:
     text = str(error)
     lowered = text.lower()
-    if any(word in lowered for word in _LOCKED):
+    is_from_disk = any(word in lowered for word in _FROM_DISK)  # so may be that of a lock's file
+    if any(word in lowered for word in _LOCKED) and not is_from_disk:
         return StoreBusy(
             f"could not {action}: another process is writing to the index",
             hint="wait for the other 'kebab ingest' to end",
@@ -113,9 +114,9 @@ def _translated(action: str, error: Exception) -> KbError:
             f"could not {action}: the disk refused what the engine wrote: {text}",
             hint="look whether the disk is full or can be written; then run 'kebab ingest' again",
         )
-    refused = any(word in lowered for word in _FROM_DISK) or disk_hint_of(text)
-    if refused and "invaliddata" not in lowered:
-        return IoError(f"could not {action}: {text}", hint=disk_hint_of(text))
+    hint = disk_hint_of(text)
+    if (is_from_disk or hint) and "invaliddata" not in lowered:
+        return IoError(f"could not {action}: {text}", hint=hint or LOOK_AT_THE_DISK)
     return damaged(f"could not {action}: {text or type(error).__name__}")
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import _duckdb as duckdb  # without the package around it, which takes as long again
 
-from kb_core.disk import disk_hint, disk_hint_of
+from kb_core.disk import LOOK_AT_THE_DISK, disk_hint, disk_hint_of
 from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
 
 __all__ = ["CORRUPT_HINT", "is_damage", "translate_errors"]
@@ -28,6 +28,8 @@ _DAMAGED = (
     "failed to replay wal",
     "failure while replaying wal",
 )
+_REFUSED = ("could not write", "could not read from file", "could not truncate", "fsync failed")
+"""Of a file, whatever the reason: the error of a commit is that of its transaction."""
 _NEWER = re.compile(r"version number \d+.*can (only )?read", re.DOTALL)
 _SURROGATE = re.compile(r"surrogate ('[^']*') at position (\d+)")
 _HOLDER = re.compile(r"\(PID (\d+)\)")
@@ -83,8 +85,12 @@ def _translated(action: str, error: duckdb.Error) -> KbError:
     if is_damage(error):
         return StoreCorrupt(f"could not {action}: {message}", hint=CORRUPT_HINT)
     hint = disk_hint_of(message)
-    if isinstance(error, duckdb.IOException) or hint:
-        return IoError(f"could not {action}: {message}", hint=hint)
+    is_refused = any(words in lowered for words in _REFUSED)
+    if isinstance(error, duckdb.IOException) or hint or is_refused:
+        return IoError(
+            f"could not {action}: {message}",
+            hint=hint or (LOOK_AT_THE_DISK if is_refused else None),
+        )
     if isinstance(error, _UNUSABLE_CLASSES):
         return IoError(
             f"could not {action}: the database gave up: {message}",

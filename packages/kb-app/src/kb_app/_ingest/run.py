@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from threading import Event
 from typing import Any
@@ -35,7 +35,7 @@ from kb_app.jobs import JobFile, PastRun, note_quiet_run
 from kb_core.clock import to_epoch, to_rfc3339
 from kb_core.control import ADDED_SOURCE
 from kb_core.disk import disk_errors
-from kb_core.errors import IndexCorrupt, NotIndexed
+from kb_core.errors import IndexCorrupt, KbError, NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
 from kb_core.values import replace
@@ -339,8 +339,9 @@ def recorded(
     finally:
         tally.corpus_revision = session.control.corpus_revision
         counts = {**tally.counts(), "embedded": tally.embedded}
-        session.store.finish_run(run_id, ended, {"counts": counts, "ms": tally.duration_ms})
-        session.publish()  # the time of the last run is part of what readers see
+        with suppress(*((KbError,) if ended == "failed" else ())):  # it is not what went wrong
+            session.store.finish_run(run_id, ended, {"counts": counts, "ms": tally.duration_ms})
+            session.publish()  # the time of the last run is part of what readers see
         progress.remove()
     yield _last_event(tally, scope, run.options, run.clock, aborted=run.stop.is_set())
 
