@@ -110,6 +110,17 @@ def test_a_link_to_another_disk_that_leads_nowhere_keeps_what_was_on_it(tmp_path
     assert source_row(made)["mounts"] == before["mounts"]
 
 
+def test_what_cannot_be_asked_whether_it_is_a_folder_keeps_what_was_in_it(tmp_path: Path) -> None:
+    """As a folder of a server that is away, where its parent does not tell of what kind it is."""
+    make(tmp_path, "here.md")
+    (tmp_path / "refused").symlink_to("x" * 300)
+    (tmp_path / "circle").symlink_to("circle")
+
+    made = plan(tmp_path, ["here.md", "refused/a.md", "circle/b.md"], {})
+
+    assert gone(made) == ["circle/b.md"]
+
+
 def test_folders_on_a_device_of_their_own_are_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

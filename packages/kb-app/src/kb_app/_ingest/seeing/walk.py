@@ -20,6 +20,7 @@ really gone; it never says so of what could not be listed.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -266,6 +267,8 @@ class Walk:
             self.dangling.add(path)
             return (self._left(path, disk, SkipReason.UNREADABLE, LEADS_NOWHERE),)
         except OSError as error:
+            if error.errno != errno.ELOOP:
+                self._closed[path] = SkipReason.UNREADABLE  # it may be a folder, for all one knows
             return (self._left(path, disk, SkipReason.UNREADABLE, _why(error)),)
         if not stat.S_ISREG(found.st_mode):
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a file")
