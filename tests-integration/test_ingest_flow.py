@@ -422,6 +422,13 @@ def test_files_are_in_the_repository_that_they_are_in_now(library: InstalledKeba
     (library.notes / "deep/er").rename(library.notes / "deep/est")
     shutil.rmtree(library.notes / ".git")
     assert known() == {"est": 1}
+    library.write("deep/est/note.md", "Edited.\n")
+    shutil.rmtree(library.notes / "deep/est/.git")
+    library.ingest(str(library.notes / "deep/est"))
+    init(library.notes / "deep/est")
+    assert known() == {"est": 1}, (
+        "a part that was seen in between is no reason to take it for known"
+    )
     shutil.rmtree(library.notes / "deep/est/.git")
     assert known() == {}
 

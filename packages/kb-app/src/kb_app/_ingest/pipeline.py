@@ -321,7 +321,8 @@ class _Writing:
         for plan in plans:
             source_id = plan.source.source_id
             known = published.get(source_id, {})
-            kept = {name: known[name] for name in _KEPT_TO_THE_END if name in known}
+            later = _KEPT_TO_THE_END if plan.verified else ()
+            kept = {name: known[name] for name in later if name in known}
             row = {**self._sources[source_id], "verified_at": known.get("verified_at"), **kept}
             self._sources[source_id] = row
             if row != known:

@@ -161,10 +161,9 @@ def _make_plan(
         _sweep(plan, walked, missing, away)
     mounts = before.get("mounts", {}).items()
     plan.mounts = {p: d for p, d in mounts if source.narrow or p in away} | walked.mounts
-    plan.repos = (
-        checkouts.names if walked.root_exists and not source.narrow else before.get("repos")
-    )
-    plan.verified = walked.root_exists and not source.narrow
+    is_whole = walked.root_exists and not source.narrow
+    plan.repos = checkouts.names if is_whole else checkouts.names_in_part
+    plan.verified = is_whole
     plan.folders = walked.folders
     return plan
 

@@ -57,6 +57,7 @@ class Checkouts:
         self._finder = RepositoryFinder()
         self._around = self._name_of(root)
         self._is_other: dict[str, bool] = {}
+        self._mixed: set[str] = set()
 
     def is_other(self, path: str) -> bool:
         """Say whether the file at *path*, which the walk has come to, is in another one now."""
@@ -64,9 +65,12 @@ class Checkouts:
             return False
         folder = path.rpartition("/")[0]
         if folder not in self._is_other:
-            now = self._found.get(_nearest(folder, self._found))
-            was = self._before.get(_nearest(folder, self._before))
-            self._is_other[folder] = was != (self._name_of(now) if now else self._around)
+            found, known = _nearest(folder, self._found), _nearest(folder, self._before)
+            disk = self._found.get(found)
+            name = self._name_of(disk) if disk else self._around
+            self._is_other[folder] = self._before.get(known) != name
+            if self._is_other[folder]:
+                self._mixed.add(max(found, known, key=len))
         return self._is_other[folder]
 
     @property
@@ -74,6 +78,15 @@ class Checkouts:
         """The names of the repositories by their folders; ``""`` is also what is around all."""
         names = {path: self._name_of(disk) for path, disk in self._found.items()}
         return {path: name for path, name in {"": self._around, **names}.items() if name}
+
+    @property
+    def names_in_part(self) -> dict[str, str] | None:
+        """What is known after a walk of a part.
+
+        Folders of which it saw files in another one have no name: the next whole walk finds
+        all of them in another one.
+        """
+        return None if self._before is None else {**self._before, **dict.fromkeys(self._mixed, "")}
 
     def _name_of(self, folder: str) -> str | None:
         found = self._finder.of_folder(Path(folder))
