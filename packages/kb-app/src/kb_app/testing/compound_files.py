@@ -161,7 +161,7 @@ def harmed(data: bytes, seed: int) -> bytes:
             case 1:
                 changed[at : at + 4] = chance.choice([b"\0" * 4, b"\xff" * 4, b"\1\0\0\0"])
             case 2:
-                changed[at : at + 200] = chance.randbytes(chance.randrange(200))
+                changed[at : at + 200] = chance.randbytes(chance.randrange(200)) or b"\0"
             case _ if chance.random() < 0.2:
                 del changed[at:]
                 changed += b"\0"
