@@ -77,6 +77,19 @@ def test_a_hyphen_at_the_end_of_a_line_is_dropped_unless_the_word_has_it() -> No
     )
 
 
+def test_characters_beyond_the_first_plane_are_read_each_at_its_place() -> None:
+    page = Leaf([Said(72, 700, "The speed ~ of @ is fine."), Said(72, 600, "Half a ^ is none.")])
+
+    parsed = parse(paper(page, means={"~": "\U0001d465", "@": "\U0001f600", "^": "\ud835"}))
+
+    assert parts(parsed) == [
+        "The speed \U0001d465 of \U0001f600 is fine.",
+        "Half a \ufffd is none.",
+    ]
+    plain = spans(parse(paper(page)))
+    assert [span.bbox for span in spans(parsed)] == [span.bbox for span in plain]
+
+
 def test_a_line_that_had_room_for_the_next_word_ends_there() -> None:
     page = plain_page(
         "The list, of which this line is the longest of all:",

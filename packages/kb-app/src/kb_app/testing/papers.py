@@ -47,11 +47,16 @@ def paper(
     files: Mapping[str, bytes] | None = None,
     information: Mapping[str, str] | None = None,
     labels: str = "",
+    means: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return a file; *outline* is titles and pages from 0, *labels* a style such as ``r``."""
+    """Return a file; *outline* is titles and pages from 0, *labels* a style such as ``r``.
+
+    *means* are characters that the fonts say stand for others.
+    """
     made = _Objects()
     root, pages = made.reserve(), made.reserve()
-    fonts = " ".join(f"/F{n} {made.font(name)}" for n, name in enumerate(_FONTS))
+    told = f"/ToUnicode {made.stream(_meanings(means))}" if means else ""
+    fonts = " ".join(f"/F{n} {made.font(name, told)}" for n, name in enumerate(_FONTS))
     kids = [made.leaf(leaf, pages, fonts) for leaf in leaves]
     names = "".join(f"({_escaped(name)}) {made.file(name, data)} " for name, data in
                     sorted((files or {}).items()))  # fmt: skip
@@ -70,6 +75,17 @@ _TURNS = ("1 0 0 1", "0 1 -1 0", "-1 0 0 -1", "0 -1 1 0")
 
 def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+def _meanings(means: Mapping[str, str]) -> bytes:
+    """Return the map of a font that tells what its characters stand for."""
+    lines = [
+        f"<{ord(shown):02x}> <{stands_for.encode('utf-16-be', 'surrogatepass').hex()}>"
+        for shown, stands_for in means.items()
+    ]
+    codes = "1 begincodespacerange <00> <ff> endcodespacerange"
+    mapped = f"{len(lines)} beginbfchar {' '.join(lines)} endbfchar"
+    return f"/CIDInit /ProcSet findresource begin begincmap {codes} {mapped} endcmap end".encode()
 
 
 class _Objects:
@@ -95,9 +111,9 @@ class _Objects:
         head = f"<< /Length {len(data)} {entries} >>\nstream\n".encode()
         return self.add(head + data + b"\nendstream")
 
-    def font(self, name: str) -> str:
+    def font(self, name: str, told: str = "") -> str:
         kind = f"/Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding"
-        return self.add(f"<< {kind} >>")
+        return self.add(f"<< {kind} {told} >>")
 
     def leaf(self, leaf: Leaf, pages: str, fonts: str) -> str:
         width, height = leaf.size

@@ -38,7 +38,9 @@ _DEEPEST_FORM = 4
 _LINE = re.compile("[^\r\n\x02\ufffe]+[\x02\ufffe]?")
 _FINE = 1_000
 """Parts of a point that the place of a point on the shown page is told in."""
-_SURROGATES = range(0xD800, 0xE000)
+_HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
+"""Halves of a character beyond U+FFFF: what comes first, and what second."""
+_NONE = "\ufffd"
 _MOST_PIXELS = 12_000_000
 _DPI = 300
 
@@ -299,30 +301,32 @@ def _glyphs(page: pypdfium2.PdfTextPage) -> Glyphs:
     count = page.count_chars()
     handle = ctypes.cast(page.raw, ctypes.c_void_p).value
     unicode, box = _bulk()
-    codes = map(unicode, repeat(handle), range(count))
-    text = "".join(map(_character, codes))
+    text, where = _characters(list(map(unicode, repeat(handle), range(count))))
     sides = (ctypes.c_float * (4 * count))()
     first = ctypes.addressof(sides)
     deque(map(box, repeat(handle), range(count), range(first, first + 16 * count, 16)), 0)
     all_sides = list(sides)
+    # PDFium's own order: left, top, right, bottom.
+    boxes = [all_sides[0::4], all_sides[3::4], all_sides[2::4], all_sides[1::4]]
+    if len(where) < count:
+        boxes = [[side[at] for at in where] for side in boxes]
     runs = []
     for match in _LINE.finditer(text):
         start, end = match.span()
-        at = next((n for n in range(start, end) if not text[n].isspace()), start)
+        at = where[next((n for n in range(start, end) if not text[n].isspace()), start)]
         turn = round(max(raw.FPDFText_GetCharAngle(page, at), 0) / (pi / 2)) % 4
         is_bold = raw.FPDFText_GetFontWeight(page, at) >= _BOLD
         is_cut = text[end - 1] in "\x02\ufffe"
         runs.append(Run(start, end - is_cut, turn, is_bold, is_cut))
-    # PDFium's own order: left, top, right, bottom.
-    boxes = (all_sides[0::4], all_sides[3::4], all_sides[2::4], all_sides[1::4])
-    return Glyphs(text, *boxes, runs, _is_layer(page, text))
+    left, bottom, right, top = boxes
+    return Glyphs(text, left, bottom, right, top, runs, _is_layer(page, text, where))
 
 
-def _is_layer(page: pypdfium2.PdfTextPage, text: str) -> bool:
+def _is_layer(page: pypdfium2.PdfTextPage, text: str, where: Sequence[int]) -> bool:
     """Say whether the text cannot be seen, as that which OCR puts under a scan."""
     from pypdfium2 import raw
 
-    ink = [at for at, character in enumerate(text) if not character.isspace()]
+    ink = [at for at, character in zip(where, text, strict=True) if not character.isspace()]
     if not ink:
         return False
     for at in {ink[0], ink[len(ink) // 2], ink[-1]}:
@@ -332,9 +336,29 @@ def _is_layer(page: pypdfium2.PdfTextPage, text: str) -> bool:
     return True
 
 
+def _characters(codes: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """Return a text, and of each character which of PDFium's it is.
+
+    Those beyond U+FFFF, such as emoji and the letters of formulas, are two to PDFium.
+    """
+    text = "".join(map(_character, codes))
+    if _NONE not in text:
+        return text, range(len(text))
+    characters, where = [], []
+    for at, code in enumerate(codes):
+        before = codes[at - 1] if at else 0
+        if code in _LOW and before in _HIGH:
+            pair = 0x10000 + (before - _HIGH.start << 10) + code - _LOW.start
+            characters[-1] = chr(pair)
+        else:
+            characters.append(text[at])
+            where.append(at)
+    return "".join(characters), where
+
+
 def _character(code: int) -> str:
     """Return a character; U+FFFD for what is none."""
-    return "\ufffd" if code > sys.maxunicode or code in _SURROGATES else chr(code)
+    return _NONE if code > sys.maxunicode or code in _HIGH or code in _LOW else chr(code)
 
 
 _Unicode = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p, ctypes.c_int)
