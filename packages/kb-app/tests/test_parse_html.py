@@ -60,6 +60,25 @@ def article(body: str) -> str:
     return f"<title>T</title><article><h1>Walrus</h1>\n{paragraphs}{body}{paragraphs}</article>"
 
 
+def test_a_cell_stands_in_its_column_whatever_is_empty_or_wide_or_tall_beside_it() -> None:
+    rows = parse(
+        "<table><tr><th>Name<th>Born<th>Died<th>Place<tr><td>Tim<td>1955<td><td>Boston"
+        "<tr><td>\xa0<td>1900<tr><td rowspan=2>Both<td>1<td>2<td>3<tr><td>4<td colspan=2>5 and 6"
+        "<tr><td colspan=3>three<td>x<tr><td colspan=99999999>all<td rowspan=0 colspan=-1>y</table>"
+    )
+
+    assert rows.text.split("\n") == [
+        *("Name\tBorn\tDied\tPlace", "Tim\t1955\t\tBoston", "\t1900", "Both\t1\t2\t3"),
+        *("\t4\t5 and 6", "three\t\t\tx", "all\ty"),
+    ]
+
+
+def test_columns_of_a_table_take_no_more_than_a_table_has() -> None:
+    wide = "<tr>" + "<td colspan=1000 rowspan=9999>x" * 500
+
+    assert len(parse(f"<table>{wide * 20}</table>").text) < 30_000
+
+
 def test_a_page_is_headings_paragraphs_lists_tables_and_code() -> None:
     document = parse(
         "<h1>Ice <a href='#ice'>¶</a></h1>A <b>line</b>&nbsp;with\n  breaks.<p>AT&amp;T"

@@ -47,6 +47,14 @@ TALK = [
 ]
 
 
+def test_a_cell_as_wide_or_tall_as_several_leaves_the_others_in_their_columns() -> None:
+    rows = table(["Month", "Fish", "Port"], ["May", None, "Oslo"], [None, "2", "Rome"])
+
+    document = parse(ppt([S([rows])]))
+
+    assert document.text == "Month\tFish\tPort\nMay\t\tOslo\n\t2\tRome"
+
+
 def test_a_slide_is_a_page_with_its_title_shapes_tables_comments_and_notes() -> None:
     document = parse(ppt(TALK))
 

@@ -115,6 +115,21 @@ def test_a_row_of_a_table_is_a_line() -> None:
     assert [kind for kind, _, _ in kinds(document)] == ["paragraph", "table", "paragraph"]
 
 
+def test_a_cell_as_wide_as_several_leaves_the_others_in_their_columns() -> None:
+    wide = [
+        *row("Name", "Born", "Place", borders=(-100, 1000, 2000, 3000)),
+        *row("Ann", "Oslo", borders=(-90, 2010, 3000)),
+        *row("Bo", "1955", "Rome", borders=(-100, 1000, 2000, 3000)),
+    ]
+    form = [*row("a", "b", borders=(0, 1000, 2000)), *row("c", "d", borders=(0, 500, 2000))]
+
+    document = parse(doc(*wide, "between", *form))
+
+    assert (
+        document.text == "Name\tBorn\tPlace\nAnn\t\tOslo\nBo\t1955\tRome\n\nbetween\n\na\tb\nc\td"
+    )
+
+
 def test_rows_are_told_apart_where_no_format_tells() -> None:
     cells = [P(text, "\x07") for text in ("a", "b", "", "c", "d", "")]
     tree = doc_tree(["Before", *cells, "After"])

@@ -67,6 +67,68 @@ def test_a_text_has_headings_lists_tables_notes_and_margins() -> None:
     assert document.has_lines
 
 
+def test_a_title_is_a_heading_and_what_is_in_shapes_is_read_shape_by_shape() -> None:
+    styles = '<style:style style:name="P1" style:parent-style-name="Title"/>'
+    drawn = f"<draw:rect>{p('one')}{p('two')}</draw:rect>"
+    group = f"<draw:g><draw:connector>{p('line')}</draw:connector><draw:ellipse/></draw:g>"
+    inside = (
+        f'<text:p text:style-name="P1">The plan</text:p><text:p>see {drawn}{group}below</text:p>'
+    )
+
+    assert kinds(parse(odf("text", inside, styles=styles))) == [
+        ("heading", "The plan"),
+        ("paragraph", "see below"),
+        ("paragraph", "one"),
+        ("paragraph", "two"),
+        ("paragraph", "line"),
+    ]
+
+
+def test_an_empty_cell_that_is_repeated_keeps_the_others_in_their_columns() -> None:
+    rows = (
+        f"<table:table-row>{''.join(map(cell, map(p, 'abc')))}</table:table-row>"
+        '<table:table-row><table:table-cell table:number-columns-repeated="2"/>'
+        f"{cell(p('d'))}</table:table-row>"
+    )
+
+    assert parse(odf("text", f"<table:table>{rows}</table:table>")).text == "a\tb\tc\n\t\td"
+
+
+CHART = (
+    f"<chart:chart><chart:title>{p('Fish')}</chart:title><table:table>"
+    f"<table:table-row><table:table-cell/><table:table-cell>{p('2024')}</table:table-cell>"
+    f"</table:table-row><table:table-row><table:table-cell>{p('Oslo')}</table:table-cell>"
+    f"<table:table-cell>{p('12')}</table:table-cell></table:table-row></table:table></chart:chart>"
+)
+CHART_FRAME = '<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>'
+
+
+def test_a_chart_of_a_text_or_a_slide_says_its_title_and_its_values() -> None:
+    text = odf("text", f"<text:p>See {CHART_FRAME}</text:p>", objects={"Object 1": CHART})
+    page = f"<draw:page>{CHART_FRAME}</draw:page>"
+    slides = odf("presentation", page, objects={"Object 1": CHART})
+    missing = odf("text", f"<text:p>See {CHART_FRAME}</text:p>")
+
+    assert parse(text).text == "See\n\nFish\n\n\t2024\nOslo\t12"
+    assert parse(slides, "a.odp").text == "Fish\n\n\t2024\nOslo\t12"
+    assert parse(missing).text == "See"
+
+
+def test_boxes_and_charts_of_a_sheet_stand_at_their_cells_and_say_nothing_in_them() -> None:
+    box = f"<draw:frame><draw:text-box>{p('boxed')}</draw:text-box></draw:frame>"
+    row = f"<table:table-row>{cell(p('x') + CHART_FRAME)}{cell(p('y') + box)}</table:table-row>"
+    shapes = f"<table:shapes><draw:rect>{p('on the page')}</draw:rect></table:shapes>"
+    sheet = f'<table:table table:name="S">{shapes}{row}</table:table>'
+
+    document = parse(odf("spreadsheet", sheet, objects={"Object 1": CHART}), "a.ods")
+
+    assert document.text == "S\n\nx\ty\n\non the page\n\nFish\n\nboxed"
+    assert [place.span for place in document.places[-2:]] == [
+        CellSpan("S", "A1"),
+        CellSpan("S", "B1"),
+    ]
+
+
 def test_a_file_says_who_wrote_it_and_where_its_links_lead() -> None:
     meta = (
         "<dc:title>The plan</dc:title><meta:initial-creator>Ann</meta:initial-creator>"

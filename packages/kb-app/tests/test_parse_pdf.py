@@ -78,7 +78,7 @@ def test_a_hyphen_at_the_end_of_a_line_is_dropped_unless_the_word_has_it() -> No
 
 
 def test_characters_beyond_the_first_plane_are_read_each_at_its_place() -> None:
-    page = Leaf([Said(72, 700, "The speed ~ of @ is fine."), Said(72, 600, "Half a ^ is none.")])
+    page = Leaf([Said(72, 700, "The ~ of @ is fine."), Said(72, 600, "Half a ^ is none.")])
 
     parsed = parse(paper(page, means={"~": "\U0001d465", "@": "\U0001f600", "^": "\ud835"}))
 

@@ -184,6 +184,15 @@ def test_a_table_is_a_line_for_each_row_and_a_layout_is_what_is_in_its_cells() -
     ]
 
 
+def test_a_cell_as_wide_as_several_leaves_the_others_in_their_columns() -> None:
+    row = r"\trowd\trleft-50\cellx1000\cellx2000\cellx3000\pard\intbl %s\cell %s\cell %s\cell\row"
+    wide = r"\trowd\trleft-60\cellx2010\cellx3000\pard\intbl Ann\cell Oslo\cell\row"
+
+    document = parse(rtf(row % ("Name", "Born", "Place") + wide + row % ("Bo", "1955", "Rome")))
+
+    assert document.text == "Name\tBorn\tPlace\nAnn\t\tOslo\nBo\t1955\tRome"
+
+
 def test_notes_and_comments_come_after_what_refers_to_them_and_margins_at_the_end() -> None:
     body = (
         r"{\header\pard Running\par}{\headerl Running}{\footerf Foot {\field{\*\fldinst PAGE}"

@@ -155,6 +155,23 @@ def test_notes_and_comments_come_after_what_refers_to_them_and_margins_at_the_en
     assert document.blocks[-1].heading_path == ()
 
 
+def test_a_cell_as_wide_as_several_leaves_the_others_in_their_columns() -> None:
+    wide = row("Ann", "Oslo").replace("<w:p>", '<w:tcPr><w:gridSpan w:val="2"/></w:tcPr><w:p>', 1)
+    late = row("1955", "Rome").replace(
+        "<w:tc>", '<w:trPr><w:gridBefore w:val="1"/></w:trPr><w:tc>', 1
+    )
+    form = row("a", "b") + wide
+
+    document = parse(
+        docx(f"<w:tbl>{row('Name', 'Born', 'Place')}{wide}{late}</w:tbl><w:tbl>{form}</w:tbl>")
+    )
+
+    assert kinds(document) == [
+        ("table", "Name\tBorn\tPlace\nAnn\t\tOslo\n\t1955\tRome"),
+        ("table", "a\tb\nAnn\tOslo"),
+    ]
+
+
 def test_a_table_is_a_line_for_each_row_and_a_layout_is_what_is_in_its_cells() -> None:
     nested = f"<w:tbl>{row('x', 'y')}</w:tbl>"
     rows = row("Name", "Menge") + row("Äpfel", "12") + f"<w:tr><w:tc>{nested}</w:tc></w:tr>"

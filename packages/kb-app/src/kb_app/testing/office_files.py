@@ -131,11 +131,28 @@ def xlsx(
     return archive(parts)
 
 
-def odf(kind: str, inside: str, *, styles: str = "", margins: str = "", meta: str = "") -> bytes:
+def odf(
+    kind: str,
+    inside: str,
+    *,
+    styles: str = "",
+    margins: str = "",
+    meta: str = "",
+    objects: Mapping[str, str] | None = None,
+) -> bytes:
     """Return an OpenDocument file: ``text``, ``spreadsheet`` or ``presentation``.
 
-    *styles* are those of the content, *margins* its headers and footers, *meta* its metadata.
+    *styles* are those of the content, *margins* its headers and footers, *meta* its metadata,
+    *objects* what is within it as a file of its own: a formula, or what is in a chart.
     """
+    held = {
+        f"{name}/content.xml": each
+        if each.startswith("<math")
+        else _open(
+            "document-content", f"<office:body><office:chart>{each}</office:chart></office:body>"
+        )
+        for name, each in (objects or {}).items()
+    }
     body = f"<office:body><office:{kind}>{inside}</office:{kind}></office:body>"
     content = f"<office:automatic-styles>{styles}</office:automatic-styles>{body}"
     master = f"<office:master-styles><style:master-page>{margins}</style:master-page>"
@@ -145,6 +162,7 @@ def odf(kind: str, inside: str, *, styles: str = "", margins: str = "", meta: st
             "content.xml": _open("document-content", content),
             "styles.xml": _open("document-styles", f"{master}</office:master-styles>"),
             "meta.xml": _open("document-meta", f"<office:meta>{meta}</office:meta>"),
+            **held,
         }
     )
 
@@ -152,7 +170,7 @@ def odf(kind: str, inside: str, *, styles: str = "", margins: str = "", meta: st
 def _open(name: str, inside: str) -> str:
     spaces = " ".join(
         f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{prefix}:1.0"'
-        for prefix in ("office", "style", "text", "table", "draw", "presentation", "meta")
+        for prefix in ("office", "style", "text", "table", "draw", "presentation", "meta", "chart")
     )
     return (
         f'{_HEAD}<office:{name} {spaces} xmlns:dc="http://purl.org/dc/elements/1.1/"'

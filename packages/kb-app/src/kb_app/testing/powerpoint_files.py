@@ -51,13 +51,14 @@ def shape(
     return record(0xF004, *parts, record(0xF00D, inside))
 
 
-def table(*rows: Sequence[str]) -> bytes:
-    """Return a table, its cells in an order that is none."""
+def table(*rows: Sequence[str | None]) -> bytes:
+    """Return a table, its cells in an order that is none; there is none where another lies."""
     mark = record(0xF122, struct.pack("<HI", 0x039F, 1), instance=1)
     cells = [
-        shape(text(4, cell), corner=(left, top))
+        shape(text(4, cell), corner=(1000 * left, 300 * top))
         for top, row in enumerate(rows)
         for left, cell in enumerate(row)
+        if cell is not None
     ]
     return record(0xF003, record(0xF004, mark), *reversed(cells))
 

@@ -39,10 +39,13 @@ class Style(NamedTuple):
     changes: bytes = b""
 
 
-def row(*cells: str) -> list[P]:
-    """Return the paragraphs of a row of a table."""
+def row(*cells: str, borders: Sequence[int] = ()) -> list[P]:
+    """Return the paragraphs of a row of a table, whose cells lie between *borders*."""
     inside = b"\x16\x24\1"
     ended = inside + b"\x17\x24\1"
+    if borders:
+        told = struct.pack(f"<B{len(borders)}h", len(cells), *borders)
+        ended += struct.pack("<HH", 0xD608, len(told) + 1) + told
     return [*(P(cell, "\x07", changes=inside) for cell in cells), P("", "\x07", changes=ended)]
 
 

@@ -7,12 +7,14 @@ shown is not there, nor are marks that only link to a heading. Linear in the inp
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Headings
+from kb_app._ingest.making.formulas import formula_of_page
 from kb_app._ingest.making.markup import (
     BLOCKS,
     HEADINGS,
@@ -35,6 +37,8 @@ _KINDS = {"pre": "code", "li": "list_item", "dt": "list_item", "dd": "list_item"
           "blockquote": "quote"}  # fmt: skip
 _LONGEST_CELL, _LONGEST_HEADED_CELL = 500, 2_000
 """Above it, a cell holds a part of a page, and no value."""
+_MOST_COLUMNS, _LONGEST_SPAN = 100, 4
+"""A cell beyond the first, or that is said to be wider in more digits, is one column wide."""
 _LEADING = frozenset("¶#§🔗⚓∞")
 _FEW = 4
 _SOFT = {0xAD: None, 0x200B: None, 0xFEFF: None, 0x0: None}
@@ -88,8 +92,16 @@ def _walk(
         if kept[element.number] and not _only_leads(page, element):
             open_.append(element)
         else:
-            yield element, True, ()
+            yield element, True, _formula(page, element)
             at, number = element.end, element.last
+
+
+def _formula(page: Markup, element: Element) -> Sequence[Run]:
+    """Return what an element says as a formula, if it is one, where its first letter stands."""
+    if element.tag.rpartition(":")[2] != "math" or element.first == element.end:
+        return ()
+    begins = page.runs[element.first]
+    return (Run(html.escape(formula_of_page(page, element)), begins.at, begins.line, 0),)
 
 
 def _only_leads(page: Markup, element: Element) -> bool:
@@ -147,6 +159,36 @@ class _Line:
         self.size += len(text)
 
 
+class _Columns:
+    """In which columns of a table its cells stand, row by row."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._taller: dict[int, int] = {}
+        """Columns that are filled from above, and for how many rows, this one among them."""
+
+    def begin_row(self) -> None:
+        self._next = 0
+        self._taller = {at: rows - 1 for at, rows in self._taller.items() if rows > 1}
+
+    def place(self, cell: Element) -> int:
+        """Return the column of the next cell of the row."""
+        while self._next in self._taller:
+            self._next += 1
+        column, self._next = self._next, self._next + 1
+        if column < _MOST_COLUMNS:
+            self._next = min(column + _span(cell, "colspan"), _MOST_COLUMNS)
+            if (rows := _span(cell, "rowspan")) > 1:
+                self._taller |= dict.fromkeys(range(column, self._next), rows)
+        return column
+
+
+def _span(cell: Element, name: str) -> int:
+    """Return over how many columns or rows a cell goes."""
+    said = cell.attributes.get(name, "").strip()
+    return max(1, int(said)) if said.isdecimal() and len(said) <= _LONGEST_SPAN else 1
+
+
 class _Writer:
     """Writes lines while starts, ends and texts come in."""
 
@@ -158,6 +200,9 @@ class _Writer:
         self._blocks: list[tuple[int, str, int]] = [(0, "paragraph", 0)]
         """What is open: number, kind and level."""
         self._tables: list[int] = []
+        self._columns = _Columns()
+        self._column = self._written = 0
+        """Of a row: in which column what comes stands, and what is written."""
         self._pre = 0
         self._owed = ""
         self._prefix = ""
@@ -185,9 +230,13 @@ class _Writer:
         tag = element.tag
         if tag == "table":
             self._tables.append(element.number if element.number in self._grids else 0)
+            self._columns = _Columns()
         if tag in _CELLS and self._in_grid:
-            self._owed = "\t" if self._line and self._line.text else ""
+            self._column = self._columns.place(element)
             return
+        if tag in _ROWS:
+            self._columns.begin_row()
+            self._column = self._written = 0
         if self._in_grid and tag not in _ROWS and not self._pre:
             self._owed = self._owed or " "
             return
@@ -275,6 +324,9 @@ class _Writer:
             self._line = _Line(*self._blocks[-1], self.gap)
             text, self._owed = self._prefix + text, ""
             self.gap, self._prefix = False, ""
+        if self._in_grid and self._column > self._written:
+            self._owed = "\t" * (self._column - self._written)
+            self._written = self._column
         self._line.add(self._owed + text, source_line)
         self._owed = ""
 

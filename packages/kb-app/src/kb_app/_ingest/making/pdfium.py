@@ -344,7 +344,8 @@ def _characters(codes: Sequence[int]) -> tuple[str, Sequence[int]]:
     text = "".join(map(_character, codes))
     if _NONE not in text:
         return text, range(len(text))
-    characters, where = [], []
+    characters: list[str] = []
+    where: list[int] = []
     for at, code in enumerate(codes):
         before = codes[at - 1] if at else 0
         if code in _LOW and before in _HIGH:

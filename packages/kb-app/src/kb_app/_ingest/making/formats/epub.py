@@ -29,7 +29,7 @@ from kb_core.text import nfc
 
 __all__ = ["BookParser"]
 
-_PARSER = "book-2"
+_PARSER = "book-3"
 _CONTAINER, _LOCKS = "META-INF/container.xml", "META-INF/encryption.xml"
 _OF_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """Ways to lock that are for fonts alone."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 from kb_app._ingest.making.containers import Element
+from kb_app._ingest.making.formulas import office_math
 
 __all__ = ["chart_text", "choice", "diagram_text", "number", "paragraphs"]
 
@@ -30,6 +31,8 @@ def _written(element: Iterable[Element]) -> Iterator[str]:
     for child in element:
         if child.tag == "t":
             yield child.text or ""
+        elif child.tag == "oMath":
+            yield office_math(child)
         elif child.tag in _WRITTEN:
             yield _WRITTEN[child.tag]
         else:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TypeVar
 
 from kb_app._ingest.making.blocks import Draft
 from kb_core.documents import Link
 
-__all__ = ["ASIDE", "LEVELS", "Item", "Table", "heading_level", "inherited", "table_items"]
-__all__ += ["write_items"]
+__all__ = ["ASIDE", "LEVELS", "SLACK", "Item", "Table", "aligned", "heading_level"]
+__all__ += ["inherited", "table_items", "write_items"]
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -27,6 +29,10 @@ _HEADING = re.compile(
 """What word processors call the styles of headings, in the languages of their users."""
 _LEAST_CELLS, _LONG_CELL = 2, 1_000
 """A table with fewer cells in a row, or with a longer one, only lays out a page."""
+SLACK = 60
+"""So many twentieths of a point may be between cells of a column."""
+_MOST_COLUMNS = 1_000
+"""A row with more has no place for each of its cells."""
 
 
 @dataclass(slots=True)
@@ -96,6 +102,8 @@ class Table:
     """The rows of a table while they are read, one cell after the other."""
 
     rows: list[list[list[Item]]] = field(default_factory=list)
+    starts: list[Sequence[int]] = field(default_factory=list)
+    """Of each row, where its cells begin; nothing where that is not known."""
     row: list[list[Item]] = field(default_factory=list)
     cell: list[Item] = field(default_factory=list)
 
@@ -103,19 +111,22 @@ class Table:
         self.row.append(self.cell)
         self.cell = []
 
-    def end_row(self) -> None:
+    def end_row(self, starts: Sequence[int] = ()) -> None:
         """End what is open of the row, if anything is."""
         if self.cell:
             self.end_cell()
         if self.row:
             self.rows.append(self.row)
+            self.starts.append(starts)
         self.row = []
 
 
-def table_items(rows: Sequence[Sequence[Sequence[Item]]]) -> Iterator[Item]:
+def table_items(
+    rows: Sequence[Sequence[Sequence[Item]]], starts: Sequence[Sequence[int]] = (), slack: int = 0
+) -> Iterator[Item]:
     """Yield a table as one block, or what is in its cells, and then the notes in them.
 
-    *rows* hold cells, and these what is in them.
+    *rows* hold cells, and these what is in them. What *starts* and *slack* are, ``aligned`` says.
     """
     cells = [cell for row in rows for cell in row]
     widest = max(map(len, rows), default=0)
@@ -123,10 +134,34 @@ def table_items(rows: Sequence[Sequence[Sequence[Item]]]) -> Iterator[Item]:
         for cell in cells:
             yield from cell
         return
-    lines = ("\t".join(map(_line, row)) for row in rows)
+    shown = [list(map(_line, row)) for row in rows]
+    lines = map("\t".join, aligned(shown, starts, slack))
     yield Item("table", "\n".join(line.rstrip() for line in lines if line.strip()))
     for cell in cells:
         yield from (item for item in cell if item.kind in ASIDE)
+
+
+def aligned(
+    rows: Sequence[list[str]], starts: Sequence[Sequence[int]], slack: int = 0
+) -> Iterator[list[str]]:
+    """Yield rows with each cell in its column, where some are as wide as several.
+
+    *starts* say of each row where its cells begin, at most *slack* beside those of other rows.
+    Where no row has a cell in each column, as in a form, cells stand one beside the other.
+    """
+    borders = list[int]()
+    for start in sorted({start for row in starts for start in row[:_MOST_COLUMNS]}):
+        if not borders or start - borders[-1] > slack:
+            borders.append(start)
+    is_grid = len(borders) == max(map(len, rows), default=0)
+    for row, begins in zip_longest(rows, starts, fillvalue=()):
+        if not is_grid or len(begins) != len(row):
+            yield list(row)
+            continue
+        placed = [""] * len(borders)
+        for cell, start in zip(row, begins, strict=True):
+            placed[bisect_right(borders, start) - 1] += cell
+        yield placed
 
 
 def _line(cell: Sequence[Item]) -> str:

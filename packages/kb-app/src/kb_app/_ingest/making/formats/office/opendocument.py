@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from xml.etree.ElementTree import SubElement
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import LOCKED, Element, Package, Refused
@@ -17,6 +18,7 @@ from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
 from kb_app._ingest.making.formats.office.items import ASIDE, Item, table_items, write_items
 from kb_app._ingest.making.formats.office.properties import Properties
+from kb_app._ingest.making.formulas import mathml
 from kb_core.citations import PageSpan
 from kb_core.documents import Link, ReadingLimits
 from kb_core.ingest import SkipReason
@@ -25,7 +27,9 @@ __all__ = ["OpenDocument"]
 
 _UNSEEN = frozenset({"tracked-changes", "forms", "ruby-text", "note-citation", "page-number"})
 _UNSEEN |= {"page-count", "title", "desc", "sequence-decls", "shapes"}
-_ANCHORED = frozenset({"note", "annotation", "frame", "text-box", "custom-shape"})
+_SHAPES = frozenset({"custom-shape", "rect", "ellipse", "circle", "line", "connector", "measure",
+                     "polygon", "polyline", "path", "caption", "g"})  # fmt: skip
+_ANCHORED = _SHAPES | {"note", "annotation", "frame", "text-box"}
 _SPACES = re.compile(r"[ \t\r\n]+")
 _ROWS = frozenset({"table-rows", "table-header-rows", "table-row-group", "table-columns"})
 _MARGINS = frozenset({"header", "footer", "header-left", "footer-left", "header-first",
@@ -34,6 +38,11 @@ _ON_EVERY_SLIDE = frozenset({"page-number", "date-time", "footer", "header", "pa
 _LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
 _LEVELS = 9
 _MOST_BLANKS = 1_000
+_MOST_ROWS = 5_000
+"""A chart of more is a picture of a table that is elsewhere."""
+_TITLE, _FORMULA = "Title", "is-formula"
+_MOST_EMPTY = 63
+"""As many empty cells beside each other are believed in a text."""
 _META = {"initial-creator": "creator", "creation-date": "created", "date": "modified",
          "title": "title", "subject": "subject", "description": "description",
          "language": "language", "creator": "lastModifiedBy"}  # fmt: skip
@@ -54,6 +63,8 @@ class OpenDocument:
     def read(self, draft: Draft) -> Sequence[Link]:
         """Write down all that it says, and return its links."""
         root = self._package.tree("content.xml")
+        _mark_titles(root)
+        self._take_in_objects(root)
         body = next(root.iter("body"), None)
         for content in body if body is not None else ():
             match content.tag:
@@ -67,6 +78,18 @@ class OpenDocument:
                     self._slides(content, hidden, draft)
                     return ()
         raise Refused(SkipReason.UNSUPPORTED, "an OpenDocument file of a kind that is not read")
+
+    def _take_in_objects(self, root: Element) -> None:
+        """Put what formulas and charts say, which are files of their own, where they stand."""
+        is_sheet = root.find("body/spreadsheet") is not None
+        for held in list(root.iter("object")):
+            name = held.get("href", "").removeprefix("./").rstrip("/")
+            found = self._tree(f"{name}/content.xml") if name else None
+            if found is None or found.find("body/chart") is not None:
+                held.extend(_of_chart(found, with_values=not is_sheet))
+            elif found.tag == "math":
+                said = SubElement(held, "p", {_FORMULA: "true"})
+                said.text = mathml(found)
 
     def properties(self) -> Properties:
         """Return what the file says of itself."""
@@ -138,6 +161,25 @@ def _hidden(root: Element, properties: str, name: str) -> frozenset[str]:
     )
 
 
+def _mark_titles(root: Element) -> None:
+    """Make headings of the paragraphs that are titles by their style."""
+    styles = {each.get("name", "") for each in root.iter("style")
+              if each.get("parent-style-name") == _TITLE}  # fmt: skip
+    for paragraph in root.iter("p"):
+        if paragraph.get("style-name", "") in {_TITLE, *styles}:
+            paragraph.tag = "h"
+
+
+def _of_chart(root: Element | None, *, with_values: bool) -> Iterator[Element]:
+    """Yield the titles of a chart, and its values as a table."""
+    chart = root.find("body/chart/chart") if root is not None else None
+    for each in chart if chart is not None else ():
+        if each.tag in {"title", "subtitle"}:
+            yield from each.findall("p")
+        elif each.tag == "table" and with_values and len(list(each.iter("table-row"))) < _MOST_ROWS:
+            yield each
+
+
 @dataclass(slots=True)
 class _Paragraph:
     """A paragraph while it is read."""
@@ -157,8 +199,7 @@ def _blocks(element: Iterable[Element], depth: int = 0) -> Iterator[Item]:
             case "list":
                 yield from _blocks(child, depth + 1)
             case "table":
-                rows = [[list(_blocks(cell)) for cell in _cells(row)] for row in _rows(child)]
-                yield from table_items(rows)
+                yield from table_items([list(_cells_of(row)) for row in _rows(child)])
             case "annotation":
                 yield from _comment(child)
             case tag if tag not in _UNSEEN:
@@ -184,20 +225,23 @@ def _walk(element: Element, into: _Paragraph) -> None:
     into.pieces.append(_SPACES.sub(" ", element.text or ""))
     for child in element:
         match child.tag:
-            case "s":
-                count = child.get("c", "1")
-                into.pieces.append(" " * min(int(count) if count.isdecimal() else 1, _MOST_BLANKS))
-            case "tab":
-                into.pieces.append("\t")
-            case "line-break":
-                into.pieces.append("\n")
+            case "s" | "tab" | "line-break":
+                into.pieces.append(_blank(child))
             case "a":
                 _walk_link(child, into)
+            case "frame" if (formula := child.find(f"object/p[@{_FORMULA}]")) is not None:
+                into.pieces.append(formula.text or "")
             case tag if tag in _ANCHORED:
                 into.after += _anchored(child)
             case tag if tag not in _UNSEEN:
                 _walk(child, into)
         into.pieces.append(_SPACES.sub(" ", child.tail or ""))
+
+
+def _blank(element: Element) -> str:
+    count = element.get("c", "1")
+    blanks = " " * min(int(count) if count.isdecimal() else 1, _MOST_BLANKS)
+    return {"tab": "\t", "line-break": "\n"}.get(element.tag, blanks)
 
 
 def _anchored(element: Element) -> Iterator[Item]:
@@ -238,6 +282,14 @@ def _cells(row: Element) -> Iterator[Element]:
     return (each for each in row if each.tag in {"table-cell", "covered-table-cell"})
 
 
+def _cells_of(row: Element) -> Iterator[list[Item]]:
+    """Yield the cells of a row of a text, an empty one as often as it is there."""
+    for cell in _cells(row):
+        items = list(_blocks(cell))
+        times = 1 if items else min(_repeated(cell, "number-columns-repeated"), _MOST_EMPTY)
+        yield from [items] * times
+
+
 class _Sheet:
     """Gives the rows of one sheet to a grid."""
 
@@ -245,8 +297,9 @@ class _Sheet:
         self._grid = grid
 
     def read(self, table: Element) -> None:
-        """Write down all rows; comments stand at their cells, after them."""
-        at, comments = 0, []
+        """Write down all rows; comments, boxes and charts stand at their cells, after them."""
+        at = 0
+        beside = [("A1", item) for item in _blocks(table.find("shapes") or ())]
         for row in _rows(table):
             times = _repeated(row, "number-rows-repeated")
             cells, told = _row(row, at + 1)
@@ -254,26 +307,27 @@ class _Sheet:
                 if at + again < _LAST_ROW:
                     self._grid.row(at + again + 1, cells)
             at = min(at + times, _LAST_ROW)
-            comments += told
-        for cell, text in comments:
-            self._grid.aside("comment", cell, text)
+            beside += told
+        for cell, item in beside:
+            self._grid.aside("comment" if item.kind == "comment" else "paragraph", cell, item.text)
         self._grid.end()
 
 
-def _row(row: Element, number_of_row: int) -> tuple[list[Cell], list[tuple[str, str]]]:
-    """Return the cells of a row that show something, and the comments to them."""
-    column, found, comments = 0, list[Cell](), list[tuple[str, str]]()
+def _row(row: Element, number_of_row: int) -> tuple[list[Cell], list[tuple[str, Item]]]:
+    """Return the cells of a row that show something, and what stands beside them."""
+    column, found, beside = 0, list[Cell](), list[tuple[str, Item]]()
     for cell in _cells(row):
         times = _repeated(cell, "number-columns-repeated")
-        items = list(_blocks(cell))
+        items = list(_blocks(each for each in cell if each.tag not in _ANCHORED))
         shown, is_text = _shown(cell, " ".join(i.text for i in items if i.kind not in ASIDE))
         last = min(column + times, _LAST_COLUMN)
         if shown and not shown.isspace():
             found += (Cell(each, shown, is_text) for each in range(column + 1, last + 1))
         name = cell_name(min(column, _LAST_COLUMN - 1) + 1, min(number_of_row, _LAST_ROW))
-        comments += ((name, item.text) for item in items if item.kind == "comment")
+        told = _blocks(each for each in cell if each.tag in _ANCHORED)
+        beside += ((name, item) for item in (*(i for i in items if i.kind in ASIDE), *told))
         column = last
-    return found, comments
+    return found, beside
 
 
 def _shown(cell: Element, text: str) -> tuple[str, bool]:

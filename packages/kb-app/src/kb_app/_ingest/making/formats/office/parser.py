@@ -35,7 +35,7 @@ from kb_core.values import replace
 
 __all__ = ["OfficeParser"]
 
-_PARSER = "office-3"
+_PARSER = "office-4"
 _UNKNOWN = "no file of an office program that is read here"
 _ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}

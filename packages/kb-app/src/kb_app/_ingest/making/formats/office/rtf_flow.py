@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kb_app._ingest.making.formats.office.items import (
     LEVELS,
+    SLACK,
     Item,
     Table,
     heading_level,
@@ -147,6 +148,8 @@ class Flow(Sink):
         self._levels = levels
         self._tables: list[Table] = []
         self._is_in_row = False
+        self._starts = [0]
+        """Where cells of the row begin, and at the end where its last one ends."""
         self._paragraph = 0
         self._begin()
 
@@ -165,6 +168,12 @@ class Flow(Sink):
     def add(self, text: str, format_: Format, /) -> None:
         self._text.write(text)
         self._format = format_
+
+    def control(self, word: str, number: int | None, _: Format, /) -> None:
+        if word == "trleft":
+            self._starts[0] = number or 0
+        elif word == "cellx":
+            self._starts.append(number or 0)
 
     def mark(self, marker: str, format_: Format, /) -> None:
         """Keep what counts or names the item, which may be asked for; a bullet says nothing."""
@@ -186,7 +195,7 @@ class Flow(Sink):
     def end(self, word: str, format_: Format, /) -> None:
         match word:
             case "trowd":
-                self._is_in_row = True
+                self._is_in_row, self._starts = True, [0]
             case "cell":
                 self._end_cell(1, format_)
             case "nestcell":
@@ -249,7 +258,7 @@ class Flow(Sink):
             if table.row:
                 table.end_cell()
                 table.end_row()
-            into += table_items(table.rows)
+            into += table_items(table.rows, table.starts, SLACK)
             into += table.cell
 
     def _end_cell(self, level: int, format_: Format, /) -> None:
@@ -263,4 +272,4 @@ class Flow(Sink):
             self._end_paragraph(format_, level)
         self._close(level)
         self._at(level)
-        self._tables[-1].end_row()
+        self._tables[-1].end_row(self._starts[:-1])

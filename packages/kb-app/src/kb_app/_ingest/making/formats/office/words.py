@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Element
@@ -27,6 +28,7 @@ from kb_app._ingest.making.formats.office.items import (
     write_items,
 )
 from kb_app._ingest.making.formats.office.opc import Parts
+from kb_app._ingest.making.formulas import office_math
 from kb_core.documents import Link
 
 __all__ = ["read_words"]
@@ -42,6 +44,8 @@ _NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote",
           "commentReference": "comment"}  # fmt: skip
 _SYMBOL = "•"
 """For what only a font of symbols says."""
+_LONGEST_WIDTH = 2
+"""In digits; a table has 63 columns at most."""
 _PRIVATE = range(0xE000, 0xF900)
 
 
@@ -153,8 +157,11 @@ class _Reader:
         match child.tag:
             case "pPr":
                 _take_format(child, into)
-            case "sym":
-                into.pieces.append(_symbol(child.get("char", "")))
+            case "oMath" | "sym":
+                is_symbol = child.tag == "sym"
+                into.pieces.append(
+                    _symbol(child.get("char", "")) if is_symbol else office_math(child)
+                )
             case "AlternateContent":
                 self._walk(choice(child), into)
             case "txbxContent":
@@ -190,12 +197,10 @@ class _Reader:
             yield Item("comment", f"{author}: {text}" if author else text)
 
     def _table(self, element: Element) -> Iterator[Item]:
-        rows = [
-            [list(self._blocks(cell)) for cell in _inside(row, "tc")]
-            for row in _inside(element, "tr")
-            if row.find("trPr/del") is None
-        ]
-        return table_items(rows)
+        rows = [row for row in _inside(element, "tr") if row.find("trPr/del") is None]
+        cells = [list(_inside(row, "tc")) for row in rows]
+        read = [[list(self._blocks(cell)) for cell in row] for row in cells]
+        return table_items(read, [_starts(*each) for each in zip(rows, cells, strict=True)])
 
 
 def _inside(element: Element, tag: str) -> Iterator[Element]:
@@ -205,6 +210,18 @@ def _inside(element: Element, tag: str) -> Iterator[Element]:
             yield child
         elif child.tag in _HOLDERS:
             yield from _inside(child, tag)
+
+
+def _starts(row: Element, cells: Iterable[Element]) -> list[int]:
+    """Return the columns of the grid of a table in which the cells of a row begin."""
+    widths = [_width(cell.find("tcPr/gridSpan"), 1) for cell in cells]
+    return list(accumulate(widths, initial=_width(row.find("trPr/gridBefore"), 0)))[:-1]
+
+
+def _width(element: Element | None, usual: int) -> int:
+    """Return as how many columns wide something is said to be."""
+    said = _value(element)
+    return int(said) if said.isdecimal() and len(said) <= _LONGEST_WIDTH else usual
 
 
 def _value(element: Element | None) -> str:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Refused
+from kb_app._ingest.making.formats.office.items import aligned
 from kb_app._ingest.making.formats.office.powerpoint97.records import Kind, Record, Records
 from kb_app._ingest.making.formats.office.slides import Slide, check_slides, write_slide
 from kb_core.ingest import SkipReason
@@ -27,6 +28,8 @@ _ON_EVERY_SLIDE = frozenset({0x07, 0x08, 0x09, 0x0A})
 """Kinds of placeholders: date, number, foot, head."""
 _IS_HIDDEN = 4
 _IS_TABLE = 0x039F
+_SLACK = 24
+"""So many of 576 parts of an inch may be between cells of a column."""
 _DEEPEST = 40
 _BREAKS = str.maketrans({"\r": "\n", "\x0b": "\n"})
 _CONTROLS = re.compile(r"[\x00-\x08\x0c\x0e-\x1f]")
@@ -235,4 +238,7 @@ def _rows(cells: list[tuple[int, int, str]]) -> str:
     rows: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for top, left, text in cells:
         rows[top].append((left, text))
-    return "\n".join("\t".join(text for _, text in sorted(rows[top])) for top in sorted(rows))
+    ordered = [sorted(rows[top]) for top in sorted(rows)]
+    said = [[text for _, text in row] for row in ordered]
+    starts = [[left for left, _ in row] for row in ordered]
+    return "\n".join(map("\t".join, aligned(said, starts, _SLACK)))

@@ -22,6 +22,7 @@ _NUMBER_OF_PAGE = 0x3FFFFF
 _SIZES = (1, 1, 2, 4, 2, 2, 0, 3)
 """Of operands, by the upper three bits; 0: the operand says it itself."""
 _LONG_OPERAND, _UNTOLD_OPERAND = 0xD608, 0xC615
+"""What is told of a row, with the length of that in two bytes, and what may not tell its length."""
 _LEVELS = 9
 _NO_LISTS = (0, 0xF801)
 _SET = (b"\x01", b"\x81")
@@ -48,6 +49,8 @@ class ParagraphFormat(NamedTuple):
     """Its level as a heading, 0 for none."""
     is_listed: bool | None = None
     list_level: int = 0
+    starts: tuple[int, ...] = ()
+    """Of the end of a row: where its cells begin."""
 
 
 def changes(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -76,9 +79,17 @@ def format_of(style: int, data: bytes, elsewhere: bytes = b"") -> ParagraphForma
             size = int.from_bytes(elsewhere[value : value + 2], "little")
             further = format_of(style, elsewhere[value + 2 : value + 2 + size])
             found = further._replace(style=style)
+        elif number == _LONG_OPERAND:
+            found = found._replace(starts=_starts(operand))
         else:
             found = _changed(found, number, value)
     return found
+
+
+def _starts(row: bytes) -> tuple[int, ...]:
+    """Return where the cells of a row begin ([MS-DOC] 2.9.321)."""
+    count = row[2] if len(row) > 2 else 0  # noqa: PLR2004 - behind its length
+    return struct.unpack_from(f"<{count}h", row, 3) if len(row) >= 3 + 2 * count else ()
 
 
 def _changed(found: ParagraphFormat, number: int, value: int) -> ParagraphFormat:

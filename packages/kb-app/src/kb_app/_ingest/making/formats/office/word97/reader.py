@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from kb_app._ingest.making.blocks import Draft
-from kb_app._ingest.making.formats.office.items import Item, Table, table_items, write_items
+from kb_app._ingest.making.formats.office.items import SLACK, Item, Table, table_items, write_items
 from kb_app._ingest.making.formats.office.word97.fields import (
     Link,
     edited,
@@ -100,7 +100,7 @@ class _Reader:
                 continue
             table.cell += items
             if is_cell and (form.ends_row if form else not items and not table.cell):
-                table.end_row()
+                table.end_row(form.starts if form else ())
             elif is_cell:
                 table.end_cell()
         yield from _ended(table)
@@ -190,7 +190,7 @@ class _Reader:
 
 def _ended(table: Table) -> Iterator[Item]:
     table.end_row()
-    return table_items(table.rows)
+    return table_items(table.rows, table.starts, SLACK)
 
 
 def _strings(data: bytes) -> list[str]:

@@ -1,0 +1,116 @@
+"""Formulas: what an author typed where a file has it, else a line that says the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._media import parser_for
+from kb_app.testing.office_files import docx, odf
+from kb_core.documents import SourceFile
+
+MATH = "http://www.w3.org/1998/Math/MathML"
+
+
+def read(data: bytes, name: str, media: str) -> str:
+    file = SourceFile(source_id="s", path=name, media=media)
+    return parser_for(media)(FileContent(data), file).text
+
+
+def page(formula: str) -> str:
+    html = f"<h1>Tides</h1><p>Say <math>{formula}</math>, as it is.</p>"
+    text = read(html.encode(), "a.html", "html")
+    assert text.startswith("Tides\n\nSay ")
+    assert text.endswith(", as it is.")
+    return text.removeprefix("Tides\n\nSay ").removesuffix(", as it is.").strip()
+
+
+def office(formula: str) -> str:
+    space = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    inside = f"<w:p><w:r><w:t>Say </w:t></w:r><m:oMath {space}>{formula}</m:oMath></w:p>"
+    return read(docx(inside), "a.docx", "office").removeprefix("Say ")
+
+
+def r(text: str) -> str:
+    return f"<m:r><m:rPr/><m:t>{text}</m:t></m:r>"
+
+
+ROW = "<mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow>"
+
+
+@pytest.mark.parametrize(
+    ("formula", "line"),
+    [
+        (f"<mfrac>{ROW}<mn>3</mn></mfrac>", "(a+1)/3"),
+        ("<mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>", "E=mc^2"),
+        ("<msubsup><mo>&int;</mo><mn>0</mn><mn>12</mn></msubsup><mi>x</mi>", "∫_0^12x"),
+        (f"<msqrt>{ROW}</msqrt><mroot><mi>x</mi><mn>3</mn></mroot>", "√(a+1)[3]√(x)"),
+        ("<mtable><mtr><mtd>1</mtd><mtd>2</mtd></mtr><mtr><mtd>3</mtd></mtr></mtable>", "1, 2; 3"),
+        ("<mi>a</mi><mtext>if</mtext><mi>b</mi>", "a if b"),
+        ("<mfrac><mi>a</mi></mfrac><msup></msup>", "a/"),
+        (
+            (
+                f"<semantics>{ROW}<annotation encoding='application/x-tex'>a &lt; \\frac{{1}}{{2}}"
+                "</annotation></semantics>"
+            ),
+            r"a < \frac{1}{2}",
+        ),
+    ],
+)
+def test_a_formula_of_a_page_is_a_line(formula: str, line: str) -> None:
+    assert page(formula) == line
+
+
+def test_a_formula_is_what_its_page_says_instead_of_it() -> None:
+    html = r"<p>Say <math alttext='{\displaystyle E=mc^{2}}'><mi>E</mi></math>.</p>"
+
+    assert read(html.encode(), "a.html", "html") == "Say E=mc^{2}."
+
+
+@pytest.mark.parametrize(
+    ("formula", "line"),
+    [
+        (f"<m:f><m:num>{r('1')}</m:num><m:den>{r('x+3')}</m:den></m:f>", "1/(x+3)"),
+        (
+            (
+                "<m:nary><m:naryPr><m:chr m:val='∑'/></m:naryPr>"
+                f"<m:sub>{r('i=1')}</m:sub><m:sup>{r('n')}</m:sup><m:e>{r('i')}</m:e></m:nary>"
+            ),
+            "∑_(i=1)^n i",
+        ),
+        (
+            (
+                f"<m:sSup><m:e>{r('c')}</m:e><m:sup>{r('2')}</m:sup></m:sSup>"
+                f"<m:rad><m:deg/><m:e>{r('x')}</m:e></m:rad>"
+            ),
+            "c^2√(x)",
+        ),
+        (
+            (
+                f"<m:d><m:e><m:m><m:mr><m:e>{r('1')}</m:e><m:e>{r('2')}</m:e></m:mr>"
+                f"<m:mr><m:e>{r('3')}</m:e></m:mr></m:m></m:e></m:d>"
+            ),
+            "(1, 2; 3)",
+        ),
+        (
+            (
+                f"<m:func><m:fName>{r('sin')}</m:fName><m:e>{r('x')}</m:e></m:func>"
+                f"<m:limLow><m:e>{r('lim')}</m:e><m:lim>{r('x→0')}</m:lim></m:limLow>"
+            ),
+            "sin xlim_(x→0)",
+        ),
+        (f"<m:f/><m:acc><m:e>{r('y')}</m:e></m:acc>", "/y"),
+    ],
+)
+def test_a_formula_of_an_office_program_is_a_line(formula: str, line: str) -> None:
+    assert office(formula) == line
+
+
+def test_a_formula_that_is_a_file_within_a_text_stands_in_its_line() -> None:
+    frame = '<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>'
+    typed = '<annotation encoding="StarMath 5.0">E = m c^2</annotation>'
+    formula = f'<math xmlns="{MATH}"><semantics><mi>E</mi>{typed}</semantics></math>'
+
+    data = odf("text", f"<text:p>Say {frame} here.</text:p>", objects={"Object 1": formula})
+
+    assert read(data, "a.odt", "office") == "Say E = m c^2 here."
