@@ -8,13 +8,13 @@ import zipfile
 import pytest
 from hypothesis import given, strategies as st
 
+from kb_app._ingest.judging.code_language import language_of
 from kb_app._ingest.judging.kinds import (
     Caps,
     Skip,
     check_medium,
     detect,
     detect_from_bytes,
-    language_of,
 )
 from kb_app._ingest.making.parsing import judge_bytes
 from kb_app._media import MEDIA, Medium
@@ -115,6 +115,10 @@ def test_what_has_no_parser_is_not_supported(monkeypatch: pytest.MonkeyPatch) ->
         (b"<svg xmlns='http://www.w3.org/2000/svg'><text>Walrus</text></svg>", "image/None"),
         (b"<?xml version='1.0'?>\n<!-- drawn -->\n<!DOCTYPE svg>\n<svg>", "image/None"),
         (b"<?xml version='1.0'?>\n<notes><svg/></notes>", "text/None"),
+        (b"Received: from a\r\n\tby b\r\nDate: x\r\nSubject: Ice\r\n\r\nText", "mail/None"),
+        (b"From - Tue Mar 05 10:00:00 2024\nX-Status: 1\nFrom: a\nMessage-ID: <1>\n", "mail/None"),
+        (b"Title: x\nFrom: q\nDate: y\nReceived: two parcels\n", "text/None"),
+        (b"From: Ann\nSubject: a note about mail\nDate: today\n\nText", "text/None"),
         (b"", "text/None"),
     ],
 )

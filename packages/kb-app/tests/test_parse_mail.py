@@ -141,6 +141,22 @@ def test_lines_that_were_only_broken_to_fit_are_joined() -> None:
     assert read(data)["a.eml"].text.endswith("One long line.\nNext.\n-- \nA")
 
 
+def test_lines_of_a_quote_are_joined_and_blanks_that_only_break_lines_are_dropped() -> None:
+    head = "Subject: x\nContent-Type: text/plain; charset=utf-8; format=flowed"
+    quoted = f"{head}\n\n> One long \n> line.\n>> Who \n> Me \nNext.\n".encode()
+    wide = f"{head}; DelSp=Yes\n\n\u9577\u3044 \n\u6587\u7ae0\n".encode()
+
+    assert read(quoted)["a.eml"].text.endswith("\n\n> One long line.\n>> Who \n> Me \nNext.")
+    assert read(wide)["a.eml"].text.endswith("\n\n\u9577\u3044\u6587\u7ae0")
+
+
+def test_a_mail_of_apple_is_read_without_what_is_around_it() -> None:
+    data = bytes(mail(Message_ID="<1@example.org>"))
+    apple = f"{len(data)}  \n".encode() + data + b"<?xml version='1.0'?><plist/>"
+
+    assert read(apple, "1.emlx")["1.emlx"].text.endswith("\n\nThe walrus sleeps.")
+
+
 @pytest.mark.parametrize(
     ("charset", "codec"),
     [("euc-kr", "cp949"), ("iso-8859-1", "cp1252"), ("made-up", "utf-8"), ("us-ascii", "utf-8")],

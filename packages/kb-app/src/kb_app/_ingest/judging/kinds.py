@@ -38,7 +38,6 @@ __all__ += [
     "check_text",
     "detect",
     "detect_from_bytes",
-    "language_of",
     "missing_extra",
     "not_text",
 ]
@@ -72,7 +71,7 @@ _MEDIA = _table("""
     pdf: pdf
     office: docx doc docm dotx dotm pptx ppt pptm ppsx ppsm potx potm xlsx xls xlsm xlsb xltx xltm
     office: pps odt ott odp otp ods ots rtf pages numbers
-    mail: eml msg mbox ics vcf enex
+    mail: eml emlx msg mbox ics vcf enex
     book: epub mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz
     audio: wav mp3 m4a flac ogg oga opus aac wma aiff aif srt vtt
@@ -250,7 +249,17 @@ _HTML = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
-TOLD_BY_BYTES = (Media.TEXT, Media.CODE, Media.HTML, *_LIKE)
+_MAIL = re.compile(
+    rb"(?:From \S+ +[^\n]*\d\d:\d\d[^\n]*\n)?"
+    rb"(?=(?:[^\n]+\n){0,200}?"
+    rb"(?:received: *(?:from|by)\b|message-id:\s*<|mime-version: *1|return-path: *<))"
+    rb"(?=(?:[^\n]+\n){0,200}?(?:from|subject|date):)"
+    rb"(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*+){3}",
+    re.IGNORECASE,
+)
+"""Headers of a mail, perhaps behind the envelope that a mailbox gives it."""
+
+TOLD_BY_BYTES = (Media.TEXT, Media.CODE, Media.HTML, Media.MAIL, *_LIKE)
 """What a file may turn out to be whose name says nothing."""
 PAGES_OR_CODE = (Media.HTML, Media.CODE)
 """What a file that is called HTML may be: a page, or a template of pages."""
@@ -281,6 +290,8 @@ def detect_from_bytes(head: bytes, path: str = "") -> Kind | None:
         return Kind(Media.IMAGE)
     if _HTML.match(head):
         return Kind(Media.HTML)
+    if _MAIL.match(head):
+        return Kind(Media.MAIL)
     if (shebang := _SHEBANG.match(head)) is not None:
         program = shebang[1].decode("ascii", "replace").lower().rstrip("0123456789.")
         if program in _INTERPRETERS:
@@ -302,57 +313,6 @@ def begins_like(data: bytes) -> str:
     if media is None and _HTML.match(data[:HEAD_BYTES]):
         return "HTML"
     return _LIKE[media] if media else ""
-
-
-_HEADER_BYTES = 200_000
-_NAMED_IN_CPP = rb"(?:[A-Z][A-Z0-9_]*(?:\([^()\n]*\))?[ \t]+)?[A-Za-z_][\w:]*"
-"""A name, perhaps after a macro such as ``EXPORT``."""
-_OF_CPP = re.compile(
-    rb"^[ \t]*(?:template[ \t]*<|class[ \t]+" + _NAMED_IN_CPP + rb"(?:[ \t]+final)?\s*[:{;]"
-    rb"|(?:inline[ \t]+)?namespace[ \t\w:]*[{=]|(?:public|private|protected)[ \t]*:"
-    rb"|using[ \t]+[\w:]+[ \t]*[=;]|using[ \t]+namespace\b|(?:static[ \t]+)?constexpr\b"
-    rb"|enum[ \t]+class\b|#[ \t]*include[ \t]*<\w+>)"
-    rb"|\bconst[ \t]+\w[\w:<>]*[ \t]*&[ \t]*\w+[ \t]*[,)]",
-    re.MULTILINE,
-)
-"""What no header of C has; one of the standard library of C++ is named without ``.h``."""
-_OF_OBJC = re.compile(rb"^[ \t]*@(?:interface|protocol|class|property)\b", re.MULTILINE)
-_IMPORTS = re.compile(rb"^[ \t]*#[ \t]*import\b", re.MULTILINE)
-
-
-_OF_MATLAB = re.compile(
-    rb"\A(?:\xef\xbb\xbf)?"
-    rb"(?:[ \t]*(?:#(?!import|include|define|if|pragma|undef)[^\n]*)?\r?\n){0,500}[ \t]*"
-    rb"(?:%|classdef\b|function\b|(?:clear|close|clc|pkg|addpath)\b|[\w.]+[ \t]*=)"
-)
-"""How a file of MATLAB or Octave begins, after comments of the latter, and none of Objective-C."""
-
-
-def language_of(path: str, code_lang: str | None, data: bytes) -> str | None:
-    """Return the language of a file of code, where its name is one of several languages.
-
-    Much as GitHub's linguist does: https://github.com/github-linguist/linguist, heuristics.
-    """
-    begins = data[:_HEADER_BYTES]
-    match path[path.rfind(".") + 1 :].lower():
-        case "h" if code_lang == "c":
-            return _language_of_header(begins)
-        case "m" if code_lang == "objc":
-            return "matlab" if _OF_MATLAB.match(begins) else code_lang
-        case "ts" if (
-            begins.lstrip(b"\xef\xbb\xbf").lstrip().startswith((b"<?xml", b"<!DOCTYPE TS"))
-        ):
-            return "gettext"  # translations, as Qt's are
-        case _:
-            return code_lang
-
-
-def _language_of_header(begins: bytes) -> str:
-    if _OF_OBJC.search(begins):
-        return "objc"
-    if _OF_CPP.search(begins):
-        return "cpp"
-    return "objc" if _IMPORTS.search(begins) else "c"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

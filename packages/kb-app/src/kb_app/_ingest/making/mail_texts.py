@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from binascii import a2b_base64
+
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Lines, Region, paragraphs
 from kb_core.documents import Block
 
-__all__ = ["best_text", "decoded_text", "mail_blocks", "unflowed"]
+__all__ = ["best_text", "cut_base64", "decoded_text", "mail_blocks", "unflowed"]
 
 _CHARSETS = {
     "us-ascii": "utf-8",
@@ -20,6 +23,7 @@ _CHARSETS = {
     "shift_jis": "cp932",
 }
 """What is written is often what its superset says."""
+_NO_LETTERS = re.compile(rb"[^A-Za-z0-9+/]")
 _TELLING, _SAYS_LITTLE = 200, 5
 """A plain text is passed over where the HTML says at least so much, and so many times more."""
 _SIGNATURE_LINES = 12
@@ -43,17 +47,31 @@ def decoded_text(data: bytes, charset: str | None) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
-def unflowed(text: str) -> str:
-    """Join lines that were only broken to fit a width."""
+def unflowed(text: str, *, drops_blanks: bool = False) -> str:
+    """Join lines that were only broken to fit a width ([RFC 3676]).
+
+    The blank that such a line ends with may belong to the text, or not.
+    """
     out: list[str] = []
-    goes_on = False
+    goes_on, deep = False, 0
     for line in text.split("\n"):
-        if goes_on and not line.startswith(">"):
-            out[-1] += line
+        content = line.lstrip(">")
+        depth = len(line) - len(content)
+        content = content[depth and content.startswith(" ") :]
+        if goes_on and depth == deep and content != "-- ":
+            out[-1] += content
         else:
             out.append(line)
-        goes_on = line.endswith(" ") and line != "-- " and not line.startswith(">")
+        deep, goes_on = depth, line.endswith(" ") and content != "-- "
+        if goes_on and drops_blanks:
+            out[-1] = out[-1][:-1]
     return "\n".join(out)
+
+
+def cut_base64(data: bytes) -> bytes:
+    """Return what letters of base64 say that end in the middle of four."""
+    letters = _NO_LETTERS.sub(b"", data)
+    return a2b_base64(letters[: len(letters) // 4 * 4])
 
 
 def mail_blocks(lines: Lines, headers: int) -> tuple[Block, ...]:

@@ -14,6 +14,7 @@ from itertools import count
 from typing import NamedTuple
 
 from kb_app._costly import Costly
+from kb_app._ingest.judging.code_language import language_of
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import (
     HEAD_BYTES,
@@ -26,7 +27,6 @@ from kb_app._ingest.judging.kinds import (
     check_text,
     detect,
     detect_from_bytes,
-    language_of,
     missing_extra,
     not_text,
 )

@@ -22,11 +22,23 @@ from kb_app._ingest.making.blocks import Draft, Lines
 from kb_app._ingest.making.cards import entries_of, is_cards
 from kb_app._ingest.making.compound import COMPOUND, NoCompoundError
 from kb_app._ingest.making.evernote import NoNotesError, is_export, notes_of
-from kb_app._ingest.making.mail_texts import best_text, decoded_text, mail_blocks, unflowed
+from kb_app._ingest.making.mail_texts import (
+    best_text,
+    cut_base64,
+    decoded_text,
+    mail_blocks,
+    unflowed,
+)
 from kb_app._ingest.making.mailboxes import ENVELOPE, is_mailbox, mails_of, moment_of
 from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.outlook.message import NoMessageError, read_message
+from kb_app._ingest.making.sealed_mail import (
+    SEALED,
+    is_encrypted,
+    signed_content,
+    without_armour,
+)
 from kb_core.documents import Enclosure, Metadata, ParsedDocument, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
@@ -41,6 +53,8 @@ _PARSER = "mail-4"
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
 _KEPT = ("From", "To", "Cc", "reply-to", "message-id", "in-reply-to", "list-id")
 _LONGEST_HEADER = 2_000
+_ENCRYPTED = "what it says is encrypted, or a part of it; save it decrypted"
+_CUT = "it ends in the middle, so some of it may be missing"
 _DEEPEST, _MOST_PARTS = 40, 2_000
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature",
                          "application/x-pkcs7-signature"})  # fmt: skip
@@ -135,6 +149,7 @@ def _export(data: bytes, file: SourceFile) -> ParsedDocument:
     return _holding(notes, file, (f"notes are read as far as it is whole: {damage}",))
 
 
+_LENGTH = re.compile(rb"\s{0,10}(\d{1,10})[ \t]{0,20}\r?\n")
 _MARKED_UP = re.compile(r"<(?:br|p|a|div|span|b|ul|ol|li)\b[^<>]*>", re.IGNORECASE)
 _SHORT = 200
 """A note so long stands in the line of what it is about, so that both are read together."""
@@ -174,11 +189,22 @@ class _Found:
 def _mail(data: bytes, file: SourceFile) -> ParsedDocument:
     from email.parser import BytesParser
 
-    message = BytesParser().parsebytes(data)
+    message = BytesParser().parsebytes(_within_emlx(data) if _is_emlx(file.path) else data)
     headers = {name: _header(message, name) for name in (*_SHOWN, *_KEPT)}
     found = _Found(headers, moment_of(headers["Date"]))
     _take(message, found, found.date and found.date.astimezone(UTC), 0)
     return _document(found, file)
+
+
+def _is_emlx(path: str) -> bool:
+    return path.lower().endswith(".emlx")
+
+
+def _within_emlx(data: bytes) -> bytes:
+    """Return the mail in a file of Apple Mail: behind its length, before what is known of it."""
+    if (told := _LENGTH.match(data)) is None:
+        return data
+    return data[told.end() : told.end() + int(told[1])]
 
 
 def _of_outlook(data: bytes, file: SourceFile) -> ParsedDocument:
@@ -224,7 +250,7 @@ def _document(found: _Found, file: SourceFile) -> ParsedDocument:
         metadata=_metadata(found, body, file),
         blocks=mail_blocks(lines, shown.count("\n") + 1 if shown else 0),
         enclosures=found.enclosures,
-        warnings=tuple(found.warnings),
+        warnings=tuple(dict.fromkeys(found.warnings)),
         parser_version=_PARSER,
     )
 
@@ -279,8 +305,27 @@ def _take(part: Message, found: _Found, date: datetime | None, depth: int) -> No
         return
     kind, payload = part.get_content_type(), part.get_payload()
     inner = [p for p in payload if not isinstance(p, str)] if isinstance(payload, list) else None
-    if inner is None:
+    if inner is not None:
+        _take_parts(part, inner, found, date, depth)
+    elif kind in SEALED:
+        _take_sealed(part, kind, found, date, depth)
+    else:
         _take_leaf(part, kind, found, date)
+
+
+def _take_parts(
+    part: Message, inner: list[Message], found: _Found, date: datetime | None, depth: int
+) -> None:
+    """Take in what is in a part."""
+    from email.errors import CloseBoundaryNotFoundDefect
+
+    kind = part.get_content_type()
+    if any(isinstance(each, CloseBoundaryNotFoundDefect) for each in part.defects):
+        found.warnings.append(_CUT)
+    if kind == "multipart/encrypted":
+        found.warnings.append(_ENCRYPTED)
+    elif kind == "message/delivery-status":
+        found.texts.append("\n".join(str(each).strip() for each in inner))
     elif kind == "message/rfc822" and inner:
         found.enclosures.append(_forwarded(part, inner[0], date))
     elif kind == "multipart/alternative":
@@ -290,9 +335,24 @@ def _take(part: Message, found: _Found, date: datetime | None, depth: int) -> No
             _take(each, found, date, depth + 1)
 
 
+def _take_sealed(
+    part: Message, kind: str, found: _Found, date: datetime | None, depth: int
+) -> None:
+    """Take in what S/MIME signed as a whole, which is a mail without its head."""
+    from email.parser import BytesParser
+
+    data = _bytes(part)
+    if (content := signed_content(data)) is not None:
+        _take(BytesParser().parsebytes(content), found, date, depth + 1)
+    elif is_encrypted(data):
+        found.warnings.append(_ENCRYPTED)
+    else:
+        _take_leaf(part, kind, found, date)
+
+
 def _take_leaf(part: Message, kind: str, found: _Found, date: datetime | None) -> None:
     if kind in {"text/plain", "text/html"} and not _is_attached(part):
-        found.texts.append(_text(part))
+        found.texts.append(_text(part, found))
     elif kind not in _SIGNATURES and ((data := _bytes(part)) or _is_attached(part)):
         name = _name(part, kind, len(found.enclosures))
         found.enclosures.append(Enclosure(name=name, data=data, created=date))
@@ -300,7 +360,8 @@ def _take_leaf(part: Message, kind: str, found: _Found, date: datetime | None) -
 
 def _take_best(parts: list[Message], found: _Found, date: datetime | None, depth: int) -> None:
     """Take the plain text of several ways to say the same, or the one that says most."""
-    texts = {each.get_content_type(): _text(each) for each in parts if not each.is_multipart()}
+    texts = {each.get_content_type(): _text(each, found) for each in parts
+             if not each.is_multipart()}  # fmt: skip
     best = best_text(texts.get("text/plain", ""), texts.get("text/html", ""))
     found.texts += [best] if best else []
     for each in parts:
@@ -346,15 +407,24 @@ def _forwarded(part: Message, inner: Message, date: datetime | None) -> Enclosur
 
 
 def _bytes(part: Message) -> bytes:
+    from email.errors import InvalidBase64LengthDefect
+
     data = part.get_payload(decode=True)
-    return data if isinstance(data, bytes) else b""
+    if not isinstance(data, bytes):
+        return b""
+    is_broken = any(isinstance(each, InvalidBase64LengthDefect) for each in part.defects)
+    return cut_base64(data) if is_broken else data
 
 
-def _text(part: Message) -> str:
+def _text(part: Message, found: _Found) -> str:
     """Return what a part of text shows."""
     data = _bytes(part)
     text = decoded_text(data, part.get_content_charset())
     if part.get_content_type() == "text/html":
         return text_of_html(text)
-    is_flowed = str(part.get_param("format", "")).lower() == "flowed"
-    return unflowed(text) if is_flowed else text
+    text, is_locked = without_armour(text)
+    if is_locked:
+        found.warnings.append(_ENCRYPTED)
+    if str(part.get_param("format", "")).lower() != "flowed":
+        return text
+    return unflowed(text, drops_blanks=str(part.get_param("delsp", "")).lower() == "yes")

@@ -22,6 +22,7 @@ from kb_app._ingest.making.outlook.properties import (
     decoded,
 )
 from kb_app._ingest.making.outlook.rtf import text_of_rtf, unpacked
+from kb_app._ingest.making.sealed_mail import SEALED, signed_content
 from kb_core.documents import Enclosure
 
 __all__ = ["Message", "NoMessageError", "read_message"]
@@ -160,10 +161,12 @@ def _file(one: Values, number: int) -> Enclosure:
     mime = one.text(_MIME).strip().lower()
     name = one.text(_LONG_NAME, _SHORT_NAME, _NAME).strip()
     media = None
-    if mime == "multipart/signed":  # what was signed is a mail as it was sent
+    data = one.binary(_DATA)
+    content = signed_content(data) if mime in SEALED else None
+    if mime == "multipart/signed" or content:  # what was signed is a mail as it was sent
         name, media = f"{name.rpartition('.')[0] or 'signed'}.eml", "mail"
     name = name or f"attachment-{number}{guess_extension(mime) or ''}"
-    return Enclosure(name=name, data=one.binary(_DATA), media=media)
+    return Enclosure(name=name, data=content or data, media=media)
 
 
 def _message(one: Values, inner: Storage, names: Tree) -> Enclosure:
