@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.formulas import formula_of_field
 from kb_app._media import parser_for
+from kb_app.testing.compound_files import compound
 from kb_app.testing.office_files import docx, odf
+from kb_app.testing.word_files import doc_tree
 from kb_core.documents import SourceFile
 
 MATH = "http://www.w3.org/1998/Math/MathML"
@@ -114,3 +117,38 @@ def test_a_formula_that_is_a_file_within_a_text_stands_in_its_line() -> None:
     data = odf("text", f"<text:p>Say {frame} here.</text:p>", objects={"Object 1": formula})
 
     assert read(data, "a.odt", "office") == "Say E = m c^2 here."
+
+
+RUBY = r' EQ \* jc2 \* "Font:Mincho" \* hps10 \o\ad(\s\up 9(かんじ),漢字)'
+
+
+@pytest.mark.parametrize(
+    ("order", "line"),
+    [
+        (RUBY, "漢字"),
+        (r"EQ \f(1,2)", "1/2"),
+        (r"eq \r(3,x+1) + \f(a;1,5)", "[3]√(x+1) + a/(1,5)"),
+        (r"EQ \i\su(i=1,n,x\s\do4(i))", "∑_(i=1)^n x_i"),
+        (r"EQ 5\s\up8(th) of \b(\a(1,2))", "5^th of (1, 2)"),
+        (r"EQ \o\ac(○,1)\,x(y)", "○1,x(y)"),
+        (r"EQ )\f(", ""),
+        ("PAGE", ""),
+    ],
+)
+def test_a_field_that_is_a_formula_says_it(order: str, line: str) -> None:
+    marks = (f'<w:r><w:fldChar w:fldCharType="{each}"/></w:r>' for each in ("begin", "end"))
+    orders = (f"<w:r><w:instrText>{part}</w:instrText></w:r>" for part in (order[:4], order[4:]))
+    begins, ends = marks
+    field = f"<w:r><w:t>Say </w:t></w:r>{begins}{''.join(orders)}{ends}"
+    escaped = "".join(c if c < "\x80" else rf"\u{ord(c)}?" for c in order.replace("\\", "\\\\"))
+
+    assert read(docx(f"<w:p>{field}</w:p>"), "a.docx", "office") == f"Say {line}".strip()
+    old = compound(doc_tree([f"Say \x13{order}\x15"]))
+    assert read(old, "a.doc", "office") == f"Say {line}".strip()
+    rtf = rf"{{\rtf1\ansi Say {{\field{{\*\fldinst {escaped}}}{{\fldrslt }}}}\par}}"
+    assert read(rtf.encode(), "a.rtf", "office") == f"Say {line}".strip()
+
+
+def test_a_formula_of_a_field_that_nests_without_end_is_read_as_far_as_it_goes() -> None:
+    assert formula_of_field("EQ " + r"\f(" * 1_000) is not None
+    assert formula_of_field(r"EQ " + "(" * 4_000) is not None

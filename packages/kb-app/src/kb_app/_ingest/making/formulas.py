@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 from kb_app._ingest.making.markup import Element as Tag, Markup
 
-__all__ = ["formula_of_page", "mathml", "office_math"]
+__all__ = ["formula_of_field", "formula_of_page", "mathml", "office_math"]
 
 _TYPED = re.compile(r"tex|starmath", re.IGNORECASE)
 _SHOWN = re.compile(r"\A\{\\displaystyle (.*)\}\Z", re.DOTALL)
@@ -153,3 +153,74 @@ def _root(inside: str, degree: str = "") -> str:
 def _bracketed(part: str) -> str:
     part = part.strip()
     return part if _ONE.fullmatch(part) else f"({part})"
+
+
+# Fields of Word, which older ones keep formulas in, and how a word is read
+
+_FIELD = re.compile(r"\s*EQ\b(.{0,4000})", re.IGNORECASE | re.DOTALL)
+_SWITCH = re.compile(r"\\\*\s*(?:\"[^\"]*\"|[^\s\\\"]+)\s*")
+_TOKEN = re.compile(r"\\([A-Za-z]{1,2})\s*(?:-?\d+)?\s*|\\(.)|([(),;])|([^\\(),;]+)", re.DOTALL)
+_COMMANDS = frozenset("abdfilorsx")
+_RAISED, _LOWERED = "^", "_"
+_DEEPEST = 20
+
+
+def formula_of_field(order: str) -> str | None:
+    """Return what a field of Word shows that is a formula; ``None`` where it is another.
+
+    How a word is read, which stands above it, is left out, as it is everywhere.
+    """
+    field = _FIELD.match(order)
+    if field is None:
+        return None
+    tokens = list(_TOKEN.finditer(_SWITCH.sub("", field[1])))[::-1]
+    said = ""
+    while tokens:
+        said += ",".join(_arguments(tokens, 0))
+    return " ".join(said.split())
+
+
+def _arguments(tokens: list[re.Match[str]], depth: int) -> list[str]:
+    """Return what is between brackets, taken from the end of *tokens* as far as they reach."""
+    parts, marks = [""], list[str]()
+    command, way = "", ""
+    while tokens:
+        token = tokens.pop()
+        word, escaped, mark, text = token.groups(default="")
+        if word.lower() in _COMMANDS:
+            command, way = word.lower(), ""
+        elif word:
+            way = {"up": _RAISED, "do": _LOWERED, "su": "∑", "pr": "∏"}.get(word.lower(), way)
+        elif mark == "(" and depth < _DEEPEST:
+            inside = _arguments(tokens, depth + 1)
+            parts[-1] += _of_field(command, way, inside) if command else f"({','.join(inside)})"
+            command = ""
+        elif mark == ")":
+            break
+        elif mark in {",", ";"} and depth:
+            parts.append("")
+            marks.append(mark)
+        else:
+            parts[-1] += escaped or text or mark
+    if ";" not in marks:
+        return parts
+    joined = "".join(part + mark for part, mark in zip(parts, [*marks, ""], strict=True))
+    return joined.split(";")
+
+
+def _of_field(command: str, way: str, parts: list[str]) -> str:
+    parts = [part.strip() for part in parts]
+    match command:
+        case "f" if len(parts) > 1:
+            return _fraction(parts[0], parts[1])
+        case "r":
+            return _root(parts[-1], *parts[:-1][:1])
+        case "s":
+            return f"{way}{_bracketed(''.join(parts))}"
+        case "i":
+            below, above, inside = [*parts, "", "", ""][:3]
+            return f"{_scripts(way or '∫', below, above)} {inside}"
+        case "b":
+            return f"({','.join(parts)})"
+    seen = [part for part in parts if command != "o" or not part.startswith(_RAISED)] or parts
+    return ("" if command == "o" else ", ").join(seen)

@@ -30,6 +30,7 @@ from kb_app._ingest.making.formats.office.rtf_flow import (
     Words,
 )
 from kb_app._ingest.making.formats.office.rtf_fonts import Fonts, page_of
+from kb_app._ingest.making.formulas import formula_of_field
 from kb_core.documents import Link
 
 __all__ = ["BEGINS", "Rtf"]
@@ -344,14 +345,17 @@ class Rtf:
             self._targets.append("")
             self._into(sink, self._targets.pop)
         elif word == "fldinst" and self._targets:
-            self._into(told, lambda: self._lead(told.text))
+            format_ = self._state.format
+            self._into(told, lambda: self._lead(told.text, sink, format_))
         elif word == "fldinst":
             self._into(Sink())
         elif self._targets and self._targets[-1]:
             target, begun = self._targets[-1], sink.place
             self._into(sink, lambda: sink.link(begun, target))
 
-    def _lead(self, instruction: str) -> None:
+    def _lead(self, instruction: str, sink: Sink, format_: Format) -> None:
+        if formula := formula_of_field(instruction):
+            sink.add(formula, format_)
         link = _LINK.match(instruction)
         self._targets[-1] = (link[1] or link[2]).strip() if link else ""
 

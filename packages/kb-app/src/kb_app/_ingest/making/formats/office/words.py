@@ -12,7 +12,7 @@ that is based on a style *named* "heading n", or that has an outline level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -28,13 +28,13 @@ from kb_app._ingest.making.formats.office.items import (
     write_items,
 )
 from kb_app._ingest.making.formats.office.opc import Parts
-from kb_app._ingest.making.formulas import office_math
+from kb_app._ingest.making.formulas import formula_of_field, office_math
 from kb_core.documents import Link
 
 __all__ = ["read_words"]
 
 _UNSEEN = frozenset({
-    *("del", "moveFrom", "delText", "instrText"),  # what a reader does not see
+    *("del", "moveFrom", "delText"),  # what a reader does not see
     *("rPr", "sdtPr", "sectPr", "trPr", "tblPr", "tcPr", "tblGrid", "tabs"),  # what is no text
     "rt",  # how a word is read, beside it
 })  # fmt: skip
@@ -68,6 +68,8 @@ class _Paragraph:
     style: str = ""
     outline: int = 0
     list_level: int | None = None
+    order: list[str] = field(default_factory=list)
+    """What the field that is open is to show."""
 
 
 class _Reader:
@@ -135,11 +137,14 @@ class _Reader:
         for kind, number in found.notes:
             yield from self._note(kind, number)
 
-    def _drawn(self, number: str, read: Callable[[Element], str]) -> str:
-        """Return what is drawn by another part."""
-        relation = self._relations.get(number)
+    def _drawn(self, element: Element) -> str:
+        """Return what is drawn by another part: a chart, or a diagram."""
+        is_chart = element.tag == "chart"
+        relation = self._relations.get(element.get("r:id" if is_chart else "r:dm", ""))
         root = self._parts.tree(relation.target, is_expected=False) if relation else None
-        return read(root) if root is not None else ""
+        if root is None:
+            return ""
+        return chart_text(root) if is_chart else diagram_text(root)
 
     def _walk(self, element: Iterable[Element], into: _Paragraph) -> None:
         for child in element:
@@ -166,14 +171,27 @@ class _Reader:
                 self._walk(choice(child), into)
             case "txbxContent":
                 into.boxes.append(child)
+            case "fldChar" | "instrText" | "fldSimple":
+                self._walk_field(child, into)
             case "hyperlink":
                 self._walk_link(child, into)
-            case "chart":
-                into.drawn.append(self._drawn(child.get("r:id", ""), chart_text))
-            case "relIds":
-                into.drawn.append(self._drawn(child.get("r:dm", ""), diagram_text))
+            case "chart" | "relIds":
+                into.drawn.append(self._drawn(child))
             case _:
                 self._walk(child, into)
+
+    def _walk_field(self, child: Element, into: _Paragraph) -> None:
+        """Take in a field, which shows what stands behind its order, unless it is a formula."""
+        if child.tag == "instrText":
+            into.order.append(child.text or "")
+            return
+        before = len(into.pieces)
+        self._walk(child, into)
+        is_whole = child.tag == "fldSimple" or child.get("fldCharType") == "end"
+        if is_whole and len(into.pieces) == before:
+            order = child.get("instr") or "".join(into.order)
+            into.pieces.append(formula_of_field(order) or "")
+        into.order.clear()
 
     def _walk_link(self, element: Element, into: _Paragraph) -> None:
         first, at = len(into.pieces), sum(map(len, into.pieces))

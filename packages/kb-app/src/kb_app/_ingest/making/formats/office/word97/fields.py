@@ -1,7 +1,7 @@
 """What is to be read of the letters of a text of Word 97 to 2003 ([MS-DOC] 2.8.25, 2.4.4).
 
 A field is an order, and behind it what came of that; the order is no text, but where it is a
-link. What is taken out is replaced by NUL, so that all else stays at its place. Pure.
+link, or a formula. What is taken out is replaced by NUL, so that all else stays at its place. Pure.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+from kb_app._ingest.making.formulas import formula_of_field
 
 __all__ = ["Link", "edited", "shown", "without_fields"]
 
@@ -55,20 +57,21 @@ def without_fields(text: str) -> tuple[str, list[Link]]:
 
     A mark that has no other stands for itself.
     """
-    orders, links = list[tuple[int, int]](), list[Link]()
+    orders, links = list[tuple[int, int, str]](), list[Link]()
     for begins, divides, ends in _fields(text):
         order = text[begins + 1 : min(ends if divides is None else divides, begins + _LONGEST)]
         if divides is not None:
-            orders.append((begins, divides))
+            orders.append((begins, divides, ""))
             if (found := _HYPERLINK.match(order)) is not None:
                 links.append(Link(divides + 1, ends, found[1]))
         elif (found := _BUTTON.match(order)) is not None:
-            orders.append((begins, begins + found.end()))  # what is on a button is text
+            orders.append((begins, begins + found.end(), ""))  # what is on a button is text
         else:
-            orders.append((begins, ends))
+            formula = formula_of_field(order) or ""
+            orders.append((begins, ends, formula[: ends - begins]))
     orders.sort()
     links.sort()
-    return edited(text, ((start, end + 1, "") for start, end in orders)), links
+    return edited(text, ((start, end + 1, said) for start, end, said in orders)), links
 
 
 def _fields(text: str) -> Iterator[tuple[int, int | None, int]]:
