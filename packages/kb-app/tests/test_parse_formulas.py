@@ -152,3 +152,25 @@ def test_a_field_that_is_a_formula_says_it(order: str, line: str) -> None:
 def test_a_formula_of_a_field_that_nests_without_end_is_read_as_far_as_it_goes() -> None:
     assert formula_of_field("EQ " + r"\f(" * 1_000) is not None
     assert formula_of_field(r"EQ " + "(" * 4_000) is not None
+
+
+def test_what_stands_raised_behind_a_number_is_its_power_and_behind_a_letter_it_is_not() -> None:
+    up = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
+    words = "".join(
+        f"<w:r>{up if text in '−62' else ''}<w:t>{text}</w:t></w:r>"
+        for text in ("10", "−6", " m", "2")
+    )
+    above = '<style:text-properties style:text-position="super 58%"/>'
+    raised = f'<style:style style:name="T1">{above}</style:style>'
+    span = '<text:span text:style-name="T1">{}</text:span>'
+    spans = f"10{span.format('−6')} m{span.format('2')}"
+    page = b"<p>Say 10<sup>\xe2\x88\x926</sup> m<sup>2</sup> 10 <sup>3</sup>, 1<sup>st</sup>"
+    rtf = rb"{\rtf1\ansi Say 10{\super \u8722?6} m{\super 2}\super\nosupersub 1\par}"
+
+    assert read(docx(f"<w:p>{words}</w:p>"), "a.docx", "office") == "10^−6 m2"
+    assert (
+        read(odf("text", f"<text:p>{spans}</text:p>", styles=raised), "a.odt", "office")
+        == "10^−6 m2"
+    )
+    assert read(page, "a.html", "html") == "Say 10^−6 m2 10 3, 1st"
+    assert read(rtf, "a.rtf", "office") == "Say 10^−6 m21"

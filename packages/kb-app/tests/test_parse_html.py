@@ -73,6 +73,46 @@ def test_a_cell_stands_in_its_column_whatever_is_empty_or_wide_or_tall_beside_it
     ]
 
 
+def test_items_of_a_list_that_counts_have_their_numbers() -> None:
+    document = parse(
+        "<ol><li>Mix <a href='/x'>flour</a><li><a href='/y'>Knead</a>"
+        "<ol type=a><li>push<li>pull</ol><li value=7>Wait<li>Bake</ol>"
+        "<ol start=3 style='list-style-type: upper-roman'><li>x<li>y</ol>"
+        "<ol style='list-style:none'><li>none</ol><ul><li>bullet</ul><ol start=-1 type=i><li>z</ol>"
+    )
+
+    assert document.text.replace("\n\n", "\n").split("\n") == [
+        *(
+            "1. Mix flour",
+            "2. Knead",
+            "a. push",
+            "b. pull",
+            "7. Wait",
+            "8. Bake",
+            "III. x",
+            "IV. y",
+        ),
+        *("- none", "- bullet", "i. z"),
+    ]
+    assert [(link.text, document.text[link.start :][:5]) for link in document.links] == [
+        ("flour", "flour"),
+        ("Knead", "Knead"),
+    ]
+
+
+def test_the_mark_of_a_note_is_no_part_of_the_word_before_it() -> None:
+    document = parse(
+        "<p>The tide<a href='#fn1' role='doc-noteref'><sup>1</sup></a> and ebb"
+        "<sup><a href='#n2'>2</a></sup>, ice<a href='a.xhtml#_ftn3'>3</a>, wiki"
+        "<sup><a href='#cite-4'>[4]</a></sup>, see part <a href='#part'>5</a> and "
+        "<a href='#note6'>note six</a>.<p><a href='#sdfootnote1anc'>1</a>Low."
+    )
+
+    assert document.text == (
+        "The tide[1] and ebb[2], ice[3], wiki[4], see part 5 and note six.\n\n[1]Low."
+    )
+
+
 def test_columns_of_a_table_take_no_more_than_a_table_has() -> None:
     wide = "<tr>" + "<td colspan=1000 rowspan=9999>x" * 500
 

@@ -83,11 +83,18 @@ def test_characters_beyond_the_first_plane_are_read_each_at_its_place() -> None:
     parsed = parse(paper(page, means={"~": "\U0001d465", "@": "\U0001f600", "^": "\ud835"}))
 
     assert parts(parsed) == [
-        "The speed \U0001d465 of \U0001f600 is fine.",
+        "The \U0001d465 of \U0001f600 is fine.",
         "Half a \ufffd is none.",
     ]
     plain = spans(parse(paper(page)))
     assert [span.bbox for span in spans(parsed)] == [span.bbox for span in plain]
+
+
+def test_what_stands_raised_behind_a_number_is_its_power() -> None:
+    line = [Said(72, 700, "over 10"), Said(113, 706, "6", size=7), Said(120, 700, "cells,")]
+    line += [Said(160, 700, "10"), Said(174, 697, "7", size=7), Said(190, 700, "1995")]
+
+    assert parse(paper(Leaf(line))).text == "over 10^6 cells, 107 1995"
 
 
 def test_a_line_that_had_room_for_the_next_word_ends_there() -> None:

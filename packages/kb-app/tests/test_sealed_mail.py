@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.sealed_mail import is_encrypted, signed_content, without_armour
 from kb_app._media import parser_for
-from kb_app.testing.outlook_files import msg
+from kb_app.testing.outlook_files import Values, msg
 from kb_core.documents import ParsedDocument, SourceFile
 
 INSIDE = b"Content-Type: text/plain; charset=utf-8\r\n\r\nThe walrus sleeps.\r\n"
@@ -144,7 +144,11 @@ def test_armour_that_never_ends_stays_and_takes_no_time() -> None:
 
 
 def test_what_is_signed_in_a_message_of_outlook_is_a_mail_within_it() -> None:
-    values = {0x3701: sealed(SIGNED, INSIDE), 0x370E: "application/pkcs7-mime", 0x3707: "s.p7m"}
+    values: Values = {
+        0x3701: sealed(SIGNED, INSIDE),
+        0x370E: "application/pkcs7-mime",
+        0x3707: "s.p7m",
+    }
     file = SourceFile(source_id="s", path="a.msg", media="mail")
 
     document = parser_for("mail")(FileContent(msg({0x0037: "Ice"}, attached=[values])), file)

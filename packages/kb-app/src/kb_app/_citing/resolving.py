@@ -32,7 +32,7 @@ from kb_core.citations import (
 from kb_core.errors import DocNotFound, IoError, SpanNotSupported
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
-from kb_core.values import replace
+from kb_core.values import lazy_pattern, replace
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["cite", "locate", "named_by"]
 
 _FIRST_LINES = 4
+_ITEM = lazy_pattern(r"(?:-|\w{1,8}\.) ")
+"""What a list puts before its items, which no page has among its words."""
 
 
 def cite(
@@ -164,7 +166,7 @@ def _words(
     """Return a line of the cited text, of the first few the longest: a page may show it twice."""
     chunks = [chunk] if chunk else chunks_at(snapshot, doc, place) or _around(snapshot, doc, place)
     lines = chunks[0]["text"].split("\n") if chunks else []
-    cells = [line.removeprefix("- ").partition("\t")[0] for line in lines[:_FIRST_LINES]]
+    cells = [_ITEM.sub("", line, count=1).partition("\t")[0] for line in lines[:_FIRST_LINES]]
     return max(cells, key=len, default="")
 
 

@@ -13,9 +13,10 @@ from xml.etree.ElementTree import Element
 
 from kb_app._ingest.making.markup import Element as Tag, Markup
 
-__all__ = ["formula_of_field", "formula_of_page", "mathml", "office_math"]
+__all__ = ["formula_of_field", "formula_of_page", "mathml", "office_math", "raised"]
 
 _TYPED = re.compile(r"tex|starmath", re.IGNORECASE)
+_POWER = re.compile(r"[-+−–]?\d|[-+−–]$")
 _SHOWN = re.compile(r"\A\{\\displaystyle (.*)\}\Z", re.DOTALL)
 _ONE = re.compile(r"[^\W_]*|.|\(.*\)", re.DOTALL)
 """What needs no brackets."""
@@ -34,6 +35,15 @@ def formula_of_page(page: Markup, math: Tag) -> str:
         if tag.parent in nodes:
             nodes[tag.parent].append(node)
     return mathml(nodes[math.number])
+
+
+def raised(before: str, text: str) -> str:
+    """Return what stands raised behind something: ``^6`` behind ``10``, which is not ``106``.
+
+    Behind letters it is as people write it elsewhere: ``m2``, ``1st``.
+    """
+    is_power = before[-1:].isdecimal() and _POWER.match(text) is not None
+    return f"^{text}" if is_power else text
 
 
 def mathml(math: Element) -> str:

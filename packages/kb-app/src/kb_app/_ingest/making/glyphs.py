@@ -114,6 +114,10 @@ _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "˜": "\u0303",
             "¸": "\u0327", "ˇ": "\u030c"}  # fmt: skip
 _ACCENTED = re.compile("[¨´`ˆ˜¸ˇ] ?[A-Za-zıȷ]")
+_DIGITS = re.compile(r"\d(?=[-+−–]?\d)")
+"""A digit before a number that may be its power."""
+_SMALL, _RAISED = 0.85, 0.2
+"""A power is smaller than so much of what it stands behind, and begins so much above it."""
 _DOTLESS = str.maketrans("ıȷ", "ij")
 
 
@@ -182,10 +186,25 @@ def _words(glyphs: Glyphs, run: Run, turn: int) -> Iterator[_Word]:
         a, b = match.span()
         box = Box(min(left[a:b]), min(bottom[a:b]), max(right[a:b]), max(top[a:b]))
         said = _LEADER.sub("…", match[0].replace("\xad", ""))
+        if not turn and len(said) == b - a and _DIGITS.search(said):
+            said = _with_powers(glyphs, said, a)
         if is_accented:
             said = _composed(glyphs, said, a)
         if said:
             yield _Word(said, a, b, _turned(box, turn) if turn else box)
+
+
+def _with_powers(glyphs: Glyphs, word: str, start: int) -> str:
+    """Return a word with what stands raised behind a digit marked: ``10^6`` is not ``106``."""
+    out, at = [], 0
+    for match in _DIGITS.finditer(word):
+        before, here = start + match.start(), start + match.start() + 1
+        height = glyphs.top[before] - glyphs.bottom[before]
+        is_small = glyphs.top[here] - glyphs.bottom[here] < _SMALL * height
+        if is_small and glyphs.bottom[here] - glyphs.bottom[before] > _RAISED * height:
+            out += [word[at : match.start() + 1], "^"]
+            at = match.start() + 1
+    return "".join([*out, word[at:]])
 
 
 def _without_leaders(words: Iterable[_Word]) -> list[_Word]:

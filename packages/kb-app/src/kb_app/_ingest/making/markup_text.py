@@ -8,13 +8,15 @@ shown is not there, nor are marks that only link to a heading. Linear in the inp
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Headings
-from kb_app._ingest.making.formulas import formula_of_page
+from kb_app._ingest.making.counting import counted
+from kb_app._ingest.making.formulas import formula_of_page, raised
 from kb_app._ingest.making.markup import (
     BLOCKS,
     HEADINGS,
@@ -37,6 +39,12 @@ _KINDS = {"pre": "code", "li": "list_item", "dt": "list_item", "dd": "list_item"
           "blockquote": "quote"}  # fmt: skip
 _LONGEST_CELL, _LONGEST_HEADED_CELL = 500, 2_000
 """Above it, a cell holds a part of a page, and no value."""
+_LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*([\w-]+)")
+_COUNTING = {"none": "", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
+             "upper-latin": "A", "lower-roman": "i", "upper-roman": "I"}  # fmt: skip
+_NOTE = re.compile(r"noteref|note|fn|ftn|cite", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,4}|[ivxl]{1,6}|[a-z*†‡§]{1,2}", re.IGNORECASE)
+_ITEM = re.compile(r"\w{1,8}\. ")
 _MOST_COLUMNS, _LONGEST_SPAN = 100, 4
 """A cell beyond the first, or that is said to be wider in more digits, is one column wide."""
 _LEADING = frozenset("¶#§🔗⚓∞")
@@ -89,19 +97,46 @@ def _walk(
         element = page.elements[number]
         yield element, False, page.runs[at : element.first]
         at, number = element.first, number + 1
-        if kept[element.number] and not _only_leads(page, element):
+        if kept[element.number] and not _is_mark(page, element):
             open_.append(element)
         else:
-            yield element, True, _formula(page, element)
+            yield element, True, _instead(page, element, is_kept=kept[element.number])
             at, number = element.end, element.last
 
 
-def _formula(page: Markup, element: Element) -> Sequence[Run]:
-    """Return what an element says as a formula, if it is one, where its first letter stands."""
-    if element.tag.rpartition(":")[2] != "math" or element.first == element.end:
+def _instead(page: Markup, element: Element, *, is_kept: bool) -> Sequence[Run]:
+    """Return what stands for an element that is not read as it is: a formula, or a note's mark.
+
+    It stands where the first letter of the element does.
+    """
+    if element.first == element.end:
+        return ()
+    if element.tag.rpartition(":")[2] == "math":
+        said = html.escape(formula_of_page(page, element))
+    elif is_kept and _leads_to_note(page, element):
+        said = f"[{page.text_of(element)}]"
+    else:
         return ()
     begins = page.runs[element.first]
-    return (Run(html.escape(formula_of_page(page, element)), begins.at, begins.line, 0),)
+    return (Run(said, begins.at, begins.line, 0),)
+
+
+def _is_mark(page: Markup, element: Element) -> bool:
+    return _only_leads(page, element) or _leads_to_note(page, element)
+
+
+def _leads_to_note(page: Markup, element: Element) -> bool:
+    """Say whether an element is the mark of a note, or what leads back from one.
+
+    Its number would be a part of the word that it stands behind.
+    """
+    given = element.attributes
+    if element.tag != "a" or "#" not in given.get("href", "") or element.end - element.first > _FEW:
+        return False
+    told = f"{given.get('epub:type', '')} {given.get('role', '')} {given['href'].partition('#')[2]}"
+    raised = [page.elements[element.parent], *page.within(element)]
+    is_note = bool(_NOTE.search(told)) or any(each.tag == "sup" for each in raised)
+    return is_note and bool(_NUMBER.fullmatch(page.text_of(element)))
 
 
 def _only_leads(page: Markup, element: Element) -> bool:
@@ -159,6 +194,21 @@ class _Line:
         self.size += len(text)
 
 
+def _numbers_of(element: Element) -> str | None:
+    """Return how a list counts its items; ``None`` where it does not."""
+    if element.tag != "ol":
+        return None
+    given = element.attributes
+    style = _LIST_STYLE.search(given.get("style", ""))
+    kind = _COUNTING.get(style[1].lower(), "1") if style else given.get("type", "1")
+    return kind or None
+
+
+def _number(element: Element, name: str, usual: int) -> int:
+    said = element.attributes.get(name, "").strip()
+    return int(said) if said.isdecimal() and len(said) <= _LONGEST_SPAN else usual
+
+
 class _Columns:
     """In which columns of a table its cells stand, row by row."""
 
@@ -185,8 +235,7 @@ class _Columns:
 
 def _span(cell: Element, name: str) -> int:
     """Return over how many columns or rows a cell goes."""
-    said = cell.attributes.get(name, "").strip()
-    return max(1, int(said)) if said.isdecimal() and len(said) <= _LONGEST_SPAN else 1
+    return max(1, _number(cell, name, 1))
 
 
 class _Writer:
@@ -206,6 +255,9 @@ class _Writer:
         self._pre = 0
         self._owed = ""
         self._prefix = ""
+        self._is_raised = False
+        self._counts: dict[int, int] = {}
+        """Of lists, by number: what the last item is counted as."""
         self._links: list[tuple[str, int, int, int]] = []
         self._link: tuple[int, str, int, int] | None = None
 
@@ -213,6 +265,8 @@ class _Writer:
         tag = element.tag
         if tag == "a":
             self._begin_link(element)
+        elif tag == "sup":
+            self._is_raised = True
         elif tag == "br":
             self._line_break()
         elif tag in BLOCKS:
@@ -244,13 +298,24 @@ class _Writer:
         self.gap = self.gap or tag in _APART
         self._pre += tag == "pre"
         if tag == "li":
-            self._prefix = "- "
+            self._prefix = self._item_mark(element)
         self._blocks.append(self._block(element))
+
+    def _item_mark(self, element: Element) -> str:
+        """Return what an item begins with: its number, in a list that has numbers."""
+        holder = self._page.elements[element.parent]
+        kind = _numbers_of(holder)
+        if kind is None:
+            return "- "
+        before = self._counts.get(holder.number, _number(holder, "start", 1) - 1)
+        self._counts[holder.number] = count = _number(element, "value", before + 1)
+        return f"{counted(count, kind)}. "
 
     def end(self, element: Element) -> None:
         tag = element.tag
         if tag == "a":
             self._end_link(element)
+        self._is_raised = self._is_raised and tag != "sup"
         if tag == "pre" and self._pre:
             self._pre -= not self._in_grid
         is_in_grid = self._in_grid
@@ -327,6 +392,9 @@ class _Writer:
         if self._in_grid and self._column > self._written:
             self._owed = "\t" * (self._column - self._written)
             self._written = self._column
+        if self._is_raised and not self._owed and self._line.text:
+            text = raised(self._line.text[-1], text)
+        self._is_raised = False
         self._line.add(self._owed + text, source_line)
         self._owed = ""
 
@@ -371,8 +439,10 @@ class _Writer:
             if line < len(found):
                 _, start, stop = found[line]
                 label = text[start + at : stop if end < 0 else min(stop, start + end)]
-                begin = start + at + len(label) - len(label.lstrip(" \t-"))
-                if label := " ".join(label.split()).removeprefix("- "):
+                told = label.lstrip(" \t-")
+                told = told if at else _ITEM.sub("", told, count=1)
+                begin = start + at + len(label) - len(told)
+                if label := " ".join(told.split()):
                     yield Link("html", target[: _TITLE_MAX * 10], label[:_TITLE_MAX], begin)
 
 

@@ -18,7 +18,7 @@ from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
 from kb_app._ingest.making.formats.office.items import ASIDE, Item, table_items, write_items
 from kb_app._ingest.making.formats.office.properties import Properties
-from kb_app._ingest.making.formulas import mathml
+from kb_app._ingest.making.formulas import mathml, raised
 from kb_core.citations import PageSpan
 from kb_core.documents import Link, ReadingLimits
 from kb_core.ingest import SkipReason
@@ -40,7 +40,8 @@ _LEVELS = 9
 _MOST_BLANKS = 1_000
 _MOST_ROWS = 5_000
 """A chart of more is a picture of a table that is elsewhere."""
-_TITLE, _FORMULA = "Title", "is-formula"
+_TITLE, _FORMULA, _RAISED = "Title", "is-formula", "is-raised"
+_ABOVE = re.compile(r"super|[1-9]")
 _MOST_EMPTY = 63
 """As many empty cells beside each other are believed in a text."""
 _META = {"initial-creator": "creator", "creation-date": "created", "date": "modified",
@@ -64,6 +65,7 @@ class OpenDocument:
         """Write down all that it says, and return its links."""
         root = self._package.tree("content.xml")
         _mark_titles(root)
+        _mark_raised(root)
         self._take_in_objects(root)
         body = next(root.iter("body"), None)
         for content in body if body is not None else ():
@@ -161,6 +163,16 @@ def _hidden(root: Element, properties: str, name: str) -> frozenset[str]:
     )
 
 
+def _mark_raised(root: Element) -> None:
+    """Mark the words that stand above their line by their style."""
+    told = ((each.get("name", ""), each.find("text-properties")) for each in root.iter("style"))
+    styles = {name for name, found in told
+              if found is not None and _ABOVE.match(found.get("text-position", ""))}  # fmt: skip
+    for span in root.iter("span"):
+        if span.get("style-name", "") in styles:
+            span.set(_RAISED, "true")
+
+
 def _mark_titles(root: Element) -> None:
     """Make headings of the paragraphs that are titles by their style."""
     styles = {each.get("name", "") for each in root.iter("style")
@@ -229,6 +241,10 @@ def _walk(element: Element, into: _Paragraph) -> None:
                 into.pieces.append(_blank(child))
             case "a":
                 _walk_link(child, into)
+            case "span" if child.get(_RAISED):
+                before, first = "".join(into.pieces[-1:]), len(into.pieces)
+                _walk(child, into)
+                into.pieces[first] = raised(before, into.pieces[first])
             case "frame" if (formula := child.find(f"object/p[@{_FORMULA}]")) is not None:
                 into.pieces.append(formula.text or "")
             case tag if tag in _ANCHORED:

@@ -30,7 +30,7 @@ from kb_app._ingest.making.formats.office.rtf_flow import (
     Words,
 )
 from kb_app._ingest.making.formats.office.rtf_fonts import Fonts, page_of
-from kb_app._ingest.making.formulas import formula_of_field
+from kb_app._ingest.making.formulas import formula_of_field, raised
 from kb_core.documents import Link
 
 __all__ = ["BEGINS", "Rtf"]
@@ -101,6 +101,7 @@ class _State(NamedTuple):
     fallback: int = 1
     """How many characters follow a ``\\u`` for programs that do not know it."""
     hidden: int = 0
+    is_raised: bool = False
 
 
 def _by_word(groups: Mapping[str, _Do]) -> Mapping[str, _Do]:
@@ -208,8 +209,10 @@ class Rtf:
         return self._default if self._state.font is None else self._state.font
 
     def _say(self, text: str) -> None:
-        if not self._state.hidden:
-            self._state.sink.add(text, self._state.format)
+        state = self._state
+        if not state.hidden:
+            text = raised(state.sink.last, text) if state.is_raised else text
+            state.sink.add(text, state.format)
 
     def _mark(self, text: str) -> None:
         """Say a character that is written by name, unless it stands for another one."""
@@ -261,7 +264,9 @@ class Rtf:
             self._fonts.begin(number or 0, is_told=state.sink is self._fonts)
             self._state = state._replace(font=number or 0)
         elif word == "plain":
-            self._state = state._replace(font=None, hidden=0)
+            self._state = state._replace(font=None, hidden=0, is_raised=False)
+        elif word in {"super", "sub", "nosupersub"}:
+            self._state = state._replace(is_raised=word == "super")
         elif word == "uc":
             self._state = state._replace(fallback=max(0, 1 if number is None else number))
         else:
@@ -376,7 +381,7 @@ class Rtf:
             "bin": _binary,
             "par sect cell nestcell row nestrow trowd": _end,
             " ".join(("pard", *_FORMATS)): _change,
-            "f plain uc v deleted mvf": _character,
+            "f plain uc v deleted mvf super sub nosupersub": _character,
             "ansi mac pc pca ansicpg deff": _header,
             "fonttbl stylesheet info": _tables,
             " ".join((*_SAYS, _REVIEWER)): _property,

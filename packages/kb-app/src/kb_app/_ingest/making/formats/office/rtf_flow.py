@@ -55,6 +55,9 @@ class Place(NamedTuple):
 class Sink:
     """What text and words go into; this one takes them away."""
 
+    last = ""
+    """The last letter of a paragraph so far."""
+
     def add(self, text: str, format_: Format, /) -> None:
         """There is text."""
 
@@ -155,6 +158,7 @@ class Flow(Sink):
 
     def _begin(self) -> None:
         self._paragraph += 1
+        self.last = ""
         self._text = StringIO()
         self._format = Format()
         self._marker: str | None = None
@@ -168,6 +172,7 @@ class Flow(Sink):
     def add(self, text: str, format_: Format, /) -> None:
         self._text.write(text)
         self._format = format_
+        self.last = text[-1:]
 
     def control(self, word: str, number: int | None, _: Format, /) -> None:
         if word == "trleft":

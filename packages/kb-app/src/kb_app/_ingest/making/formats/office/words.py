@@ -28,7 +28,7 @@ from kb_app._ingest.making.formats.office.items import (
     write_items,
 )
 from kb_app._ingest.making.formats.office.opc import Parts
-from kb_app._ingest.making.formulas import formula_of_field, office_math
+from kb_app._ingest.making.formulas import formula_of_field, office_math, raised
 from kb_core.documents import Link
 
 __all__ = ["read_words"]
@@ -155,8 +155,16 @@ class _Reader:
                 into.pieces.append(_WRITTEN[tag])
             elif tag in _NOTES:
                 into.notes.append((_NOTES[tag], child.get("id", "")))
+            elif tag == "r":
+                self._walk_run(child, into)
             elif tag not in _UNSEEN:
                 self._walk_into(child, into)
+
+    def _walk_run(self, run: Element, into: _Paragraph) -> None:
+        first, before = len(into.pieces), "".join(into.pieces[-1:])
+        self._walk(run, into)
+        if first < len(into.pieces) and _value(run.find("rPr/vertAlign")) == "superscript":
+            into.pieces[first] = raised(before, into.pieces[first])
 
     def _walk_into(self, child: Element, into: _Paragraph) -> None:
         match child.tag:

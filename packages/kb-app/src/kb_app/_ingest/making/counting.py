@@ -1,0 +1,28 @@
+"""How lists count: ``3``, ``c``, ``C``, ``iii`` and ``III``."""
+
+from __future__ import annotations
+
+__all__ = ["counted"]
+
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
+          (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_MOST_ROMAN, _LETTERS, _MOST_LETTERS = 4_000, 26, 30
+
+
+def counted(number: int, kind: str = "1") -> str:
+    """Return a number as a list of *kind* shows it: ``1``, ``a``, ``A``, ``i`` or ``I``."""
+    if kind in {"i", "I"} and 0 < number < _MOST_ROMAN:
+        said = _roman(number)
+    elif kind in {"a", "A"} and 0 < number <= _LETTERS * _MOST_LETTERS:
+        said = chr(ord("a") + (number - 1) % _LETTERS) * ((number - 1) // _LETTERS + 1)
+    else:
+        return str(number)
+    return said.upper() if kind.isupper() else said
+
+
+def _roman(number: int) -> str:
+    said = ""
+    for value, letters in _ROMAN:
+        said += letters * (number // value)
+        number %= value
+    return said
