@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-__all__ = ["BULLET", "CELL_GAP", "ENDS", "Box", "Glyphs", "Line", "Run"]
+__all__ = ["BULLET", "CELL_GAP", "ENDS", "Box", "Glyphs", "Line", "Placed", "Run"]
 __all__ += ["hull", "is_wide", "lines_of", "reads_on"]
 
 CELL_GAP = 1.2
@@ -61,6 +61,15 @@ class Glyphs(NamedTuple):
     """None of it can be seen: it is what OCR put under a picture."""
 
 
+class Placed(NamedTuple):
+    """A word of a line: where in its text it begins, and its left and right side."""
+
+    text: str
+    start: int
+    x0: float
+    x1: float
+
+
 @dataclass(slots=True)
 class Line:
     """A line of text. ``box`` is in its frame; ``on_page`` says where it stands."""
@@ -74,6 +83,8 @@ class Line:
     is_cut: bool = False
     pieces: tuple[tuple[int, float, float], ...] = ()
     """Parts that a chunk may begin or end with: offset in the text, left and right side."""
+    words: tuple[Placed, ...] = ()
+    """Of a line that runs from left to right."""
 
     @property
     def whole(self) -> Box:
@@ -159,6 +170,7 @@ def _line(glyphs: Glyphs, run: Run) -> Line | None:
         return Line(text, box, size, turn, run.is_bold) if text else None
     parts: list[str] = []
     pieces: list[tuple[int, float, float]] = []
+    placed: list[Placed] = []
     at = cells = 0
     border = _cell_border(words, size)
     before: _Word | None = None
@@ -171,12 +183,14 @@ def _line(glyphs: Glyphs, run: Run) -> Line | None:
         first, x0, x1 = pieces[-1]
         pieces[-1] = (first, min(x0, word.box.x0), max(x1, word.box.x1))
         parts += [gap, word.text]
+        placed.append(Placed(word.text, at, word.box.x0, word.box.x1))
         at += len(word.text)
         before = word
     text = "".join(parts)
     if run.is_cut and not text.endswith("-"):
         text += "-"
-    return Line(text, box, size, turn, run.is_bold, cells + 1, run.is_cut, tuple(pieces))
+    pieces_, words_ = tuple(pieces), tuple(placed)
+    return Line(text, box, size, turn, run.is_bold, cells + 1, run.is_cut, pieces_, words_)
 
 
 def _words(glyphs: Glyphs, run: Run, turn: int) -> Iterator[_Word]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kb_app._ingest.making.glyphs import BULLET, CELL_GAP, Box, Line, hull, is_wide, reads_on
+from kb_app._ingest.making.grids import in_columns
 
 __all__ = ["TextBlock", "blocks_of", "joined"]
 
@@ -90,6 +91,9 @@ def _beside(left: Line, right: Line) -> Line:
         left.cells + right.cells - (not is_cell),
         right.is_cut,
         (*left.pieces, *moved) if left.pieces and right.pieces else (),
+        (*left.words, *(word._replace(start=at + word.start) for word in right.words))
+        if left.words and right.words
+        else (),
     )
 
 
@@ -104,7 +108,12 @@ def blocks_of(lines: Iterable[Line]) -> list[TextBlock]:
     is_one_way = len({line.turn for block in open_ for line in block.lines}) == 1
     if is_one_way and _disorder(open_) > _DISORDER:
         open_ = _cut(open_)
-    return [TextBlock(block.lines, _kind(block.lines)) for block in _over_columns(open_)]
+    return [_block(block.lines) for block in _over_columns(open_)]
+
+
+def _block(lines: list[Line]) -> TextBlock:
+    kind = _kind(lines)
+    return TextBlock(in_columns(lines) if kind == "table" else lines, kind)
 
 
 @dataclass(slots=True)

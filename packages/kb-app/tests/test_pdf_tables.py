@@ -1,0 +1,59 @@
+"""Tables of PDFs: each cell stands in its column, as far as all rows tell where these are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.formats.pdf import PdfParser
+from kb_app.testing.papers import Leaf, Said, paper
+from kb_core.citations import PageSpan
+from kb_core.documents import ParsedDocument, SourceFile
+
+
+def read(said: Sequence[Said]) -> ParsedDocument:
+    file = SourceFile(source_id="papers", path="a.pdf", media="pdf")
+    return PdfParser()(FileContent(paper(Leaf(said))), file)
+
+
+def _row(y: float, **cells: str) -> list[Said]:
+    """Return the cells of a row, of which the second and third end where their column does."""
+    begins = {"a": 72.0, "b": 200.0, "c": 260.0, "d": 266.0}
+    width = {"b": 6.7, "c": 6.7}
+    return [
+        Said(begins[name] - width.get(name, 0) * len(text), y, text) for name, text in cells.items()
+    ]
+
+
+def test_a_cell_of_a_table_stands_in_its_column_whatever_is_empty_or_close_beside_it() -> None:
+    said = [Said(175, 714, "Years of life"), Said(266, 714, "Where")]
+    said += _row(700, a="Name of", b="1815", c="1852", d="London")
+    said += _row(686, a="Tim Lee", b="1955", d="Boston")
+    said += _row(672, a="Grace", c="1992", d="New York")
+    said += _row(658, b="1900", d="Nowhere")
+
+    document = read(said)
+
+    assert document.text.split("\n") == [
+        *("Years of life\tWhere", "Name of\t1815\t1852\tLondon", "Tim Lee\t1955\t\tBoston"),
+        *("Grace\t\t1992\tNew York", "\t1900\t\tNowhere"),
+    ]
+    begins = document.text.index("1992")
+    place = max((each for each in document.places if each.start <= begins), key=lambda p: p.start)
+    assert place.start == begins
+    assert isinstance(place.span, PageSpan)
+    assert place.span.bbox is not None
+    assert 230 < place.span.bbox[0] < place.span.bbox[2] < 262
+
+
+def test_a_sign_of_money_and_a_bracket_are_no_columns() -> None:
+    said = [*_row(700, a="Rent", b="12"), Said(128, 700, "$"), Said(210, 700, ")")]
+    said += [*_row(686, a="Food", b="7"), Said(128, 686, "$"), Said(210, 686, ")")]
+
+    assert read(said).text == "Rent\t$ 12 )\nFood\t$ 7 )"
+
+
+def test_rows_of_which_none_has_a_cell_in_each_column_stay_as_they_are() -> None:
+    said = _row(700, a="x", c="12") + _row(686, b="7", d="y") + _row(672, a="z", c="3")
+
+    assert "\t\t" not in read(said).text
