@@ -13,7 +13,7 @@ from kb_app._ingest.making.blocks import Draft
 from kb_core.documents import Link
 
 __all__ = ["ASIDE", "LEVELS", "SLACK", "Item", "Table", "aligned", "heading_level"]
-__all__ += ["inherited", "table_items", "write_items"]
+__all__ += ["inherited", "numbered", "table_items", "write_items"]
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -44,6 +44,15 @@ class Item:
     level: int = 0
     links: list[tuple[int, str, str]] = field(default_factory=list)
     """Where in the text one starts, what it says, and where it leads."""
+
+
+def numbered(item: Item, label: str) -> None:
+    """Put the number of a paragraph before it."""
+    if label and item.text.strip():
+        blank = len(item.text) - len(item.text.lstrip())
+        item.text = f"{label} {item.text[blank:]}"
+        moved = len(label) + 1 - blank
+        item.links = [(max(0, at + moved), text, target) for at, text, target in item.links]
 
 
 def heading_level(name: str, outline: int = 0) -> int:

@@ -16,7 +16,14 @@ from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import LOCKED, Element, Package, Refused
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
-from kb_app._ingest.making.formats.office.items import ASIDE, Item, table_items, write_items
+from kb_app._ingest.making.formats.office.items import (
+    ASIDE,
+    Item,
+    numbered,
+    table_items,
+    write_items,
+)
+from kb_app._ingest.making.formats.office.opendocument_styles import LABEL, RAISED, mark_styles
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formulas import mathml, raised
 from kb_core.citations import PageSpan
@@ -40,8 +47,7 @@ _LEVELS = 9
 _MOST_BLANKS = 1_000
 _MOST_ROWS = 5_000
 """A chart of more is a picture of a table that is elsewhere."""
-_TITLE, _FORMULA, _RAISED = "Title", "is-formula", "is-raised"
-_ABOVE = re.compile(r"super|[1-9]")
+_FORMULA = "is-formula"
 _MOST_EMPTY = 63
 """As many empty cells beside each other are believed in a text."""
 _META = {"initial-creator": "creator", "creation-date": "created", "date": "modified",
@@ -64,8 +70,7 @@ class OpenDocument:
     def read(self, draft: Draft) -> Sequence[Link]:
         """Write down all that it says, and return its links."""
         root = self._package.tree("content.xml")
-        _mark_titles(root)
-        _mark_raised(root)
+        mark_styles(root, self._tree("styles.xml"))
         self._take_in_objects(root)
         body = next(root.iter("body"), None)
         for content in body if body is not None else ():
@@ -163,25 +168,6 @@ def _hidden(root: Element, properties: str, name: str) -> frozenset[str]:
     )
 
 
-def _mark_raised(root: Element) -> None:
-    """Mark the words that stand above their line by their style."""
-    told = ((each.get("name", ""), each.find("text-properties")) for each in root.iter("style"))
-    styles = {name for name, found in told
-              if found is not None and _ABOVE.match(found.get("text-position", ""))}  # fmt: skip
-    for span in root.iter("span"):
-        if span.get("style-name", "") in styles:
-            span.set(_RAISED, "true")
-
-
-def _mark_titles(root: Element) -> None:
-    """Make headings of the paragraphs that are titles by their style."""
-    styles = {each.get("name", "") for each in root.iter("style")
-              if each.get("parent-style-name") == _TITLE}  # fmt: skip
-    for paragraph in root.iter("p"):
-        if paragraph.get("style-name", "") in {_TITLE, *styles}:
-            paragraph.tag = "h"
-
-
 def _of_chart(root: Element | None, *, with_values: bool) -> Iterator[Element]:
     """Yield the titles of a chart, and its values as a table."""
     chart = root.find("body/chart/chart") if root is not None else None
@@ -228,6 +214,7 @@ def _paragraph(element: Element, depth: int) -> Iterator[Item]:
         item.level = min(int(level), _LEVELS) if level.isdecimal() and level != "0" else 1
     elif depth:
         item.kind, item.level = "list_item", depth
+    numbered(item, element.get(LABEL, ""))
     if item.text.strip():
         yield item
     yield from found.after
@@ -241,7 +228,7 @@ def _walk(element: Element, into: _Paragraph) -> None:
                 into.pieces.append(_blank(child))
             case "a":
                 _walk_link(child, into)
-            case "span" if child.get(_RAISED):
+            case "span" if child.get(RAISED):
                 before, first = "".join(into.pieces[-1:]), len(into.pieces)
                 _walk(child, into)
                 into.pieces[first] = raised(before, into.pieces[first])

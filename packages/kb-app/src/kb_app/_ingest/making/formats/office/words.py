@@ -24,9 +24,11 @@ from kb_app._ingest.making.formats.office.items import (
     Item,
     heading_level,
     inherited,
+    numbered,
     table_items,
     write_items,
 )
+from kb_app._ingest.making.formats.office.numbering import Numbering
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formulas import formula_of_field, office_math, raised
 from kb_core.documents import Link
@@ -44,6 +46,7 @@ _NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote",
           "commentReference": "comment"}  # fmt: skip
 _SYMBOL = "•"
 """For what only a font of symbols says."""
+_NO_LIST, _LONGEST_COUNT = "0", 9
 _LONGEST_WIDTH = 2
 """In digits; a table has 63 columns at most."""
 _PRIVATE = range(0xE000, 0xF900)
@@ -68,6 +71,7 @@ class _Paragraph:
     style: str = ""
     outline: int = 0
     list_level: int | None = None
+    list_name: str = ""
     order: list[str] = field(default_factory=list)
     """What the field that is open is to show."""
 
@@ -80,6 +84,10 @@ class _Reader:
         self._relations = parts.relations(parts.main)
         self._levels: dict[str, int] = {}
         self._lists: set[str] = set()
+        self._list_names: dict[str, int] = {}
+        self._list_levels: dict[str, int] = {}
+        numbering = (root for _, root in parts.of_kind(parts.main, "numbering"))
+        self._numbering = Numbering(next(numbering, None))
         self._notes: dict[tuple[str, str], Element] = {}
         for _, root in parts.of_kind(parts.main, "styles"):
             self._take_styles(root)
@@ -107,6 +115,13 @@ class _Reader:
         self._levels = inherited({name: _level_of(each) for name, each in styles.items()}, bases)
         lists = {name: int(each.find("pPr/numPr") is not None) for name, each in styles.items()}
         self._lists = {name for name, is_list in inherited(lists, bases).items() if is_list}
+        numbers = {name: style.find("pPr/numPr") for name, style in styles.items()}
+        told = {name: each for name, each in numbers.items() if each is not None}
+        own = {name: _count(_value(told[name].find("numId"))) if name in told else 0
+               for name in styles}  # fmt: skip
+        self._list_names = inherited(own, bases)
+        levels = {name: _value(each.find("ilvl")) for name, each in told.items()}
+        self._list_levels = {name: _count(level) for name, level in levels.items() if level}
 
     def _blocks(self, element: Iterable[Element]) -> Iterator[Item]:
         for child in element:
@@ -125,10 +140,13 @@ class _Reader:
         self._walk(element, found)
         level = found.outline or self._levels.get(found.style, 0)
         item = Item("paragraph", "".join(found.pieces), links=found.links)
+        is_listed = found.list_level is not None or found.style in self._lists
+        in_list = self._level_in_list(found)
         if 0 < level <= LEVELS:
             item.kind, item.level = "heading", level
-        elif found.list_level is not None or found.style in self._lists:
-            item.kind, item.level = "list_item", (found.list_level or 0) + 1
+        elif is_listed and found.list_name != _NO_LIST:
+            item.kind, item.level = "list_item", in_list + 1
+        numbered(item, self._label(found, in_list))
         if item.text.strip():
             yield item
         for box in found.boxes:
@@ -136,6 +154,21 @@ class _Reader:
         yield from (Item("table", text) for text in found.drawn if text.strip())
         for kind, number in found.notes:
             yield from self._note(kind, number)
+
+    def _level_in_list(self, found: _Paragraph) -> int:
+        if found.list_level is not None:
+            return found.list_level
+        if (level := self._list_levels.get(found.style)) is not None:
+            return min(level, LEVELS - 1)
+        return self._numbering.level_of(self._list_of(found), found.style)
+
+    def _list_of(self, found: _Paragraph) -> str:
+        return found.list_name or str(self._list_names.get(found.style, 0))
+
+    def _label(self, found: _Paragraph, level: int) -> str:
+        """Return the number that stands before a paragraph, if one does."""
+        name = self._list_of(found)
+        return "" if name == _NO_LIST else self._numbering.label(name, level)
 
     def _drawn(self, element: Element) -> str:
         """Return what is drawn by another part: a chart, or a diagram."""
@@ -270,9 +303,15 @@ def _take_format(element: Element, into: _Paragraph) -> None:
     """Take in the style of a paragraph, its level in an outline, and in a list."""
     into.style = _value(element.find("pStyle"))
     into.outline = _outline(element.find("outlineLvl"))
-    if (numbers := element.find("numPr")) is not None and _value(numbers.find("numId")) != "0":
-        level = _value(numbers.find("ilvl"))
-        into.list_level = int(level) if level.isdecimal() and int(level) < LEVELS else 0
+    if (numbers := element.find("numPr")) is None:
+        return
+    into.list_name = _value(numbers.find("numId"))
+    if into.list_name != _NO_LIST:
+        into.list_level = min(_count(_value(numbers.find("ilvl"))), LEVELS - 1)
+
+
+def _count(said: str) -> int:
+    return int(said) if said.isdecimal() and len(said) <= _LONGEST_COUNT else 0
 
 
 def _symbol(code: str) -> str:
