@@ -293,6 +293,15 @@ def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) 
     assert several["result"] == found
 
 
+@pytest.mark.parametrize("name", ["Notice", "4.2 notice", "of goods", "(a) Of goods"])
+def test_a_heading_is_fetched_without_its_number_too(name: str) -> None:
+    text = "# 4.2 Notice\n\n# (a) Of goods\n\n# Noticed\n"
+    with kb_of(document("a.md", text, blocks=_headings(text))) as kb:
+        found = kb.fetch(f"a.md#{name}")
+
+    assert found["line_start"] == (1 if "otice" in name else 3)
+
+
 @pytest.mark.parametrize(
     ("place", "message", "hint"),
     [

@@ -101,6 +101,18 @@ def test_citations_print_as_documented(path: str, span: Span, uri: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fragment", "span"),
+    [
+        ("13:42,13:50", TimeSpan(822_000, 830_000)),
+        ("822,830.5", TimeSpan(822_000, 830_500)),
+        ("1:00:02.25,1:00:03", TimeSpan(3_602_250, 3_603_000)),
+    ],
+)
+def test_a_time_is_read_as_people_write_it(fragment: str, span: Span) -> None:
+    assert parse_citation(f"i.mp3#t={fragment}").span == span
+
+
+@pytest.mark.parametrize(
     ("uri", "complaint"),
     [
         ("notes/a.md", "no path or no fragment"),

@@ -52,6 +52,8 @@ _NAMES = ("path", "lines", "citation", "chunk", "context", "source")
 _MAIN = ("path", "citation", "chunk")
 _LINES = re.compile(r"L?(?P<first>\d{1,9})(?P<open>\s*(?:-|–|:|,|to)\s*(?:L?(?P<last>\d{1,9}))?)?")
 _WORDS = re.compile(r"\w+")
+_NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", re.IGNORECASE)
+"""What a heading may be counted as."""
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*")
 _LISTED = 6
 _END = 10**9 - 1
@@ -253,12 +255,16 @@ def _defined_in(
 def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEntries:
     """Return the entry of an outline that is called so; ``InvalidInput`` for none and for several.
 
-    A symbol may be without those that it stands in, a heading is read as links to it are, too.
+    A symbol may be without those that it stands in, a heading is read as links to it are, too,
+    and may be without its number.
     """
     entries = list(_entries(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or ""))
     wanted = _slug(name)
     called = [entry for entry in entries if entry.symbol == name]
     called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
+    called = called or [
+        entry for entry in entries if _slug(_NUMBER.sub("", entry.fields["name"])) == wanted
+    ]
     if len(called) == 1:
         return called[0].fields
     if called:

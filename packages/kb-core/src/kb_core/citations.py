@@ -264,7 +264,8 @@ _LINES = lazy_pattern(r"L(\d+)(?:-L(\d+))?", re.ASCII)
 _PAGE = lazy_pattern(r"page=(\d+)", re.ASCII)
 _SHEET = lazy_pattern(r"sheet=([^&]*)&range=([A-Za-z0-9:]+)", re.ASCII)
 _REGION = lazy_pattern(r"xywh=(\d+),(\d+),(\d+),(\d+)", re.ASCII)
-_NPT = r"(?:(\d+):)?(\d+):(\d\d)\.(\d{3})"
+_NPT = r"(?:(?:(\d+):)?(\d+):)?(\d+)(?:\.(\d{1,3}))?"
+"""A moment as a citation has it, and as people and players write one: ``13:42``, ``822``."""
 _TIME = lazy_pattern(rf"t={_NPT},{_NPT}", re.ASCII)
 
 
@@ -316,8 +317,8 @@ def _npt(milliseconds: int) -> str:
 
 
 def _milliseconds(parts: tuple[str | None, ...]) -> int:
-    hours, minutes, seconds, rest = (int(part or 0) for part in parts)
-    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + rest
+    hours, minutes, seconds = (int(part or 0) for part in parts[:3])
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + int((parts[3] or "").ljust(3, "0"))
 
 
 _PLAIN = frozenset(
