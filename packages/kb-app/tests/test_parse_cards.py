@@ -66,9 +66,11 @@ def test_an_event_is_a_line_and_what_is_written_about_it() -> None:
 
     assert document.text == (
         "Budget review, harbour · When: 2026-03-12 14:00-15:00 (Europe/Berlin)"
-        " · Repeats: every 2 weeks on MO, TH until 2026-12-31 · Where: Room 4; second floor"
+        " · Repeats: every 2 weeks on Monday, Thursday until 2026-12-31"
+        " · Where: Room 4; second floor"
         " · Organizer: Example, Ann <ann@example.org> · Attendees: Bob <bob@example.org>,"
-        " eve@example.org · Bring the numbers.\n\nAnd the long table of ships."
+        " eve@example.org · Categories: money, work · Bring the numbers."
+        "\n\nAnd the long table of ships."
     )
     assert document.metadata.title == "Budget review, harbour"
     assert document.metadata.tags == ("money", "work")
@@ -119,6 +121,47 @@ def test_when_it_is_is_told_as_people_write_it(lines: str, when: str) -> None:
     _, (entry,) = entries_of(f"BEGIN:VEVENT\n{lines}\nSUMMARY:x\nEND:VEVENT")
 
     assert entry.facts == [f"When: {when}"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "facts"),
+    [
+        ("RRULE:FREQ=WEEKLY;BYDAY=TU,+1TH", ["Repeats: every week on Tuesday, the first Thursday"]),
+        (
+            "RRULE:FREQ=MONTHLY;BYDAY=-1FR;COUNT=5",
+            ["Repeats: every month on the last Friday, 5 times"],
+        ),
+        (
+            "RRULE:FREQ=YEARLY;BYMONTH=3,12;BYMONTHDAY=24",
+            ["Repeats: every year on day 24 in March, December"],
+        ),
+        ("RRULE:FREQ=DAILY;BYDAY=XX,", ["Repeats: every day on XX"]),
+        (
+            "RRULE:FREQ=DAILY\nEXDATE;TZID=Europe/Oslo:20240312T090000,20240313T090000",
+            [
+                "Repeats: every day",
+                "Except: 2024-03-12 09:00 (Europe/Oslo), 2024-03-13 09:00 (Europe/Oslo)",
+            ],
+        ),
+        ("RECURRENCE-ID:20240307T090000Z", ["Instead of: 2024-03-07 09:00 (UTC)"]),
+        ("RDATE;VALUE=DATE:20240308", ["Also: 2024-03-08"]),
+        (
+            "ATTENDEE;CN=Bob;PARTSTAT=DECLINED:mailto:b@x.org\nATTENDEE;PARTSTAT=TENTATIVE:mailto:c@x.org",
+            ["Attendees: Bob <b@x.org> (declined), c@x.org (tentative)"],
+        ),
+    ],
+)
+def test_what_changes_when_or_with_whom_it_is_is_told(lines: str, facts: list[str]) -> None:
+    _, (entry,) = entries_of(f"BEGIN:VEVENT\n{lines}\nSUMMARY:x\nEND:VEVENT")
+
+    assert entry.facts == facts
+
+
+def test_a_birthday_without_a_year_and_whom_somebody_is_related_to_are_told() -> None:
+    lines = "BDAY:--0412\nRELATED;TYPE=spouse:Hanako\nX-SKYPE:yam\nIMPP:xmpp:y@x"
+    _, (entry,) = entries_of(f"BEGIN:VCARD\nFN:x\n{lines}\nEND:VCARD")
+
+    assert entry.facts == ["Birthday: 04-12", "Chat: xmpp:y@x; yam", "Related: Hanako (spouse)"]
 
 
 def test_older_cards_are_read() -> None:

@@ -368,6 +368,24 @@ def test_notes_of_an_export_are_documents_and_so_is_what_is_attached() -> None:
     assert untitled.text.endswith("Just a line.\n")
 
 
+def test_headings_tables_and_code_of_a_note_are_those_of_markdown() -> None:
+    page = (
+        "<h2>Recipe</h2><table><tr><td>a</td><td>b | c</td></tr>"
+        "<tr><td></td><td>2</td></tr></table>"
+        "<pre>x  y</pre><ol><li>mix</li></ol><en-crypt hint='h'>abcd1234==</en-crypt>"
+    )
+    found = read(
+        EXPORT.replace("Just a line.", f"<![CDATA[<en-note>{page}</en-note>]]>").encode(), "o.enex"
+    )
+    note = found["o.enex!/Untitled.md"]
+
+    assert note.text.partition("---\n\n")[2] == (
+        "## Recipe\n\n| a | b \\| c |\n|---|---|\n|  | 2 |\n\n"
+        "```\nx  y\n```\n\n1. mix\n\n(encrypted)\n"
+    )
+    assert [block.kind for block in note.blocks][1:4] == ["heading", "table", "code"]
+
+
 def test_an_export_that_breaks_off_is_read_as_far_as_it_goes() -> None:
     found = read(EXPORT[: EXPORT.index("<note><title> <")].encode(), "old.enex")
 

@@ -148,6 +148,15 @@ def test_older_encodings_are_read_and_said() -> None:
     assert document.text == "Привет, как твои дела сегодня вечером?"
 
 
+def test_what_is_said_at_a_time_that_is_cut_off_is_kept() -> None:
+    text = "1\n00:00:01,000 --> 00:00:0\nFirst.\n\n2\n00:00:03,000 --> 00:00:04,000\nSecond.\n"
+
+    assert subtitles_of(text).segments == [
+        Segment(1000, 1000, "First."),
+        Segment(3000, 4000, "Second."),
+    ]
+
+
 def test_without_times_it_is_a_text_with_a_warning() -> None:
     document = document_of(b"Only notes about a film.\n")
 

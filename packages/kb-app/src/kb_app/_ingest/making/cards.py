@@ -29,7 +29,17 @@ _LASTS = re.compile(r"P(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1
 _ENTRIES = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _EVERY = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 _SAID_STATUS = frozenset({"CANCELLED", "TENTATIVE", "COMPLETED", "IN-PROCESS", "NEEDS-ACTION"})
-_MOST_PARAMETERS = 100
+_MOST_PARAMETERS, _MOST_DAYS = 100, 50
+_BY_DAY = re.compile(r"\+?(-?\d{1,2})?([A-Za-z]{2})")
+_WEEKDAYS = {"MO": "Monday", "TU": "Tuesday", "WE": "Wednesday", "TH": "Thursday", "FR": "Friday",
+             "SA": "Saturday", "SU": "Sunday"}  # fmt: skip
+_WHICH = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last",
+          "-2": "second last"}  # fmt: skip
+_MONTHS = {str(number): f"{date(2000, number, 1):%B}" for number in range(1, 13)}
+_ANSWERS = frozenset({"DECLINED", "TENTATIVE"})
+"""Of an invitation, those that change whether somebody comes."""
+_NO_YEAR = re.compile(r"--(\d\d)-?(\d\d)")
+_CHATS = ("IMPP", "X-SKYPE", "X-SKYPE-USERNAME", "X-JABBER", "X-AIM", "X-SOCIALPROFILE")
 _KINDS = ("home", "work", "cell", "fax", "pager")
 """Of numbers and addresses, as people tell them apart."""
 
@@ -157,11 +167,15 @@ def _event(values: _Values) -> Entry:
         [
             ("When", _when(values, start)),
             ("Due", "".join(_shown(each) for each in values.get("DUE", ())[:1])),
+            ("Instead of", "".join(_shown(each) for each in values.get("RECURRENCE-ID", ())[:1])),
             ("Repeats", _repeats(_first(values, "RRULE"))),
+            ("Also", _days(values, "RDATE")),
+            ("Except", _days(values, "EXDATE")),
             ("Where", _first(values, "LOCATION")),
             ("Status", status.lower() if status in _SAID_STATUS else ""),
             ("Organizer", _people(values, "ORGANIZER")),
             ("Attendees", _people(values, "ATTENDEE")),
+            ("Categories", ", ".join(_tags(values))),
             ("Link", _first(values, "URL")),
         ]
     )
@@ -199,7 +213,7 @@ def _moment(raw: str) -> tuple[date, time | None, bool] | None:
 def _shown(value: _Value) -> str:
     """Return a moment as it is read, with its time zone."""
     if (moment := _moment(value.raw)) is None:
-        return value.text
+        return _NO_YEAR.sub(r"\1-\2", value.text)
     day, at, is_utc = moment
     zone = "UTC" if is_utc else value.parameters.get("TZID", "")
     told = f"{day} {at:%H:%M}" if at else f"{day}"
@@ -251,12 +265,33 @@ def _repeats(rule: str) -> str:
         return rule
     interval = parts.get("INTERVAL", "1")
     told = f"every {every}" if interval == "1" else f"every {interval} {every}s"
-    if days := parts.get("BYDAY"):
-        told += f" on {days.replace(',', ', ')}"
+    days = [_weekday(each) for each in parts.get("BYDAY", "").split(",") if each]
+    days += [f"day {each}" for each in parts.get("BYMONTHDAY", "").split(",") if each]
+    told += f" on {', '.join(days)}" if days else ""
+    months = [_MONTHS.get(each, each) for each in parts.get("BYMONTH", "").split(",") if each]
+    told += f" in {', '.join(months)}" if months else ""
     if count := parts.get("COUNT"):
         told += f", {count} times"
     until = _moment(parts.get("UNTIL", ""))
     return f"{told} until {until[0]}" if until else told
+
+
+def _weekday(said: str) -> str:
+    """Return a day of a week or a month: ``the last Friday`` for ``-1FR``."""
+    found = _BY_DAY.fullmatch(said.strip())
+    day = _WEEKDAYS.get(found[2].upper(), "") if found else ""
+    if found is None or not day:
+        return said
+    which = f"the {_WHICH.get(found[1], found[1])} " if found[1] else ""
+    return f"{which}{day}"
+
+
+def _days(values: _Values, name: str) -> str:
+    """Return moments that an event has beside those of its rule, or has not."""
+    told = (
+        value._replace(raw=each) for value in values.get(name, ()) for each in value.raw.split(",")
+    )
+    return ", ".join(_shown(each) for each in islice(told, _MOST_DAYS))
 
 
 def _people(values: _Values, name: str) -> str:
@@ -264,7 +299,9 @@ def _people(values: _Values, name: str) -> str:
         address = value.raw.strip()
         address = address[7:] if address.lower().startswith("mailto:") else ""
         who = value.parameters.get("CN", "")
-        return f"{who} <{address}>" if who and address and who != address else who or address
+        shown = f"{who} <{address}>" if who and address and who != address else who or address
+        answer = value.parameters.get("PARTSTAT", "").upper()
+        return f"{shown} ({answer.lower()})" if shown and answer in _ANSWERS else shown
 
     return ", ".join(dict.fromkeys(filter(None, map(told, values.get(name, ())))))
 
@@ -285,7 +322,9 @@ def _contact(values: _Values) -> Entry:
             ("Birthday", _listed(values, "BDAY", _shown)),
             ("Anniversary", _listed(values, "ANNIVERSARY", _shown)),
             ("Link", _listed(values, "URL", _text)),
-            ("Chat", _listed(values, "IMPP", _text)),
+            ("Chat", "; ".join(filter(None, (_listed(values, each, _text) for each in _CHATS)))),
+            ("Related", _listed(values, "RELATED", _of_relation)),
+            ("Categories", ", ".join(_tags(values))),
         ]
     )
     note = "\n\n".join(each.text for each in values.get("NOTE", ()) if each.text)
@@ -313,6 +352,11 @@ def _listed(values: _Values, name: str, told: Callable[[_Value], str]) -> str:
 
 def _number(text: str) -> str:
     return text.removeprefix("tel:")
+
+
+def _of_relation(value: _Value) -> str:
+    relation = value.parameters.get("TYPE", "")
+    return f"{value.text} ({relation.lower()})" if relation and value.text else value.text
 
 
 def _of_kind(value: _Value, text: str) -> str:

@@ -14,13 +14,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from xml.parsers import expat
 
-from kb_app._ingest.making.markup_text import text_of_html
-from kb_core.documents import Enclosure
+from kb_app._ingest.making.markup import read_markup, visible
+from kb_app._ingest.making.markup_text import show
+from kb_core.documents import Block, Enclosure
 
 __all__ = ["NoNotesError", "is_export", "notes_of"]
 
 _FIELDS = frozenset({"title", "content", "created", "updated", "tag", "data", "mime", "file-name"})
 _TODO = re.compile(r"<en-todo\b([^<>]{0,200})>", re.IGNORECASE)
+_LOCKED = re.compile(r"<en-crypt\b[^<>]*>[^<>]*</en-crypt\s*>", re.IGNORECASE)
+_IS_LOCKED = "(encrypted)"
 _DONE = re.compile(r"checked\s*=\s*[\"']?true", re.IGNORECASE)
 _BASE64_NOISE = re.compile(r"[^A-Za-z0-9+/]+")
 _UNTITLED = "Untitled"
@@ -115,13 +118,38 @@ def _note(given: dict[str, str], tags: list[str]) -> Enclosure:
     page = _TODO.sub(
         lambda each: "[x] " if _DONE.search(each[1]) else "[ ] ", given.get("content", "")
     )
-    text = "\n".join(["---", *head, "---", "", text_of_html(page), ""])
+    text = "\n".join(["---", *head, "---", "", _markdown(_LOCKED.sub(_IS_LOCKED, page)), ""])
     return Enclosure(
         name=f"{title}.md",
         data=text.encode("utf-8", "replace"),
         media="markdown",
         created=dates["created"],
     )
+
+
+def _markdown(source: str) -> str:
+    """Return what a page shows, its headings, tables and code marked as Markdown has them."""
+    page = read_markup(source)
+    text, blocks, _, _ = show(page, page.elements[:1], visible(page))
+    pieces, at = list[str](), 0
+    for block in blocks:
+        pieces += [text[at : block.start], _marked(block, text[block.start : block.end])]
+        at = block.end
+    return "".join([*pieces, text[at:]])
+
+
+def _marked(block: Block, text: str) -> str:
+    match block.kind:
+        case "heading":
+            return f"{'#' * block.level} {' '.join(text.split())}"
+        case "code":
+            return f"```\n{text}\n```"
+        case "table":
+            rows = [row.replace("|", r"\|").split("\t") for row in text.split("\n")]
+            wide = max(map(len, rows))
+            lines = [f"| {' | '.join([*row, *[''] * (wide - len(row))])} |" for row in rows]
+            return "\n".join([lines[0], f"|{'---|' * wide}", *lines[1:]])
+    return text
 
 
 def _moment(text: str) -> datetime | None:

@@ -30,7 +30,7 @@ _MOST_ROLLING = 4
 """Lines that a screen shows at once."""
 
 _MOMENT = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
-_TIMES = re.compile(rf"^[ \t]*{_MOMENT}[ \t]*-->[ \t]*{_MOMENT}[^\n]*$", re.MULTILINE)
+_TIMES = re.compile(rf"^[ \t]*{_MOMENT}[ \t]*-->[ \t]*(?:{_MOMENT})?[^\n]*$", re.MULTILINE)
 _REMARK = re.compile(r"(?:NOTE|STYLE|REGION)(?=[ \t\n]|\Z)")
 """Begins what WebVTT holds between cues, for programs and translators."""
 _VOICE = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]+([^<>\n]+)>")
