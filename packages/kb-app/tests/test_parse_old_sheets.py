@@ -9,9 +9,13 @@ import pytest
 from kb_app import _media
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Caps
+from kb_app._ingest.making.compound import read_compound
+from kb_app._ingest.making.compound_writing import tree_of
 from kb_app._ingest.settings import Settings, settings_hash
 from kb_app._media import OFFICE, parser_for
+from kb_app.testing.compound_files import compound
 from kb_app.testing.office_files import archive, relations, xls, xlsb
+from kb_app.testing.word_files import summary
 from kb_core.citations import CellSpan
 from kb_core.documents import ChunkLimits, ParsedDocument, ReadingLimits, SourceFile
 
@@ -49,6 +53,18 @@ def test_cells_are_read_with_their_places_and_hidden_sheets_flagged(
     assert document.places[2].span == CellSpan("Plan", "A2:C2")
     assert document.metadata.user["hidden_sheets"] == ["hidden"]
     assert document.metadata.title == "plan"
+
+
+@needs_calamine
+def test_one_says_who_wrote_it_and_when_as_texts_of_its_time_do() -> None:
+    told = summary({2: "Catch of 2003", 4: "Ann"})
+    data = compound({**tree_of(read_compound(xls({"S": [["a", 1.0]]}))), **told})
+
+    document = parse(data)
+
+    assert document.text == "S\n\na\t1"
+    assert document.metadata.title == "Catch of 2003"
+    assert document.metadata.user["author"] == "Ann"
 
 
 @needs_calamine

@@ -165,6 +165,28 @@ def test_cells_stand_where_they_are_however_often_they_are_repeated() -> None:
     assert spans[1:] == [CellSpan("S", "C4:F4"), CellSpan("S", "A5"), CellSpan("S", "A6")]
 
 
+@pytest.mark.parametrize(
+    ("value", "text", "shown"),
+    [
+        ("1234.5", "1,234.50", "1234.5"),
+        ("-42.5", "(42.50)", "-42.5"),
+        ("1234", "01234", "01234"),
+        ("12", "12 kg", "12 kg"),
+        ("5551234567", "(555) 123-4567", "(555) 123-4567"),
+        ("0.5", "###", "0.5"),
+        ("0.25", ".25", "0.25"),
+        ("7", "", "7"),
+    ],
+)
+def test_a_number_is_its_value_unless_more_than_that_is_shown(
+    value: str, text: str, shown: str
+) -> None:
+    row = f"<table:table-row>{cell(p(text), 'float', f'office:value={chr(34)}{value}{chr(34)}')}"
+    sheet = f'<table:table table:name="S">{row}</table:table-row></table:table>'
+
+    assert parse(odf("spreadsheet", sheet), "a.ods").text == f"S\n\n{shown}"
+
+
 def test_a_hidden_sheet_is_flagged_and_a_comment_stands_at_its_cell() -> None:
     styles = (
         '<style:style style:name="h"><style:table-properties table:display="false"/></style:style>'

@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.formats.office.moments import Format, format_of
+from kb_app._ingest.making.formats.office.signs import signs_of
 from kb_app._media import parser_for
 from kb_app.testing.office_files import xlsx
 from kb_core.citations import CellSpan
@@ -140,6 +141,46 @@ def test_a_format_says_what_a_number_is(code: str, is_moment: Format) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "value", "shown"),
+    [
+        ("00000", "1234", "01234"),
+        ("00000", "123456", "123456"),
+        ("(000) 000-0000", "5551234567", "(555) 123-4567"),
+        ('"INV-"0000', "42", "INV-0042"),
+        ("00000", "-1", None),
+        ("00000", "1.5", None),
+        ('"$"#,##0', "-99", "-$99"),
+        ('_("$"* #,##0.00_);_("$"* \\(#,##0.00\\)', "12.5", "$12.5"),
+        ("#,##0.00\\ [$zł-415]", "3.25", "3.25 zł"),
+        ('General" kg"', "12.300000000000001", "12.3 kg"),
+        ('0"°C"', "x", None),
+        *(
+            (code, "1", None)
+            for code in ("0", "0.00", '0.0,,"M"', "# ?/?", "0.00E+00", "@", "00.00")
+        ),
+        ('[<100]0" few";0" many"', "5", None),
+        ("[Red]#,##0.00", "1", None),
+    ],
+)
+def test_money_units_and_zeros_in_front_are_shown_with_the_digits_of_the_value(
+    code: str, value: str, shown: str | None
+) -> None:
+    signs = signs_of(code)
+
+    assert (signs and signs.shown(value)) == shown
+
+
+def test_a_cell_shows_what_its_style_puts_around_its_number() -> None:
+    styles = (
+        '<numFmts><numFmt numFmtId="170" formatCode="&quot;K-&quot;00000"/></numFmts>'
+        '<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>'
+    )
+    cells = '<c><v>42</v></c><c s="1"><v>42</v></c>'
+
+    assert parse(xlsx({"S": f"<row>{cells}</row>"}, styles=styles)).text == "S\n\n42\tK-00042"
+
+
+@pytest.mark.parametrize(
     ("written", "shown"),
     [
         ("1", "1900-01-01"),
@@ -168,6 +209,8 @@ def test_a_time_may_be_longer_than_a_day() -> None:
 @given(st.text(max_size=12), st.text(max_size=12), st.booleans())
 def test_any_format_of_any_value_is_shown_somehow(code: str, value: str, is_1904: bool) -> None:
     format_of("164", code).shown(value, is_1904=is_1904)
+    if signs := signs_of(code):
+        signs.shown(value)
 
 
 def test_hidden_sheets_are_read_and_flagged() -> None:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache
 
-__all__ = ["Format", "format_of"]
+__all__ = ["Format", "clock", "format_of"]
 
 _DATES = frozenset(map(str, (*range(14, 18), 22, *range(27, 32), 36, *range(50, 59))))
 _TIMES = frozenset(map(str, (*range(18, 22), *range(32, 36), 45, 46, 47)))
@@ -46,7 +46,7 @@ class Format(Enum):
         if not 0 <= value < _LAST_DAY:
             return None
         if self is Format.TIME:
-            return _clock(round(value * _DAY_SECONDS))
+            return clock(round(value * _DAY_SECONDS))
         return _date(value, is_1904=is_1904)
 
 
@@ -84,10 +84,11 @@ def _date(value: float, *, is_1904: bool) -> str | None:
         day = (epoch + timedelta(days=days)).strftime("%Y-%m-%d")
     except OverflowError:
         return None
-    return f"{day} {_clock(rest)}" if rest else day
+    return f"{day} {clock(rest)}" if rest else day
 
 
-def _clock(seconds: int) -> str:
+def clock(seconds: int) -> str:
+    """Return a time, or how long something lasts, in hours and minutes, and seconds if any."""
     hours, rest = divmod(seconds, 3600)
     minutes, rest = divmod(rest, 60)
     return f"{hours:02}:{minutes:02}:{rest:02}" if rest else f"{hours:02}:{minutes:02}"

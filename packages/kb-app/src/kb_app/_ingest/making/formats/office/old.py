@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.kinds import missing_extra
@@ -16,6 +16,7 @@ from kb_app._ingest.making.containers import LOCKED, Refused
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid
 from kb_app._ingest.making.formats.office.locked import unlocked
+from kb_app._ingest.making.formats.office.moments import clock
 from kb_app._media import OFFICE
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
@@ -75,10 +76,13 @@ def _shown(value: object) -> str:
             return str(value).upper()
         case float():
             return number(str(int(value)) if value.is_integer() else repr(value))
-        case datetime():
-            return value.isoformat(" ", "seconds").removesuffix(" 00:00:00")
-        case date() | time():
-            return value.isoformat()
+        case datetime() | time():
+            return _short(value.isoformat().replace("T", " ").partition(".")[0])
         case timedelta():
-            return str(value)
+            return clock(round(value.total_seconds()))
     return str(value)
+
+
+def _short(moment: str) -> str:
+    """Return a moment without the seconds, or the time, that it has none of."""
+    return moment.removesuffix(" 00:00:00").removesuffix(":00")

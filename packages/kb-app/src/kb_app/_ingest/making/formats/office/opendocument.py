@@ -44,6 +44,8 @@ _MARGINS = frozenset({"header", "footer", "header-left", "footer-left", "header-
 _ON_EVERY_SLIDE = frozenset({"page-number", "date-time", "footer", "header", "page"})
 _LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
 _LEVELS = 9
+_PLAIN_NUMBER = re.compile(r"\(?[-+−]?(?:0|[1-9][\d.,'’\s]*)?(?:[.,]\d*)?(?:E[-+]?\d+)?\)?|#+")
+"""A number that shows nothing but its digits, however these are parted and rounded."""
 _MOST_BLANKS = 1_000
 _MOST_ROWS = 5_000
 """A chart of more is a picture of a table that is elsewhere."""
@@ -338,7 +340,8 @@ def _shown(cell: Element, text: str) -> tuple[str, bool]:
     value = cell.get("value", "")
     match cell.get("value-type", ""):
         case "float" if value:
-            return number(value), False
+            is_plain = not text.strip() or _PLAIN_NUMBER.fullmatch(text.strip()) is not None
+            return (number(value) if is_plain else text.strip()), False
         case "date":
             return cell.get("date-value", text).replace("T", " "), False
         case "percentage" | "currency" | "time" | "boolean" | "float":

@@ -155,7 +155,8 @@ def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:
     book = Book(Draft(), file.limits.cells)
     read_old_sheets(data, book, passwords_for(file))
     book.draft.opening = ""
-    return _document(file, book.draft, _Beside(Properties({}), book.known(), (), ()))
+    properties = summary_of(root) if isinstance(root, Storage) else Properties({})
+    return _document(file, book.draft, _Beside(properties, book.known(), (), ()))
 
 
 class _Bytes:

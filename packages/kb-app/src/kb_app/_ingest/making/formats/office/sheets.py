@@ -2,7 +2,8 @@
 
 A cell says what it shows: a shared or inline text without its phonetic runs, a number, TRUE
 or FALSE, an error, and a date where its style makes it one, in the calendar of the file; of a
-formula, the value that was last seen. Comments and text boxes stand at their cells, after the
+formula, the value that was last seen. Digits are those of the value; money, units and zeros in
+front are those of its style. Comments and text boxes stand at their cells, after the
 rows. A hidden sheet is there like any other, and said to be hidden.
 """
 
@@ -16,6 +17,7 @@ from kb_app._ingest.making.formats.office.drawings import number, paragraphs
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
 from kb_app._ingest.making.formats.office.moments import Format, format_of
 from kb_app._ingest.making.formats.office.opc import Parts
+from kb_app._ingest.making.formats.office.signs import Signs, signs_of
 from kb_core.citations import column_number
 
 __all__ = ["read_sheets"]
@@ -53,7 +55,7 @@ class _Values:
 
     is_1904: bool
     strings: list[str] = field(default_factory=list)
-    formats: list[Format] = field(default_factory=list)
+    formats: list[Format | Signs] = field(default_factory=list)
 
     def shown(self, kind: str, value: str, style: str) -> tuple[str, bool]:
         """Return what a cell shows, and whether it is a text."""
@@ -167,12 +169,17 @@ class _Sheet(Events):
             self._cells.append(Cell(self._column, shown, is_text))
 
 
-def _formats(styles: Element) -> list[Format]:
+def _formats(styles: Element) -> list[Format | Signs]:
     """Return how each style of cells shows a number."""
     codes = {each.get("numFmtId", ""): each.get("formatCode", "") for each in styles.iter("numFmt")}
     cells = styles.find("cellXfs")
     numbers = [each.get("numFmtId", "0") for each in cells or () if each.tag == "xf"]
-    return [format_of(each, codes.get(each, "")) for each in numbers]
+    return [_format(each, codes.get(each, "")) for each in numbers]
+
+
+def _format(number: str, code: str) -> Format | Signs:
+    found = format_of(number, code)
+    return (signs_of(code) or found) if found is Format.PLAIN else found
 
 
 def _beside(parts: Parts, sheet: str) -> Iterator[tuple[str, str, str]]:
