@@ -84,6 +84,14 @@ def test_a_title_is_a_heading_and_what_is_in_shapes_is_read_shape_by_shape() -> 
     ]
 
 
+def test_a_word_that_may_be_parted_is_one_word() -> None:
+    parted = p("walrus\xades <text:span>sleep\xading</text:span>\xad.")
+    sheet = f"<table:table><table:table-row>{cell(parted)}</table:table-row></table:table>"
+
+    assert parse(odf("text", parted)).text == "walruses sleeping."
+    assert parse(odf("spreadsheet", sheet), "a.ods").text == "walruses sleeping."
+
+
 def test_an_empty_cell_that_is_repeated_keeps_the_others_in_their_columns() -> None:
     rows = (
         f"<table:table-row>{''.join(map(cell, map(p, 'abc')))}</table:table-row>"

@@ -155,6 +155,10 @@ def test_notes_and_comments_come_after_what_refers_to_them_and_margins_at_the_en
     assert document.blocks[-1].heading_path == ()
 
 
+def test_a_word_that_may_be_parted_is_one_word() -> None:
+    assert parse(docx(p("walrus\xades"))).text == "walruses"
+
+
 def test_a_cell_as_wide_as_several_leaves_the_others_in_their_columns() -> None:
     wide = row("Ann", "Oslo").replace("<w:p>", '<w:tcPr><w:gridSpan w:val="2"/></w:tcPr><w:p>', 1)
     late = row("1955", "Rome").replace(

@@ -30,7 +30,7 @@ def paragraphs(element: Element) -> list[str]:
 def _written(element: Iterable[Element]) -> Iterator[str]:
     for child in element:
         if child.tag == "t":
-            yield child.text or ""
+            yield (child.text or "").replace("\xad", "")
         elif child.tag == "oMath":
             yield office_math(child)
         elif child.tag in _WRITTEN:

@@ -100,7 +100,7 @@ class Grid:
         self._flush()
 
     def _shown(self, cell: Cell) -> str:
-        shown = " ".join(cell.shown.split())
+        shown = " ".join(cell.shown.replace("\xad", "").split())
         name = self._names.get(cell.column)
         return f"{name}: {shown}" if name else shown
 

@@ -12,11 +12,13 @@ from typing import TypeVar
 from kb_app._ingest.making.blocks import Draft
 from kb_core.documents import Link
 
-__all__ = ["ASIDE", "LEVELS", "SLACK", "Item", "Table", "aligned", "heading_level"]
+__all__ = ["ASIDE", "LEVELS", "SLACK", "SOFT_HYPHEN", "Item", "Table", "aligned", "heading_level"]
 __all__ += ["inherited", "numbered", "table_items", "write_items"]
 
 Name = TypeVar("Name", bound=Hashable)
 
+SOFT_HYPHEN = "\xad"
+"""Where a word may be parted at the end of a line; it is no letter of the word."""
 ASIDE = frozenset({"note", "comment"})
 """What stands beside the text rather than in it."""
 LEVELS = 9

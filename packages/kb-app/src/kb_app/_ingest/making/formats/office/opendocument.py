@@ -18,6 +18,7 @@ from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
 from kb_app._ingest.making.formats.office.items import (
     ASIDE,
+    SOFT_HYPHEN,
     Item,
     numbered,
     table_items,
@@ -223,7 +224,7 @@ def _paragraph(element: Element, depth: int) -> Iterator[Item]:
 
 
 def _walk(element: Element, into: _Paragraph) -> None:
-    into.pieces.append(_SPACES.sub(" ", element.text or ""))
+    into.pieces.append(_said(element.text))
     for child in element:
         match child.tag:
             case "s" | "tab" | "line-break":
@@ -240,7 +241,11 @@ def _walk(element: Element, into: _Paragraph) -> None:
                 into.after += _anchored(child)
             case tag if tag not in _UNSEEN:
                 _walk(child, into)
-        into.pieces.append(_SPACES.sub(" ", child.tail or ""))
+        into.pieces.append(_said(child.tail))
+
+
+def _said(text: str | None) -> str:
+    return _SPACES.sub(" ", text or "").replace(SOFT_HYPHEN, "")
 
 
 def _blank(element: Element) -> str:

@@ -21,6 +21,7 @@ from kb_app._ingest.making.containers import Element
 from kb_app._ingest.making.formats.office.drawings import chart_text, choice, diagram_text
 from kb_app._ingest.making.formats.office.items import (
     LEVELS,
+    SOFT_HYPHEN,
     Item,
     heading_level,
     inherited,
@@ -183,7 +184,7 @@ class _Reader:
         for child in element:
             tag = child.tag
             if tag == "t":
-                into.pieces.append(child.text or "")
+                into.pieces.append((child.text or "").replace(SOFT_HYPHEN, ""))
             elif tag in _WRITTEN:
                 into.pieces.append(_WRITTEN[tag])
             elif tag in _NOTES:
