@@ -7,7 +7,9 @@ import pytest
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.counting import counted
 from kb_app._media import parser_for
+from kb_app.testing.compound_files import compound
 from kb_app.testing.office_files import docx, odf
+from kb_app.testing.word_files import L, Listed, P, Style, doc_tree, in_list
 from kb_core.documents import ParsedDocument, SourceFile
 
 
@@ -93,6 +95,26 @@ def test_numbering_that_makes_no_sense_costs_itself() -> None:
 
     assert document.text.endswith("text")
     assert len(document.text) < 200
+
+
+def test_clauses_and_headings_of_a_doc_have_their_numbers() -> None:
+    law = Listed([L("\0."), L("\0.\1"), L("(\2)", 4)], styles=(1, 2))
+    roman, dots = Listed([L("§ \0", 1, 4)], anew=9), Listed([L("•", 23)])
+    styles = [Style(0), Style(1, changes=in_list(1)), Style(2, changes=in_list(1))]
+    paragraphs = [
+        P("Law", style=1), P("Scope", style=2), P("first", changes=in_list(1, 2)),
+        P("second", changes=in_list(1, 2)), P("Terms", style=2),
+        P("third", changes=in_list(1, 2)), P("dot", changes=in_list(3)),
+        P("four", changes=in_list(2)), P("nine", changes=in_list(5)),
+        P("ten", changes=in_list(2)), P("no number", style=1, changes=in_list(0)),
+        P("End", style=1), P("lost", changes=in_list(77)),
+    ]  # fmt: skip
+    tree = doc_tree(paragraphs, styles=styles, lists=[law, roman, dots])
+
+    assert blocks(parse(compound(tree), "a.doc")) == [
+        *("1. Law", "1.1 Scope", "(a) first", "(b) second", "1.2 Terms", "(a) third", "dot"),
+        *("§ IV four", "§ IX nine", "§ X ten", "no number", "2. End", "lost"),
+    ]
 
 
 def listed(inside: str, more: str = 'text:style-name="L"') -> str:

@@ -13,7 +13,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.formats.office.word97.fields import edited, without_fields
 from kb_app._media import UNLOCKING, parser_for
 from kb_app.testing.compound_files import Tree, compound, harmed
-from kb_app.testing.word_files import P, Style, doc_tree, row, summary
+from kb_app.testing.word_files import L, Listed, P, Style, doc_tree, row, summary
 from kb_core.documents import ParsedDocument, SourceFile
 
 LISTED = b"\x0b\x46\1\0"
@@ -356,6 +356,7 @@ def _whole() -> bytes:
                     "headers": [""] * 6 + ["Head"] * 6},
             styles=[Style(0), Style(1)],
             letters=[("melt", DELETED)],
+            lists=[Listed([L("\0."), L("\0.\1")], anew=3)],
             width=lambda number: 1 + number % 2,
         ),
         **summary({2: "Ice", 12: datetime(2003, 1, 1, tzinfo=UTC)}),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kb_app.testing.compound_files import Tree
 
-__all__ = ["P", "Style", "doc_tree", "row", "summary"]
+__all__ = ["L", "Listed", "P", "Style", "doc_tree", "in_list", "row", "summary"]
 
 _TEXT_AT, _PAGE = 2048, 512
 _MARKS = re.compile(r"\{[fecb]\}")
@@ -39,6 +39,31 @@ class Style(NamedTuple):
     changes: bytes = b""
 
 
+class L(NamedTuple):
+    """A level of a list: how it counts, as Word numbers that, and what stands there.
+
+    A NUL in it is the count of the first level.
+    """
+
+    text: str
+    counting: int = 0
+    start: int = 1
+
+
+class Listed(NamedTuple):
+    """A list: its levels, the style that stands for each, and where one of its uses begins anew."""
+
+    levels: Sequence[L]
+    styles: Sequence[int] = ()
+    anew: int | None = None
+
+
+def in_list(number: int, level: int | None = None) -> bytes:
+    """Return what puts a paragraph into the list that is used as the *number*-th, from 1."""
+    told = struct.pack("<HH", 0x460B, number)
+    return told if level is None else told + struct.pack("<HB", 0x260A, level)
+
+
 def row(*cells: str, borders: Sequence[int] = ()) -> list[P]:
     """Return the paragraphs of a row of a table, whose cells lie between *borders*."""
     inside = b"\x16\x24\1"
@@ -49,7 +74,7 @@ def row(*cells: str, borders: Sequence[int] = ()) -> list[P]:
     return [*(P(cell, "\x07", changes=inside) for cell in cells), P("", "\x07", changes=ended)]
 
 
-def doc_tree(
+def doc_tree(  # noqa: PLR0913 - each is a part of the file
     paragraphs: Sequence[P | str],
     *,
     beside: Mapping[str, Sequence[str]] | None = None,
@@ -57,13 +82,15 @@ def doc_tree(
     letters: Sequence[tuple[str, bytes]] = (),
     width: Callable[[int], int] = lambda _: 2,
     flags: int = 0,
+    lists: Sequence[Listed] = (),
 ) -> dict[str, bytes | Tree]:
     """Return the streams of a text.
 
     *beside* has what stands beside it, by the names of ``_PARTS``: of headers six for each section,
     behind six that part notes from text. *letters* are words, and how they are formatted. *width*
     says how many bytes a letter of a paragraph takes, by its number; pieces lie in the stream in
-    the reverse of their order where there are several widths.
+    the reverse of their order where there are several widths. Each of *lists* is used twice: as
+    the list of its number, and of that number behind those of all, where it may begin anew.
     """
     parts = {name: [*map(_units, (beside or {}).get(name, ()))] for name in _PARTS[1:]}
     main = [each if isinstance(each, P) else P(each) for each in paragraphs]
@@ -90,6 +117,9 @@ def doc_tree(
         if parts[name]:
             cuts = struct.unpack(f"<{len(parts[name]) + 2}I", _cuts(stories[name], 1))
             table.put(number, _list(cuts[:-1], boxes[:-1]))
+    if lists:
+        table.put(73, *_kinds_of(lists))
+        table.put(74, *_uses_of(lists))
     table.put(33, layout.pieces())
     pages = _Pages(layout.end)
     runs = [_paragraph_format(p) for p in kept] + [b"\1\0\0"] * (len(texts) - len(kept))
@@ -222,9 +252,33 @@ class _Table:
         self.data = bytearray()
         self.pairs: dict[int, tuple[int, int]] = {}
 
-    def put(self, number: int, data: bytes) -> None:
+    def put(self, number: int, data: bytes, behind: bytes = b"") -> None:
         self.pairs[number] = (len(self.data), len(data))
-        self.data += data
+        self.data += data + behind
+
+
+def _kinds_of(lists: Sequence[Listed]) -> tuple[bytes, bytes]:
+    """Return how lists count: what they are, and their levels, which stand behind."""
+    kinds, levels = struct.pack("<H", len(lists)), b""
+    for number, each in enumerate(lists):
+        styles = [*each.styles, *[0xFFF] * 9][:9]
+        kinds += struct.pack("<II9HBB", number + 7, 0, *styles, len(each.levels) == 1, 0)
+        for level in [*each.levels, *[L("")] * 9][: 1 if len(each.levels) == 1 else 9]:
+            levels += struct.pack("<IB19xBBxx", level.start, level.counting, 2, 4) + b"??????"
+            levels += struct.pack("<H", len(level.text)) + level.text.encode("utf-16-le")
+    return kinds, levels
+
+
+def _uses_of(lists: Sequence[Listed]) -> tuple[bytes, bytes]:
+    """Return which lists are used: all, then all again, which may begin anew."""
+    uses, anew = struct.pack("<I", 2 * len(lists)), b""
+    for turn in range(2):
+        for number, each in enumerate(lists):
+            is_anew = turn == 1 and each.anew is not None
+            uses += struct.pack("<I8xB3x", number + 7, is_anew)
+            anew += b"\xff" * 4
+            anew += struct.pack("<II", each.anew or 0, 0x10) if is_anew else b""
+    return uses, anew
 
 
 def _paragraph_format(paragraph: P) -> bytes:

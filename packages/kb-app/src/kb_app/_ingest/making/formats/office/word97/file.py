@@ -128,6 +128,11 @@ class WordFile:
         place, size = self._pair(number)
         return self._table[place : place + size]
 
+    def behind(self, number: int) -> bytes:
+        """Return all that stands behind what a pair of place and size leads to."""
+        place, size = self._pair(number)
+        return self._table[place + size :] if size else b""
+
     def places(self, number: int, width: int) -> tuple[list[int], list[bytes]]:
         """Return a list of places, and what stands with each, *width* bytes ([MS-DOC] 2.2.2)."""
         data = self.table(number)

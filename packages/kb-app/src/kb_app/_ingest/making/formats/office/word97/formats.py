@@ -47,8 +47,9 @@ class ParagraphFormat(NamedTuple):
     ends_row: bool = False
     outline: int | None = None
     """Its level as a heading, 0 for none."""
-    is_listed: bool | None = None
-    list_level: int = 0
+    list_number: int | None = None
+    """Of the list that it is in, 0 for none."""
+    list_level: int | None = None
     starts: tuple[int, ...] = ()
     """Of the end of a row: where its cells begin."""
 
@@ -103,7 +104,7 @@ def _changed(found: ParagraphFormat, number: int, value: int) -> ParagraphFormat
         case _Of.OUTLINE:
             found = found._replace(outline=value + 1 if value < _LEVELS else 0)
         case _Of.LIST:
-            found = found._replace(is_listed=value not in _NO_LISTS)
+            found = found._replace(list_number=0 if value in _NO_LISTS else value)
         case _Of.LIST_LEVEL:
             found = found._replace(list_level=value if value < _LEVELS else 0)
     return found

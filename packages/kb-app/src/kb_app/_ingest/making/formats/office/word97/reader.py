@@ -15,7 +15,14 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from kb_app._ingest.making.blocks import Draft
-from kb_app._ingest.making.formats.office.items import SLACK, Item, Table, table_items, write_items
+from kb_app._ingest.making.formats.office.items import (
+    SLACK,
+    Item,
+    Table,
+    numbered,
+    table_items,
+    write_items,
+)
 from kb_app._ingest.making.formats.office.word97.fields import (
     Link,
     edited,
@@ -24,7 +31,8 @@ from kb_app._ingest.making.formats.office.word97.fields import (
 )
 from kb_app._ingest.making.formats.office.word97.file import Part, Story, WordFile
 from kb_app._ingest.making.formats.office.word97.formats import Formats, ParagraphFormat
-from kb_app._ingest.making.formats.office.word97.styles import styles_of
+from kb_app._ingest.making.formats.office.word97.lists import Lists
+from kb_app._ingest.making.formats.office.word97.styles import Style, styles_of
 from kb_app._ingest.making.links import LINKS_MAX
 from kb_core.documents import Link as DocumentLink
 
@@ -59,6 +67,7 @@ class _Reader:
         self._file = file
         self._formats = Formats(file)
         self._styles = styles_of(file)
+        self._lists = Lists(file)
         text = edited(file.text, sorted(self._formats.changed_letters()))
         self._text, self._links = without_fields(text)
         del self._links[LINKS_MAX:]
@@ -123,12 +132,23 @@ class _Reader:
         style = self._styles[known.style] if known.style < len(self._styles) else None
         level = style.level if style else known.style if known.style <= _LEVELS else 0
         level = level if known.outline is None else known.outline or level
-        is_listed = known.is_listed if known.is_listed is not None else style and style.is_listed
+        number, in_list = self._list_of(known, style)
         if level:
             item.kind, item.level = "heading", level
-        elif is_listed:
-            item.kind, item.level = "list_item", known.list_level + 1
+        elif number:
+            item.kind, item.level = "list_item", in_list + 1
+        numbered(item, self._lists.label(number, in_list))
         yield item
+
+    def _list_of(self, known: ParagraphFormat, style: Style | None) -> tuple[int, int]:
+        """Return the list that a paragraph is in, 0 for none, and its level there."""
+        number = known.list_number
+        if number is None:
+            number = style.list_number if style else 0
+        level = known.list_level
+        if level is None and style is not None:
+            level = style.list_level
+        return number, self._lists.level_of(number, known.style) if level is None else level
 
     def _shown(self, start: int, end: int) -> tuple[str, list[tuple[int, str, str]]]:
         """Return what a reader sees of a paragraph, and the links in it."""

@@ -25,14 +25,17 @@ class Style(NamedTuple):
 
     level: int = 0
     """As headings; 0: they are none."""
-    is_listed: bool = False
+    list_number: int = 0
+    """Of the list that they are in; 0: in none."""
+    list_level: int | None = None
 
 
 class _Told(NamedTuple):
     number: int
     base: int
     outline: int | None
-    is_listed: bool | None
+    list_number: int | None
+    list_level: int | None
 
 
 def styles_of(file: WordFile) -> list[Style]:
@@ -61,24 +64,25 @@ def _style(data: bytes, fixed: int) -> _Told | None:
     at += at % 2
     size = int.from_bytes(data[at : at + 2], "little")
     form = format_of(0, data[at + 4 : at + 2 + size])
-    return _Told(number, kind >> 4, form.outline, form.is_listed)
+    return _Told(number, kind >> 4, form.outline, form.list_number, form.list_level)
 
 
 def _based(told: list[_Told | None], number: int) -> Style:
     """Return a style with what it has from those that it is based on."""
     level: int | None = None
-    is_listed: bool | None = None
+    list_number: int | None = None
+    list_level = told[number].list_level if told[number] else None  # type: ignore[union-attr]
     for _ in range(_DEEPEST):
         style = told[number] if number < len(told) else None
         if style is None:
             break
         if level is None:
             level = _level(style)
-        is_listed = style.is_listed if is_listed is None else is_listed
+        list_number = style.list_number if list_number is None else list_number
         number = style.base
-        if level is not None and is_listed is not None:
+        if level is not None and list_number is not None:
             break
-    return Style(level or 0, bool(is_listed))
+    return Style(level or 0, list_number or 0, list_level)
 
 
 def _level(style: _Told) -> int | None:
