@@ -178,6 +178,8 @@ def test_every_line_of_restructured_text_is_in_one_block(lines: list[str]) -> No
     [
         ("a.org", "* One\ntext\n** Two\nmore\n*bold* text\n"),
         ("a.adoc", "= One\ntext\n== Two\nmore\n*bold* text\n"),
+        ("a.wiki", "= One =\ntext\n==  Two ==\nmore\n''bold'' = text\n"),
+        ("a.tex", "\\section{One}\ntext\n\\subsection*{Two}\\label{x}\nmore \\section{in text}\n"),
     ],
 )
 def test_marked_headings(path: str, text: str) -> None:
@@ -187,6 +189,50 @@ def test_marked_headings(path: str, text: str) -> None:
         ("heading", ("One", "Two")),
         ("paragraph", ("One", "Two")),
     ]
+
+
+TEX = r"""
+\documentclass{book}
+% \chapter{Not this}
+\title{On \emph{ice} \& snow\thanks{To Ann.}}
+\date{2024-05-01}
+\begin{document}
+\chapter[Short]{Long {\bf name}~of 50\% % remark
+  and more\label{c}}
+Text.
+  \subsection{Deep \\ er}
+More.
+\section{Never closed
+Text.
+\paragraph{}
+"""
+
+
+def test_headings_of_latex_are_read_as_they_are_shown() -> None:
+    found = outline(TEX, "a.tex")
+
+    assert [path for kind, path, _ in found if kind == "heading"] == [
+        ("Long name of 50% and more",),
+        ("Long name of 50% and more", "Deep er"),
+        ("Long name of 50% and more", "Never closed"),
+    ]
+    assert (
+        found[1][2] == "\\chapter[Short]{Long {\\bf name}~of 50\\% % remark\n  and more\\label{c}}"
+    )
+    file = SourceFile(source_id="s", path="a.tex", media="text")
+    metadata = parser_for("text")(FileContent(TEX.encode()), file).metadata
+    assert metadata.title == "On ice & snow"
+    assert str(metadata.created).startswith("2024-05-01")
+
+
+@given(st.text("\\section{}[]*%x\n", max_size=200))
+@example("\\section{" * 30)
+def test_any_latex_is_in_one_block_each(text: str) -> None:
+    file = SourceFile(source_id="s", path="a.tex", media="text")
+    document = parser_for("text")(FileContent(text.encode()), file)
+
+    shown = "".join("".join(text[b.start : b.end].split()) for b in document.blocks)
+    assert shown == "".join(text.split())
 
 
 ORG = """

@@ -1,9 +1,9 @@
 """Plain text: paragraphs, and headings where a format makes them certain.
 
-reStructuredText, Org and AsciiDoc have headings; every other text has paragraphs only: a
-line in capitals or over a row of dashes may be anything. A text of any other name that has a
-directive or a target of reStructuredText (``.. note::``, ``.. _name:``) is that. At their
-heads they say what front matter says (``#+DATE:``, ``#+FILETAGS:``; ``:date:``, ``:tags:``).
+reStructuredText, Org, AsciiDoc, LaTeX and MediaWiki have headings; every other text has
+paragraphs only: a line in capitals or over a row of dashes may be anything. A text of any
+other name that has a directive or a target of reStructuredText (``.. note::``,
+``.. _name:``) is that. At their heads they say what front matter says (``#+DATE:``, ``#+FILETAGS:``; ``:date:``, ``:tags:``).
 Headings of Org have tags; their state and priority are no part of their names. Code in a
 language that nothing is known of comes here too: its paragraphs are gaps, and it has a name
 but no language.
@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
+from kb_app._ingest.making.latex import latex_headings, latex_says
 from kb_app._ingest.making.metadata import Hints, code_metadata, text_metadata
 from kb_app._ingest.making.restructured import find_headings, is_restructured
 from kb_app._ingest.making.sections import section_chunks
@@ -26,7 +27,7 @@ from kb_core.ports import Content, TokenCounter
 
 __all__ = ["ParagraphChunker", "TextParser"]
 
-_PARSER = "text-3"
+_PARSER = "text-4"
 _CHUNKER = "paragraphs-3"
 
 _TITLE_MAX = 200
@@ -50,6 +51,8 @@ _DAY = re.compile(r"[<\[]?(\d{4}-\d\d-\d\d)")
 _HEAD = 60
 """How many lines of a file say something of it."""
 _ADOC = re.compile(r"(={1,6})[ \t]+(\S.*)")
+_WIKI = re.compile(r"(={1,6})[ \t]*([^=\s].*?)[ \t]*\1[ \t]*")
+_LATEX = ("tex", "ltx")
 _SETTING = re.compile(r"\s|$|\.\.|:|//|#")
 """Lines that may stand before a heading that opens the text: settings, comments, blanks."""
 
@@ -135,6 +138,11 @@ def _org(lines: Lines) -> Iterator[tuple[Region, str]]:
 def _said(lines: Lines, extension: str) -> dict[str, object]:
     """Return what a file says of itself at its head, under the keys of front matter."""
     says: dict[str, object] = {}
+    if extension in _LATEX:
+        told = latex_says(lines.text)
+        day = _DAY.match(told.get("date", ""))
+        values = {"title": told.get("title", ""), "date": day[1] if day else ""}
+        return {key: value for key, value in values.items() if value}
     if (pattern := _SAYING.get(extension)) is None:
         return says
     for line in lines.texts[:_HEAD]:
@@ -162,6 +170,12 @@ def _adoc(lines: Lines) -> Iterator[tuple[Region, str]]:
     return _marked(lines, _ADOC, "=")
 
 
+def _wiki(lines: Lines) -> Iterator[tuple[Region, str]]:
+    for number, line in enumerate(lines.texts):
+        if line.startswith("=") and (match := _WIKI.fullmatch(line)):
+            yield Region(number, number + 1, "heading", len(match[1])), match[2].strip()
+
+
 def _marked(lines: Lines, pattern: re.Pattern[str], mark: str) -> Iterator[tuple[Region, str]]:
     for number, line in enumerate(lines.texts):
         if line.startswith(mark) and (match := pattern.fullmatch(line)):
@@ -173,5 +187,8 @@ _FINDERS: dict[str, Callable[[Lines], Iterator[tuple[Region, str]]]] = {
     "asciidoc": _adoc,
     "asc": _adoc,
     "org": _org,
+    "mediawiki": _wiki,
+    "wiki": _wiki,
+    **dict.fromkeys(_LATEX, latex_headings),
     "rst": find_headings,
 }
