@@ -105,7 +105,10 @@ def test_what_is_no_archive_or_damaged_or_missing_is_said_to_be() -> None:
     flipped = bytearray(good)
     flipped[60] ^= 0xFF
 
-    assert refusal(b"PK\3\4 is how it begins").detail.startswith("it is no archive")
+    assert refusal(b"PK\3\4 is how it begins").detail == (
+        "it is no archive: its end is missing, as of a file that was cut off"
+    )
+    assert refusal(b"PK\3\4 and PK\5\6").detail.startswith("it is no archive: File is not")
     assert refusal(bytes(flipped)).is_partial
     assert refusal(good, "b.xml").detail == "b.xml in it is missing"
     assert refusal(archive({"a.xml": "<a><b></a>"})).detail.startswith("a.xml in it is no XML")

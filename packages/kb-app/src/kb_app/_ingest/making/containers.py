@@ -26,6 +26,7 @@ __all__ = ["LOCKED", "Element", "Events", "Package", "Refused", "local", "locked
 LOCKED = "it is locked with a password"
 
 _BLOCK = 1 << 18
+_BEGINS, _ENDS = b"PK\3\4", b"PK\5\6"
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """Of the others, a block may unpack to anything at once; no office program uses them."""
 _IS_LOCKED = 0x1
@@ -80,7 +81,9 @@ class Package:
             self._archive = zipfile.ZipFile(io.BytesIO(data))
             members = self._archive.infolist()
         except (*_BROKEN, NotImplementedError) as error:
-            raise Refused(SkipReason.UNREADABLE, f"it is no archive: {error}") from error
+            is_cut = data.startswith(_BEGINS) and _ENDS not in data
+            why = "its end is missing, as of a file that was cut off" if is_cut else error
+            raise Refused(SkipReason.UNREADABLE, f"it is no archive: {why}") from error
         if len(members) > limits.members:
             raise _too_large(f"{len(members):,} files in it", "members", f"{limits.members:,}")
         self._members = {_key(member.filename): member for member in members}

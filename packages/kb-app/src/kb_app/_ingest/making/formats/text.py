@@ -1,9 +1,10 @@
-"""Plain text: paragraphs, and headings where a format makes them certain.
+r"""Plain text: paragraphs, and headings where a format makes them certain.
 
 reStructuredText, Org, AsciiDoc, LaTeX and MediaWiki have headings; every other text has
 paragraphs only: a line in capitals or over a row of dashes may be anything. A text of any
 other name that has a directive or a target of reStructuredText (``.. note::``,
-``.. _name:``) is that. At their heads they say what front matter says (``#+DATE:``, ``#+FILETAGS:``; ``:date:``, ``:tags:``).
+``.. _name:``) is that. At their heads they say what front matter says (``#+DATE:``,
+``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``).
 Headings of Org have tags; their state and priority are no part of their names. Code in a
 language that nothing is known of comes here too: its paragraphs are gaps, and it has a name
 but no language.
