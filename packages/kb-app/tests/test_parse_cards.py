@@ -173,6 +173,13 @@ def test_older_cards_are_read() -> None:
     assert entries_of(text) == ("", [Entry("Jörg Müller", ["Phone: 1 (home)"], "", None, [])])
 
 
+@pytest.mark.parametrize("charset", ["made-up", "utf\0-8", "hex", ""])
+def test_a_charset_that_is_none_is_not_believed(charset: str) -> None:
+    text = f"BEGIN:VCARD\nFN;CHARSET={charset};ENCODING=QUOTED-PRINTABLE:J=C3=B6rg\nEND:VCARD\n"
+
+    assert [entry.title for entry in entries_of(text)[1]] == ["Jörg"]
+
+
 def test_what_is_not_closed_is_told_and_what_is_none_is_a_text() -> None:
     _, (entry,) = entries_of("BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Late\nDTSTART:20260312\n")
     assert (entry.title, entry.start) == ("Late", date(2026, 3, 12))

@@ -139,7 +139,7 @@ def _unquoted(value: str, following: Iterator[str], charset: str | None) -> str:
     data = decodestring("".join(parts).encode("utf-8", "replace"))
     try:
         told = data.decode(charset or "utf-8", "replace")
-    except LookupError:
+    except (LookupError, ValueError):  # a name that is none, or has a NUL in it
         told = data.decode("utf-8", "replace")
     return told.replace("\r\n", "\n").replace("\n", "\\n")
 
