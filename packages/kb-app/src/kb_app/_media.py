@@ -199,6 +199,7 @@ MEDIA: dict[str, Medium] = {
         parser="kb_app._ingest.making.formats.office.parser:OfficeParser",
         limits=(*_ARCHIVE, "cells", "pages"),
         extra_of={"xls": OFFICE, "xlsb": OFFICE},
+        holds_files=True,
     ),
     Media.MAIL: Medium(
         parser="kb_app._ingest.making.formats.mail:MailParser",

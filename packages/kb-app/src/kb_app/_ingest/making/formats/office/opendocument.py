@@ -15,6 +15,7 @@ from xml.etree.ElementTree import SubElement
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import LOCKED, Element, Package, Refused
 from kb_app._ingest.making.formats.office.drawings import number
+from kb_app._ingest.making.formats.office.embedded import file_within
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
 from kb_app._ingest.making.formats.office.items import (
     ASIDE,
@@ -28,7 +29,7 @@ from kb_app._ingest.making.formats.office.opendocument_styles import LABEL, RAIS
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formulas import mathml, raised
 from kb_core.citations import PageSpan
-from kb_core.documents import Link, ReadingLimits
+from kb_core.documents import Enclosure, Link, ReadingLimits
 from kb_core.ingest import SkipReason
 
 __all__ = ["OpenDocument"]
@@ -66,6 +67,7 @@ class OpenDocument:
         self._limits = limits
         self.warnings: list[str] = []
         self.known: dict[str, object] = {}
+        self.files: list[Enclosure] = []
         if "META-INF/manifest.xml" in package and b"encryption-data" in self._manifest():
             detail = f"{LOCKED}, and no password opens OpenDocument here; save it without one"
             raise Refused(SkipReason.ENCRYPTED, detail)
@@ -97,9 +99,16 @@ class OpenDocument:
             found = self._tree(f"{name}/content.xml") if name else None
             if found is None or found.find("body/chart") is not None:
                 held.extend(_of_chart(found, with_values=not is_sheet))
+            elif (inner := _content(found)) is not None:
+                held.extend(inner)
             elif found.tag == "math":
                 said = SubElement(held, "p", {_FORMULA: "true"})
                 said.text = mathml(found)
+
+        for held in root.iter("object-ole"):
+            name = held.get("href", "").removeprefix("./")
+            within = file_within(self._part(name), name) if name in self._package else None
+            self.files += [within] if within is not None else []
 
     def properties(self) -> Properties:
         """Return what the file says of itself."""
@@ -115,8 +124,11 @@ class OpenDocument:
         return Properties({**values, "keywords": ", ".join(keywords)})
 
     def _manifest(self) -> bytes:
+        return self._part("META-INF/manifest.xml")
+
+    def _part(self, name: str) -> bytes:
         try:
-            return self._package.read("META-INF/manifest.xml")
+            return self._package.read(name)
         except Refused as refused:
             if not refused.is_partial:
                 raise
@@ -169,6 +181,12 @@ def _hidden(root: Element, properties: str, name: str) -> frozenset[str]:
         for style, found in said.items()
         if found is not None and found.get(name) in {"false", "hidden"}
     )
+
+
+def _content(root: Element) -> Element | None:
+    """Return what a text or a sheet within another file says, if it is one."""
+    found = (root.find(f"body/{kind}") for kind in ("spreadsheet", "text"))
+    return next((each for each in found if each is not None), None)
 
 
 def _of_chart(root: Element | None, *, with_values: bool) -> Iterator[Element]:

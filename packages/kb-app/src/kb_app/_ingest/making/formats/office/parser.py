@@ -15,6 +15,7 @@ from kb_app._ingest.judging.kinds import HEAD_BYTES, begins_like
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.compound import COMPOUND, NoCompoundError, Storage, read_compound
 from kb_app._ingest.making.containers import LOCKED, Package, Refused
+from kb_app._ingest.making.formats.office.embedded import embedded_files, pooled_files
 from kb_app._ingest.making.formats.office.grid import Book
 from kb_app._ingest.making.formats.office.locked import passwords_for, unlocked
 from kb_app._ingest.making.formats.office.old import read_old_sheets
@@ -28,7 +29,7 @@ from kb_app._ingest.making.formats.office.sheets import read_sheets
 from kb_app._ingest.making.formats.office.slides import read_slides
 from kb_app._ingest.making.formats.office.summary import summary_of
 from kb_app._ingest.making.formats.office.words import read_words
-from kb_core.documents import Link, ParsedDocument, ReadingLimits, SourceFile
+from kb_core.documents import Enclosure, Link, ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
 from kb_core.values import replace
@@ -76,9 +77,12 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     if "content.xml" in package:
         opened = OpenDocument(package, file.limits)
         links = opened.read(draft)
-        beside = _Beside(opened.properties(), opened.known, links, opened.warnings)
+        beside = _Beside(opened.properties(), opened.known, links, opened.warnings, opened.files)
     else:
         beside = _read_parts(Parts(package), draft, data, file.limits)
+        warnings = list(beside.warnings)
+        files = list(embedded_files(package, warnings))
+        beside = beside._replace(files=files, warnings=warnings)
     return _document(file, draft, beside)
 
 
@@ -99,6 +103,8 @@ class _Beside(NamedTuple):
     known: Mapping[str, object]
     links: Sequence[Link]
     warnings: Sequence[str]
+    files: Sequence[Enclosure] = ()
+    """Those that somebody put into it."""
 
 
 def _read_parts(parts: Parts, draft: Draft, data: bytes, limits: ReadingLimits) -> _Beside:
@@ -145,7 +151,9 @@ def _read_old(data: bytes, file: SourceFile) -> ParsedDocument:
     if isinstance(root, Storage) and _TEXT in root:
         draft = Draft()
         words = read_old_words(data, root, draft, passwords_for(file))
-        return _document(file, draft, _Beside(words.properties, {}, words.links, words.warnings))
+        files = list(pooled_files(root))
+        beside = _Beside(words.properties, {}, words.links, words.warnings, files)
+        return _document(file, draft, beside)
     if isinstance(root, Storage) and SLIDES in root:
         draft = Draft()
         known, warnings = read_old_slides(root, draft, file.limits.pages)
@@ -171,7 +179,7 @@ class _Bytes:
 
 def _document(file: SourceFile, draft: Draft, beside: _Beside) -> ParsedDocument:
     text = draft.text
-    if not text and beside.warnings:
+    if not text and beside.warnings and not beside.files:
         raise Refused(SkipReason.UNREADABLE, beside.warnings[0])
     metadata = beside.properties.metadata(file.path, draft.opening, text[:_LOOKED_AT])
     return ParsedDocument(
@@ -182,6 +190,7 @@ def _document(file: SourceFile, draft: Draft, beside: _Beside) -> ParsedDocument
         places=tuple(draft.places),
         links=tuple(beside.links),
         has_lines=not draft.places,
+        enclosures=tuple(beside.files),
         warnings=tuple(dict.fromkeys(beside.warnings)),
         parser_version=_PARSER,
     )
