@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
+from collections.abc import Mapping
 
 from hypothesis import given, settings, strategies as st
 
@@ -37,27 +38,25 @@ def texts(data: bytes, path: str) -> tuple[dict[str | None, str], tuple[str, ...
     return said, found.documents[0].parsed.warnings
 
 
-def with_parts(data: bytes, **parts: bytes | str) -> bytes:
+def with_parts(data: bytes, parts: Mapping[str, bytes | str]) -> bytes:
     """Return an archive with more in it."""
     with zipfile.ZipFile(io.BytesIO(data)) as held:
         before: dict[str, bytes | str] = {name: held.read(name) for name in held.namelist()}
-    return archive({**before, **{name.replace("__", "/"): part for name, part in parts.items()}})
+    return archive({**before, **parts})
 
 
 def test_files_in_a_docx_are_documents_but_for_those_that_charts_are_drawn_of() -> None:
     named = compound({"\x01Ole10Native": native(b"list.txt", b"One walrus.")})
     data = with_parts(
         docx("<w:p><w:r><w:t>Outside.</w:t></w:r></w:p>"),
-        **{
-            "word__embeddings__oleObject1.bin": named,
-            "word__embeddings__plan.docx": INNER,
-            "word__embeddings__oleObject2.bin": compound({"Package": INNER}),
-            "word__embeddings__oleObject3.bin": compound({"Equation Native": b"?"}),
-            "word__embeddings__oleObject4.bin": b"",
-            "word__embeddings__book.xlsx": xlsx({"S": "<row><c><v>7</v></c></row>"}),
-            "word__charts___rels__chart1.xml.rels": relations(
-                ("package", "../embeddings/book.xlsx")
-            ),
+        {
+            "word/embeddings/oleObject1.bin": named,
+            "word/embeddings/plan.docx": INNER,
+            "word/embeddings/oleObject2.bin": compound({"Package": INNER}),
+            "word/embeddings/oleObject3.bin": compound({"Equation Native": b"?"}),
+            "word/embeddings/oleObject4.bin": b"",
+            "word/embeddings/book.xlsx": xlsx({"S": "<row><c><v>7</v></c></row>"}),
+            "word/charts/_rels/chart1.xml.rels": relations(("package", "../embeddings/book.xlsx")),
         },
     )
 
@@ -101,8 +100,11 @@ def test_texts_and_sheets_within_opendocument_are_read_where_they_stand() -> Non
     space = "urn:oasis:names:tc:opendocument:xmlns"
     names = " ".join(f'xmlns:{each}="{space}:{each}:1.0"' for each in ("office", "table", "text"))
     content = f"<office:document-content {names}><office:body>{sheet}</office:body>"
-    held = {"Object 1__content.xml": f"{content}</office:document-content>", "Object 2": INNER}
-    data = with_parts(odf("text", f"<text:p>See{frame}{ole}</text:p>"), **held)
+    held: dict[str, bytes | str] = {
+        "Object 1/content.xml": f"{content}</office:document-content>",
+        "Object 2": INNER,
+    }
+    data = with_parts(odf("text", f"<text:p>See{frame}{ole}</text:p>"), held)
 
     assert texts(data, "a.odt")[0] == {
         None: "See\n\na\tb",
